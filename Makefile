@@ -1,0 +1,70 @@
+# Everything that these targets install or write stays in .venv/ and var/ of the checkout.
+
+PYTHON ?= python3
+PORT   ?= 8000
+export PORT
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime-installed
+DEV     := $(VENV)/.dev-installed
+PIP     := $(BIN)/python -m pip --disable-pip-version-check -qq
+LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-version 3.11 \
+           --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links \
+           --custom-compile-command 'make lock'
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format types check lock clean
+
+help:  ## say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
+	@$(BIN)/python manage.py demo --port $(PORT)
+
+test: $(DEV)  ## every test, on SQLite and then on a real PostgreSQL, with a real Valkey
+	@echo "== tests on SQLite"
+	@$(BIN)/python -m pytest --database=sqlite $(ARGS)
+	@echo "== tests on PostgreSQL"
+	@$(BIN)/python -m pytest --database=postgresql $(ARGS)
+
+lint: $(DEV)  ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+format: $(DEV)  ## put the code in ruff's format
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+types: $(DEV)  ## mypy with the Django plug-in
+	@$(BIN)/mypy .
+
+check: lint types test  ## lint, types and tests
+
+lock: $(DEV)  ## resolve pyproject.toml into requirements*.txt; ARGS=--upgrade takes the newest
+	@$(LOCK) $(ARGS) --output-file requirements.txt
+	@$(LOCK) $(ARGS) --group dev --constraint requirements.txt --output-file requirements-dev.txt
+
+clean:  ## remove .venv/, var/ and every cache
+	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp file stands for "this lock file is installed": a second run is instant, and a changed
+# lock file installs again.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "This service needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name a newer one: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "== creating $(VENV)/"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(RUNTIME): $(VENV)/.created requirements.txt
+	@echo "== installing requirements.txt"
+	@$(PIP) install --require-hashes --requirement requirements.txt
+	@touch $@
+
+$(DEV): $(RUNTIME) requirements-dev.txt
+	@echo "== installing requirements-dev.txt"
+	@$(PIP) install --require-hashes --requirement requirements-dev.txt
+	@touch $@
