@@ -1,0 +1,60 @@
+"""The database of the service: PostgreSQL by its URL, or SQLite in `var/` (contract 6)."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def database(url: str | None, var: Path) -> dict[str, Any]:
+    """Django's settings of the database at `url`, or of an SQLite file in `var` without one.
+
+    Raises ImproperlyConfigured for a URL of any other database.
+    """
+    if not url:
+        return _sqlite(var / "identity.sqlite3")
+    parts = urlsplit(url)
+    if parts.scheme in ("postgres", "postgresql"):
+        return _postgresql(parts)
+    if parts.scheme == "sqlite":
+        return _sqlite(Path(unquote(parts.path)))
+    raise ImproperlyConfigured("DATABASE_URL must begin with postgresql:// or sqlite://.")
+
+
+def _postgresql(parts: Any) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path[1:]),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        # Connections are kept and statements prepared: a login is two round trips, no more.
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            "connect_timeout": 3,
+            "server_side_binding": True,
+            "prepare_threshold": 1,
+            **dict(parse_qsl(parts.query)),
+        },
+    }
+
+
+def _sqlite(path: Path) -> dict[str, Any]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": path,
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "timeout": 20,
+            # A write takes its lock when it begins, so that two never wait for each other.
+            "transaction_mode": "IMMEDIATE",
+            # FULL: what is recorded before a token leaves must also survive a power cut.
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+            " PRAGMA busy_timeout=20000; PRAGMA cache_size=-16000;",
+        },
+        "TEST": {"NAME": path.with_name("test.sqlite3")},
+    }

@@ -1,0 +1,33 @@
+"""Public paths go round the staff's middleware: no session, cookie, CSRF or redirect (contract 1)."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.urls import Resolver404, URLResolver
+from django.urls.resolvers import RegexPattern
+
+Handler = Callable[[HttpRequest], HttpResponseBase]
+
+
+def public_paths_first(get_response: Handler) -> Handler:
+    """Answers a public path by its view alone; everything else takes the whole chain."""
+    from identity.urls import public
+
+    resolver = URLResolver(RegexPattern(r"^/"), public)
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        try:
+            match = resolver.resolve(request.path_info)
+        except Resolver404:
+            return get_response(request)
+        request.resolver_match = match
+        return match.func(request, *match.args, **match.kwargs)
+
+    return middleware
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The 404 of an API: JSON, whatever was asked for."""
+    return JsonResponse(
+        {"error": "not_found", "error_description": "There is nothing at this path."}, status=404
+    )

@@ -1,0 +1,169 @@
+"""All settings, from the environment (contract 6). Read it from top to bottom."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.translation import gettext_lazy as _
+
+from identity.databases import database
+from identity.env import env, secret, secret_kept_in
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(env.str("VAR_DIR", "") or BASE_DIR / "var")
+
+# --- What this process serves -----------------------------------------------------------------
+
+PORT = env.int("PORT", 8000)
+AUTH_URL = env.str("AUTH_URL", "") or f"http://127.0.0.1:{PORT}"
+ENVIRONMENT = env.str("ENVIRONMENT", "test")
+if ENVIRONMENT not in ("live", "test"):
+    raise ImproperlyConfigured("ENVIRONMENT must be live or test.")
+# The public login and the staff's admin may run as separate processes: login, staff or both.
+SERVE = env.str("SERVE", "both")
+if SERVE not in ("login", "staff", "both"):
+    raise ImproperlyConfigured("SERVE must be login, staff or both.")
+
+# --- Data -------------------------------------------------------------------------------------
+
+DATABASE_URL = secret("DATABASE_URL", "")
+REDIS_URL = secret("REDIS_URL", "")
+# Without a database of its own the service is the embedded one of `make run`: it keeps its
+# secrets in var/. With one it is in production, and they must be given.
+IS_EMBEDDED = not DATABASE_URL
+DATABASES = {"default": database(DATABASE_URL, VAR_DIR)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+
+def _required(name: str) -> str:
+    value = secret(name) or (secret_kept_in(VAR_DIR / name.lower()) if IS_EMBEDDED else None)
+    if value is None:
+        raise ImproperlyConfigured(f"Set {name} or {name}_FILE.")
+    return value
+
+
+SECRET_KEY = _required("SECRET_KEY")
+# Encrypts the private signing keys: separated by commas, the newest first; all can decrypt.
+KEY_ENCRYPTION_KEYS = [key.strip() for key in _required("KEY_ENCRYPTION_KEYS").split(",")]
+
+# --- The login --------------------------------------------------------------------------------
+
+TIN_PATTERN = env.str("TIN_PATTERN", "[A-Z0-9]{5,20}")
+ROB_PATTERN = env.str("ROB_PATTERN", "[A-Z0-9-]{5,20}")
+SCOPES: dict[str, dict[str, str]] = env.json(
+    "SCOPES",
+    {"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"}},
+)
+SIGNING_ALGORITHM = env.str("SIGNING_ALGORITHM", "ES256")
+SECRET_LIFETIME = timedelta(days=env.int("SECRET_LIFETIME_DAYS", 365))
+# Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
+TRUSTED_PROXIES = env.list("TRUSTED_PROXIES", [])
+
+# --- Django -----------------------------------------------------------------------------------
+
+DEBUG = env.bool("DEBUG", False)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["*"] if IS_EMBEDDED else [])
+ROOT_URLCONF = "identity.urls"
+WSGI_APPLICATION = "identity.wsgi.application"
+APPEND_SLASH = True  # of the admin; the public paths never reach the middleware that does it
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "oauth2_provider",  # before our apps: they take its admin pages away
+    "tokens",
+    "taxpayers",
+]
+
+_STAFF_MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+# The public paths go round the staff's middleware: no session, cookie, CSRF or redirect there.
+MIDDLEWARE = (
+    [] if SERVE == "login" else ["identity.middleware.public_paths_first", *_STAFF_MIDDLEWARE]
+)
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+TIME_ZONE = env.str("TIME_ZONE", "Asia/Kuala_Lumpur")
+USE_TZ = True
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("ms", _("Malay"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+WHITENOISE_USE_FINDERS = IS_EMBEDDED
+
+_IS_HTTPS = AUTH_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _IS_HTTPS
+SESSION_COOKIE_HTTPONLY = True
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_HSTS_SECONDS = 31_536_000 if _IS_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _IS_HTTPS
+SECURE_SSL_REDIRECT = _IS_HTTPS
+X_FRAME_OPTIONS = "DENY"
+
+# --- Libraries --------------------------------------------------------------------------------
+
+OAUTH2_PROVIDER_APPLICATION_MODEL = "taxpayers.SystemUser"
+OAUTH2_PROVIDER: dict[str, Any] = {
+    "SCOPES": {name: scope["description"] for name, scope in SCOPES.items()},
+}
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["tokens.authentication.AccessTokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "EXCEPTION_HANDLER": "tokens.authentication.answer_exception",
+    "UNAUTHENTICATED_USER": None,
+}
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "identity.logs.JsonFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", "INFO")},
+    # oauthlib and the toolkit log requests at DEBUG: never let a secret come near a log.
+    "loggers": {
+        name: {"level": "WARNING"} for name in ("oauthlib", "oauth2_provider", "django.request")
+    },
+}

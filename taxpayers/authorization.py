@@ -1,0 +1,120 @@
+"""Loads what the registry knows about one attempt, in one query (contract 4)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection
+
+from taxpayers.credentials import matches
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.rules import (
+    ClientFacts,
+    Facts,
+    IntermediaryFacts,
+    PermissionFacts,
+    RepresentedFacts,
+    SecretFacts,
+)
+
+# Plain SQL, not the ORM: this is the one query of every login of a country, and PostgreSQL keeps
+# its plan prepared. Known and unknown ids, right and wrong secrets take the same statement.
+_CLIENT = """
+SELECT u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
+       t.tin, t.rob, t.is_active,
+       s.id, s.hashed, s.hint, s.expires_at, s.revoked_at, s.last_used_at{columns}
+FROM system_users u
+JOIN taxpayers t ON t.id = u.taxpayer_id
+LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = %s{joins}
+WHERE u.client_id = %s
+"""
+_AS_TAXPAYER = _CLIENT.format(columns="", joins="")
+_ON_BEHALF_OF = _CLIENT.format(
+    columns=""",
+       i.id, i.is_active, i.active_until, r.is_active,
+       g.id, g.valid_from, g.valid_until, g.revoked_at, c.permissioncode_id""",
+    joins="""
+LEFT JOIN intermediaries i ON i.taxpayer_id = t.id
+LEFT JOIN taxpayers r ON r.tin = %s AND r.rob = %s
+LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
+LEFT JOIN granted_permission_codes c ON c.grantedpermission_id = g.id""",
+)
+
+
+def load_facts(
+    client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | None
+) -> tuple[ClientFacts | None, Facts | None]:
+    """What is known of the client, and all the facts if the secret is one of its own.
+
+    (None, None) for an unknown id, (client, None) for a wrong secret. `hashed_secret` is a result
+    of `hash_secret`. Raises django.db.DatabaseError.
+    """
+    with connection.cursor() as cursor:
+        if on_behalf_of is None:
+            cursor.execute(_AS_TAXPAYER, [hashed_secret, client_id])
+        else:
+            cursor.execute(
+                _ON_BEHALF_OF, [hashed_secret, on_behalf_of.tin, on_behalf_of.rob, client_id]
+            )
+        rows = cursor.fetchall()
+    if not rows:
+        return None, None
+    client = _client(client_id, rows[0])
+    secret = _secret(hashed_secret, rows[0])
+    if secret is None:
+        return client, None
+    represented = None if on_behalf_of is None else _represented(on_behalf_of, rows)
+    return client, Facts(client, secret, represented)
+
+
+def _client(client_id: str, row: tuple[Any, ...]) -> ClientFacts:
+    (id_, scopes, logins_per_minute, blocked_at, expires_at, tin, rob, is_active, *_) = row
+    is_intermediary = len(row) > _WIDTH_AS_TAXPAYER and row[14] is not None
+    return ClientFacts(
+        id=id_,
+        client_id=client_id,
+        taxpayer=TaxpayerId(tin, rob),
+        taxpayer_is_active=bool(is_active),
+        scopes=tuple(scopes.split()),
+        logins_per_minute=logins_per_minute,
+        blocked_at=_moment(blocked_at),
+        expires_at=_moment(expires_at),
+        intermediary=IntermediaryFacts(bool(row[15]), _moment(row[16]))
+        if is_intermediary
+        else None,
+    )
+
+
+_WIDTH_AS_TAXPAYER = 14
+
+
+def _secret(hashed_secret: str, row: tuple[Any, ...]) -> SecretFacts | None:
+    id_, hashed, hint, expires_at, revoked_at, last_used_at = row[8:14]
+    # The query compared already; once more in constant time, so that no collation decides.
+    if id_ is None or not matches(hashed_secret, hashed):
+        return None
+    expiry = _moment(expires_at)
+    assert expiry is not None  # noqa: S101 - the column is NOT NULL
+    return SecretFacts(id_, hint, expiry, _moment(revoked_at), _moment(last_used_at))
+
+
+def _represented(taxpayer: TaxpayerId, rows: list[tuple[Any, ...]]) -> RepresentedFacts:
+    is_active = rows[0][17]
+    permissions: dict[int, PermissionFacts] = {}
+    for *_, id_, valid_from, valid_until, revoked_at, code in rows:
+        if id_ is None:
+            continue
+        seen = permissions.get(id_)
+        codes = (seen.codes if seen else ()) + ((code,) if code else ())
+        first = _moment(valid_from)
+        assert first is not None  # noqa: S101 - the column is NOT NULL
+        permissions[id_] = PermissionFacts(codes, first, _moment(valid_until), _moment(revoked_at))
+    return RepresentedFacts(
+        taxpayer, None if is_active is None else bool(is_active), tuple(permissions.values())
+    )
+
+
+def _moment(value: datetime | str | None) -> datetime | None:
+    # PostgreSQL answers with aware moments, SQLite with Django's text of a moment in UTC.
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
+    return value

@@ -1,0 +1,146 @@
+"""Client ids and client secrets: generate, recognise, hash, compare (contract 3). Pure.
+
+A credential is `<kind>_<environment>_<random><checksum>`, for example `cs_live_…`: letters,
+digits and `_` only. The checksum lets a damaged one be named without a query, and lets scanners
+tell a leaked one from chance.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import zlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+Environment = Literal["live", "test"]
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_CHECKSUM_LENGTH = 6  # 62**6 > 2**32: holds a CRC-32
+_HASH = "sha256"
+
+
+class Kind(StrEnum):
+    CLIENT_ID = "ci"
+    CLIENT_SECRET = "cs"
+
+
+# 22 digits hold 128 bits, 43 hold 256.
+_BITS = {Kind.CLIENT_ID: 128, Kind.CLIENT_SECRET: 256}
+_LENGTH = {Kind.CLIENT_ID: 22, Kind.CLIENT_SECRET: 43}
+_FORM = re.compile(r"(?P<kind>ci|cs)_(?P<environment>live|test)_(?P<body>[0-9A-Za-z]+)", re.ASCII)
+
+
+class Fault(StrEnum):
+    """What is wrong with the form of a credential."""
+
+    BLANKS = "blanks"
+    SWAPPED = "swapped"
+    OTHER_ENVIRONMENT = "other_environment"
+    PLACEHOLDER = "placeholder"
+    CUT_OFF = "cut_off"
+    MISTYPED = "mistyped"
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A new pair. The secret is in clear: hand it to its owner once and keep only its hash."""
+
+    client_id: str
+    client_secret: str
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.client_id}, secret not shown)"
+
+
+def new_client_id(environment: Environment) -> str:
+    """A new random client id of this environment."""
+    return _new(Kind.CLIENT_ID, environment)
+
+
+def new_client_secret(environment: Environment) -> str:
+    """A new random client secret (256 bits) of this environment, in clear."""
+    return _new(Kind.CLIENT_SECRET, environment)
+
+
+def fault_of(text: str, kind: Kind, environment: Environment) -> Fault | None:
+    """Why `text` cannot be a credential of this kind and environment; None if it could be one."""
+    # The common case first: one expression, one checksum, no other question.
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return _fault_of_shape(text, kind)
+    if match["kind"] != kind:
+        return Fault.SWAPPED
+    missing = _LENGTH[kind] + _CHECKSUM_LENGTH - len(match["body"])
+    if missing > 0:
+        return Fault.PLACEHOLDER if _is_placeholder(match["body"]) else Fault.CUT_OFF
+    if missing < 0:
+        return Fault.MISTYPED
+    if _checksum(text[:-_CHECKSUM_LENGTH]) != text[-_CHECKSUM_LENGTH:]:
+        return Fault.PLACEHOLDER if _is_placeholder(match["body"]) else Fault.MISTYPED
+    if match["environment"] != environment:
+        return Fault.OTHER_ENVIRONMENT
+    return None
+
+
+def hash_secret(client_secret: str) -> str:
+    """What is stored of a secret: the algorithm's name and the digest, `sha256$…`.
+
+    Fast on purpose: 256 random bits cannot be guessed, so slowness would protect nothing.
+    """
+    return f"{_HASH}${hashlib.sha256(client_secret.encode()).hexdigest()}"
+
+
+def matches(hashed: str, stored: str) -> bool:
+    """Whether two results of `hash_secret` are of the same secret, in constant time."""
+    return hmac.compare_digest(hashed, stored)
+
+
+def hint_of(client_secret: str) -> str:
+    """The last four characters: enough for its owner to recognise a secret, useless to others."""
+    return client_secret[-4:]
+
+
+def _fault_of_shape(text: str, kind: Kind) -> Fault:
+    bare = text.strip()
+    if bare != text and _FORM.fullmatch(bare):
+        return Fault.BLANKS
+    other = Kind.CLIENT_ID if kind is Kind.CLIENT_SECRET else Kind.CLIENT_SECRET
+    if bare.startswith(f"{other}_"):
+        return Fault.SWAPPED
+    if _is_placeholder(bare):
+        return Fault.PLACEHOLDER
+    if bare.startswith(f"{kind}_"):
+        return Fault.CUT_OFF if len(bare) < len(f"{kind}_live_") + _LENGTH[kind] else Fault.MISTYPED
+    return Fault.FOREIGN
+
+
+_PLACEHOLDER = re.compile(
+    r"[<{\[$%].*|.*[>}\]]|.*\.\.\.|.*…|x{3,}|\*{3,}|0{3,}"
+    r"|.*(your|change.?me|example|placeholder|replace|client.?id|client.?secret|todo|dummy|sample).*",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+
+
+def _is_placeholder(text: str) -> bool:
+    # A short prefix is enough, and bounds the work on a hostile text.
+    return _PLACEHOLDER.fullmatch(text[:128]) is not None
+
+
+def _new(kind: Kind, environment: Environment) -> str:
+    body = f"{kind}_{environment}_{_digits(secrets.randbits(_BITS[kind]), _LENGTH[kind])}"
+    return body + _checksum(body)
+
+
+def _checksum(text: str) -> str:
+    return _digits(zlib.crc32(text.encode()), _CHECKSUM_LENGTH)
+
+
+def _digits(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, 62)
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))

@@ -1,0 +1,65 @@
+"""How a taxpayer is named: TIN, ROB number and the `onbehalfof` notation (specification 2.3). Pure."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+class MalformedIdentifier(ValueError):
+    """The text names no taxpayer. Its message says what is wrong with the text, for its author."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TaxpayerId:
+    """A taxpayer's name: a TIN, and a ROB number where there is one (`rob` is empty otherwise).
+
+    `str()` is the notation of the `onbehalfof` header: `<TIN>` or `<TIN>:<ROB>`.
+    """
+
+    tin: str
+    rob: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.tin}:{self.rob}" if self.rob else self.tin
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """What a TIN and a ROB number look like in this country, as regular expressions."""
+
+    tin: str = "[A-Z0-9]{5,20}"
+    rob: str = "[A-Z0-9-]{5,20}"
+
+    def parse(self, text: str) -> TaxpayerId:
+        """The taxpayer that `text` names; outer blanks are trimmed, letters upper-cased.
+
+        Raises MalformedIdentifier for anything but `<TIN>` or `<TIN>:<ROB>`, also for an empty
+        text, a list, or a ROB separator with nothing behind it.
+        """
+        tin, separator, rob = text.strip(" \t").partition(":")
+        if not separator:
+            return self.parse_parts(tin)
+        if not rob:
+            raise MalformedIdentifier("nothing stands behind the colon")
+        return self.parse_parts(tin, rob)
+
+    def parse_parts(self, tin: str, rob: str = "") -> TaxpayerId:
+        """The taxpayer named by a TIN and, unless it is empty, a ROB number. Raises as `parse`."""
+        return TaxpayerId(
+            _checked("TIN", tin, self.tin), _checked("ROB number", rob, self.rob) if rob else ""
+        )
+
+
+def _checked(kind: str, text: str, pattern: str) -> str:
+    # Upper-casing turns some letters outside ASCII into ASCII ones, so those are refused first.
+    normalised = text.upper() if text.isascii() else ""
+    if not normalised:
+        raise MalformedIdentifier(f"a {kind} is missing or has letters outside A-Z")
+    if not _compiled(pattern).fullmatch(normalised):
+        raise MalformedIdentifier(f"the {kind} does not have the form {pattern}")
+    return normalised
+
+
+@lru_cache(maxsize=8)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)

@@ -1,0 +1,1 @@
+"""Wrong configuration, found by `manage.py check`."""

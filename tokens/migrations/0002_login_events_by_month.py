@@ -1,0 +1,32 @@
+"""On PostgreSQL the login events are partitioned by month (contract 5)."""
+
+from django.apps.registry import Apps
+from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.utils import timezone
+
+from tokens.partitions import TABLE, is_partitioned, make_partitions
+
+
+def partition(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    if not is_partitioned(schema_editor.connection):
+        return
+    # The table that Django just made is the pattern: its columns, defaults and indexes are kept.
+    schema_editor.execute(f"ALTER TABLE {TABLE} RENAME TO {TABLE}_pattern")
+    schema_editor.execute(
+        f"CREATE TABLE {TABLE} (LIKE {TABLE}_pattern INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+        " PARTITION BY RANGE (id)"
+    )
+    schema_editor.execute(f"DROP TABLE {TABLE}_pattern")
+    schema_editor.execute(f"ALTER TABLE {TABLE} ADD PRIMARY KEY (id)")
+    model = apps.get_model("tokens", "LoginEvent")
+    for index in model._meta.indexes:
+        schema_editor.add_index(model, index)
+    # Whatever fits no month is kept here rather than lost.
+    schema_editor.execute(f"CREATE TABLE {TABLE}_default PARTITION OF {TABLE} DEFAULT")
+    make_partitions(schema_editor.connection, timezone.now())
+
+
+class Migration(migrations.Migration):
+    dependencies = [("tokens", "0001_initial")]
+    operations = [migrations.RunPython(partition, migrations.RunPython.noop)]

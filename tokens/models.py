@@ -1,0 +1,119 @@
+"""Login events, signing keys and limits (contract 1, 2 and 5)."""
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from taxpayers.models import SystemUser
+
+
+class LoginEvent(models.Model):
+    """One answered login attempt. Never a secret, never a token.
+
+    The key is the correlation id of the answer and, where a token was issued, its `jti`: a UUIDv7,
+    so that it carries the moment, rows arrive in order, and PostgreSQL finds the partition by it.
+    """
+
+    id = models.UUIDField(_("reference"), primary_key=True, editable=False)
+    at = models.DateTimeField(_("time"))
+    reason = models.CharField(_("reason"), max_length=32, blank=True)  # empty: a token was issued
+    detail = models.CharField(_("detail"), max_length=200, blank=True)
+    client_id = models.CharField(_("client ID as sent"), max_length=64, blank=True)
+    # No constraint and no index of its own: the record outlives what it tells of, and a system
+    # user's logins are found by its client id.
+    system_user = models.ForeignKey(
+        SystemUser,
+        models.DO_NOTHING,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        verbose_name=_("system user"),
+    )
+    secret_id = models.BigIntegerField(_("secret"), null=True)
+    subject = models.CharField(_("represented taxpayer"), max_length=64, blank=True)
+    actor = models.CharField(_("intermediary"), max_length=64, blank=True)
+    scope = models.CharField(_("scope"), max_length=255, blank=True)
+    kid = models.CharField(_("key ID"), max_length=43, blank=True)
+    source_address = models.GenericIPAddressField(_("source address"), null=True)
+    user_agent = models.CharField(_("user agent"), max_length=200, blank=True)
+
+    class Meta:
+        db_table = "login_events"
+        verbose_name = _("login")
+        verbose_name_plural = _("logins")
+        ordering: ClassVar = ["-id"]
+        # Every index ends with the key, so that a list of anything comes newest first from it.
+        indexes: ClassVar = [
+            models.Index(fields=["client_id", "-id"], name="login_by_client"),
+            models.Index(fields=["subject", "-id"], name="login_by_subject"),
+            models.Index(fields=["source_address", "-id"], name="login_by_address"),
+            models.Index(
+                fields=["reason", "-id"],
+                name="login_by_reason",
+                condition=~models.Q(reason=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @property
+    def is_issued(self) -> bool:
+        return not self.reason
+
+    @property
+    def jti(self) -> uuid.UUID | None:
+        return self.id if self.is_issued else None
+
+
+class SigningKey(models.Model):
+    """A key that signs access tokens. Its private part is encrypted (contract 2)."""
+
+    # Workers that start together all try to insert generation 1: one wins, the others read it.
+    generation = models.PositiveIntegerField(_("generation"), unique=True)
+    kid = models.CharField(_("key ID"), max_length=43, unique=True)
+    alg = models.CharField(_("algorithm"), max_length=8)
+    public_jwk = models.JSONField(_("public key"))
+    private_key = models.BinaryField(editable=False)
+    created_at = models.DateTimeField(_("published"))
+    signs_from = models.DateTimeField(_("signs from"))
+
+    class Meta:
+        db_table = "signing_keys"
+        verbose_name = _("signing key")
+        verbose_name_plural = _("signing keys")
+        ordering: ClassVar = ["-generation"]
+
+    def __str__(self) -> str:
+        return self.kid
+
+
+class LoginAllowance(models.Model):
+    """How often a client logged in during its present minute (contract 1, Limits)."""
+
+    system_user = models.OneToOneField(
+        SystemUser,
+        models.CASCADE,
+        primary_key=True,
+        db_constraint=False,
+        related_name="allowance",
+    )
+    window_started_at = models.DateTimeField()
+    used = models.PositiveIntegerField()
+
+    class Meta:
+        db_table = "login_allowances"
+
+
+class FailureBucket(models.Model):
+    """Failed logins of all callers whose keyed hash is this number: a table of a fixed size."""
+
+    id = models.PositiveIntegerField(primary_key=True)
+    failures = models.PositiveIntegerField()
+    last_at = models.DateTimeField()
+    open_at = models.DateTimeField()  # the next failure is heard from this moment on
+
+    class Meta:
+        db_table = "failure_buckets"

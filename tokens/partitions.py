@@ -1,0 +1,81 @@
+"""Login events by month: PostgreSQL partitions, made ahead and dropped whole (contract 5).
+
+The key of an event is a UUIDv7, which begins with the moment, so the partitions are ranges of the
+key. SQLite has no partitions; there the functions that make them do nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+TABLE = "login_events"
+MONTHS_AHEAD = 24
+_NAME = re.compile(rf"{TABLE}_(\d{{4}})_(\d{{2}})")
+
+
+def first_id(at: datetime) -> UUID:
+    """The lowest id that an event of the moment `at` or later can have (RFC 9562 section 5.7)."""
+    return UUID(int=int(at.timestamp() * 1000) << 80)
+
+
+def is_partitioned(connection: BaseDatabaseWrapper) -> bool:
+    return connection.vendor == "postgresql"
+
+
+def make_partitions(connection: BaseDatabaseWrapper, at: datetime) -> list[str]:
+    """Makes what is missing for the month of `at` and MONTHS_AHEAD more; returns the new names.
+
+    Safe to repeat and to run beside logins.
+    """
+    if not is_partitioned(connection):
+        return []
+    existing = set(_partitions(connection))
+    made = []
+    with connection.cursor() as cursor:
+        for begin, end in _months(at, MONTHS_AHEAD + 1):
+            name = _name(begin)
+            if name not in existing:
+                cursor.execute(
+                    f"CREATE TABLE {name} PARTITION OF {TABLE}"
+                    f" FOR VALUES FROM ('{first_id(begin)}') TO ('{first_id(end)}')"
+                )
+                made.append(name)
+    return made
+
+
+def partitions_before(connection: BaseDatabaseWrapper, at: datetime) -> list[str]:
+    """The partitions whose events all happened before `at`, oldest first."""
+    if not is_partitioned(connection):
+        return []
+    return [name for name, end in sorted(_partitions(connection).items()) if end <= at]
+
+
+def _partitions(connection: BaseDatabaseWrapper) -> dict[str, datetime]:
+    """Each month's partition and the moment at which its month ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relid::regclass::text FROM pg_partition_tree(%s::regclass) WHERE isleaf",
+            [TABLE],
+        )
+        names = [name for (name,) in cursor.fetchall()]
+    matches = [match for name in names if (match := _NAME.fullmatch(name))]
+    return {m[0]: _next_month(datetime(int(m[1]), int(m[2]), 1, tzinfo=UTC)) for m in matches}
+
+
+def _months(at: datetime, count: int) -> Iterator[tuple[datetime, datetime]]:
+    begin = at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    for _ in range(count):
+        end = _next_month(begin)
+        yield begin, end
+        begin = end
+
+
+def _next_month(begin: datetime) -> datetime:
+    return (begin + timedelta(days=32)).replace(day=1)
+
+
+def _name(begin: datetime) -> str:
+    return f"{TABLE}_{begin:%Y_%m}"
