@@ -64,6 +64,11 @@ class LoginEvent(models.Model):
         return not self.reason
 
     @property
+    def is_on_behalf(self) -> bool:
+        """Whether `onbehalfof` was sent: then the actor is kept once a secret matched."""
+        return bool(self.actor)
+
+    @property
     def jti(self) -> uuid.UUID | None:
         return self.id if self.is_issued else None
 

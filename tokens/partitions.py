@@ -5,14 +5,18 @@ key. SQLite has no partitions; there the functions that make them do nothing.
 """
 
 import re
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from django.db import OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.errors import LockNotAvailable
 
 TABLE = "login_events"
 MONTHS_AHEAD = 24
+_LOCK_TIMEOUT_MS, _PAUSE_SECONDS, _TRIES = 100, 0.5, 60
 _NAME = re.compile(rf"{TABLE}_(\d{{4}})_(\d{{2}})")
 
 
@@ -34,16 +38,43 @@ def make_partitions(connection: BaseDatabaseWrapper, at: datetime) -> list[str]:
         return []
     existing = set(_partitions(connection))
     made = []
-    with connection.cursor() as cursor:
-        for begin, end in _months(at, MONTHS_AHEAD + 1):
-            name = _name(begin)
-            if name not in existing:
-                cursor.execute(
-                    f"CREATE TABLE {name} PARTITION OF {TABLE}"
-                    f" FOR VALUES FROM ('{first_id(begin)}') TO ('{first_id(end)}')"
-                )
-                made.append(name)
+    for begin, end in _months(at, MONTHS_AHEAD + 1):
+        name = _name(begin)
+        if name not in existing:
+            _without_blocking_logins(
+                connection,
+                f"CREATE TABLE {name} PARTITION OF {TABLE}"
+                f" FOR VALUES FROM ('{first_id(begin)}') TO ('{first_id(end)}')",
+            )
+            made.append(name)
     return made
+
+
+def drop_partition(connection: BaseDatabaseWrapper, name: str) -> None:
+    """Drops one of `partitions_before` with all its events, without reading them.
+
+    Raises django.db.OperationalError if the table stayed busy.
+    """
+    _without_blocking_logins(connection, f"ALTER TABLE {TABLE} DETACH PARTITION {name}")
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE {name}")  # nobody else's by now
+
+
+def _without_blocking_logins(connection: BaseDatabaseWrapper, statement: str) -> None:
+    # The statement is instant but needs the table for itself. While it waits behind a long query,
+    # logins wait behind it: so it gives up after a tenth of a second, and tries again a little later.
+    for attempt in range(_TRIES):
+        try:
+            with transaction.atomic(connection.alias), connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT_MS}ms'")
+                cursor.execute(statement)
+        except OperationalError as error:
+            is_busy = isinstance(error.__cause__, LockNotAvailable)
+            if not is_busy or attempt == _TRIES - 1:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def partitions_before(connection: BaseDatabaseWrapper, at: datetime) -> list[str]:

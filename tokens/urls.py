@@ -1,2 +1,9 @@
+"""The paths of the protocol."""
+
 from django.urls import path
-urlpatterns: list = []
+
+from tokens.views import token_view
+
+urlpatterns = [
+    path("connect/token", token_view, name="token"),
+]

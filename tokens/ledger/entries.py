@@ -1,0 +1,40 @@
+"""What a ledger is asked to keep. Pure."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+
+class Event(NamedTuple):
+    """The row of a login event, in the order of its columns."""
+
+    id: UUID
+    at: datetime
+    reason: str
+    detail: str
+    client_id: str
+    system_user_id: int | None
+    secret_id: int | None
+    subject: str
+    actor: str
+    scope: str
+    kid: str
+    source_address: str | None
+    user_agent: str
+
+
+class Counted(NamedTuple):
+    """An authenticated login; `touched_secret_id` is None while its last use is fresh enough."""
+
+    system_user_id: int
+    limit: int
+    at: datetime
+    touched_secret_id: int | None = None
+
+
+class Failed(NamedTuple):
+    """A failed login: the bucket of its caller and id, and the bucket of its address alone."""
+
+    pair_bucket: int
+    address_bucket: int
+    at: datetime

@@ -1,0 +1,76 @@
+"""Counters in Redis or Valkey, events in the database (contract 6, REDIS_URL).
+
+The counter's key lives as long as the client's minute, so nothing has to be cleaned up. What fails
+is counted in the database all the same: it is rare, and its table has a fixed size.
+"""
+
+from datetime import timedelta
+from typing import cast
+
+import redis
+from django.db import transaction
+
+from taxpayers.models import ClientSecret
+from tokens.ledger.entries import Counted, Event, Failed
+from tokens.limits import WINDOW, Allowance, Denial
+
+# Atomic on the server: {used, milliseconds to the end of the minute}, used 0 if denied.
+_COUNT = """
+local used = tonumber(redis.call('GET', KEYS[1]) or '0')
+local limit = tonumber(ARGV[1])
+if limit > 0 and used >= limit then
+  return {0, redis.call('PTTL', KEYS[1])}
+end
+used = redis.call('INCR', KEYS[1])
+if used == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return {used, redis.call('PTTL', KEYS[1])}
+"""
+_TIMEOUT_SECONDS = 1.0
+
+
+class RedisCountedLedger:
+    """See `Ledger`. `events` keeps everything but the counters of authenticated logins."""
+
+    def __init__(self, events: "EventLedger", url: str) -> None:
+        self._events = events
+        self._redis = redis.Redis.from_url(
+            url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS
+        )
+        self._count = self._redis.register_script(_COUNT)
+
+    def add(self, event: Event) -> None:
+        self._events.add(event)
+
+    def add_failed(self, event: Event, failed: Failed) -> Denial | None:
+        return self._events.add_failed(event, failed)
+
+    def add_counted(self, event: Event, counted: Counted) -> Allowance | Denial:
+        # Counted first: if the event then fails, a login is lost to the client, not to the record.
+        milliseconds = int(WINDOW / timedelta(milliseconds=1))
+        used, left = cast(
+            tuple[int, int],
+            self._count(keys=[_key(counted)], args=[counted.limit, milliseconds]),
+        )
+        ends_at = counted.at + timedelta(milliseconds=max(left, 0))
+        if used == 0:
+            return Denial(ends_at, counted.limit)
+        if counted.touched_secret_id is None:
+            self._events.add(event)
+        else:
+            with transaction.atomic():
+                ClientSecret.objects.filter(id=counted.touched_secret_id).update(
+                    last_used_at=counted.at
+                )
+                self._events.add(event)
+        return Allowance(counted.limit, used, ends_at - WINDOW)
+
+    def allowance(self, counted: Counted) -> Allowance:
+        used, left = self._redis.get(_key(counted)), self._redis.pttl(_key(counted))
+        if used is None:
+            return Allowance(counted.limit, 0, counted.at)
+        ends_at = counted.at + timedelta(milliseconds=max(cast(int, left), 0))
+        return Allowance(counted.limit, int(cast(bytes, used)), ends_at - WINDOW)
+
+
+def _key(counted: Counted) -> str:
+    return f"logins:{counted.system_user_id}"

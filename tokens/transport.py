@@ -1,0 +1,52 @@
+"""Where a request comes from and whether it came by HTTPS, also behind trusted proxies."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+Network = IPv4Network | IPv6Network
+
+
+class TrustedProxies:
+    """The proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, and nobody else's."""
+
+    def __init__(self, networks: Iterable[str]) -> None:
+        self._networks: tuple[Network, ...] = tuple(ip_network(n, strict=False) for n in networks)
+        self._is_trusted = lru_cache(maxsize=1024)(self._lies_in_networks)
+
+    def source_address(self, meta: Mapping[str, str]) -> str | None:
+        """The address of the last hop that is no trusted proxy; None if it cannot be known."""
+        address = _address(meta.get("REMOTE_ADDR", ""))
+        if not self._networks or not self._is_trusted(address):
+            return address
+        for hop in reversed(meta.get("HTTP_X_FORWARDED_FOR", "").split(",")):
+            named = _address(hop.strip())
+            if named is None:
+                break  # what an untrusted party wrote further left is not believed
+            address = named
+            if not self._is_trusted(named):
+                break
+        return address
+
+    def is_secure(self, meta: Mapping[str, str], scheme: str) -> bool:
+        """Whether the client's own connection was HTTPS; `scheme` is that of the last hop."""
+        forwarded = meta.get("HTTP_X_FORWARDED_PROTO")
+        if forwarded is not None and self._is_trusted(_address(meta.get("REMOTE_ADDR", ""))):
+            return forwarded.split(",")[-1].strip().lower() == "https"
+        return scheme == "https"
+
+    def _lies_in_networks(self, address: str | None) -> bool:
+        if address is None:
+            return False
+        parsed = ip_address(address)
+        return any(parsed in network for network in self._networks)
+
+
+@lru_cache(maxsize=1024)
+def _address(text: str) -> str | None:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return str(mapped or address)

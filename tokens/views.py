@@ -1,0 +1,140 @@
+"""`POST /connect/token` (specification 4, contract 1): one way in, one exit for every answer."""
+
+import logging
+import time
+from datetime import UTC, datetime
+from functools import lru_cache
+from http import HTTPStatus
+from uuid import UUID
+
+import redis.exceptions
+import uuid_utils
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.generic import View
+from oauth2_provider.views.mixins import OAuthLibMixin
+
+from taxpayers.identifiers import Notation
+from taxpayers.rules import Reason, Refusal, Refused
+from tokens.answers import issued, refused
+from tokens.audit import TooMany, record
+from tokens.limits import Denial
+from tokens.login import Login
+from tokens.parsing import MAX_BODY_BYTES, RawLogin, read_attempt
+from tokens.server import ClientCredentialsServer, LoginBackend
+from tokens.transport import TrustedProxies
+from tokens.validator import LoginValidator
+
+logger = logging.getLogger("tokens.login")
+
+_OUT_OF_REACH = (DatabaseError, redis.exceptions.RedisError)
+
+
+class TokenView(OAuthLibMixin, View):
+    """The login. What can be refused without asking the registry is refused first, in order."""
+
+    server_class = ClientCredentialsServer
+    validator_class = LoginValidator
+    oauthlib_backend_class = LoginBackend
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        started = time.perf_counter()
+        login = _begin(request)
+        body, denial = "", None
+        try:
+            body = self._decided(request, login)
+            record(login)
+        except TooMany as too_many:
+            login.refusal, denial = too_many.refusal, too_many.denial
+        except _OUT_OF_REACH:
+            logger.exception("out of reach", extra={"reference": str(login.id)})
+            login.refusal = Refusal(Reason.TEMPORARILY_UNAVAILABLE)
+        except Exception:
+            logger.exception("login failed", extra={"reference": str(login.id)})
+            login.refusal = Refusal(Reason.SERVER_ERROR)
+            _record_if_possible(login)
+        return self._answer(login, body, denial, time.perf_counter() - started)
+
+    def _decided(self, request: HttpRequest, login: Login) -> str:
+        """The body with the token, or an empty one once `login.refusal` says why there is none."""
+        try:
+            _check_transport(request)
+            _read(request, login)
+            _uri, _headers, body, status = self.create_token_response(login)
+        except TooMany:
+            raise
+        except Refused as refused_:
+            login.refusal = refused_.refusal
+            return ""
+        if status != HTTPStatus.OK:
+            raise RuntimeError(f"oauthlib refused what was checked before: {body}")
+        return body
+
+    @staticmethod
+    def _answer(login: Login, body: str, denial: Denial | None, seconds: float) -> HttpResponse:
+        refusal = login.refusal
+        logger.info(
+            "login",
+            extra={
+                "reference": str(login.id),
+                "outcome": refusal.reason if refusal else "issued",
+                "client_id": login.attempt.client_id[:64],
+                "source_address": login.source_address,
+                "milliseconds": round(seconds * 1000, 2),
+            },
+        )
+        return issued(login, body) if refusal is None else refused(login, refusal, denial)
+
+
+token_view = csrf_exempt(TokenView.as_view())
+
+
+def _begin(request: HttpRequest) -> Login:
+    return Login(
+        id=UUID(int=uuid_utils.uuid7().int),
+        at=datetime.now(UTC),
+        source_address=_proxies().source_address(request.META),
+        user_agent=request.META.get("HTTP_USER_AGENT", ""),
+    )
+
+
+def _check_transport(request: HttpRequest) -> None:
+    if request.method != "POST":
+        raise Refused(Refusal(Reason.METHOD_NOT_ALLOWED))
+    if settings.AUTH_URL.startswith("https:") and not _proxies().is_secure(
+        request.META, request.META.get("wsgi.url_scheme", "http")
+    ):
+        raise Refused(Refusal(Reason.INSECURE_TRANSPORT))
+
+
+def _read(request: HttpRequest, login: Login) -> None:
+    meta = request.META
+    raw = RawLogin(
+        body=request.read(MAX_BODY_BYTES + 1),
+        content_type=meta.get("CONTENT_TYPE", ""),
+        query_string=meta.get("QUERY_STRING", ""),
+        authorization=meta.get("HTTP_AUTHORIZATION"),
+        on_behalf_of=meta.get("HTTP_ONBEHALFOF"),
+    )
+    read_attempt(
+        raw,
+        login.attempt,
+        notation=Notation(settings.TIN_PATTERN, settings.ROB_PATTERN),
+        environment=settings.ENVIRONMENT,
+    )
+
+
+def _record_if_possible(login: Login) -> None:
+    try:
+        record(login)
+    except Exception:
+        logger.exception("no record of a failed login", extra={"reference": str(login.id)})
+
+
+def _proxies() -> TrustedProxies:
+    return _trusted(tuple(settings.TRUSTED_PROXIES))
+
+
+_trusted = lru_cache(maxsize=4)(TrustedProxies)
