@@ -1,0 +1,51 @@
+"""What an access token says, and for how long (contract 2, RFC 9068 section 2.2). Pure."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.rules import Authorization
+
+TOKEN_LIFETIME = timedelta(seconds=3600)  # specification 2.1
+
+
+def access_token_claims(
+    authorization: Authorization,
+    *,
+    issuer: str,
+    jti: str,
+    audiences: Mapping[str, str],
+    lifetime_seconds: int = int(TOKEN_LIFETIME.total_seconds()),
+) -> dict[str, Any]:
+    """The claims of the token for this authorization, issued at its moment, whole seconds.
+
+    `audiences` gives each granted scope its audience; raises KeyError for one without.
+    `act` (RFC 8693 section 4.1) and `permissions` are there only if somebody acts for the subject.
+    """
+    issued_at = int(authorization.at.timestamp())
+    claims: dict[str, Any] = {
+        "iss": issuer,
+        "sub": str(authorization.subject),
+        "aud": _audience(authorization.scopes, audiences),
+        "client_id": authorization.client_id,
+        "jti": jti,
+        "iat": issued_at,
+        "exp": issued_at + lifetime_seconds,
+        "scope": " ".join(authorization.scopes),
+        "taxpayer": _taxpayer(authorization.subject),
+    }
+    if authorization.actor is not None:
+        claims["act"] = {"sub": str(authorization.actor)}
+        claims["permissions"] = list(authorization.permissions)
+    return claims
+
+
+def _audience(scopes: tuple[str, ...], audiences: Mapping[str, str]) -> str | list[str]:
+    # Each audience once, in the order of the scopes; one alone is a string (RFC 7519 4.1.3).
+    distinct = list(dict.fromkeys(audiences[scope] for scope in scopes))
+    return distinct[0] if len(distinct) == 1 else distinct
+
+
+def _taxpayer(taxpayer: TaxpayerId) -> dict[str, str]:
+    return {"tin": taxpayer.tin, "rob": taxpayer.rob} if taxpayer.rob else {"tin": taxpayer.tin}

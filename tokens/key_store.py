@@ -1,0 +1,98 @@
+"""The table of signing keys: begun, read, rotated (contract 2)."""
+
+import logging
+from datetime import datetime
+
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from tokens.key_encryption import decrypt, encrypt
+from tokens.keys import PUBLISHED_AHEAD, Key, KeyRing, PrivateKey, generate, public_jwk
+from tokens.models import SigningKey
+
+logger = logging.getLogger("tokens.keys")
+
+
+class CannotRotate(Exception):
+    """Why there is no new key now, in one line for whoever asked."""
+
+
+def read_key_ring(at: datetime, known: KeyRing | None = None) -> KeyRing:
+    """The keys that are published at this moment; the first one is made if there is none.
+
+    A private key that `known` holds already is not parsed again. Raises django.db.DatabaseError.
+    """
+    rows = _rows() or _begin(at)
+    parsed = {key.kid: key.private_key for key in known.keys} if known else {}
+    published = {key.kid for key in _ring(rows).published(at)}
+    return _ring([row for row in rows if row.kid in published], parsed)
+
+
+def rotate(at: datetime, alg: str) -> Key:
+    """Publishes a new key that signs from PUBLISHED_AHEAD after this moment on.
+
+    Raises CannotRotate if a key is waiting to sign already, or if another process was first.
+    """
+    waiting = read_key_ring(at).waiting(at)
+    if waiting is not None:
+        raise CannotRotate(
+            f"The key {waiting.kid} is published already and signs from"
+            f" {waiting.signs_from:%Y-%m-%d %H:%M:%S} UTC; rotate again after that."
+        )
+    generation = SigningKey.objects.order_by("-generation").values_list("generation", flat=True)[0]
+    try:
+        with transaction.atomic():
+            row = _add(generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
+    except IntegrityError:
+        raise CannotRotate("Somebody else has just rotated the signing key.") from None
+    return _key(row, None)
+
+
+def _begin(at: datetime) -> list[SigningKey]:
+    try:
+        with transaction.atomic():
+            _add(1, settings.SIGNING_ALGORITHM, at, signs_from=at)
+    except IntegrityError:
+        logger.info("another process made the first signing key")
+    return _rows()
+
+
+def _rows() -> list[SigningKey]:
+    return list(SigningKey.objects.order_by("generation"))
+
+
+def _add(generation: int, alg: str, at: datetime, *, signs_from: datetime) -> SigningKey:
+    private_key = generate(alg)
+    jwk = public_jwk(private_key, alg)
+    return SigningKey.objects.create(
+        generation=generation,
+        kid=jwk["kid"],
+        alg=alg,
+        public_jwk=jwk,
+        private_key=encrypt(private_key),
+        created_at=at,
+        signs_from=signs_from,
+    )
+
+
+def _ring(rows: list[SigningKey], parsed: dict[str, PrivateKey | None] | None = None) -> KeyRing:
+    """The rows as a ring, with private keys if `parsed` is given."""
+    if parsed is None:
+        return KeyRing(tuple(_key(row, None) for row in rows))
+    return KeyRing(tuple(_key(row, parsed.get(row.kid) or _private_key(row)) for row in rows))
+
+
+def _key(row: SigningKey, private_key: PrivateKey | None) -> Key:
+    return Key(row.kid, row.alg, row.signs_from, row.public_jwk, private_key)
+
+
+def _private_key(row: SigningKey) -> PrivateKey | None:
+    try:
+        return decrypt(bytes(row.private_key))  # PostgreSQL answers with a memoryview
+    except InvalidToken:
+        # The key still verifies; whether another one can sign is the ring's question.
+        logger.exception(
+            "a private key does not decrypt: see KEY_ENCRYPTION_KEYS", extra={"kid": row.kid}
+        )
+        return None
