@@ -126,7 +126,7 @@ def start_postgres() -> Postgres:
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     try:
         return _start_postgres(folder)
-    except NotAvailable:
+    except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
