@@ -1,0 +1,47 @@
+"""Every change of state of the registry: keyword-only, atomic, each kept in the history.
+
+Commands and admin are two doors to these functions. They raise `Impossible`, with one line for the
+person who asked, and then nothing has changed.
+"""
+
+from taxpayers.services.demands import Impossible
+from taxpayers.services.history import Action, Author
+from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
+from taxpayers.services.permissions import (
+    grant_permission,
+    revoke_codes,
+    revoke_permission,
+    set_permission_code,
+)
+from taxpayers.services.secrets import Issued, issue_secret, revoke_secret
+from taxpayers.services.system_users import (
+    block_system_user,
+    change_system_user,
+    extend_system_user,
+    register_system_user,
+    unblock_system_user,
+)
+from taxpayers.services.taxpayers import register_taxpayer, rename_taxpayer, set_taxpayer_active
+
+__all__ = [
+    "Action",
+    "Author",
+    "Impossible",
+    "Issued",
+    "block_system_user",
+    "change_system_user",
+    "extend_system_user",
+    "grant_permission",
+    "issue_secret",
+    "register_intermediary",
+    "register_system_user",
+    "register_taxpayer",
+    "rename_taxpayer",
+    "revoke_codes",
+    "revoke_permission",
+    "revoke_secret",
+    "set_intermediary_active",
+    "set_permission_code",
+    "set_taxpayer_active",
+    "unblock_system_user",
+]

@@ -1,0 +1,126 @@
+"""The history of every change of state: who, when, from where, what and why (contract 4)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from django.db.models import Model
+
+from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.services.demands import Impossible
+
+_Row = TypeVar("_Row", bound=Model)
+
+
+class Action(StrEnum):
+    """What was done: stable names, those of the commands where there is one (contract 6)."""
+
+    REGISTER_TAXPAYER = "register_taxpayer"
+    IMPORT_REGISTRY = "import_registry"
+    RENAME_TAXPAYER = "rename_taxpayer"
+    ACTIVATE_TAXPAYER = "activate_taxpayer"
+    DEACTIVATE_TAXPAYER = "deactivate_taxpayer"
+    REGISTER_INTERMEDIARY = "register_intermediary"
+    CHANGE_INTERMEDIARY = "change_intermediary"
+    SET_PERMISSION_CODE = "set_permission_code"
+    GRANT_PERMISSION = "grant_permission"
+    REVOKE_PERMISSION = "revoke_permission"
+    ISSUE_CREDENTIALS = "issue_credentials"
+    CHANGE_SYSTEM_USER = "change_system_user"
+    EXTEND_SYSTEM_USER = "extend_system_user"
+    BLOCK_SYSTEM_USER = "block_system_user"
+    UNBLOCK_SYSTEM_USER = "unblock_system_user"
+    ROTATE_SECRET = "rotate_secret"
+    RETIRE_SECRET = "retire_secret"
+    REVOKE_SECRET = "revoke_secret"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who makes a change, and from which address if it came over the network."""
+
+    name: str
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What all entries about one deed have in common."""
+
+    action: Action
+    by: Author
+    at: datetime
+    reason: str = ""
+
+
+def locked(row: _Row) -> _Row:
+    """The row as it is now, for nobody else to change until the transaction ends.
+
+    Raises Impossible if it is gone.
+    """
+    model = type(row)
+    try:
+        return model._default_manager.select_for_update().get(pk=row.pk)
+    except model.DoesNotExist:  # type: ignore[attr-defined]  # every model has it
+        raise Impossible(f"{row} does not exist any more.") from None
+
+
+def change(row: Model, deed: Deed, **fields: Any) -> bool:
+    """Save these new values and remember the old ones; False, writing nothing, if none is new."""
+    before = {name: getattr(row, name) for name in fields if getattr(row, name) != fields[name]}
+    if not before:
+        return False
+    for name in before:
+        setattr(row, name, fields[name])
+    row.save(update_fields=list(before))
+    remember(row, deed, before=before, after={name: fields[name] for name in before})
+    return True
+
+
+def remember(
+    row: Model, deed: Deed, *, before: dict[str, Any] | None = None, after: dict[str, Any]
+) -> None:
+    """Write the deed into the history. Never hand it a secret or a hash."""
+    entry(row, deed, before=before or {}, after=after).save()
+
+
+def remember_all(rows: Iterable[tuple[Model, dict[str, Any]]], deed: Deed) -> None:
+    """The deed about many new rows, each with its values, in few statements."""
+    Change.objects.bulk_create(entry(row, deed, before={}, after=after) for row, after in rows)
+
+
+def entry(row: Model, deed: Deed, *, before: dict[str, Any], after: dict[str, Any]) -> Change:
+    """The unsaved entry about `row`."""
+    return Change(
+        at=deed.at,
+        by=deed.by.name[:150],
+        address=deed.by.address,
+        action=deed.action,
+        object_type=row._meta.model_name or "",
+        object_id=str(row.pk),
+        label=label_of(row)[:255],
+        reason=deed.reason,
+        before={name: _plain(value) for name, value in before.items()},
+        after={name: _plain(value) for name, value in after.items()},
+    )
+
+
+def label_of(row: Model) -> str:
+    """What the history calls a row: its identifier first, so that no long name cuts it off."""
+    match row:
+        case Taxpayer():
+            return f"{row.identifier} {row.name}"
+        case Intermediary():
+            return label_of(row.taxpayer)
+        case GrantedPermission():
+            return f"{row.taxpayer.identifier} → {row.intermediary.taxpayer.identifier}"
+        case SystemUser():
+            return f"{row.client_id} {row.name}"
+        case _:
+            return str(row)
+
+
+def _plain(value: Any) -> Any:
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,57 @@
+"""Changes of intermediaries: taxpayers in the role of acting for others (contract 4)."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from taxpayers.models import Intermediary, Taxpayer
+from taxpayers.services.demands import Impossible, checked_end, checked_reason, said
+from taxpayers.services.history import Action, Author, Deed, change, locked, remember
+
+
+@transaction.atomic
+def register_intermediary(
+    *, taxpayer: Taxpayer, until: datetime | None = None, by: Author, at: datetime
+) -> Intermediary:
+    """The taxpayer as an intermediary, until a last moment or for good; safe to repeat.
+
+    Raises Impossible if it is one already on other terms.
+    """
+    row = Intermediary.objects.filter(taxpayer=locked(taxpayer)).first()
+    if row is None:
+        row = Intermediary.objects.create(
+            taxpayer=taxpayer, active_until=checked_end(until, "the role", at), created_at=at
+        )
+        after = {"is_active": row.is_active, "active_until": row.active_until}
+        remember(row, Deed(Action.REGISTER_INTERMEDIARY, by, at), after=after)
+    elif not row.is_active or row.active_until != until:
+        raise Impossible(
+            f"{taxpayer.identifier} is an intermediary already, {_terms(row)}."
+            " Change that in the admin."
+        )
+    return row
+
+
+def _terms(row: Intermediary) -> str:
+    if not row.is_active:
+        return "but not active"
+    return f"until {said(row.active_until)}" if row.active_until else "without an end"
+
+
+@transaction.atomic
+def set_intermediary_active(
+    *,
+    intermediary: Intermediary,
+    is_active: bool,
+    until: datetime | None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> Intermediary:
+    """Activate or deactivate it, and set its last moment (None: no end)."""
+    deed = Deed(Action.CHANGE_INTERMEDIARY, by, at, checked_reason(reason))
+    row = locked(intermediary)
+    if until != row.active_until:
+        checked_end(until, "the role", at)
+    change(row, deed, is_active=is_active, active_until=until)
+    return row

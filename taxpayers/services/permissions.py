@@ -1,0 +1,149 @@
+"""Changes of granted permissions and of the codes that can be granted (contract 4)."""
+
+import re
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+
+from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
+from taxpayers.services.demands import (
+    LONGEST_NAME,
+    Impossible,
+    checked_end,
+    checked_known,
+    checked_reason,
+    checked_text,
+    said,
+)
+from taxpayers.services.history import Action, Author, Deed, change, locked, remember
+
+_CODE = re.compile(r"[a-z0-9_]+(:[a-z0-9_]+)*")
+_LONGEST_CODE = 64
+
+
+@transaction.atomic
+def set_permission_code(*, code: str, description: str, by: Author, at: datetime) -> PermissionCode:
+    """The code, made or described anew; safe to repeat."""
+    if not _CODE.fullmatch(code) or len(code) > _LONGEST_CODE:
+        raise Impossible(
+            f"Write the code as words of a-z, 0-9 and _ with colons between, {_LONGEST_CODE}"
+            " characters at most, for example documents:submit."
+        )
+    description = checked_text(description, "a description", LONGEST_NAME)
+    deed = Deed(Action.SET_PERMISSION_CODE, by, at)
+    row, is_new = PermissionCode.objects.select_for_update().get_or_create(
+        code=code, defaults={"description": description}
+    )
+    if is_new:
+        remember(row, deed, after={"description": description})
+    else:
+        change(row, deed, description=description)
+    return row
+
+
+@transaction.atomic
+def grant_permission(
+    *,
+    taxpayer: Taxpayer,
+    intermediary: Intermediary,
+    codes: Collection[str],
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
+    by: Author,
+    at: datetime,
+) -> GrantedPermission:
+    """What the taxpayer permits the intermediary, from a moment (None: now) to a last one.
+
+    Safe to repeat: a permission with the same codes and end that has begun by then is the answer.
+    """
+    valid_from = valid_from or at
+    if taxpayer.pk == intermediary.taxpayer_id:
+        raise Impossible(f"{taxpayer.identifier} needs no permission to act for itself.")
+    checked_end(valid_until, "the permission", at)
+    if valid_until is not None and valid_until <= valid_from:
+        raise Impossible(
+            f"The permission would end {said(valid_until)}, before it begins {said(valid_from)}."
+        )
+    known = set(PermissionCode.objects.values_list("code", flat=True))
+    wanted = checked_known(codes, known, "permission code")
+    locked(taxpayer)  # so that two who grant the same at once make one permission
+    present = GrantedPermission.objects.filter(
+        taxpayer=taxpayer,
+        intermediary=intermediary,
+        revoked_at=None,
+        valid_from__lte=valid_from,
+        valid_until=valid_until,
+    )
+    for row in present.prefetch_related("codes"):
+        if codes_of(row) == wanted:
+            return row
+    row = GrantedPermission.objects.create(
+        taxpayer=taxpayer,
+        intermediary=intermediary,
+        valid_from=valid_from,
+        valid_until=valid_until,
+        created_at=at,
+    )
+    row.codes.set(PermissionCode.objects.filter(pk__in=wanted))
+    after = {"codes": wanted, "valid_from": valid_from, "valid_until": valid_until}
+    remember(row, Deed(Action.GRANT_PERMISSION, by, at), after=after)
+    return row
+
+
+def codes_of(permission: GrantedPermission) -> list[str]:
+    """Its codes, sorted."""
+    return sorted(code.pk for code in permission.codes.all())
+
+
+@transaction.atomic
+def revoke_permission(
+    *, permission: GrantedPermission, reason: str, by: Author, at: datetime
+) -> GrantedPermission:
+    """End it now and for good; nothing happens if it was revoked before."""
+    deed = Deed(Action.REVOKE_PERMISSION, by, at, checked_reason(reason))
+    row = locked(permission)
+    if row.revoked_at is None:
+        change(row, deed, revoked_at=at)
+    return row
+
+
+@transaction.atomic
+def revoke_codes(
+    *,
+    taxpayer: Taxpayer,
+    intermediary: Intermediary,
+    codes: Collection[str] = (),
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> list[GrantedPermission]:
+    """Take these codes (none named: all) from the intermediary; the permissions that ended by it.
+
+    What else such a permission held is granted again for its remaining time. Safe to repeat.
+    Raises Impossible if nothing of the kind was ever granted.
+    """
+    reason = checked_reason(reason)
+    locked(taxpayer)
+    granted = GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=intermediary)
+    affected = granted.filter(codes__in=codes).distinct() if codes else granted
+    if not affected.exists():
+        what = ", ".join(sorted(codes)) or "anything"
+        raise Impossible(
+            f"{taxpayer.identifier} has never granted {what} to {intermediary.taxpayer.identifier}."
+        )
+    ended = []
+    for row in affected.filter(revoked_at=None).exclude(valid_until__lt=at):
+        ended.append(revoke_permission(permission=row, reason=reason, by=by, at=at))
+        kept = [code for code in codes_of(row) if codes and code not in codes]
+        if kept and row.valid_until != at:
+            grant_permission(
+                taxpayer=taxpayer,
+                intermediary=intermediary,
+                codes=kept,
+                valid_from=max(row.valid_from, at),
+                valid_until=row.valid_until,
+                by=by,
+                at=at,
+            )
+    return ended

@@ -1,0 +1,134 @@
+"""Changes of system users, the OAuth clients (contract 3 and 4)."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from taxpayers.credentials import new_client_id
+from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
+from taxpayers.services.demands import (
+    Impossible,
+    checked_end,
+    checked_known,
+    checked_name,
+    checked_reason,
+)
+from taxpayers.services.history import Action, Author, Deed, change, locked
+from taxpayers.services.secrets import Issued, create_secret
+
+_MOST_LOGINS = 1_000_000
+
+
+@transaction.atomic
+def register_system_user(
+    *,
+    taxpayer: Taxpayer,
+    name: str,
+    scopes: Collection[str] | None = None,
+    expires_at: datetime | None = None,
+    secret_expires_at: datetime | None = None,
+    logins_per_minute: int | None = None,
+    by: Author,
+    at: datetime,
+) -> Issued:
+    """A new system user of the taxpayer, with its first secret. Omitted: the defaults.
+
+    Raises Impossible if the taxpayer has one of that name: its secret cannot be shown again.
+    """
+    name = checked_name(name)
+    present = locked(taxpayer).system_users.filter(name=name).first()
+    if present is not None:
+        raise Impossible(
+            f"{taxpayer.identifier} has a system user named {name} already: {present.client_id}."
+            " Rotate its secret, or choose another name."
+        )
+    fields: dict[str, Any] = {
+        "name": name,
+        "scopes": _checked_scopes((DEFAULT_SCOPE,) if scopes is None else scopes),
+        "logins_per_minute": DEFAULT_LOGINS_PER_MINUTE
+        if logins_per_minute is None
+        else _checked_limit(logins_per_minute),
+        "expires_at": checked_end(expires_at, "the system user", at),
+    }
+    owner = SystemUser.objects.create(
+        client_id=new_client_id(settings.ENVIRONMENT), taxpayer=taxpayer, **fields
+    )
+    deed = Deed(Action.ISSUE_CREDENTIALS, by, at)
+    return create_secret(
+        owner, 1, secret_expires_at, deed, {"taxpayer": str(taxpayer.identifier), **fields}
+    )
+
+
+@transaction.atomic
+def change_system_user(
+    *,
+    system_user: SystemUser,
+    name: str | None = None,
+    scopes: Collection[str] | None = None,
+    logins_per_minute: int | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> SystemUser:
+    """Give it another name, other scopes, another limit; None leaves a thing as it is."""
+    deed = Deed(Action.CHANGE_SYSTEM_USER, by, at, checked_reason(reason))
+    fields: dict[str, Any] = {}
+    if name is not None:
+        fields["name"] = checked_name(name)
+    if scopes is not None:
+        fields["scopes"] = _checked_scopes(scopes)
+    if logins_per_minute is not None:
+        fields["logins_per_minute"] = _checked_limit(logins_per_minute)
+    row = locked(system_user)
+    change(row, deed, **fields)
+    return row
+
+
+@transaction.atomic
+def extend_system_user(
+    *, system_user: SystemUser, expires_at: datetime | None, reason: str, by: Author, at: datetime
+) -> SystemUser:
+    """Set the last moment at which it may log in; None: no end. To end it at once, block it."""
+    deed = Deed(Action.EXTEND_SYSTEM_USER, by, at, checked_reason(reason))
+    row = locked(system_user)
+    change(row, deed, expires_at=checked_end(expires_at, "the system user", at))
+    return row
+
+
+@transaction.atomic
+def block_system_user(
+    *, system_user: SystemUser, reason: str, by: Author, at: datetime
+) -> SystemUser:
+    """Refuse it every login from now on; nothing happens if it is blocked."""
+    reason = checked_reason(reason)
+    row = locked(system_user)
+    if row.blocked_at is None:
+        deed = Deed(Action.BLOCK_SYSTEM_USER, by, at, reason)
+        change(row, deed, blocked_at=at, blocked_by=by.name[:150], blocked_reason=reason)
+    return row
+
+
+@transaction.atomic
+def unblock_system_user(
+    *, system_user: SystemUser, reason: str, by: Author, at: datetime
+) -> SystemUser:
+    """Let it log in again; nothing happens if it is not blocked."""
+    deed = Deed(Action.UNBLOCK_SYSTEM_USER, by, at, checked_reason(reason))
+    row = locked(system_user)
+    change(row, deed, blocked_at=None, blocked_by="", blocked_reason="")
+    return row
+
+
+def _checked_scopes(scopes: Collection[str]) -> str:
+    return " ".join(checked_known(scopes, settings.SCOPES, "scope"))
+
+
+def _checked_limit(logins_per_minute: int) -> int:
+    if not 0 <= logins_per_minute <= _MOST_LOGINS:
+        raise Impossible(
+            f"Choose 0 (only observe) to {_MOST_LOGINS} logins per minute, not {logins_per_minute}."
+        )
+    return logins_per_minute
