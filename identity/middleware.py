@@ -1,4 +1,4 @@
-"""Public paths go round the staff's middleware: no session, cookie, CSRF or redirect (contract 1)."""
+"""Public paths go round the staff's middleware: no session, CSRF or redirect (contract 1)."""
 
 from collections.abc import Callable
 

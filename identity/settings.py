@@ -130,7 +130,9 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
-WHITENOISE_USE_FINDERS = IS_EMBEDDED
+WHITENOISE_USE_FINDERS = IS_EMBEDDED  # `collectstatic` fills STATIC_ROOT in production
+if IS_EMBEDDED:
+    STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 _IS_HTTPS = AUTH_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _IS_HTTPS

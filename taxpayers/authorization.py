@@ -113,8 +113,6 @@ def _represented(taxpayer: TaxpayerId, rows: list[tuple[Any, ...]]) -> Represent
     )
 
 
-def _moment(value: datetime | str | None) -> datetime | None:
-    # PostgreSQL answers with aware moments, SQLite with Django's text of a moment in UTC.
-    if isinstance(value, str):
-        return datetime.fromisoformat(value).replace(tzinfo=UTC)
-    return value
+def _moment(value: datetime | None) -> datetime | None:
+    # PostgreSQL answers with aware moments, SQLite with naive ones in UTC.
+    return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value

@@ -32,6 +32,9 @@ _LENGTH = {Kind.CLIENT_ID: 22, Kind.CLIENT_SECRET: 43}
 _FORM = re.compile(r"(?P<kind>ci|cs)_(?P<environment>live|test)_(?P<body>[0-9A-Za-z]+)", re.ASCII)
 
 
+_SECRET = re.compile(r"(cs_(?:live|test)_)[0-9A-Za-z]+", re.ASCII)
+
+
 class Fault(StrEnum):
     """What is wrong with the form of a credential."""
 
@@ -83,6 +86,14 @@ def fault_of(text: str, kind: Kind, environment: Environment) -> Fault | None:
     if match["environment"] != environment:
         return Fault.OTHER_ENVIRONMENT
     return None
+
+
+def without_secrets(text: str) -> str:
+    """The text with every client secret in it made unreadable: for records and logs.
+
+    People swap id and secret, and paste secrets into any field there is.
+    """
+    return _SECRET.sub(r"\1[hidden]", text) if "cs_" in text else text
 
 
 def hash_secret(client_secret: str) -> str:

@@ -1,4 +1,4 @@
-"""How a taxpayer is named: TIN, ROB number and the `onbehalfof` notation (specification 2.3). Pure."""
+"""How a taxpayer is named: TIN, ROB number, `onbehalfof` (specification 2.3). Pure."""
 
 import re
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ class Refusal:
     detail: str = ""
 
 
-class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
+class Refused(Exception):
     """Carries a `Refusal` to the one place that answers."""
 
     def __init__(self, refusal: Refusal) -> None:

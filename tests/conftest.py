@@ -7,14 +7,17 @@ and nothing that needs Django's models may be imported at its top.
 import os
 import shutil
 import signal
-import tempfile
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from tests import servers
+
+if TYPE_CHECKING:
+    from tests.erp import Erp
 
 IS_CI = bool(os.environ.get("CI"))
 
@@ -23,7 +26,7 @@ class Session:
     """The servers of this run, each started when first asked for, and why one is missing."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="tests-"))
+        self.folder = servers.new_folder("tests")
         self.missing: dict[str, str] = {}
         self._running: dict[str, Any] = {}
 
@@ -66,6 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     session = config.stash[SESSION] = Session()
     config.add_cleanup(session.stop)
+    config.option.basetemp = config.option.basetemp or session.folder / "tmp"  # not in /tmp
     signal.signal(signal.SIGTERM, _exit_on_sigterm)  # leave no server behind then, either
     environment = {
         **servers.clean_environment(),
@@ -76,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     }
     if config.getoption("--database") == "postgresql" and (server := session.postgres()):
         environment["DATABASE_URL"] = server.url()
+    (session.folder / "static").mkdir()
     os.environ.clear()
     os.environ.update(environment)
 
@@ -195,4 +200,42 @@ def service(tmp_path: Path) -> Iterator[StartService]:
         yield start
     finally:
         with servers.stopping(*started):
-            pass
+            for node in started:  # pytest shows it after a failure
+                sys.stdout.write(f"--- {node.url}\n{node.log}")
+
+
+@pytest.fixture(autouse=True)
+def fresh_process() -> None:
+    """What a process remembers is forgotten, as if each test were a process of its own."""
+    from tokens import audit, signing
+
+    audit.forget_denials()
+    signing.forget_key_ring()
+
+
+@pytest.fixture
+def erp(db: None) -> "Erp":
+    """An ERP system of a taxpayer."""
+    from tests.erp import new_erp
+
+    return new_erp()
+
+
+@pytest.fixture
+def intermediary(db: None) -> "Erp":
+    """An ERP system of an active intermediary."""
+    from tests.erp import new_erp
+    from tests.factories import IntermediaryFactory
+
+    return new_erp(taxpayer=IntermediaryFactory().taxpayer)
+
+
+@pytest.fixture
+def blocked(db: None) -> "Erp":
+    """An ERP system that was blocked yesterday."""
+    from datetime import UTC, datetime, timedelta
+
+    from tests.erp import new_erp
+
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    return new_erp(blocked_at=yesterday, blocked_by="officer", blocked_reason="abuse")

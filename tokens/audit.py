@@ -12,6 +12,7 @@ from functools import cache
 
 from django.conf import settings
 
+from taxpayers.credentials import without_secrets
 from taxpayers.rules import Reason, Refusal, Refused
 from tokens.ledger import Counted, Event, Failed, ledger
 from tokens.limits import Denial, Denials
@@ -79,12 +80,10 @@ def _keys(login: Login) -> tuple[Hashable, Hashable]:
 
 
 def _counted(login: Login) -> Counted:
-    client, secret = login.client, login.secret
-    assert client is not None and secret is not None  # noqa: S101 - only called when one matched
+    assert login.facts is not None  # noqa: S101 - only called when a secret matched
+    client, secret = login.facts.client, login.facts.secret
     is_fresh = secret.last_used_at is not None and login.at < secret.last_used_at + _TOUCHED_EVERY
-    return Counted(
-        client.id, client.logins_per_minute, login.at, None if is_fresh else secret.id
-    )
+    return Counted(client.id, client.logins_per_minute, login.at, None if is_fresh else secret.id)
 
 
 def _failed(login: Login) -> Failed:
@@ -118,7 +117,7 @@ def _event(login: Login) -> Event:
         at=login.at,
         reason=refusal.reason if refusal else "",
         detail=_detail(refusal),
-        client_id=_text(attempt.client_id, _CLIENT_ID_LENGTH),
+        client_id=client_id_as_sent(login),
         system_user_id=client.id if client else None,
         secret_id=secret.id if secret else None,
         subject=_text(str(subject or ""), _TAXPAYER_LENGTH),
@@ -138,6 +137,18 @@ def _detail(refusal: Refusal | None) -> str:
     return _text(refusal.detail, _DETAIL_LENGTH)
 
 
+def forget_denials() -> None:
+    """As a new process: nothing is remembered."""
+    _denials.clear()
+
+
+def client_id_as_sent(login: Login) -> str:
+    """What is kept and logged of it: cut, printable, and never a secret."""
+    return _text(login.attempt.client_id, _CLIENT_ID_LENGTH)
+
+
 def _text(text: str, length: int) -> str:
+    # Cut after a secret was made unreadable, so that not even half of one is left.
+    shown = without_secrets(text)[:length]
     # PostgreSQL stores no NUL, and a log line no line break.
-    return "".join(c if c.isprintable() else "?" for c in text[:length])
+    return shown if shown.isprintable() else "".join(c if c.isprintable() else "?" for c in shown)

@@ -39,7 +39,8 @@ def prune(before: datetime, at: datetime, progress: Callable[[int], object] = in
     On PostgreSQL whole months are dropped, without reading them; the month in which `before` lies
     stays whole until it is over. Elsewhere rows go in small batches, each a transaction of its own,
     so that a login never waits long. Returns the number of rows or, where months are dropped, of
-    months; `progress` is told each step. Raises django.db.OperationalError if the table stayed busy.
+    months; `progress` is told each step. Raises django.db.OperationalError if the table stayed
+    busy.
     """
     make_partitions(connection, at)
     if not is_partitioned(connection):

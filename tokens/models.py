@@ -111,6 +111,9 @@ class LoginAllowance(models.Model):
     class Meta:
         db_table = "login_allowances"
 
+    def __str__(self) -> str:
+        return f"{self.used} since {self.window_started_at}"
+
 
 class FailureBucket(models.Model):
     """Failed logins of all callers whose keyed hash is this number: a table of a fixed size."""
@@ -122,3 +125,6 @@ class FailureBucket(models.Model):
 
     class Meta:
         db_table = "failure_buckets"
+
+    def __str__(self) -> str:
+        return f"{self.failures} until {self.last_at}"

@@ -87,12 +87,13 @@ def _form(raw: RawLogin) -> dict[str, str]:
             "client_id and client_secret belong in the body: in the query string they end up in"
             " logs. Take this secret for leaked and have it replaced"
         )
+    charset = _charset(parameters)
     try:
         text = raw.body.decode("ascii")
     except UnicodeDecodeError:
         raise _malformed("the body has bytes that are not percent-encoded") from None
     form: dict[str, str] = {}
-    for name, value in _pairs(text, _charset(parameters), "body"):
+    for name, value in _pairs(text, charset, "body"):
         if name in form:
             raise _malformed(f"the parameter {name[:40]} is sent more than once")
         form[name] = value

@@ -26,6 +26,7 @@ def first_id(at: datetime) -> UUID:
 
 
 def is_partitioned(connection: BaseDatabaseWrapper) -> bool:
+    """Whether this database has partitions."""
     return connection.vendor == "postgresql"
 
 
@@ -62,7 +63,7 @@ def drop_partition(connection: BaseDatabaseWrapper, name: str) -> None:
 
 def _without_blocking_logins(connection: BaseDatabaseWrapper, statement: str) -> None:
     # The statement is instant but needs the table for itself. While it waits behind a long query,
-    # logins wait behind it: so it gives up after a tenth of a second, and tries again a little later.
+    # logins wait behind it: so it gives up after a tenth of a second, and tries again later.
     for attempt in range(_TRIES):
         try:
             with transaction.atomic(connection.alias), connection.cursor() as cursor:

@@ -5,21 +5,20 @@ import time
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
-from uuid import UUID
 
 import redis.exceptions
-import uuid_utils
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import View
 from oauth2_provider.views.mixins import OAuthLibMixin
+from uuid_utils.compat import uuid7
 
 from taxpayers.identifiers import Notation
 from taxpayers.rules import Reason, Refusal, Refused
 from tokens.answers import issued, refused
-from tokens.audit import TooMany, record
+from tokens.audit import TooMany, client_id_as_sent, record
 from tokens.limits import Denial
 from tokens.login import Login
 from tokens.parsing import MAX_BODY_BYTES, RawLogin, read_attempt
@@ -80,7 +79,7 @@ class TokenView(OAuthLibMixin, View):
             extra={
                 "reference": str(login.id),
                 "outcome": refusal.reason if refusal else "issued",
-                "client_id": login.attempt.client_id[:64],
+                "client_id": client_id_as_sent(login),
                 "source_address": login.source_address,
                 "milliseconds": round(seconds * 1000, 2),
             },
@@ -93,7 +92,7 @@ token_view = csrf_exempt(TokenView.as_view())
 
 def _begin(request: HttpRequest) -> Login:
     return Login(
-        id=UUID(int=uuid_utils.uuid7().int),
+        id=uuid7(),
         at=datetime.now(UTC),
         source_address=_proxies().source_address(request.META),
         user_agent=request.META.get("HTTP_USER_AGENT", ""),

@@ -107,9 +107,7 @@ class PostgresqlLedger:
     def add_failed(self, event: Event, failed: Failed) -> Denial | None:
         pair, address, at = failed
         with connection.cursor() as cursor:
-            cursor.execute(
-                _ADD_FAILED, (pair, address, at, pair, at, at, address, at, at, *event)
-            )
+            cursor.execute(_ADD_FAILED, (pair, address, at, pair, at, at, address, at, at, *event))
             (until,) = cursor.fetchone()
         return None if until is None else Denial(until)
 

@@ -11,6 +11,7 @@ import redis
 from django.db import transaction
 
 from taxpayers.models import ClientSecret
+from tokens.ledger import Ledger
 from tokens.ledger.entries import Counted, Event, Failed
 from tokens.limits import WINDOW, Allowance, Denial
 
@@ -31,7 +32,7 @@ _TIMEOUT_SECONDS = 1.0
 class RedisCountedLedger:
     """See `Ledger`. `events` keeps everything but the counters of authenticated logins."""
 
-    def __init__(self, events: "EventLedger", url: str) -> None:
+    def __init__(self, events: Ledger, url: str) -> None:
         self._events = events
         self._redis = redis.Redis.from_url(
             url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS
@@ -48,7 +49,7 @@ class RedisCountedLedger:
         # Counted first: if the event then fails, a login is lost to the client, not to the record.
         milliseconds = int(WINDOW / timedelta(milliseconds=1))
         used, left = cast(
-            tuple[int, int],
+            "tuple[int, int]",
             self._count(keys=[_key(counted)], args=[counted.limit, milliseconds]),
         )
         ends_at = counted.at + timedelta(milliseconds=max(left, 0))
@@ -68,8 +69,8 @@ class RedisCountedLedger:
         used, left = self._redis.get(_key(counted)), self._redis.pttl(_key(counted))
         if used is None:
             return Allowance(counted.limit, 0, counted.at)
-        ends_at = counted.at + timedelta(milliseconds=max(cast(int, left), 0))
-        return Allowance(counted.limit, int(cast(bytes, used)), ends_at - WINDOW)
+        ends_at = counted.at + timedelta(milliseconds=max(cast("int", left), 0))
+        return Allowance(counted.limit, int(cast("bytes", used)), ends_at - WINDOW)
 
 
 def _key(counted: Counted) -> str:

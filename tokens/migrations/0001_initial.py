@@ -6,80 +6,132 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('taxpayers', '0001_initial'),
+        ("taxpayers", "0001_initial"),
         migrations.swappable_dependency(settings.OAUTH2_PROVIDER_APPLICATION_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='FailureBucket',
+            name="FailureBucket",
             fields=[
-                ('id', models.PositiveIntegerField(primary_key=True, serialize=False)),
-                ('failures', models.PositiveIntegerField()),
-                ('last_at', models.DateTimeField()),
-                ('open_at', models.DateTimeField()),
+                ("id", models.PositiveIntegerField(primary_key=True, serialize=False)),
+                ("failures", models.PositiveIntegerField()),
+                ("last_at", models.DateTimeField()),
+                ("open_at", models.DateTimeField()),
             ],
             options={
-                'db_table': 'failure_buckets',
+                "db_table": "failure_buckets",
             },
         ),
         migrations.CreateModel(
-            name='LoginAllowance',
+            name="LoginAllowance",
             fields=[
-                ('system_user', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='allowance', serialize=False, to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL)),
-                ('window_started_at', models.DateTimeField()),
-                ('used', models.PositiveIntegerField()),
+                (
+                    "system_user",
+                    models.OneToOneField(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="allowance",
+                        serialize=False,
+                        to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+                    ),
+                ),
+                ("window_started_at", models.DateTimeField()),
+                ("used", models.PositiveIntegerField()),
             ],
             options={
-                'db_table': 'login_allowances',
+                "db_table": "login_allowances",
             },
         ),
         migrations.CreateModel(
-            name='SigningKey',
+            name="SigningKey",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('generation', models.PositiveIntegerField(unique=True, verbose_name='generation')),
-                ('kid', models.CharField(max_length=43, unique=True, verbose_name='key ID')),
-                ('alg', models.CharField(max_length=8, verbose_name='algorithm')),
-                ('public_jwk', models.JSONField(verbose_name='public key')),
-                ('private_key', models.BinaryField()),
-                ('created_at', models.DateTimeField(verbose_name='published')),
-                ('signs_from', models.DateTimeField(verbose_name='signs from')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("generation", models.PositiveIntegerField(unique=True, verbose_name="generation")),
+                ("kid", models.CharField(max_length=43, unique=True, verbose_name="key ID")),
+                ("alg", models.CharField(max_length=8, verbose_name="algorithm")),
+                ("public_jwk", models.JSONField(verbose_name="public key")),
+                ("private_key", models.BinaryField()),
+                ("created_at", models.DateTimeField(verbose_name="published")),
+                ("signs_from", models.DateTimeField(verbose_name="signs from")),
             ],
             options={
-                'verbose_name': 'signing key',
-                'verbose_name_plural': 'signing keys',
-                'db_table': 'signing_keys',
-                'ordering': ['-generation'],
+                "verbose_name": "signing key",
+                "verbose_name_plural": "signing keys",
+                "db_table": "signing_keys",
+                "ordering": ["-generation"],
             },
         ),
         migrations.CreateModel(
-            name='LoginEvent',
+            name="LoginEvent",
             fields=[
-                ('id', models.UUIDField(editable=False, primary_key=True, serialize=False, verbose_name='reference')),
-                ('at', models.DateTimeField(verbose_name='time')),
-                ('reason', models.CharField(blank=True, max_length=32, verbose_name='reason')),
-                ('detail', models.CharField(blank=True, max_length=200, verbose_name='detail')),
-                ('client_id', models.CharField(blank=True, max_length=64, verbose_name='client ID as sent')),
-                ('secret_id', models.BigIntegerField(null=True, verbose_name='secret')),
-                ('subject', models.CharField(blank=True, max_length=64, verbose_name='represented taxpayer')),
-                ('actor', models.CharField(blank=True, max_length=64, verbose_name='intermediary')),
-                ('scope', models.CharField(blank=True, max_length=255, verbose_name='scope')),
-                ('kid', models.CharField(blank=True, max_length=43, verbose_name='key ID')),
-                ('source_address', models.GenericIPAddressField(null=True, verbose_name='source address')),
-                ('user_agent', models.CharField(blank=True, max_length=200, verbose_name='user agent')),
-                ('system_user', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL, verbose_name='system user')),
+                (
+                    "id",
+                    models.UUIDField(
+                        editable=False, primary_key=True, serialize=False, verbose_name="reference"
+                    ),
+                ),
+                ("at", models.DateTimeField(verbose_name="time")),
+                ("reason", models.CharField(blank=True, max_length=32, verbose_name="reason")),
+                ("detail", models.CharField(blank=True, max_length=200, verbose_name="detail")),
+                (
+                    "client_id",
+                    models.CharField(blank=True, max_length=64, verbose_name="client ID as sent"),
+                ),
+                ("secret_id", models.BigIntegerField(null=True, verbose_name="secret")),
+                (
+                    "subject",
+                    models.CharField(
+                        blank=True, max_length=64, verbose_name="represented taxpayer"
+                    ),
+                ),
+                ("actor", models.CharField(blank=True, max_length=64, verbose_name="intermediary")),
+                ("scope", models.CharField(blank=True, max_length=255, verbose_name="scope")),
+                ("kid", models.CharField(blank=True, max_length=43, verbose_name="key ID")),
+                (
+                    "source_address",
+                    models.GenericIPAddressField(null=True, verbose_name="source address"),
+                ),
+                (
+                    "user_agent",
+                    models.CharField(blank=True, max_length=200, verbose_name="user agent"),
+                ),
+                (
+                    "system_user",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+                        verbose_name="system user",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'login',
-                'verbose_name_plural': 'logins',
-                'db_table': 'login_events',
-                'ordering': ['-id'],
-                'indexes': [models.Index(fields=['client_id', '-id'], name='login_by_client'), models.Index(fields=['subject', '-id'], name='login_by_subject'), models.Index(fields=['source_address', '-id'], name='login_by_address'), models.Index(condition=models.Q(('reason', ''), _negated=True), fields=['reason', '-id'], name='login_by_reason')],
+                "verbose_name": "login",
+                "verbose_name_plural": "logins",
+                "db_table": "login_events",
+                "ordering": ["-id"],
+                "indexes": [
+                    models.Index(fields=["client_id", "-id"], name="login_by_client"),
+                    models.Index(fields=["subject", "-id"], name="login_by_subject"),
+                    models.Index(fields=["source_address", "-id"], name="login_by_address"),
+                    models.Index(
+                        condition=models.Q(("reason", ""), _negated=True),
+                        fields=["reason", "-id"],
+                        name="login_by_reason",
+                    ),
+                ],
             },
         ),
     ]
