@@ -10,11 +10,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from tests import servers
+
+if TYPE_CHECKING:
+    from tests.erp import Erp
 
 IS_CI = bool(os.environ.get("CI"))
 
@@ -77,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     }
     if config.getoption("--database") == "postgresql" and (server := session.postgres()):
         environment["DATABASE_URL"] = server.url()
+    (session.folder / "static").mkdir()
     os.environ.clear()
     os.environ.update(environment)
 
@@ -198,3 +202,40 @@ def service(tmp_path: Path) -> Iterator[StartService]:
         with servers.stopping(*started):
             for node in started:  # pytest shows it after a failure
                 sys.stdout.write(f"--- {node.url}\n{node.log}")
+
+
+@pytest.fixture(autouse=True)
+def fresh_process() -> None:
+    """What a process remembers is forgotten, as if each test were a process of its own."""
+    from tokens import audit, signing
+
+    audit.forget_denials()
+    signing.forget_key_ring()
+
+
+@pytest.fixture
+def erp(db: None) -> "Erp":
+    """An ERP system of a taxpayer."""
+    from tests.erp import new_erp
+
+    return new_erp()
+
+
+@pytest.fixture
+def intermediary(db: None) -> "Erp":
+    """An ERP system of an active intermediary."""
+    from tests.erp import new_erp
+    from tests.factories import IntermediaryFactory
+
+    return new_erp(taxpayer=IntermediaryFactory().taxpayer)
+
+
+@pytest.fixture
+def blocked(db: None) -> "Erp":
+    """An ERP system that was blocked yesterday."""
+    from datetime import UTC, datetime, timedelta
+
+    from tests.erp import new_erp
+
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    return new_erp(blocked_at=yesterday, blocked_by="officer", blocked_reason="abuse")
