@@ -1,3 +1,128 @@
-"""Is it alive, is it ready, how is it doing: for load balancers and Prometheus (contract 6)."""
+"""Is it alive, is it ready, how is it doing: for load balancers and Prometheus (contract 6).
 
-live = ready = metrics = lambda request: None
+None of it needs a login, so none of it tells a secret, an address or a name.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+
+import redis
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from tokens.keys import NoUsableKey
+from tokens.partitions import has_partition
+from tokens.readable import readable
+from tokens.signing import current_key_ring
+
+logger = logging.getLogger("identity.health")
+
+Check = Callable[[datetime], None]
+
+_OK = "ok"
+_NO_STORE = {"Cache-Control": "no-store"}
+_REDIS_SECONDS = 1.0
+
+
+class NotReady(Exception):
+    """Why not, in words for everybody."""
+
+
+@readable
+def live(request: HttpRequest) -> HttpResponse:
+    """`GET /health/live`: 200 as long as this process answers at all."""
+    return JsonResponse({"status": "ok"}, headers=_NO_STORE)
+
+
+@readable
+def ready(request: HttpRequest) -> HttpResponse:
+    """`GET /health/ready`: 200 if a login can be answered now, else 503 and what is missing."""
+    at = datetime.now(UTC)
+    checks = {name: said for chain in _CHAINS for name, said in _outcomes(chain, at)}
+    is_ready = set(checks.values()) == {_OK}
+    return JsonResponse(
+        {"status": _OK if is_ready else "unavailable", "checks": checks},
+        status=200 if is_ready else 503,
+        headers=_NO_STORE,
+    )
+
+
+def _outcomes(chain: dict[str, Check], at: datetime) -> Iterator[tuple[str, str]]:
+    """Each check and how it ended; after a failure the rest of the chain is not asked."""
+    said = _OK
+    for name, check in chain.items():
+        said = _outcome(name, check, at) if said == _OK else "not checked"
+        yield name, said
+
+
+def _outcome(name: str, check: Check, at: datetime) -> str:
+    try:
+        check(at)
+    except NotReady as reason:
+        return str(reason)
+    except Exception:
+        # Whatever it is, a login would meet it too. The particulars are for the log alone.
+        logger.exception("not ready", extra={"check": name})
+        return "failed: see the log"
+    return _OK
+
+
+def _database(at: datetime) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def _migrations(at: datetime) -> None:
+    _all_migrated()
+
+
+@cache  # what was applied stays applied, and to find out takes a while; a failure is not kept
+def _all_migrated() -> None:
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise NotReady("not all applied: run manage.py migrate")
+
+
+def _login_events(at: datetime) -> None:
+    if not has_partition(connection, at):
+        raise NotReady("no partition for this month: run manage.py prune_logins")
+
+
+def _signing_key(at: datetime) -> None:
+    try:
+        current_key_ring(at).signer(at)
+    except NoUsableKey:
+        raise NotReady("none decrypts: look at KEY_ENCRYPTION_KEYS") from None
+
+
+def _limits(at: datetime) -> None:
+    if settings.REDIS_URL:
+        _redis(settings.REDIS_URL).ping()
+
+
+@cache
+def _redis(url: str) -> redis.Redis:
+    return redis.Redis.from_url(
+        url, socket_timeout=_REDIS_SECONDS, socket_connect_timeout=_REDIS_SECONDS
+    )
+
+
+_CHAINS: tuple[dict[str, Check], ...] = (
+    {
+        "database": _database,
+        "migrations": _migrations,
+        "login_events": _login_events,
+        "signing_key": _signing_key,
+    },
+    {"limits": _limits},
+)
+
+
+@readable
+def metrics(request: HttpRequest) -> HttpResponse:
+    """`GET /metrics` for Prometheus. Keep it inside: it tells how busy the service is."""
+    return HttpResponse(b"", content_type="text/plain; version=0.0.4; charset=utf-8")

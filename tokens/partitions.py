@@ -51,6 +51,11 @@ def make_partitions(connection: BaseDatabaseWrapper, at: datetime) -> list[str]:
     return made
 
 
+def has_partition(connection: BaseDatabaseWrapper, at: datetime) -> bool:
+    """Whether an event of this moment has a place to go."""
+    return not is_partitioned(connection) or _name(at.astimezone(UTC)) in _partitions(connection)
+
+
 def drop_partition(connection: BaseDatabaseWrapper, name: str) -> None:
     """Drops one of `partitions_before` with all its events, without reading them.
 

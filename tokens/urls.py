@@ -2,8 +2,13 @@
 
 from django.urls import path
 
+from tokens.metadata import jwks, metadata
 from tokens.views import token_view
 
 urlpatterns = [
     path("connect/token", token_view, name="token"),
+    path(".well-known/oauth-authorization-server", metadata, name="metadata"),
+    # For clients that look only there: not OpenID Connect, the same answer (contract 2).
+    path(".well-known/openid-configuration", metadata),
+    path(".well-known/jwks.json", jwks, name="jwks"),
 ]
