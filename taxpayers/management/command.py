@@ -1,0 +1,119 @@
+"""The shape of a command: one answer on stdout, or one line on stderr and exit 1 (contract 6)."""
+
+import contextlib
+import getpass
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, InterfaceError, OperationalError, connections
+from django.utils import timezone
+from psycopg.errors import UndefinedColumn, UndefinedTable
+
+from taxpayers.services import Author, Impossible
+
+# Kept in the history where the contract's command has no reason and none was given.
+NO_REASON = "not given"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outcome of a command: `data` for machines, `text` for people.
+
+    In `data` moments are aware datetimes; `refusal` is the line for stderr if it exits 1 after all.
+    """
+
+    data: dict[str, Any]
+    text: str
+    refusal: str = ""
+
+
+class ServiceCommand(BaseCommand):
+    """A command that overrides `add_arguments` and `act`, and gets the rest from here.
+
+    `--json`; exit 0, or 1 with one line on stderr, also for a wrong argument or a database that is
+    not there. `call_command` raises CommandError with that line.
+    """
+
+    # A configuration that the checks refuse is told by `check`, not in the way of an operator.
+    requires_system_checks = ()
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        """Do it. Raise Impossible or CommandError for what cannot be done."""
+        raise NotImplementedError
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, allow_abbrev=False, **kwargs)
+        parser.called_from_command_line = False  # its errors are CommandErrors: exit 1, one line
+        parser.add_argument(
+            "--json", action="store_true", help="Answer with a JSON object for machines."
+        )
+        return parser
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        # An answer with a new secret must not be lost on a terminal that lacks a letter of it.
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        try:
+            options = vars(self.create_parser(argv[0], argv[1]).parse_args(argv[2:]))
+            self.execute(**options)
+        except CommandError as error:
+            self.stderr.write(str(error).removeprefix("Error: "))
+            sys.exit(1)
+        finally:
+            connections.close_all()
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        with _clear_errors():
+            answer = self.act(options, by=author(), at=timezone.now())
+        if options["json"]:
+            self.stdout.write(json.dumps(answer.data, indent=2, default=_plain))
+        elif answer.text:
+            self.stdout.write(answer.text)
+        if answer.refusal:
+            raise CommandError(answer.refusal)
+
+
+def author() -> Author:
+    """Who runs the command: the user of the operating system, behind `sudo` as well."""
+    try:
+        user = os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        user = f"user {os.getuid()}"
+    return Author(f"{user} (manage.py)")
+
+
+@contextlib.contextmanager
+def _clear_errors() -> Iterator[None]:
+    try:
+        yield
+    except Impossible as fault:
+        raise CommandError(str(fault)) from fault
+    except (DatabaseError, InterfaceError) as fault:
+        _say_database_fault(fault)
+    except KeyboardInterrupt:
+        raise CommandError("Stopped. What was not finished has not been changed.") from None
+
+
+def _say_database_fault(fault: Exception) -> NoReturn:
+    line = (str(fault).strip().splitlines() or ["no reason given"])[0]
+    is_unmigrated = isinstance(fault.__cause__, UndefinedTable | UndefinedColumn)
+    if is_unmigrated or line.startswith(("no such table", "no such column")):
+        line = "The database is not up to date. Run manage.py migrate, then this command again."
+    elif isinstance(fault, OperationalError | InterfaceError):
+        line = f"The database cannot be reached: {line.rstrip('.')}. Nothing has been changed."
+    else:
+        line = f"The database refuses this: {line.rstrip('.')}. Nothing has been changed."
+    raise CommandError(line) from fault
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return str(value)

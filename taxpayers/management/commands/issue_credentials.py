@@ -1,0 +1,51 @@
+"""`issue_credentials TIN[:ROB] --name NAME …`: a new system user with its secret (contract 6)."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from taxpayers.management.arguments import last_moment, taxpayer_id
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.handover import secret_data, secret_text
+from taxpayers.management.lookups import find_taxpayer
+from taxpayers.services import Author, register_system_user
+
+
+class Command(ServiceCommand):
+    help = "Register an ERP system of a taxpayer and show its credentials, once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("taxpayer", metavar="TIN[:ROB]", type=taxpayer_id)
+        parser.add_argument("--name", required=True, help="what staff call the ERP system")
+        parser.add_argument("--scope", metavar="S", nargs="+", action="extend")
+        parser.add_argument(
+            "--expires", metavar="DATE", type=last_moment, help="the system user's last day"
+        )
+        parser.add_argument(
+            "--secret-expires", metavar="DATE", type=last_moment, help="the secret's last day"
+        )
+        parser.add_argument(
+            "--logins-per-minute", metavar="N", type=int, help="0: never refused, only observed"
+        )
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        issued = register_system_user(
+            taxpayer=find_taxpayer(options["taxpayer"]),
+            name=options["name"],
+            scopes=options["scope"],
+            expires_at=options["expires"],
+            secret_expires_at=options["secret_expires"],
+            logins_per_minute=options["logins_per_minute"],
+            by=by,
+            at=at,
+        )
+        owner = issued.system_user
+        data = {
+            "taxpayer": options["taxpayer"],
+            "name": owner.name,
+            "scopes": owner.scopes.split(),
+            "logins_per_minute": owner.logins_per_minute,
+            "expires_at": owner.expires_at,
+        }
+        return Answer(secret_data(issued) | data, secret_text(issued))

@@ -1,0 +1,44 @@
+"""`revoke_secret CLIENT_ID SECRET_HINT` (contract 6)."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.lookups import find_secret, find_system_user
+from taxpayers.services import Author, revoke_secret
+from taxpayers.services.demands import said
+
+
+class Command(ServiceCommand):
+    help = "End a secret now and for good. Safe to repeat."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("client_id", metavar="CLIENT_ID")
+        parser.add_argument("hint", metavar="SECRET_HINT", help="its last four characters")
+        parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        owner = find_system_user(options["client_id"])
+        secret = find_secret(owner, options["hint"])
+        row = revoke_secret(secret=secret, reason=options["reason"], by=by, at=at)
+        assert row.revoked_at is not None  # noqa: S101 - the service has just seen to it
+        live = [other for other in owner.secrets.all() if other.is_live(at)]
+        left = (
+            f"It still has {live[0]}."
+            if live
+            else (
+                "It has no other live secret, so it cannot log in. Next:"
+                f" manage.py rotate_secret {owner.client_id}"
+            )
+        )
+        return Answer(
+            {
+                "client_id": owner.client_id,
+                "secret_hint": row.hint,
+                "revoked_at": row.revoked_at,
+                "live_secrets": [other.hint for other in live],
+            },
+            f"{row} of {owner.client_id} is revoked since {said(row.revoked_at)}. {left}",
+        )
