@@ -1,0 +1,68 @@
+"""`explain_login REFERENCE` (contract 6)."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.services import Author
+from tokens.explanation import Explanation, State, explain
+from tokens.logins import find_login
+from tokens.models import LoginEvent
+
+_MARKS = {State.PASSED: "ok", State.FAILED: "NO", State.NOT_REACHED: " .", State.NOT_ASKED: " -"}
+
+
+class Command(ServiceCommand):
+    help = "Say why a login ended as it did: every check, and what to do next."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "reference", metavar="REFERENCE", help="the correlationId, or the text that holds it"
+        )
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        try:
+            event = find_login(options["reference"])
+        except ValueError as fault:
+            raise CommandError(str(fault)) from None
+        if event is None:
+            raise CommandError(
+                "No login with this reference is recorded. A login refused by a limit (429) or"
+                " while the service was unavailable (503) leaves only a line in the log."
+            )
+        explanation = explain(event)
+        return Answer(_data(event, explanation), _text(event, explanation))
+
+
+def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:
+    return {
+        "reference": event.id,
+        "at": event.at,
+        "outcome": event.reason or "issued",
+        "explanation": explanation.outcome,
+        "client_id": event.client_id,
+        "subject": event.subject or None,
+        "actor": event.actor or None,
+        "scope": event.scope or None,
+        "kid": event.kid or None,
+        "source_address": event.source_address,
+        "user_agent": event.user_agent,
+        "checks": [
+            {"question": step.question, "state": step.state, "advice": step.advice or None}
+            for step in explanation.steps
+        ],
+    }
+
+
+def _text(event: LoginEvent, explanation: Explanation) -> str:
+    facts = [
+        f"client     {event.client_id or '(none sent)'}",
+        f"taxpayer   {event.subject or '(not known)'}",
+        *([f"acting     {event.actor}"] if event.actor else []),
+        f"from       {event.source_address or '(not known)'}  {event.user_agent}",
+    ]
+    checks = [f"  [{_MARKS[step.state]}] {step.question}" for step in explanation.steps]
+    legend = "  ok passed, NO failed, . not reached, - not asked"
+    return "\n".join([explanation.outcome, "", *facts, "", *checks, legend])
