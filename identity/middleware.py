@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.template.response import SimpleTemplateResponse
 from django.urls import Resolver404, URLResolver
 from django.urls.resolvers import RegexPattern
 
@@ -21,7 +22,8 @@ def public_paths_first(get_response: Handler) -> Handler:
         except Resolver404:
             return get_response(request)
         request.resolver_match = match
-        return match.func(request, *match.args, **match.kwargs)
+        response = match.func(request, *match.args, **match.kwargs)
+        return response.render() if isinstance(response, SimpleTemplateResponse) else response
 
     return middleware
 

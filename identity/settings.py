@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -51,14 +51,17 @@ KEY_ENCRYPTION_KEYS = [key.strip() for key in _required("KEY_ENCRYPTION_KEYS").s
 
 TIN_PATTERN = env.str("TIN_PATTERN", "[A-Z0-9]{5,20}")
 ROB_PATTERN = env.str("ROB_PATTERN", "[A-Z0-9-]{5,20}")
-SCOPES: dict[str, dict[str, str]] = env.json(
-    "SCOPES",
-    {"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"}},
+SCOPES = cast(
+    "dict[str, dict[str, str]]",  # tokens.checks looks whether it is
+    env.json(
+        "SCOPES",
+        {"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"}},
+    ),
 )
 SIGNING_ALGORITHM = env.str("SIGNING_ALGORITHM", "ES256")
 SECRET_LIFETIME = timedelta(days=env.int("SECRET_LIFETIME_DAYS", 365))
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
-TRUSTED_PROXIES = env.list("TRUSTED_PROXIES", [])
+TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", [])
 
 # --- Django -----------------------------------------------------------------------------------
 
@@ -147,14 +150,30 @@ X_FRAME_OPTIONS = "DENY"
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "taxpayers.SystemUser"
 OAUTH2_PROVIDER: dict[str, Any] = {
-    "SCOPES": {name: scope["description"] for name, scope in SCOPES.items()},
+    "SCOPES": dict.fromkeys(SCOPES, ""),
+    # We use neither its grants nor its tables of tokens; these say so to its checks (RFC 9700).
+    **{
+        f"COMPLIANT_BCP_RFC9700_{practice}": True
+        for practice in (
+            "IMPLICIT_GRANT",
+            "PASSWORD_GRANT",
+            "PKCE_METHOD",
+            "ACCESS_TOKEN_TRANSPORT",
+            "AUTHZ_RESPONSE_ISS",
+            "TOKEN_STORAGE",
+        )
+    },
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
 }
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["tokens.authentication.AccessTokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "EXCEPTION_HANDLER": "tokens.authentication.answer_exception",
+    "EXCEPTION_HANDLER": "tokens.api.answer_exception",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "tokens.api.AlwaysJson",
+    "DEFAULT_METADATA_CLASS": None,  # OPTIONS is a 405 like every other method
     "UNAUTHENTICATED_USER": None,
 }
 

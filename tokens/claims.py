@@ -33,7 +33,7 @@ def access_token_claims(
         "iat": issued_at,
         "exp": issued_at + lifetime_seconds,
         "scope": " ".join(authorization.scopes),
-        "taxpayer": _taxpayer(authorization.subject),
+        "taxpayer": taxpayer_claim(authorization.subject),
     }
     if authorization.actor is not None:
         claims["act"] = {"sub": str(authorization.actor)}
@@ -41,11 +41,12 @@ def access_token_claims(
     return claims
 
 
+def taxpayer_claim(taxpayer: TaxpayerId) -> dict[str, str]:
+    """TIN, and ROB number where there is one; no names, for a token travels."""
+    return {"tin": taxpayer.tin, "rob": taxpayer.rob} if taxpayer.rob else {"tin": taxpayer.tin}
+
+
 def _audience(scopes: tuple[str, ...], audiences: Mapping[str, str]) -> str | list[str]:
     # Each audience once, in the order of the scopes; one alone is a string (RFC 7519 4.1.3).
     distinct = list(dict.fromkeys(audiences[scope] for scope in scopes))
     return distinct[0] if len(distinct) == 1 else distinct
-
-
-def _taxpayer(taxpayer: TaxpayerId) -> dict[str, str]:
-    return {"tin": taxpayer.tin, "rob": taxpayer.rob} if taxpayer.rob else {"tin": taxpayer.tin}

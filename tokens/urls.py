@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from tokens.me import MeView
 from tokens.metadata import jwks, metadata
 from tokens.views import token_view
 
@@ -11,4 +12,5 @@ urlpatterns = [
     # For clients that look only there: not OpenID Connect, the same answer (contract 2).
     path(".well-known/openid-configuration", metadata),
     path(".well-known/jwks.json", jwks, name="jwks"),
+    path("api/v1/me", MeView.as_view(), name="me"),
 ]
