@@ -32,7 +32,6 @@ def _postgresql(parts: Any) -> dict[str, Any]:
         "PORT": str(parts.port or ""),
         # Connections are kept and statements prepared: a login is two round trips, no more.
         "CONN_MAX_AGE": None,
-        "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             "connect_timeout": 3,
             "server_side_binding": True,

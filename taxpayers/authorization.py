@@ -3,8 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import connection
-
 from taxpayers.credentials import matches
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import (
@@ -15,6 +13,7 @@ from taxpayers.rules import (
     RepresentedFacts,
     SecretFacts,
 )
+from taxpayers.statements import fetch_on_living_connection
 
 # Plain SQL, not the ORM: this is the one query of every login of a country, and PostgreSQL keeps
 # its plan prepared. Known and unknown ids, right and wrong secrets take the same statement.
@@ -48,14 +47,12 @@ def load_facts(
     (None, None) for an unknown id, (client, None) for a wrong secret. `hashed_secret` is a result
     of `hash_secret`. Raises django.db.DatabaseError.
     """
-    with connection.cursor() as cursor:
-        if on_behalf_of is None:
-            cursor.execute(_AS_TAXPAYER, [hashed_secret, client_id])
-        else:
-            cursor.execute(
-                _ON_BEHALF_OF, [hashed_secret, on_behalf_of.tin, on_behalf_of.rob, client_id]
-            )
-        rows = cursor.fetchall()
+    if on_behalf_of is None:
+        rows = fetch_on_living_connection(_AS_TAXPAYER, (hashed_secret, client_id))
+    else:
+        rows = fetch_on_living_connection(
+            _ON_BEHALF_OF, (hashed_secret, on_behalf_of.tin, on_behalf_of.rob, client_id)
+        )
     if not rows:
         return None, None
     client = _client(client_id, rows[0])

@@ -23,7 +23,7 @@ from tokens.limits import Denial
 from tokens.login import Login
 from tokens.parsing import MAX_BODY_BYTES, RawLogin, read_attempt
 from tokens.server import ClientCredentialsServer, LoginBackend
-from tokens.transport import TrustedProxies
+from tokens.transport import BODY_FAULT, TrustedProxies
 from tokens.validator import LoginValidator
 
 logger = logging.getLogger("tokens.login")
@@ -110,6 +110,8 @@ def _check_transport(request: HttpRequest) -> None:
 
 def _read(request: HttpRequest, login: Login) -> None:
     meta = request.META
+    if fault := meta.get(BODY_FAULT):
+        raise Refused(Refusal(Reason.MALFORMED_REQUEST, detail=f"the body cannot be read: {fault}"))
     raw = RawLogin(
         body=request.read(MAX_BODY_BYTES + 1),
         content_type=meta.get("CONTENT_TYPE", ""),

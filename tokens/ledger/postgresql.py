@@ -4,8 +4,7 @@ Plain SQL, so that the server keeps the plans prepared. The arithmetic is that o
 and the same tests run on both ledgers.
 """
 
-from django.db import connection
-
+from taxpayers.statements import fetch
 from tokens.ledger.entries import Counted, Event, Failed
 from tokens.limits import (
     ADDRESS_BACKOFF,
@@ -86,35 +85,30 @@ class PostgresqlLedger:
     """See `Ledger`. Two logins of one client wait for each other on its counter's row."""
 
     def add(self, event: Event) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(_ADD, event)
+        fetch(_ADD, event)
 
     def add_counted(self, event: Event, counted: Counted) -> Allowance | Denial:
         count = (counted.system_user_id, counted.at, counted.limit == 0, counted.limit)
-        with connection.cursor() as cursor:
-            if counted.touched_secret_id is None:
-                cursor.execute(_ADD_COUNTED, (*count, *event))
-            else:
-                touch = (counted.at, counted.touched_secret_id)
-                cursor.execute(_ADD_COUNTED_AND_TOUCH, (*count, *touch, *event))
-            row = cursor.fetchone()
-        if row is None:
+        if counted.touched_secret_id is None:
+            rows = fetch(_ADD_COUNTED, (*count, *event))
+        else:
+            touch = (counted.at, counted.touched_secret_id)
+            rows = fetch(_ADD_COUNTED_AND_TOUCH, (*count, *touch, *event))
+        if not rows:
             before = self.allowance(counted)
             return Denial(before.resets_at, before.limit)
-        started_at, used = row
+        started_at, used = rows[0]
         return Allowance(counted.limit, used, started_at)
 
     def add_failed(self, event: Event, failed: Failed) -> Denial | None:
         pair, address, at = failed
-        with connection.cursor() as cursor:
-            cursor.execute(_ADD_FAILED, (pair, address, at, pair, at, at, address, at, at, *event))
-            (until,) = cursor.fetchone()
+        rows = fetch(_ADD_FAILED, (pair, address, at, pair, at, at, address, at, at, *event))
+        until = rows[0][0]
         return None if until is None else Denial(until)
 
     def allowance(self, counted: Counted) -> Allowance:
-        with connection.cursor() as cursor:
-            cursor.execute(_ALLOWANCE, (counted.system_user_id,))
-            row = cursor.fetchone()
-        if row is None or not is_open(row[0], counted.at):
+        rows = fetch(_ALLOWANCE, (counted.system_user_id,))
+        if not rows or not is_open(rows[0][0], counted.at):
             return Allowance(counted.limit, 0, counted.at)
-        return Allowance(counted.limit, row[1], row[0])
+        started_at, used = rows[0]
+        return Allowance(counted.limit, used, started_at)
