@@ -4,8 +4,8 @@ from typing import Any
 
 from django.conf import settings
 
+from taxpayers.demands import said
 from taxpayers.services import Issued
-from taxpayers.services.demands import said
 
 
 def secret_data(issued: Issued) -> dict[str, Any]:

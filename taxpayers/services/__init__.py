@@ -4,7 +4,7 @@ Commands and admin are two doors to these functions. They raise `Impossible`, wi
 person who asked, and then nothing has changed.
 """
 
-from taxpayers.services.demands import Impossible
+from taxpayers.demands import Impossible
 from taxpayers.services.history import Action, Author
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.permissions import (
@@ -13,6 +13,7 @@ from taxpayers.services.permissions import (
     revoke_permission,
     set_permission_code,
 )
+from taxpayers.services.registry import BadRows, Imported, import_registry
 from taxpayers.services.secrets import Issued, issue_secret, revoke_secret
 from taxpayers.services.system_users import (
     block_system_user,
@@ -26,12 +27,15 @@ from taxpayers.services.taxpayers import register_taxpayer, rename_taxpayer, set
 __all__ = [
     "Action",
     "Author",
+    "BadRows",
+    "Imported",
     "Impossible",
     "Issued",
     "block_system_user",
     "change_system_user",
     "extend_system_user",
     "grant_permission",
+    "import_registry",
     "issue_secret",
     "register_intermediary",
     "register_system_user",

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from django.db.models import Model
 
+from taxpayers.demands import Impossible
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.services.demands import Impossible
 
 _Row = TypeVar("_Row", bound=Model)
 

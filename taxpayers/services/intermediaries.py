@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django.db import transaction
 
+from taxpayers.demands import Impossible, checked_end, checked_reason, said
 from taxpayers.models import Intermediary, Taxpayer
-from taxpayers.services.demands import Impossible, checked_end, checked_reason, said
 from taxpayers.services.history import Action, Author, Deed, change, locked, remember
 
 

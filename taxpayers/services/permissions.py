@@ -6,8 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
-from taxpayers.services.demands import (
+from taxpayers.demands import (
     LONGEST_NAME,
     Impossible,
     checked_end,
@@ -16,6 +15,7 @@ from taxpayers.services.demands import (
     checked_text,
     said,
 )
+from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
 from taxpayers.services.history import Action, Author, Deed, change, locked, remember
 
 _CODE = re.compile(r"[a-z0-9_]+(:[a-z0-9_]+)*")

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db import transaction
 
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
+from taxpayers.demands import Impossible, checked_end, checked_reason, said
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.services.demands import Impossible, checked_end, checked_reason, said
 from taxpayers.services.history import Action, Author, Deed, locked, remember
 
 _SLOTS = (1, 2)
@@ -95,10 +95,11 @@ def _free_slot(owner: SystemUser, at: datetime) -> int:
             secret.save(update_fields=["slot"])
             return slot
     listed = ", ".join(f"{s} (until {said(s.expires_at)}, {_use(s)})" for s in occupied.values())
-    oldest = min(occupied.values(), key=lambda s: (s.last_used_at or s.created_at, s.pk))
+    # One that was never used is missed by nobody; else the one that was used longest ago.
+    idle = min(occupied.values(), key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
     raise Impossible(
         f"{owner.client_id} has two live secrets: {listed}."
-        f" Revoke the one that is no longer in use first, probably {oldest}."
+        f" Revoke the one that is no longer in use first, probably {idle}."
     )
 
 

@@ -8,14 +8,14 @@ from django.conf import settings
 from django.db import transaction
 
 from taxpayers.credentials import new_client_id
-from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
-from taxpayers.services.demands import (
+from taxpayers.demands import (
     Impossible,
     checked_end,
     checked_known,
     checked_name,
     checked_reason,
 )
+from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
 from taxpayers.services.history import Action, Author, Deed, change, locked
 from taxpayers.services.secrets import Issued, create_secret
 

@@ -4,9 +4,9 @@ from datetime import datetime
 
 from django.db import transaction
 
+from taxpayers.demands import Impossible, checked_name, checked_reason
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
-from taxpayers.services.demands import Impossible, checked_name, checked_reason
 from taxpayers.services.history import Action, Author, Deed, change, locked, remember
 
 

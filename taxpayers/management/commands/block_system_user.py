@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from taxpayers.demands import said
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.lookups import find_system_user
 from taxpayers.services import Author, block_system_user
-from taxpayers.services.demands import said
 
 
 class Command(ServiceCommand):

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from taxpayers.demands import said
 from taxpayers.management.arguments import add_taxpayer_and_intermediary, first_moment, last_moment
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.lookups import find_intermediary, find_taxpayer
 from taxpayers.services import Author, grant_permission
-from taxpayers.services.demands import said
 from taxpayers.services.permissions import codes_of
 
 

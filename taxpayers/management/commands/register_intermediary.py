@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from taxpayers.demands import said
 from taxpayers.management.arguments import add_tin_and_rob, last_moment, tin_and_rob
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.lookups import find_taxpayer
 from taxpayers.services import Author, register_intermediary
-from taxpayers.services.demands import said
 
 
 class Command(ServiceCommand):

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from taxpayers.demands import said
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.management.lookups import find_secret, find_system_user
 from taxpayers.services import Author, revoke_secret
-from taxpayers.services.demands import said
 
 
 class Command(ServiceCommand):

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from taxpayers.demands import said
 from taxpayers.management.arguments import last_moment
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.handover import secret_data, secret_text
 from taxpayers.management.lookups import find_system_user
 from taxpayers.services import Author, issue_secret
-from taxpayers.services.demands import said
 
 
 class Command(ServiceCommand):

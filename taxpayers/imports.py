@@ -1,0 +1,80 @@
+"""Taxpayers in a CSV file: reads all rows and names every bad one (contract 6).
+
+The columns are `tin` and `name`, and where wanted `rob` and `active` (yes or no). Reading asks no
+database and changes nothing.
+"""
+
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from taxpayers.demands import Impossible, checked_name
+from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
+from taxpayers.tables import Row, read_rows
+
+MOST_ROWS = 500_000
+_ACTIVE = {"": None, "yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One taxpayer of the file. `is_active` is None where the file does not say."""
+
+    line: int
+    taxpayer: TaxpayerId
+    name: str
+    is_active: bool | None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BadRow:
+    """A row that cannot be taken, and why."""
+
+    line: int
+    fault: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.fault}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All rows of a file, good and bad, each in the file's order."""
+
+    entries: list[Entry] = field(default_factory=list)
+    bad_rows: list[BadRow] = field(default_factory=list)
+
+
+def read_entries(file: BinaryIO, notation: Notation) -> Reading:
+    """Every row of the file; the second row of the same taxpayer is a bad one.
+
+    Raises Impossible if the file as a whole cannot be read.
+    """
+    reading, first_lines = Reading(), dict[TaxpayerId, int]()
+    for count, row in enumerate(read_rows(file, ("tin", "name"), ("rob", "active")), start=1):
+        if count > MOST_ROWS:
+            raise Impossible(f"The file has more than {MOST_ROWS} rows: split it.")
+        try:
+            entry = _entry(row, notation)
+            first = first_lines.setdefault(entry.taxpayer, row.line)
+            if first != row.line:
+                raise Impossible(f"{entry.taxpayer} stands in line {first} already")
+            reading.entries.append(entry)
+        except (MalformedIdentifier, Impossible) as fault:
+            reading.bad_rows.append(BadRow(row.line, str(fault).rstrip(".")))
+    if not reading.entries and not reading.bad_rows:
+        raise Impossible("The file has no rows below its header.")
+    return reading
+
+
+def _entry(row: Row, notation: Notation) -> Entry:
+    if row.fault:
+        raise Impossible(row.fault)
+    active = row.cells.get("active", "").lower()
+    if active not in _ACTIVE:
+        raise Impossible(f"active must be yes or no, not {active[:20]!r}")
+    return Entry(
+        line=row.line,
+        taxpayer=notation.parse_parts(row.cells["tin"], row.cells.get("rob", "")),
+        name=checked_name(row.cells["name"]),
+        is_active=_ACTIVE[active],
+    )

@@ -1,0 +1,79 @@
+"""A table in a CSV file, however a spreadsheet wrote it: each row with its line in the file.
+
+UTF-8 with or without a byte order mark, commas or semicolons, blank rows between. Memory is bounded
+by the longest row, so that no file of another kind can exhaust it.
+"""
+
+import csv
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from taxpayers.demands import Impossible
+
+_LONGEST_LINE_BYTES = 64 * 1024
+_DELIMITERS = ",;"
+_SAVE_AS = "Save it as CSV UTF-8 (spreadsheets offer that under Save as)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its cells by the name of their column, without outer blanks, or what is wrong."""
+
+    line: int
+    cells: dict[str, str]
+    fault: str = ""
+
+
+def read_rows(file: BinaryIO, needed: Collection[str], optional: Collection[str]) -> Iterator[Row]:
+    """All rows below the header, which names the columns in any order; blank rows are left out.
+
+    Raises Impossible as soon as the file proves not to be such a table.
+    """
+    lines = _lines(file)
+    columns, delimiter = _header(next(lines, ""), needed, optional)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    line = 2
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield _row(line, cells, columns)
+            line = reader.line_num + 2  # the header was not the reader's
+    except csv.Error as fault:
+        raise Impossible(f"Line {line} and what follows cannot be read as CSV: {fault}.") from None
+
+
+def _row(line: int, cells: list[str], columns: list[str]) -> Row:
+    if len(cells) < len(columns):
+        return Row(line, {}, f"it has {len(cells)} cells, the header has {len(columns)}")
+    if any(cell.strip() for cell in cells[len(columns) :]):
+        return Row(line, {}, f"it has more cells than the header, which has {len(columns)}")
+    return Row(line, {column: cell.strip() for column, cell in zip(columns, cells, strict=False)})
+
+
+def _header(line: str, needed: Collection[str], optional: Collection[str]) -> tuple[list[str], str]:
+    for delimiter in _DELIMITERS:
+        columns = [cell.strip().strip('"').strip().lower() for cell in line.split(delimiter)]
+        while columns and not columns[-1]:
+            columns.pop()
+        named = set(columns)
+        if len(named) == len(columns) and set(needed) <= named <= {*needed, *optional}:
+            return columns, delimiter
+    if not line.strip():
+        raise Impossible("The file is empty, or its first line is.")
+    raise Impossible(
+        f"The first line must name the columns {', '.join(needed)} and where wanted"
+        f" {', '.join(optional)}, with commas or semicolons between. It is: {line.strip()[:60]!r}"
+    )
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    number = 0
+    while line := file.readline(_LONGEST_LINE_BYTES + 1):
+        number += 1
+        if len(line) > _LONGEST_LINE_BYTES:
+            raise Impossible(f"Line {number} is far too long: this is no CSV file. {_SAVE_AS}.")
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise Impossible(f"Line {number} is not UTF-8. {_SAVE_AS}.") from None
