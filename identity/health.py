@@ -13,8 +13,10 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from tokens.keys import NoUsableKey
+from tokens.metrics import exposition
 from tokens.partitions import has_partition
 from tokens.readable import readable
 from tokens.signing import current_key_ring
@@ -125,4 +127,4 @@ _CHAINS: tuple[dict[str, Check], ...] = (
 @readable
 def metrics(request: HttpRequest) -> HttpResponse:
     """`GET /metrics` for Prometheus. Keep it inside: it tells how busy the service is."""
-    return HttpResponse(b"", content_type="text/plain; version=0.0.4; charset=utf-8")
+    return HttpResponse(exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers=_NO_STORE)

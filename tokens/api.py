@@ -60,7 +60,8 @@ def answer_exception(exception: Exception, context: dict[str, Any]) -> Response:
         exception = _Unavailable() if is_outage else _ServerError()
         response = exception_handler(exception, context)
     assert response is not None  # noqa: S101 - it always knows an APIException
-    said = str(response.data.get("detail", "The request is not valid."))
+    data = response.data  # a list or more where fields of a form are wrong
+    said = str(data["detail"]) if "detail" in data else "The request is not valid."
     response.data = {
         "error": _ERRORS.get(response.status_code, "invalid_request"),
         "error_description": said.replace('"', "'"),  # RFC 6750 section 3

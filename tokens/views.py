@@ -21,6 +21,7 @@ from tokens.answers import issued, refused
 from tokens.audit import TooMany, client_id_as_sent, record
 from tokens.limits import Denial
 from tokens.login import Login
+from tokens.metrics import ISSUED, count_login
 from tokens.parsing import MAX_BODY_BYTES, RawLogin, read_attempt
 from tokens.server import ClientCredentialsServer, LoginBackend
 from tokens.transport import BODY_FAULT, TrustedProxies
@@ -74,11 +75,13 @@ class TokenView(OAuthLibMixin, View):
     @staticmethod
     def _answer(login: Login, body: str, denial: Denial | None, seconds: float) -> HttpResponse:
         refusal = login.refusal
+        outcome = refusal.reason if refusal else ISSUED
+        count_login(outcome, seconds)
         logger.info(
             "login",
             extra={
                 "reference": str(login.id),
-                "outcome": refusal.reason if refusal else "issued",
+                "outcome": outcome,
                 "client_id": client_id_as_sent(login),
                 "source_address": login.source_address,
                 "milliseconds": round(seconds * 1000, 2),
