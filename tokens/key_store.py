@@ -7,15 +7,13 @@ from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from taxpayers.demands import Impossible, said
+from taxpayers.services.history import Action, Author, Deed, remember
 from tokens.key_encryption import decrypt, encrypt
 from tokens.keys import PUBLISHED_AHEAD, Key, KeyRing, PrivateKey, generate, public_jwk
 from tokens.models import SigningKey
 
 logger = logging.getLogger("tokens.keys")
-
-
-class CannotRotate(Exception):
-    """Why there is no new key now, in one line for whoever asked."""
 
 
 def read_key_ring(at: datetime, known: KeyRing | None = None) -> KeyRing:
@@ -29,23 +27,31 @@ def read_key_ring(at: datetime, known: KeyRing | None = None) -> KeyRing:
     return _ring([row for row in rows if row.kid in published], parsed)
 
 
-def rotate(at: datetime, alg: str) -> Key:
+def rotate(*, alg: str, by: Author, at: datetime) -> Key:
     """Publishes a new key that signs from PUBLISHED_AHEAD after this moment on.
 
-    Raises CannotRotate if a key is waiting to sign already, or if another process was first.
+    `alg` is one of ALGORITHMS. Raises Impossible if a key is waiting to sign already.
     """
-    waiting = read_key_ring(at).waiting(at)
+    rows = _rows() or _begin(at)
+    present = _ring(rows)
+    waiting = present.waiting(at)
     if waiting is not None:
-        raise CannotRotate(
-            f"The key {waiting.kid} is published already and signs from"
-            f" {waiting.signs_from:%Y-%m-%d %H:%M:%S} UTC; rotate again after that."
+        raise Impossible(
+            f"The key {waiting.kid} is published already and waits until {said(waiting.signs_from)}"
+            " to sign. Rotate again after that."
         )
-    generation = SigningKey.objects.order_by("-generation").values_list("generation", flat=True)[0]
     try:
         with transaction.atomic():
-            row = _add(generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
+            # The generation after the one that was looked at: of two that rotate, one succeeds.
+            row = _add(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
+            remember(
+                row,
+                Deed(Action.ROTATE_SIGNING_KEY, by, at),
+                before={"kid": rows[-1].kid, "alg": rows[-1].alg},
+                after={"kid": row.kid, "alg": row.alg, "signs_from": row.signs_from},
+            )
     except IntegrityError:
-        raise CannotRotate("Somebody else has just rotated the signing key.") from None
+        raise Impossible("Somebody else has rotated the signing key just now.") from None
     return _key(row, None)
 
 

@@ -35,6 +35,7 @@ class Action(StrEnum):
     ROTATE_SECRET = "rotate_secret"
     RETIRE_SECRET = "retire_secret"
     REVOKE_SECRET = "revoke_secret"
+    ROTATE_SIGNING_KEY = "rotate_signing_key"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,34 @@
+"""`rotate_signing_key [--alg ES256]` (contract 2 and 6)."""
+
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from taxpayers.demands import said
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.services import Author
+from tokens.key_store import rotate
+from tokens.keys import ALGORITHMS
+
+
+class Command(ServiceCommand):
+    help = "Publish a new signing key. It signs ten minutes later, without a restart."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--alg",
+            choices=ALGORITHMS,
+            default=settings.SIGNING_ALGORITHM,
+            help="the algorithm of the new key (%(default)s)",
+        )
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        key = rotate(alg=options["alg"], by=by, at=at)
+        return Answer(
+            {"kid": key.kid, "alg": key.alg, "published_at": at, "signs_from": key.signs_from},
+            f"The key {key.kid} ({key.alg}) is published and signs from {said(key.signs_from)}.\n"
+            "The old key stays published until the last token that it signed has expired;"
+            " there is nothing else to do.",
+        )
