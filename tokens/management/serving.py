@@ -1,0 +1,92 @@
+"""Turns this process into the production server, and tells when it answers (contract 6, `demo`)."""
+
+import errno
+import os
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.db import connections
+
+HOST = "127.0.0.1"
+_START_SECONDS = 60.0
+
+
+def refuse_busy_port(port: int) -> None:
+    """Raises CommandError if nothing can listen on this port."""
+    try:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((HOST, port))
+    except OverflowError:
+        raise CommandError(f"{port} is no port: choose one from 1024 to 65535.") from None
+    except OSError as fault:
+        if fault.errno != errno.EADDRINUSE:
+            raise CommandError(f"Port {port} cannot be used: {fault.strerror}.") from None
+        raise CommandError(
+            f"Port {port} is in use, perhaps by this service already. Stop what listens there, or"
+            f" choose another port: PORT={port + 1} make run"
+        ) from None
+
+
+def serve(port: int, announce: Callable[[], None]) -> NoReturn:
+    """Become the server on this port; `announce` is called once, when it is ready.
+
+    Signals then reach the server itself. Raises CommandError if its program is not installed.
+    """
+    program = Path(sys.executable).with_name("pyuwsgi")
+    if not program.exists():
+        raise CommandError(f"{program} is missing. Install requirements.txt, or say make run.")
+    connections.close_all()
+    sys.stdout.flush()
+    server = os.getpid()
+    _in_a_process_of_its_own(lambda: _announce_when_ready(port, server, announce))
+    environment = os.environ | {"PORT": str(port), "VAR_DIR": str(settings.VAR_DIR.resolve())}
+    os.chdir(settings.BASE_DIR)
+    os.execve(program, [str(program), "--ini", "deploy/uwsgi.ini"], environment)  # noqa: S606 - no shell is meant
+
+
+def _in_a_process_of_its_own(run: Callable[[], None]) -> None:
+    # Forked twice, so that it is no child of the server, which watches its children.
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    try:
+        if os.fork() == 0:
+            run()
+            sys.stdout.flush()
+    finally:
+        os._exit(0)
+
+
+def _announce_when_ready(port: int, server: int, announce: Callable[[], None]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and _is_running(server):
+        if _is_ready(port):
+            announce()
+            return
+        time.sleep(0.1)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{port}/health/ready", timeout=2):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
