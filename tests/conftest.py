@@ -112,6 +112,10 @@ def _warnings(config: pytest.Config) -> list[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--database") != "postgresql":
         return
+    # Tests of a live service choose its database themselves: once is enough.
+    live = [item for item in items if {"service", "node"} & set(getattr(item, "fixturenames", ()))]
+    config.hook.pytest_deselected(items=live)
+    items[:] = [item for item in items if item not in live]
     if why := config.stash[SESSION].missing.get("PostgreSQL"):
         for item in items:
             item.add_marker(pytest.mark.skip(reason=f"no PostgreSQL: {why.splitlines()[0]}"))
@@ -166,6 +170,17 @@ def valkey_url(request: pytest.FixtureRequest) -> str:
         pytest.skip("no Valkey here")
     server.flush()
     return server.url
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Service]:
+    """The service on SQLite, one for all tests of a file."""
+    folder = tmp_path_factory.mktemp("node")
+    environment = servers.service_environment(folder, servers.free_port())
+    servers.manage(environment, "migrate", "-v0")
+    started = servers.start_service(environment, folder / "service.log")
+    with servers.stopping(started):
+        yield started
 
 
 class StartService(Protocol):
