@@ -117,11 +117,12 @@ def _tail(log: Path) -> str:
 
 @dataclass
 class Postgres:
-    """A PostgreSQL of our own, its data unsafe against a power cut and gone when it stops."""
+    """A PostgreSQL of our own; its data are gone when it stops, unless they are `kept`."""
 
     folder: Path
     port: int
     process: subprocess.Popen[bytes]
+    kept: bool = False
     _count: int = field(default=0)
 
     def url(self, database: str = "postgres") -> str:
@@ -146,22 +147,32 @@ class Postgres:
 
     def stop(self) -> None:
         _stop(self.process, signal.SIGINT)  # "fast": sessions are ended, not awaited
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# Tests need no data after a power cut; everything else is as in production.
+_QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 def start_postgres() -> Postgres:
     """Raises NotAvailable where there is no PostgreSQL for this machine."""
-    # PostgreSQL refuses to run as root: then it runs as the user that owns nothing.
-    user = "nobody" if os.geteuid() == 0 else None
-    folder = new_folder("postgres", user)
+    folder = new_folder("postgres", postgres_user())
     try:
-        return _start_postgres(folder, as_user(user))
+        return start_postgres_in(folder, _QUICK)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _start_postgres(folder: Path, identity: Mapping[str, Any]) -> Postgres:
+def postgres_user() -> str | None:
+    """PostgreSQL refuses to run as root: then it runs as the user that owns nothing."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+def start_postgres_in(folder: Path, options: Mapping[str, str], *, kept: bool = False) -> Postgres:
+    """A PostgreSQL on the data in that folder, which are made if there are none yet."""
+    identity = as_user(postgres_user())
     import psycopg
 
     programs = _postgres_programs(folder, identity)
@@ -177,24 +188,22 @@ def _start_postgres(folder: Path, identity: Mapping[str, Any]) -> Postgres:
             **identity,
         }
 
-    made = subprocess.run(
-        **command("initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode:
-        raise NotAvailable(f"initdb: {made.stderr.strip() or made.stdout.strip()}")
+    if not data.exists():
+        made = subprocess.run(
+            **command("initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode:
+            raise NotAvailable(f"initdb: {made.stderr.strip() or made.stdout.strip()}")
     port = free_port()
     settings = {
         "listen_addresses": "127.0.0.1",
         "port": port,
         "unix_socket_directories": "",
         "max_connections": 200,
-        # Tests need no data after a power cut; everything else is as in production.
-        "fsync": "off",
-        "synchronous_commit": "off",
-        "full_page_writes": "off",
+        **options,
     }
     arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     with log.open("wb") as output:
@@ -205,7 +214,7 @@ def _start_postgres(folder: Path, identity: Mapping[str, Any]) -> Postgres:
             stderr=output,
             start_new_session=True,
         )
-    server = Postgres(folder, port, process)
+    server = Postgres(folder, port, process, kept)
 
     def is_ready() -> bool:
         try:
@@ -232,6 +241,7 @@ def _postgres_programs(folder: Path, identity: Mapping[str, Any]) -> Path:
     if can_run(package):
         return package / programs
     copy = folder / "site-packages"
+    shutil.rmtree(copy, ignore_errors=True)  # of an earlier start, maybe of another version
     for source in (package, package.with_name(package.name + ".libs")):
         shutil.copytree(source, copy / source.name)
     if can_run(copy / package.name):

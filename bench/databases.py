@@ -1,0 +1,108 @@
+"""The PostgreSQL of the benchmark: durable, on loopback; filled registries are kept."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import psycopg
+
+from bench import clients, registry
+from bench.clients import Population
+from tests.servers import (
+    CHECKOUT,
+    Postgres,
+    free_port,
+    manage,
+    postgres_user,
+    service_environment,
+    start_postgres_in,
+)
+
+# A durable server as it is installed; only the memory is that of a machine which is not a toy.
+# An answered login survives a power cut: fsync and synchronous_commit are on.
+OPTIONS = {
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "shared_buffers": "1GB",
+    "max_wal_size": "8GB",
+}
+
+
+def bench_folder() -> Path:
+    """Where everything of the benchmark is kept: `BENCH_DIR`, or `var/bench` of the checkout."""
+    folder = Path(os.environ.get("BENCH_DIR", "") or CHECKOUT / "var" / "bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()
+
+
+def start(folder: Path, options: dict[str, str] | None = None) -> Postgres:
+    """The server on what an earlier run left in `folder`, or on new data."""
+    home = folder / "postgres"
+    home.mkdir(exist_ok=True)
+    if user := postgres_user():
+        shutil.chown(home, user)
+    return start_postgres_in(home, {**OPTIONS, **(options or {})}, kept=True)
+
+
+class Databases:
+    """Databases of one benchmark: templates that are kept, and copies that are used up."""
+
+    def __init__(self, server: Postgres) -> None:
+        self._server = server
+        self._copies: list[str] = []
+
+    def registry(self, population: Population) -> str:
+        """The name of a template with this population; filled now if no earlier run did."""
+        name = f"registry_{population.taxpayers}_{_fingerprint()}"
+        return self._template(name, lambda url: _fill_registry(url, population))
+
+    def _template(self, name: str, fill: Callable[[str], None]) -> str:
+        with psycopg.connect(self._server.url(), autocommit=True) as connection:
+            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
+            if found.fetchone():
+                return name
+        print(f"filling {name}", flush=True)
+        unfinished = f"{name}_unfinished"
+        self._drop(unfinished)
+        self._server.execute(f'CREATE DATABASE "{unfinished}" TEMPLATE template0')
+        fill(self._server.url(unfinished))
+        self._server.execute(f'ALTER DATABASE "{unfinished}" RENAME TO "{name}"')
+        return name
+
+    def copy(self, template: str, purpose: str) -> str:
+        """The URL of a fresh copy of a template, dropped by `drop_copies`."""
+        name = f"{purpose}_copy"
+        self._drop(name)
+        self._server.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
+        self._copies.append(name)
+        return self._server.url(name)
+
+    def drop_copies(self) -> None:
+        while self._copies:
+            self._drop(self._copies.pop())
+
+    def settle(self) -> None:
+        """Writes out what is dirty now, so that it is not written during a measurement."""
+        self._server.execute("CHECKPOINT")
+
+    def _drop(self, name: str) -> None:
+        self._server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def _fill_registry(url: str, population: Population) -> None:
+    with tempfile.TemporaryDirectory() as var:
+        environment = service_environment(Path(var), free_port(), DATABASE_URL=url)
+        manage(environment, "migrate", "--verbosity=0")
+    registry.fill(url, population)
+
+
+def _fingerprint() -> str:
+    """Changes whenever the schema or the content of a filled registry would be another."""
+    sources = [Path(clients.__file__), Path(registry.__file__)]
+    for app in ("taxpayers", "tokens"):
+        sources += sorted((CHECKOUT / app / "migrations").glob("*.py"))
+    return sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]

@@ -1,0 +1,104 @@
+"""Starts what is measured, each as in production, with two worker processes."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.servers import (
+    CHECKOUT,
+    TEST_SECRETS,
+    NotAvailable,
+    Service,
+    clean_environment,
+    free_port,
+    service_environment,
+    start_service,
+)
+
+WORKERS = 2
+_START_SECONDS = 30.0
+# As behind a proxy that ends TLS and names the client's address.
+_BEHIND_PROXY = {"AUTH_URL": "https://127.0.0.1", "TRUSTED_PROXIES": "127.0.0.1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A running server. `database_pid` is the server that works for it, if there is one."""
+
+    name: str
+    port: int
+    pid: int
+    stop: Callable[[], object]
+    database_pid: int | None = None
+
+
+def start_identity(
+    name: str, folder: Path, database_url: str, database_pid: int | None, **settings: str
+) -> Target:
+    """This service, by its production configuration. Without a database URL on SQLite."""
+    var = folder / "service" / name
+    var.mkdir(parents=True, exist_ok=True)
+    urls = {"DATABASE_URL": database_url} if database_url else {}
+    environment = service_environment(
+        var, free_port(), **_BEHIND_PROXY, WEB_PROCESSES=str(WORKERS), **urls, **settings
+    )
+    log = var / "log"
+    log.unlink(missing_ok=True)
+    service: Service = start_service(environment, log)
+    return Target(name, int(environment["PORT"]), service.pid, service.stop, database_pid)
+
+
+def start_granian(
+    name: str,
+    folder: Path,
+    application: str,
+    *,
+    database_pid: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Target:
+    """A peer on granian, the leanest server for a WSGI application."""
+    port, log = free_port(), folder / f"{name}.log"
+    command = [
+        *(str(Path(sys.executable).parent / "granian"), "--interface", "wsgi", "--no-ws"),
+        *("--host", "127.0.0.1", "--port", str(port), "--workers", str(WORKERS), application),
+    ]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=CHECKOUT,
+            env={**clean_environment(), **TEST_SECRETS, **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    target = Target(name, port, process.pid, lambda: _stop(process), database_pid)
+    deadline = time.monotonic() + _START_SECONDS
+    while not _answers(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            _stop(process)
+            raise NotAvailable(f"{name} did not start:\n{log.read_text()[-4000:]}")
+        time.sleep(0.05)
+    return target
+
+
+def _answers(port: int) -> bool:
+    try:
+        httpx.get(f"http://127.0.0.1:{port}/", timeout=2)
+    except httpx.TransportError:
+        return False
+    return True
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(5)
