@@ -14,7 +14,7 @@ def public_paths_first(get_response: Handler) -> Handler:
     """Answers a public path by its view alone; everything else takes the whole chain."""
     from identity.urls import public
 
-    resolver = URLResolver(RegexPattern(r"^/"), public)
+    resolver = URLResolver(RegexPattern(r"^/"), list(public))
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         try:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -17,7 +17,8 @@ VAR_DIR = Path(env.str("VAR_DIR", "") or BASE_DIR / "var")
 
 PORT = env.int("PORT", 8000)
 AUTH_URL = env.str("AUTH_URL", "") or f"http://127.0.0.1:{PORT}"
-ENVIRONMENT = env.str("ENVIRONMENT", "test")
+ENVIRONMENT: Literal["live", "test"]
+ENVIRONMENT = env.str("ENVIRONMENT", "test")  # type: ignore[assignment]  # checked next
 if ENVIRONMENT not in ("live", "test"):
     raise ImproperlyConfigured("ENVIRONMENT must be live or test.")
 # The public login and the staff's admin may run as separate processes: login, staff or both.

@@ -2,18 +2,18 @@
 
 from django.conf import settings
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 from identity import health
 
-public = [
+public: list[URLPattern | URLResolver] = [
     path("", include("tokens.urls")),
     path("health/live", health.live),
     path("health/ready", health.ready),
     path("metrics", health.metrics),
 ]
-staff = [
+staff: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="start"),
     path("admin/", admin.site.urls),
 ]

@@ -242,7 +242,7 @@ def intermediary(db: None) -> "Erp":
     from tests.erp import new_erp
     from tests.factories import IntermediaryFactory
 
-    return new_erp(taxpayer=IntermediaryFactory().taxpayer)
+    return new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
 
 
 @pytest.fixture

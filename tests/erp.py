@@ -11,7 +11,7 @@ import jwt
 from django.http import HttpResponse
 from django.test import Client
 
-from taxpayers.models import SystemUser
+from taxpayers.models import Intermediary, SystemUser
 from tokens.models import LoginEvent
 
 FORM = "application/x-www-form-urlencoded"
@@ -25,7 +25,23 @@ class Erp:
 
     client_id: str
     client_secret: str
-    system_user: SystemUser | None = None
+    registered: SystemUser | None = None
+
+    @property
+    def system_user(self) -> SystemUser:
+        """Its row; only an ERP of `new_erp` has one at hand."""
+        assert self.registered is not None
+        return self.registered
+
+    @property
+    def tin(self) -> str:
+        """Its taxpayer, in the header's notation."""
+        return str(self.system_user.taxpayer.identifier)
+
+    @property
+    def role(self) -> Intermediary:
+        """Its taxpayer as an intermediary."""
+        return self.system_user.taxpayer.intermediary
 
     @property
     def form(self) -> dict[str, str]:
@@ -40,9 +56,7 @@ class Erp:
         pair = f"{self.client_id}:{self.client_secret}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"
 
-    def login(
-        self, *, on_behalf_of: str | None = None, headers: dict[str, str] | None = None, **form: Any
-    ) -> HttpResponse:
+    def login(self, *, on_behalf_of: Any = None, headers: Any = None, **form: Any) -> HttpResponse:
         """Posts the form; a parameter given as None is left out."""
         fields = {k: v for k, v in {**self.form, **form}.items() if v is not None}
         sent = {} if on_behalf_of is None else {"onbehalfof": on_behalf_of}
@@ -118,5 +132,6 @@ def new_erp(**system_user: Any) -> Erp:
     """A system user with one live secret; arguments are those of `SystemUserFactory`."""
     from tests.factories import ClientSecretFactory, SystemUserFactory
 
-    user = SystemUserFactory(**system_user)
-    return Erp(user.client_id, ClientSecretFactory(system_user=user).clear, user)
+    user = SystemUserFactory.create(**system_user)
+    secret: Any = ClientSecretFactory.create(system_user=user)
+    return Erp(user.client_id, secret.clear, user)

@@ -34,13 +34,13 @@ def test_a_granted_login_passed_every_check(erp: Erp) -> None:
 
 
 def test_an_intermediary_login_was_asked_for_its_permission(intermediary: Erp) -> None:
-    role = intermediary.system_user.taxpayer.intermediary
-    represented = GrantedPermissionFactory(intermediary=role).taxpayer
+    role = intermediary.role
+    represented = GrantedPermissionFactory.create(intermediary=role).taxpayer
     answer = explained(
         intermediary.login(on_behalf_of=str(represented.identifier))["correlationId"]
     )
     assert {check["state"] for check in answer["checks"]} == {"passed"}
-    assert answer["actor"] == str(intermediary.system_user.taxpayer.identifier)
+    assert answer["actor"] == intermediary.tin
 
 
 def test_the_failed_check_says_what_the_client_was_told(blocked: Erp) -> None:

@@ -39,8 +39,8 @@ class Live:
         metadata: dict[str, Any] = answer.raise_for_status().json()
         return metadata
 
-    def jwks(self) -> dict[str, Any]:
-        keys: dict[str, Any] = httpx.get(self.metadata()["jwks_uri"]).raise_for_status().json()
+    def jwks(self) -> Any:
+        keys = httpx.get(self.metadata()["jwks_uri"]).raise_for_status().json()
         return keys
 
 
@@ -96,15 +96,10 @@ def test_requests_oauthlib_shows_the_reason_of_a_refusal(
 ) -> None:
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
     session = OAuth2Session(client=BackendApplicationClient(client_id=live.client_id))
-    with pytest.raises(OAuth2Error) as caught:
-        session.fetch_token(
-            live.token_url,
-            client_secret=live.client_secret,
-            include_client_id=True,
-            headers={"onbehalfof": "C9999999999"},
-        )
-    assert caught.value.error == "invalid_grant"
-    assert "represented taxpayer must grant it" in caught.value.description
+    sent = {"client_secret": live.client_secret, "headers": {"onbehalfof": "C9999999999"}}
+    with pytest.raises(OAuth2Error, match="represented taxpayer must grant it") as caught:
+        session.fetch_token(live.token_url, include_client_id=True, **sent)
+    assert "invalid_grant" in str(caught.value)
 
 
 def test_myinvois_logs_in_for_itself_and_on_behalf(live: Live) -> None:

@@ -222,9 +222,7 @@ def test_a_wrong_secret_tells_nothing_about_a_blocked_user_or_a_tin(blocked: Erp
     wrong = new_client_secret("test")
     plain = blocked.login(client_secret=wrong)
     on_behalf = blocked.login(client_secret=wrong, on_behalf_of="C9999999999")
-    known = blocked.login(
-        client_secret=wrong, on_behalf_of=str(blocked.system_user.taxpayer.identifier)
-    )
+    known = blocked.login(client_secret=wrong, on_behalf_of=blocked.tin)
     assert {json.loads(r.content)["error"] for r in (plain, on_behalf, known)} == {"invalid_client"}
     texts = {r.content.decode().replace(r["correlationId"], "") for r in (plain, on_behalf, known)}
     assert len(texts) == 1
@@ -333,7 +331,7 @@ def test_an_inactive_taxpayer_gets_no_token(erp: Erp) -> None:
 
 
 def test_only_an_intermediary_may_act_for_others(erp: Erp) -> None:
-    other = TaxpayerFactory()
+    other = TaxpayerFactory.create()
     assert_refused(
         erp.login(on_behalf_of=str(other.identifier)),
         reason="not_an_intermediary",
@@ -352,9 +350,7 @@ def test_only_an_intermediary_may_act_for_others(erp: Erp) -> None:
 def test_an_inactive_intermediary_is_refused(
     intermediary: Erp, change: dict[str, object], says: str
 ) -> None:
-    permission = GrantedPermissionFactory(
-        intermediary=intermediary.system_user.taxpayer.intermediary
-    )
+    permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
     type(permission.intermediary).objects.update(**change)
     assert_refused(
         intermediary.login(on_behalf_of=str(permission.taxpayer.identifier)),
@@ -370,9 +366,11 @@ def test_an_inactive_intermediary_is_refused(
 def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
     intermediary: Erp,
 ) -> None:
-    role = intermediary.system_user.taxpayer.intermediary
-    without = TaxpayerFactory()
-    inactive = GrantedPermissionFactory(intermediary=role, taxpayer__is_active=False).taxpayer
+    role = intermediary.role
+    without = TaxpayerFactory.create()
+    inactive = GrantedPermissionFactory.create(
+        intermediary=role, taxpayer__is_active=False
+    ).taxpayer
     responses = [
         intermediary.login(on_behalf_of=str(tin))
         for tin in (without.identifier, inactive.identifier, "C0000000000")
@@ -391,7 +389,7 @@ def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
 
 
 def test_a_permission_given_to_another_intermediary_does_not_count(intermediary: Erp) -> None:
-    permission = GrantedPermissionFactory(intermediary=IntermediaryFactory())
+    permission = GrantedPermissionFactory.create(intermediary=IntermediaryFactory.create())
     response = intermediary.login(on_behalf_of=str(permission.taxpayer.identifier))
     assert json.loads(response.content)["error"] == "invalid_grant"
 
@@ -415,9 +413,7 @@ def test_a_permission_given_to_another_intermediary_does_not_count(intermediary:
 def test_a_permission_out_of_force_is_told_with_the_date(
     intermediary: Erp, dates: dict[str, datetime], reason: str, says: str
 ) -> None:
-    permission = GrantedPermissionFactory(
-        intermediary=intermediary.system_user.taxpayer.intermediary, **dates
-    )
+    permission = GrantedPermissionFactory.create(intermediary=intermediary.role, **dates)
     assert_refused(
         intermediary.login(on_behalf_of=str(permission.taxpayer.identifier)),
         reason=reason,

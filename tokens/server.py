@@ -10,6 +10,7 @@ from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauthlib.common import Request
 from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidator, TokenEndpoint
 
+from taxpayers.rules import ClientFacts
 from tokens.claims import TOKEN_LIFETIME
 from tokens.issuing import access_token
 from tokens.login import Login
@@ -24,6 +25,8 @@ class LoginRequest(Request):
     """
 
     login: Login
+    client: ClientFacts  # oauthlib wants a `client_id` of it
+    scopes: list[str] | None
 
     def __init__(self, login: Login) -> None:
         attempt = login.attempt
@@ -53,9 +56,11 @@ class ClientCredentialsServer(TokenEndpoint):
 
     def create_login_response(self, login: Login) -> tuple[dict[str, str], str, int]:
         """Headers, body and status of RFC 6749 5.1. Raises Refused with the first "no"."""
-        return self.default_grant_type_handler.create_token_response(
+        answer: tuple[dict[str, str], str, int]
+        answer = self.default_grant_type_handler.create_token_response(
             LoginRequest(login), self.default_token_type
         )
+        return answer
 
 
 class LoginBackend(OAuthLibCore):

@@ -29,7 +29,7 @@ class LoginValidator(OAuth2Validator):
         )
         if login.facts is None:
             raise Refused(Refusal(Reason.INVALID_CREDENTIALS))
-        request.client = login.client
+        request.client = login.facts.client
         return True
 
     def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:

@@ -35,9 +35,10 @@ _OUT_OF_REACH = (DatabaseError, redis.exceptions.RedisError)
 class TokenView(OAuthLibMixin, View):
     """The login. What can be refused without asking the registry is refused first, in order."""
 
-    server_class = ClientCredentialsServer
-    validator_class = LoginValidator
-    oauthlib_backend_class = LoginBackend
+    # The toolkit has no types and says None here, for "as the settings say".
+    server_class = ClientCredentialsServer  # type: ignore[assignment]
+    validator_class = LoginValidator  # type: ignore[assignment]
+    oauthlib_backend_class = LoginBackend  # type: ignore[assignment]
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         started = time.perf_counter()
@@ -62,6 +63,7 @@ class TokenView(OAuthLibMixin, View):
         try:
             _check_transport(request)
             _read(request, login)
+            body: str
             _uri, _headers, body, status = self.create_token_response(login)
         except TooMany:
             raise
