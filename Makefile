@@ -14,7 +14,7 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format types check lock clean
+.PHONY: help run test lint format types check bench profile lock clean
 
 help:  ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ types: $(DEV)  ## mypy with the Django plug-in
 	@$(BIN)/mypy .
 
 check: lint types test  ## lint, types and tests
+
+bench: $(DEV)  ## what a login costs, against its peers, into docs/performance.md (about 10 min)
+	@$(BIN)/python -m bench $(or $(ARGS),compare --write)
+
+profile: $(DEV)  ## where the CPU of a login goes: flame graph and table, into var/profile/
+	@$(BIN)/python -m bench profile $(ARGS)
 
 lock: $(DEV)  ## resolve pyproject.toml into requirements*.txt; ARGS=--upgrade takes the newest
 	@$(LOCK) $(ARGS) --output-file requirements.txt
