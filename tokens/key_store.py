@@ -40,10 +40,11 @@ def rotate(*, alg: str, by: Author, at: datetime) -> Key:
             f"The key {waiting.kid} is published already and waits until {said(waiting.signs_from)}"
             " to sign. Rotate again after that."
         )
+    # The generation after the one that was looked at: of two who rotate at once, one succeeds.
+    row = _new_row(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
     try:
         with transaction.atomic():
-            # The generation after the one that was looked at: of two that rotate, one succeeds.
-            row = _add(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
+            row.save(force_insert=True)
             remember(
                 row,
                 Deed(Action.ROTATE_SIGNING_KEY, by, at),
@@ -56,9 +57,10 @@ def rotate(*, alg: str, by: Author, at: datetime) -> Key:
 
 
 def _begin(at: datetime) -> list[SigningKey]:
+    row = _new_row(1, settings.SIGNING_ALGORITHM, at, signs_from=at)
     try:
         with transaction.atomic():
-            _add(1, settings.SIGNING_ALGORITHM, at, signs_from=at)
+            row.save(force_insert=True)
     except IntegrityError:
         logger.info("another process made the first signing key")
     return _rows()
@@ -68,10 +70,10 @@ def _rows() -> list[SigningKey]:
     return list(SigningKey.objects.order_by("generation"))
 
 
-def _add(generation: int, alg: str, at: datetime, *, signs_from: datetime) -> SigningKey:
+def _new_row(generation: int, alg: str, at: datetime, *, signs_from: datetime) -> SigningKey:
     private_key = generate(alg)
     jwk = public_jwk(private_key, alg)
-    return SigningKey.objects.create(
+    return SigningKey(
         generation=generation,
         kid=jwk["kid"],
         alg=alg,
