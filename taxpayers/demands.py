@@ -5,6 +5,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
+from taxpayers.credentials import without_secrets
+
 LONGEST_NAME = 255
 LONGEST_REASON = 500
 
@@ -19,8 +21,11 @@ def said(moment: datetime) -> str:
 
 
 def checked_text(text: str, what: str, longest: int) -> str:
-    """The text without outer blanks. Raises Impossible if it is blank, too long or unprintable."""
-    stripped = text.strip()
+    """The text without outer blanks, and without any client secret that was pasted into it.
+
+    Raises Impossible if it is blank, too long or unprintable.
+    """
+    stripped = without_secrets(text.strip())
     if not stripped:
         raise Impossible(f"Give {what}: it is missing or blank.")
     if len(stripped) > longest:

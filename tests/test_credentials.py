@@ -1,0 +1,213 @@
+"""Client ids and secrets recognise what happened to them, without a query (contract 3)."""
+
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taxpayers.credentials import (
+    Credentials,
+    Environment,
+    Fault,
+    Kind,
+    fault_of,
+    hash_secret,
+    hint_of,
+    matches,
+    new_client_id,
+    new_client_secret,
+    without_secrets,
+)
+
+ALPHABET = string.ascii_letters + string.digits + "_"
+CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
+LIVE_SECRET = "cs_live_0FJBkbGyq4pTtOa6JYGHlAiVG85qYaSu0bcGaVHvOOz3X6jIZ"
+
+environments: st.SearchStrategy[Environment] = st.sampled_from(["live", "test"])
+kinds = st.sampled_from(Kind)
+
+
+def new(kind: Kind, environment: Environment) -> str:
+    return (new_client_id if kind is Kind.CLIENT_ID else new_client_secret)(environment)
+
+
+def other(environment: Environment) -> Environment:
+    return "test" if environment == "live" else "live"
+
+
+@given(kinds, environments)
+def test_a_new_credential_has_no_fault_and_needs_no_encoding(
+    kind: Kind, environment: Environment
+) -> None:
+    credential = new(kind, environment)
+    assert fault_of(credential, kind, environment) is None
+    assert re.fullmatch(rf"{kind}_{environment}_[A-Za-z0-9]+", credential)
+    assert len(credential) <= 64  # the column, and what a login event keeps of a client id
+
+
+def test_every_credential_is_another_one() -> None:
+    assert len({new_client_secret("live") for _ in range(1000)}) == 1000
+    assert len({new_client_id("live") for _ in range(1000)}) == 1000
+
+
+@given(kinds, environments, st.data())
+def test_every_truncation_is_detected(
+    kind: Kind, environment: Environment, data: st.DataObject
+) -> None:
+    credential = new(kind, environment)
+    length = data.draw(st.integers(0, len(credential) - 1))
+    assert fault_of(credential[:length], kind, environment) is not None
+    assert fault_of(credential[-length:] if length else "", kind, environment) is not None
+
+
+@given(kinds, environments, st.data())
+def test_every_single_character_that_changes_is_detected(
+    kind: Kind, environment: Environment, data: st.DataObject
+) -> None:
+    credential = new(kind, environment)
+    at = data.draw(st.integers(0, len(credential) - 1))
+    replacement = data.draw(st.sampled_from(ALPHABET.replace(credential[at], "")))
+    changed = credential[:at] + replacement + credential[at + 1 :]
+    assert fault_of(changed, kind, environment) is not None
+
+
+def test_every_character_of_one_secret_counts() -> None:
+    for at, present in enumerate(CLIENT_SECRET):
+        for replacement in ALPHABET.replace(present, ""):
+            changed = CLIENT_SECRET[:at] + replacement + CLIENT_SECRET[at + 1 :]
+            assert fault_of(changed, Kind.CLIENT_SECRET, "test") is not None
+
+
+@given(kinds, environments, st.data())
+def test_two_neighbours_that_change_places_are_detected(
+    kind: Kind, environment: Environment, data: st.DataObject
+) -> None:
+    credential = new(kind, environment)
+    at = data.draw(st.integers(0, len(credential) - 2))
+    one, two = credential[at], credential[at + 1]
+    if one != two:
+        swapped = credential[:at] + two + one + credential[at + 2 :]
+        assert fault_of(swapped, kind, environment) is not None
+
+
+@given(environments)
+def test_swapped_id_and_secret_are_named(environment: Environment) -> None:
+    secret, client_id = new_client_secret(environment), new_client_id(environment)
+    assert fault_of(secret, Kind.CLIENT_ID, environment) is Fault.SWAPPED
+    assert fault_of(client_id, Kind.CLIENT_SECRET, environment) is Fault.SWAPPED
+
+
+@given(kinds, environments)
+def test_a_credential_of_the_other_environment_is_named(
+    kind: Kind, environment: Environment
+) -> None:
+    assert fault_of(new(kind, environment), kind, other(environment)) is Fault.OTHER_ENVIRONMENT
+
+
+@given(kinds, environments, st.text(" \t\r\n\u00a0", min_size=1, max_size=3), st.booleans())
+def test_blanks_around_are_named(
+    kind: Kind, environment: Environment, blanks: str, before: bool
+) -> None:
+    credential = new(kind, environment)
+    padded = blanks + credential if before else credential + blanks
+    assert fault_of(padded, kind, environment) is Fault.BLANKS
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "fault"),
+    [
+        (CLIENT_SECRET, Kind.CLIENT_SECRET, None),
+        (CLIENT_ID, Kind.CLIENT_ID, None),
+        (CLIENT_SECRET[:-1], Kind.CLIENT_SECRET, Fault.CUT_OFF),
+        (CLIENT_SECRET[:30], Kind.CLIENT_SECRET, Fault.CUT_OFF),
+        ("cs_test_", Kind.CLIENT_SECRET, Fault.CUT_OFF),
+        ("cs_te", Kind.CLIENT_SECRET, Fault.CUT_OFF),
+        (CLIENT_ID[:-3], Kind.CLIENT_ID, Fault.CUT_OFF),
+        (CLIENT_SECRET[:-1] + "1", Kind.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET + "0", Kind.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET * 2, Kind.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET.replace("test", "live"), Kind.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET.replace("test", "prod"), Kind.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET[:20] + " " + CLIENT_SECRET[20:], Kind.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET[:20] + "\n" + CLIENT_SECRET[20:], Kind.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET[:-1] + "é", Kind.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_ID, Kind.CLIENT_SECRET, Fault.SWAPPED),
+        (CLIENT_ID[:20], Kind.CLIENT_SECRET, Fault.SWAPPED),
+        ("cs_wherever", Kind.CLIENT_ID, Fault.SWAPPED),
+        (f" {CLIENT_SECRET}", Kind.CLIENT_SECRET, Fault.BLANKS),
+        (f"{CLIENT_SECRET}\r\n", Kind.CLIENT_SECRET, Fault.BLANKS),
+        ("<client_secret>", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("{{client_secret}}", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("${CLIENT_SECRET}", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("%CLIENT_SECRET%", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("your_client_secret_here", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("YOUR-CLIENT-ID", Kind.CLIENT_ID, Fault.PLACEHOLDER),
+        ("changeme", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("xxxxxxxx", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("********", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("...", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("cs_test_…", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("cs_live_xxxxxxxxxxxxxxxx", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("cs_live_YOURSECRET", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("cs_test_" + "0" * 49, Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("550e8400-e29b-41d4-a716-446655440000", Kind.CLIENT_ID, Fault.FOREIGN),
+        ("correct horse battery staple", Kind.CLIENT_SECRET, Fault.FOREIGN),
+        (CLIENT_SECRET.upper(), Kind.CLIENT_SECRET, Fault.FOREIGN),
+        ("", Kind.CLIENT_SECRET, Fault.FOREIGN),
+        ("sha256$" + "0" * 64, Kind.CLIENT_SECRET, Fault.FOREIGN),
+    ],
+)
+def test_a_fault_is_named(text: str, kind: Kind, fault: Fault | None) -> None:
+    assert fault_of(text, kind, "test") == fault
+
+
+def test_a_live_secret_in_the_test_environment_is_named_and_not_taken_for_a_typing_error() -> None:
+    live = new_client_secret("live")
+    assert fault_of(live, Kind.CLIENT_SECRET, "test") is Fault.OTHER_ENVIRONMENT
+    assert fault_of(live, Kind.CLIENT_SECRET, "live") is None
+
+
+@given(st.text(max_size=200), kinds, environments)
+def test_no_text_breaks_the_check(text: str, kind: Kind, environment: Environment) -> None:
+    assert fault_of(text, kind, environment) is not None
+
+
+def test_a_hostile_text_is_checked_at_once() -> None:
+    # 16 KiB is what a login may send; a slow expression would need minutes for it.
+    for text in ("a" * 16_384, "cs_test_" + "a" * 16_384, " " * 16_384, "[" * 16_384, "x" * 16_384):
+        assert fault_of(text, Kind.CLIENT_SECRET, "test") is not None
+
+
+@given(environments)
+def test_only_the_same_secret_matches_its_stored_value(environment: Environment) -> None:
+    secret = new_client_secret(environment)
+    stored = hash_secret(secret)
+    assert matches(hash_secret(secret), stored)
+    assert not matches(hash_secret(new_client_secret(environment)), stored)
+    # Whoever reads the database cannot log in with what stands there.
+    assert not matches(hash_secret(stored), stored)
+    assert fault_of(stored, Kind.CLIENT_SECRET, environment) is not None
+
+
+def test_the_stored_value_names_its_algorithm_and_fits_the_column() -> None:
+    assert re.fullmatch(r"sha256\$[0-9a-f]{64}", hash_secret(CLIENT_SECRET))
+    assert len(hash_secret(CLIENT_SECRET)) <= 80
+
+
+def test_a_hint_is_the_last_four_characters() -> None:
+    assert hint_of(CLIENT_SECRET) == "pRB0"
+
+
+def test_credentials_do_not_show_their_secret_by_accident() -> None:
+    pair = Credentials(CLIENT_ID, CLIENT_SECRET)
+    for text in (repr(pair), str(pair), f"{pair}", repr([pair]), repr({"pair": pair})):
+        assert CLIENT_SECRET not in text
+        assert CLIENT_ID in text
+
+
+def test_secrets_in_a_text_are_hidden_and_nothing_else() -> None:
+    text = f"id {CLIENT_ID}, secret {CLIENT_SECRET}; was {LIVE_SECRET}"
+    assert without_secrets(text) == f"id {CLIENT_ID}, secret cs_test_[hidden]; was cs_live_[hidden]"
