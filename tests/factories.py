@@ -1,4 +1,4 @@
-"""Rows for tests, one line each: `ClientSecretFactory(system_user__taxpayer__tin="C1234567890")`.
+"""Rows for tests, one line each: `ClientSecretFactory.create(system_user__taxpayer__tin="C1")`.
 
 They write straight to the database, also states that no service would make (an expired secret).
 """
