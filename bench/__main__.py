@@ -1,57 +1,49 @@
 """`python -m bench`: starts the servers, measures, prints (see docs/performance.md)."""
 
 import argparse
-from contextlib import ExitStack
+import sys
+import time
 
-from bench import databases, scenarios, servers
+from bench import comparison
 from bench.clients import Population
-from bench.measure import Case, rounds, rows
 from bench.report import as_text, write_json
+from bench.stage import stage
 
 
 def main() -> None:
     """Reads the command line and runs what it asks for."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--users", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--only", help="cases whose name holds one of these, separated by commas")
+    commands = parser.add_subparsers(required=True)
+    compare = commands.add_parser("compare", help="this service beside its peers")
+    compare.set_defaults(run=_compare)
+    compare.add_argument("--users", type=int, default=1_000_000, help="size of the registry")
+    compare.add_argument("--rounds", type=int, default=5)
+    compare.add_argument("--seconds", type=float, default=4.0, help="of load in each run")
+    compare.add_argument("--only", default="", help="cases that hold one of these words: a,b")
+    compare.add_argument("--write", action="store_true", help="into docs/performance.md")
     given = parser.parse_args()
-    population, folder = Population(given.users), databases.bench_folder()
-    with ExitStack() as stack:
-        server = databases.start(folder)
-        stack.callback(server.stop)
-        kept = databases.Databases(server)
-        stack.callback(kept.drop_copies)
-        url = kept.copy(kept.registry(population), "es256")
-        pid = server.process.pid
-        bare = servers.start_granian("bare", folder, "bench.peers.bare:application")
-        stack.callback(bare.stop)
-        ours = servers.start_identity("es256", folder, url, pid)
-        stack.callback(ours.stop)
-        cases = [
-            Case("bare view", bare, scenarios.bare(population)),
-            Case("bare view", bare, scenarios.bare(population), 64),
-            Case("taxpayer", ours, scenarios.taxpayer_login(population)),
-            Case("taxpayer", ours, scenarios.taxpayer_login(population), 64),
-            Case("intermediary", ours, scenarios.intermediary_login(population)),
-            Case("wrong secret", ours, scenarios.wrong_secret(population)),
-            Case("blocked", ours, scenarios.blocked(population)),
-            Case("hammering", ours, scenarios.hammering(population)),
-        ]
-        if given.only:
-            wanted = given.only.split(",")
-            cases = [
-                case
-                for case in cases
-                if case.target is bare or any(part in case.name for part in wanted)
-            ]
-        measured = rounds(
-            cases, count=given.rounds, seconds=given.seconds, settle=kept.settle, progress=print
+    given.run(given)
+
+
+def _compare(given: argparse.Namespace) -> None:
+    with stage() as running:
+        rows = comparison.compare(
+            running,
+            Population(given.users),
+            count=given.rounds,
+            seconds=given.seconds,
+            only=[word for word in given.only.split(",") if word],
+            progress=_say,
         )
-    table = rows(cases, measured)
-    print(as_text(table))
-    write_json(table, {"users": given.users}, folder / "latest.json")
+        print(as_text(rows))
+        write_json(rows, {"users": given.users}, running.folder / "compare.json")
+
+
+_started = time.monotonic()
+
+
+def _say(text: str) -> None:
+    print(f"{time.monotonic() - _started:6.0f} s  {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench import clients, registry
+from bench import clients, registry, sqlite_registry
 from bench.clients import Population
 from tests.servers import (
     CHECKOUT,
@@ -56,16 +56,17 @@ class Databases:
         self._copies: list[str] = []
 
     def registry(self, population: Population) -> str:
-        """The name of a template with this population; filled now if no earlier run did."""
+        """The template with this population."""
         name = f"registry_{population.taxpayers}_{_fingerprint()}"
-        return self._template(name, lambda url: _fill_registry(url, population))
+        return self.template(name, lambda url: _fill_registry(url, population))
 
-    def _template(self, name: str, fill: Callable[[str], None]) -> str:
+    def template(self, name: str, fill: Callable[[str], None]) -> str:
+        """The name of a database that `fill` filled: now, if no earlier run did."""
         with psycopg.connect(self._server.url(), autocommit=True) as connection:
             found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
             if found.fetchone():
                 return name
-        print(f"filling {name}", flush=True)
+        print(f"filling the database {name}; kept for the next run", flush=True)
         unfinished = f"{name}_unfinished"
         self._drop(unfinished)
         self._server.execute(f'CREATE DATABASE "{unfinished}" TEMPLATE template0')
@@ -100,9 +101,25 @@ def _fill_registry(url: str, population: Population) -> None:
     registry.fill(url, population)
 
 
+def sqlite(folder: Path, population: Population, var: Path) -> None:
+    """Puts an SQLite database with this population into `var`, filled now or by an earlier run."""
+    name = "identity.sqlite3"
+    kept = folder / f"registry_{population.taxpayers}_{_fingerprint()}.sqlite3"
+    if not kept.exists():
+        print(f"filling {kept.name}; kept for the next run", flush=True)
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            environment = service_environment(Path(temporary), free_port())
+            manage(environment, "migrate", "--verbosity=0")
+            sqlite_registry.fill(Path(temporary) / name, population)
+            (Path(temporary) / name).rename(kept)
+    for old in var.glob(f"{name}*"):
+        old.unlink()
+    shutil.copyfile(kept, var / name)
+
+
 def _fingerprint() -> str:
     """Changes whenever the schema or the content of a filled registry would be another."""
-    sources = [Path(clients.__file__), Path(registry.__file__)]
+    sources = [Path(module.__file__) for module in (clients, registry, sqlite_registry)]
     for app in ("taxpayers", "tokens"):
         sources += sorted((CHECKOUT / app / "migrations").glob("*.py"))
     return sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]

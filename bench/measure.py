@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bench import load
+from bench import load, tokens
 from bench.load import Load, percentile
 from bench.processes import usage
 from bench.scenarios import Scenario
@@ -26,7 +26,6 @@ class Case:
     target: Target
     scenario: Scenario
     connections: int = 16
-    seconds: float | None = None  # None: as long as the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Row:
 
 def measure(case: Case, *, seconds: float, seed: int, rate: float | None = None) -> Figures:
     """Raises WrongAnswer if a single answer was not the expected one."""
-    target, seconds = case.target, case.seconds or seconds
+    target = case.target
     warm = _load(case, case.scenario.requests(2_000, seed + 1_000_000), _WARM_UP_SECONDS)
     speed = warm.answered / warm.seconds
     # Enough for the whole run, so that no client comes twice but by chance.
@@ -67,6 +66,8 @@ def measure(case: Case, *, seconds: float, seed: int, rate: float | None = None)
     server, database = _cpu(target.pid), _cpu(target.database_pid)
     outcome = _load(case, requests, seconds, rate)
     server, database = _cpu(target.pid) - server, _cpu(target.database_pid) - database
+    if case.scenario.issues_token:
+        tokens.verify(outcome.samples, target.port)
     return Figures(
         server_cpu_ms=server * 1000 / outcome.answered,
         database_cpu_ms=database * 1000 / outcome.answered,

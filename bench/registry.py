@@ -6,14 +6,15 @@ from multiprocessing import get_context
 from typing import Any
 
 import psycopg
+from psycopg.sql import SQL, Identifier, Literal
 
 from bench.clients import Population, Role, client_id, client_secret, tin
 from taxpayers.credentials import hash_secret, hint_of
 
 _CHUNK = 25_000
-_CODES = ("documents:submit", "documents:view")
+CODES = ("documents:submit", "documents:view")
 _NOW = datetime.now(UTC).replace(microsecond=0)
-_SINCE, _UNTIL = _NOW - timedelta(days=30), _NOW + timedelta(days=365)
+SINCE, _UNTIL = _NOW - timedelta(days=30), _NOW + timedelta(days=365)
 
 Row = tuple[Any, ...]
 Rows = Callable[[Population, Role, range], Iterator[Row]]
@@ -44,9 +45,10 @@ def _copy(url: str, population: Population, role: Role, numbers: range) -> None:
         # What is copied fits together by construction: no look-up of each foreign key.
         connection.execute("SET session_replication_role = replica")
         connection.execute("SET synchronous_commit = off")
-        for table, (columns, rows) in _TABLES.items():
-            copy_in = f"COPY {table} ({columns}) FROM STDIN"
-            with connection.cursor() as cursor, cursor.copy(copy_in.encode()) as copy:
+        for table, (columns, rows) in TABLES.items():
+            names = SQL(", ").join(Identifier(column) for column in columns)
+            copy_in = SQL("COPY {} ({}) FROM STDIN").format(Identifier(table), names)
+            with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
                 for row in rows(population, role, numbers):
                     copy.write_row(row)
 
@@ -54,7 +56,7 @@ def _copy(url: str, population: Population, role: Role, numbers: range) -> None:
 def _taxpayers(population: Population, role: Role, numbers: range) -> Iterator[Row]:
     first = population.first_id(role)
     for number in numbers:
-        yield (first + number, tin(role, number), "", f"Taxpayer {number}", True, _SINCE)
+        yield (first + number, tin(role, number), "", f"Taxpayer {number}", True, SINCE)
 
 
 def _system_users(population: Population, role: Role, numbers: range) -> Iterator[Row]:
@@ -65,7 +67,7 @@ def _system_users(population: Population, role: Role, numbers: range) -> Iterato
         id_ = first + number
         yield (
             *(id_, id_, f"ERP {number}", client_id(role, number)),
-            *("InvoicingAPI", limit, _SINCE, _SINCE, *blocked),
+            *("InvoicingAPI", limit, SINCE, SINCE, *blocked),
         )
 
 
@@ -73,18 +75,20 @@ def _client_secrets(population: Population, role: Role, numbers: range) -> Itera
     first = population.first_id(role)
     for number in numbers:
         id_, secret = first + number, client_secret(role, number)
-        yield (id_, id_, 1, hash_secret(secret), hint_of(secret), _SINCE, _UNTIL)
+        yield (id_, id_, 1, hash_secret(secret), hint_of(secret), SINCE, _UNTIL)
 
 
-_TABLES: dict[str, tuple[str, Rows]] = {
-    "taxpayers": ("id, tin, rob, name, is_active, created_at", _taxpayers),
+TABLES: dict[str, tuple[tuple[str, ...], Rows]] = {
+    "taxpayers": (("id", "tin", "rob", "name", "is_active", "created_at"), _taxpayers),
     "system_users": (
-        "id, taxpayer_id, name, client_id, scopes, logins_per_minute, created, updated,"
-        " blocked_at, blocked_by, blocked_reason",
+        (
+            *("id", "taxpayer_id", "name", "client_id", "scopes", "logins_per_minute"),
+            *("created", "updated", "blocked_at", "blocked_by", "blocked_reason"),
+        ),
         _system_users,
     ),
     "client_secrets": (
-        "id, system_user_id, slot, hashed, hint, created_at, expires_at",
+        ("id", "system_user_id", "slot", "hashed", "hint", "created_at", "expires_at"),
         _client_secrets,
     ),
 }
@@ -98,21 +102,23 @@ def _permit(connection: psycopg.Connection, population: Population) -> None:
         " SELECT n + 1, n + %s, n %% %s + 1, %s, %s FROM generate_series(0, %s) AS n",
         [
             *(population.first_id(Role.TAXPAYER), population.count(Role.INTERMEDIARY)),
-            *(_SINCE, _SINCE, population.taxpayers - 1),
+            *(SINCE, SINCE, population.taxpayers - 1),
         ],
     )
     connection.execute(
         "INSERT INTO granted_permission_codes (grantedpermission_id, permissioncode_id)"
         " SELECT id, code FROM granted_permissions, unnest(%s::varchar[]) AS code",
-        [list(_CODES)],
+        [list(CODES)],
     )
 
 
 def _after(connection: psycopg.Connection) -> None:
     """What a registry that grew over years has: sequences, statistics, settled pages."""
-    for table in (*_TABLES, "intermediaries", "granted_permissions"):
+    for table in (*TABLES, "intermediaries", "granted_permissions"):
         connection.execute(
-            f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM {table}".encode()
+            SQL("SELECT setval(pg_get_serial_sequence({}, 'id'), max(id)) FROM {}").format(
+                Literal(table), Identifier(table)
+            )
         )
     connection.execute("VACUUM (FREEZE, ANALYZE)")
     connection.execute("CHECKPOINT")

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from bench.clients import Population, Role, client_id, client_secret, tin
 from bench.load import Expected
+from bench.peers import toolkit_registry
 
 TOKEN = Expected(200, b'"access_token"')
 
@@ -20,11 +21,13 @@ class Scenario:
     name: str
     request: Request
     expected: Expected = TOKEN
+    is_same: bool = False  # every request is as good as the first
+    issues_token: bool = False  # a signed one of ours: worth a closer look
 
     def requests(self, count: int, seed: int) -> list[bytes]:
         """So many requests; another seed, other clients."""
         chance = random.Random(seed)  # noqa: S311 - whose turn it is, is no secret
-        return [self.request(chance) for _ in range(count)]
+        return [self.request(chance) for _ in range(min(count, 100) if self.is_same else count)]
 
 
 def _post(form: dict[str, str], chance: random.Random, *headers: str) -> bytes:
@@ -54,7 +57,7 @@ def taxpayer_login(population: Population) -> Scenario:
         number = chance.randrange(population.taxpayers)
         return _post(_credentials(Role.TAXPAYER, number), chance)
 
-    return Scenario("taxpayer", request)
+    return Scenario("taxpayer", request, issues_token=True)
 
 
 def intermediary_login(population: Population) -> Scenario:
@@ -65,7 +68,7 @@ def intermediary_login(population: Population) -> Scenario:
         form = _credentials(Role.INTERMEDIARY, population.intermediary_of(number))
         return _post(form, chance, f"onbehalfof: {tin(Role.TAXPAYER, number)}")
 
-    return Scenario("intermediary", request)
+    return Scenario("intermediary", request, issues_token=True)
 
 
 def wrong_secret(population: Population) -> Scenario:
@@ -98,9 +101,25 @@ def hammering(population: Population) -> Scenario:
     def request(chance: random.Random) -> bytes:
         return _post(_credentials(Role.LIMITED, 0), chance)
 
-    return Scenario("hammering", request, Expected(429, b'"invalid_request"', others=12))
+    return Scenario(
+        "hammering", request, Expected(429, b'"invalid_request"', others=12), is_same=True
+    )
 
 
 def bare(population: Population) -> Scenario:
     """The same request, to which the bare view pays no attention."""
-    return Scenario("bare", taxpayer_login(population).request)
+    return Scenario("bare", taxpayer_login(population).request, is_same=True)
+
+
+def toolkit_login(applications: int) -> Scenario:
+    """A random application of the toolkit's."""
+
+    def request(chance: random.Random) -> bytes:
+        number = chance.randrange(applications)
+        form = {
+            "client_id": toolkit_registry.client_id(number),
+            "client_secret": toolkit_registry.SECRET,
+        }
+        return _post(form, chance)
+
+    return Scenario("toolkit", request)

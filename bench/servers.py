@@ -41,8 +41,7 @@ def start_identity(
     name: str, folder: Path, database_url: str, database_pid: int | None, **settings: str
 ) -> Target:
     """This service, by its production configuration. Without a database URL on SQLite."""
-    var = folder / "service" / name
-    var.mkdir(parents=True, exist_ok=True)
+    var = var_folder(name, folder)
     urls = {"DATABASE_URL": database_url} if database_url else {}
     environment = service_environment(
         var, free_port(), **_BEHIND_PROXY, WEB_PROCESSES=str(WORKERS), **urls, **settings
@@ -51,6 +50,13 @@ def start_identity(
     log.unlink(missing_ok=True)
     service: Service = start_service(environment, log)
     return Target(name, int(environment["PORT"]), service.pid, service.stop, database_pid)
+
+
+def var_folder(name: str, folder: Path) -> Path:
+    """Where the service of this name keeps its files."""
+    var = folder / "service" / name
+    var.mkdir(parents=True, exist_ok=True)
+    return var
 
 
 def start_granian(

@@ -1,0 +1,79 @@
+"""This service beside its peers: the table of docs/performance.md."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from bench import scenarios
+from bench.clients import Population
+from bench.measure import Case, Row, rounds, rows
+from bench.peers.toolkit_registry import FAST_HASHER
+from bench.scenarios import Scenario
+from bench.servers import Target
+from bench.stage import Stage
+
+UNIT = "bare Django view"
+FEW, MANY = 16, 64
+# Its hash alone takes a quarter of a second: how many clients there are makes no difference.
+_STOCK_APPLICATIONS = 1_000
+
+Planned = tuple[str, Callable[[], Target], Scenario, int]
+
+
+def compare(
+    stage: Stage,
+    population: Population,
+    *,
+    count: int,
+    seconds: float,
+    only: Sequence[str] = (),
+    progress: Callable[[str], object] = int,
+) -> list[Row]:
+    """The medians of so many rounds. `only` keeps the cases that hold one of these words."""
+    cases = [
+        Case(name, start(), scenario, connections)
+        for name, start, scenario, connections in _planned(stage, population)
+        if name == UNIT or not only or any(word in name for word in only)
+    ]
+    settle = stage.databases.settle
+    measured = rounds(cases, count=count, seconds=seconds, settle=settle, progress=progress)
+    return rows(cases, measured)
+
+
+def _planned(stage: Stage, population: Population) -> list[Planned]:
+    """All cases; a server is started by the first case that needs it."""
+    bare, taxpayer = scenarios.bare(population), scenarios.taxpayer_login(population)
+    users = population.taxpayers
+    view = cache(stage.bare_view)
+    fast = cache(lambda: stage.toolkit("fast", users, FAST_HASHER))
+    ours = cache(lambda: stage.identity("es256", population))
+    return [
+        (UNIT, view, bare, FEW),
+        (UNIT, view, bare, MANY),
+        ("the same, reading the form", lambda: stage.bare_view(reads_form=True), bare, FEW),
+        (
+            "django-oauth-toolkit, stock",
+            lambda: stage.toolkit("stock", _STOCK_APPLICATIONS, ""),
+            scenarios.toolkit_login(_STOCK_APPLICATIONS),
+            FEW,
+        ),
+        ("django-oauth-toolkit, fast hasher", fast, scenarios.toolkit_login(users), FEW),
+        ("django-oauth-toolkit, fast hasher", fast, scenarios.toolkit_login(users), MANY),
+        ("login as taxpayer", ours, taxpayer, FEW),
+        ("login as taxpayer", ours, taxpayer, MANY),
+        ("login as intermediary", ours, scenarios.intermediary_login(population), FEW),
+        ("refused: wrong secret", ours, scenarios.wrong_secret(population), FEW),
+        ("refused: blocked", ours, scenarios.blocked(population), FEW),
+        ("refused: hammering past its limit", ours, scenarios.hammering(population), FEW),
+        (
+            "login as taxpayer, RS256",
+            lambda: stage.identity("rs256", population, SIGNING_ALGORITHM="RS256"),
+            taxpayer,
+            FEW,
+        ),
+        (
+            "login as taxpayer, SQLite",
+            lambda: stage.identity_on_sqlite(population),
+            taxpayer,
+            FEW,
+        ),
+    ]

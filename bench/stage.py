@@ -1,0 +1,81 @@
+"""Everything that one benchmark has running: started on demand, stopped together at the end."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench import databases, servers
+from bench.clients import Population
+from bench.databases import Databases
+from bench.peers import toolkit_registry
+from bench.servers import Target
+
+
+class Stage:
+    """A durable PostgreSQL, and servers with databases of their own in it."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self._stack = stack
+        self._postgres = databases.start(folder)
+        stack.callback(self._postgres.stop)
+        self.databases = Databases(self._postgres)
+        stack.callback(self.databases.drop_copies)
+
+    @property
+    def database_pid(self) -> int:
+        return self._postgres.process.pid
+
+    def _kept(self, target: Target) -> Target:
+        self._stack.callback(target.stop)
+        return target
+
+    def bare_view(self, *, reads_form: bool = False) -> Target:
+        """The unit: no database, no signature."""
+        application = "reading" if reads_form else "bare"
+        return self._kept(
+            servers.start_granian(
+                application, self.folder, f"bench.peers.{application}:application"
+            )
+        )
+
+    def toolkit(self, name: str, applications: int, hasher: str) -> Target:
+        """django-oauth-toolkit; an empty `hasher` is Django's default."""
+        template = self.databases.template(
+            f"toolkit_{name}_{applications}",
+            lambda url: toolkit_registry.fill(url, applications, hasher),
+        )
+        url = self.databases.copy(template, f"toolkit_{name}")
+        return self._kept(
+            servers.start_granian(
+                f"toolkit_{name}",
+                self.folder,
+                "bench.peers.toolkit:application",
+                database_pid=self.database_pid,
+                environment=toolkit_registry.environment(url, hasher),
+            )
+        )
+
+    def identity(self, name: str, population: Population, **settings: str) -> Target:
+        """This service on PostgreSQL, with a registry of its own."""
+        url = self.databases.copy(self.databases.registry(population), name)
+        return self.identity_on(url, name, **settings)
+
+    def identity_on(self, url: str, name: str, **settings: str) -> Target:
+        """This service on the database at `url`."""
+        return self._kept(
+            servers.start_identity(name, self.folder, url, self.database_pid, **settings)
+        )
+
+    def identity_on_sqlite(self, population: Population) -> Target:
+        """This service on SQLite, with a registry of its own."""
+        var = servers.var_folder("sqlite", self.folder)
+        databases.sqlite(self.folder, population, var)
+        return self._kept(servers.start_identity("sqlite", self.folder, "", None))
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    """A stage in the folder of the benchmark; nothing of it runs afterwards."""
+    with ExitStack() as stack:
+        yield Stage(databases.bench_folder(), stack)
