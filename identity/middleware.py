@@ -1,6 +1,7 @@
 """Public paths go round the staff's middleware: no session, CSRF or redirect (contract 1)."""
 
 from collections.abc import Callable
+from typing import cast
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.template.response import SimpleTemplateResponse
@@ -8,6 +9,18 @@ from django.urls import Resolver404, URLResolver
 from django.urls.resolvers import RegexPattern
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
+
+
+def said_length(get_response: Handler) -> Handler:
+    """Says how long each answer is: without it a server must close the connection behind it."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        if not response.streaming and not response.has_header("Content-Length"):
+            response["Content-Length"] = str(len(cast("HttpResponse", response).content))
+        return response
+
+    return middleware
 
 
 def public_paths_first(get_response: Handler) -> Handler:

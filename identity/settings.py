@@ -97,9 +97,9 @@ _STAFF_MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 # The public paths go round the staff's middleware: no session, cookie, CSRF or redirect there.
-MIDDLEWARE = (
-    [] if SERVE == "login" else ["identity.middleware.public_paths_first", *_STAFF_MIDDLEWARE]
-)
+MIDDLEWARE = ["identity.middleware.said_length"]
+if SERVE != "login":
+    MIDDLEWARE += ["identity.middleware.public_paths_first", *_STAFF_MIDDLEWARE]
 
 TEMPLATES = [
     {

@@ -89,6 +89,7 @@ def assert_every_answer(response: HttpResponse) -> str:
     assert response["Content-Type"] == "application/json"
     assert response["Cache-Control"] == "no-store"
     assert response["Pragma"] == "no-cache"
+    assert response["Content-Length"]  # without it the connection would not be kept
     assert re.fullmatch(_UUID, response["correlationId"])
     assert not response.cookies
     for absent in ("WWW-Authenticate", "Location", "Set-Cookie", "Vary"):
@@ -116,7 +117,7 @@ def assert_refused(
     assert description.endswith(f" Reference: {reference}")
     assert says in description
     assert mended_by in description
-    named = {"Content-Type", "Cache-Control", "Pragma", "correlationId"}
+    named = {"Content-Type", "Content-Length", "Cache-Control", "Pragma", "correlationId"}
     assert set(response.headers) - named == set(headers or {})
     for name, value in (headers or {}).items():
         assert re.fullmatch(value, response[name]), (name, response[name])

@@ -123,6 +123,11 @@ def test_failures_of_one_caller_are_heard_later_and_later(kept: Ledger) -> None:
     assert pauses == [0] * PAIR_BACKOFF.free + [1, 2, 4, 8]
 
 
+def test_a_failure_without_a_pause_never_denies_a_clock_that_is_behind(kept: Ledger) -> None:
+    assert kept.add_failed(event(), Failed(0, 1, AT)) is None
+    assert kept.add_failed(event(), Failed(0, 1, AT - SECOND)) is None
+
+
 def test_a_failure_too_many_is_not_recorded(kept: Ledger) -> None:
     FailureBucket.objects.create(id=0, failures=12, last_at=AT, open_at=AT + SECOND)
     assert kept.add_failed(event(), Failed(0, 1, AT)) == Denial(AT + SECOND)

@@ -45,9 +45,14 @@ class PortableLedger:
         buckets = FailureBucket.objects.select_for_update().in_bulk(
             [failed.pair_bucket, failed.address_bucket]
         )
-        until = max((bucket.open_at for bucket in buckets.values()), default=failed.at)
-        if until > failed.at:
-            return Denial(until)
+        pauses_until = [
+            bucket.open_at
+            for bucket in buckets.values()
+            # A failure without a pause is no reason to wait, not even for a clock that is behind.
+            if bucket.open_at > max(failed.at, bucket.last_at)
+        ]
+        if pauses_until:
+            return Denial(max(pauses_until))
         for id_, backoff in (
             (failed.pair_bucket, PAIR_BACKOFF),
             (failed.address_bucket, ADDRESS_BACKOFF),

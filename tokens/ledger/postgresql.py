@@ -72,7 +72,8 @@ def _count_failure(backoff: Backoff) -> str:
 
 _ADD_FAILED = f"""
 WITH wait AS (
-    SELECT max(open_at) AS until FROM failure_buckets WHERE id IN (%s, %s) AND open_at > %s
+    SELECT max(open_at) AS until FROM failure_buckets
+    WHERE id IN (%s, %s) AND open_at > %s AND open_at > last_at
 ), pair AS ({_count_failure(PAIR_BACKOFF)}
 ), address AS ({_count_failure(ADDRESS_BACKOFF)}
 ), event AS (
