@@ -18,6 +18,10 @@ from taxpayers.rules import is_over
 DEFAULT_SCOPE = "InvoicingAPI"
 DEFAULT_LOGINS_PER_MINUTE = 12  # specification 8
 
+# Rows are changed by services alone: what staff may do is named after the deed, one permission for
+# each `services.Action`. Who may do what: taxpayers/roles.py.
+VIEW_ONLY = ("view",)
+
 
 class Taxpayer(models.Model):
     """Who is represented: a TIN, and a ROB number where there is one."""
@@ -33,6 +37,15 @@ class Taxpayer(models.Model):
         db_table = "taxpayers"
         verbose_name = _("taxpayer")
         verbose_name_plural = _("taxpayers")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("register_taxpayer", _("Can register taxpayers")),
+            ("rename_taxpayer", _("Can rename taxpayers")),
+            ("activate_taxpayer", _("Can activate taxpayers")),
+            ("deactivate_taxpayer", _("Can deactivate taxpayers")),
+            ("import_registry", _("Can import taxpayers from a file")),
+            ("export_registry", _("Can export the registry to a file")),
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["tin", "rob"], name="taxpayer_named_once"),
             models.CheckConstraint(condition=~Q(tin=""), name="taxpayer_has_tin"),
@@ -60,6 +73,11 @@ class Intermediary(models.Model):
         db_table = "intermediaries"
         verbose_name = _("intermediary")
         verbose_name_plural = _("intermediaries")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("register_intermediary", _("Can register intermediaries")),
+            ("change_intermediary", _("Can change intermediaries")),
+        ]
 
     def __str__(self) -> str:
         return str(self.taxpayer)
@@ -75,6 +93,10 @@ class PermissionCode(models.Model):
         db_table = "permission_codes"
         verbose_name = _("permission code")
         verbose_name_plural = _("permission codes")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("set_permission_code", _("Can add and describe permission codes")),
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(code__regex=r"^[a-z0-9_]+(:[a-z0-9_]+)*$"), name="permission_code_form"
@@ -106,6 +128,11 @@ class GrantedPermission(models.Model):
         db_table = "granted_permissions"
         verbose_name = _("granted permission")
         verbose_name_plural = _("granted permissions")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("grant_permission", _("Can enter permissions that taxpayers grant")),
+            ("revoke_permission", _("Can revoke permissions")),
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(valid_until__isnull=True) | Q(valid_from__lt=F("valid_until")),
@@ -151,6 +178,14 @@ class SystemUser(AbstractApplication):
         db_table = "system_users"
         verbose_name = _("system user")
         verbose_name_plural = _("system users")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("issue_credentials", _("Can create system users and issue their credentials")),
+            ("change_system_user", _("Can change the name, scopes and limit of system users")),
+            ("extend_system_user", _("Can change when system users expire")),
+            ("block_system_user", _("Can block system users")),
+            ("unblock_system_user", _("Can unblock system users")),
+        ]
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(blocked_at__isnull=True, blocked_by="", blocked_reason="")
@@ -185,6 +220,12 @@ class ClientSecret(models.Model):
         db_table = "client_secrets"
         verbose_name = _("client secret")
         verbose_name_plural = _("client secrets")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("rotate_secret", _("Can issue a further client secret")),
+            ("retire_secret", _("Can let a client secret end earlier")),
+            ("revoke_secret", _("Can revoke client secrets")),
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["system_user", "hashed"], name="secret_stored_once"),
             models.UniqueConstraint(
@@ -227,6 +268,7 @@ class Change(models.Model):
         db_table = "changes"
         verbose_name = _("change")
         verbose_name_plural = _("history")
+        default_permissions: ClassVar = VIEW_ONLY
         ordering: ClassVar = ["-at", "-id"]
         indexes: ClassVar = [
             models.Index(fields=["object_type", "object_id", "-at"], name="change_of_object"),
@@ -236,4 +278,3 @@ class Change(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.label}"
-

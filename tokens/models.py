@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from taxpayers.models import SystemUser
+from taxpayers.models import VIEW_ONLY, SystemUser
 
 
 class LoginEvent(models.Model):
@@ -43,6 +43,10 @@ class LoginEvent(models.Model):
         db_table = "login_events"
         verbose_name = _("login")
         verbose_name_plural = _("logins")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("export_logins", _("Can export logins to a file")),
+        ]
         ordering: ClassVar = ["-id"]
         # Every index ends with the key, so that a list of anything comes newest first from it.
         indexes: ClassVar = [
@@ -89,6 +93,10 @@ class SigningKey(models.Model):
         db_table = "signing_keys"
         verbose_name = _("signing key")
         verbose_name_plural = _("signing keys")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("rotate_signing_key", _("Can rotate the signing key")),
+        ]
         ordering: ClassVar = ["-generation"]
 
     def __str__(self) -> str:
@@ -110,6 +118,7 @@ class LoginAllowance(models.Model):
 
     class Meta:
         db_table = "login_allowances"
+        default_permissions: ClassVar = ()  # no page shows it
 
     def __str__(self) -> str:
         return f"{self.used} since {self.window_started_at}"
@@ -125,6 +134,7 @@ class FailureBucket(models.Model):
 
     class Meta:
         db_table = "failure_buckets"
+        default_permissions: ClassVar = ()  # no page shows it
 
     def __str__(self) -> str:
         return f"{self.failures} until {self.last_at}"
