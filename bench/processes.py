@@ -33,6 +33,12 @@ def usage(root: int) -> Usage:
     return Usage(ticks / _TICKS_PER_SECOND, tuple(sorted(resident, reverse=True)))
 
 
+def own_cpu_seconds(pid: int) -> float:
+    """Of this process alone; 0 if there is none."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND if fields else 0.0
+
+
 def tree(root: int) -> list[int]:
     """The process ids of `root` and all its descendants."""
     children: dict[int, list[int]] = {}

@@ -1,20 +1,45 @@
-"""The figures as a table for people and as JSON for programs."""
+"""Figures as tables for people: in a terminal, and in a page of the documentation."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import dataclass
 
 from bench.measure import Row
 
-_HEADINGS = (
-    *("who", "connections", "x bare view", "CPU ms", "server", "database"),
-    *("per second", "p50 ms", "p99 ms", "MB a worker"),
-)
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Headings and lines; the first column names, the others are figures."""
+
+    headings: tuple[str, ...]
+    lines: Sequence[tuple[str, ...]]
+
+    def as_text(self) -> str:
+        """In columns, for a terminal."""
+        lines = [self.headings, *self.lines]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.headings))]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if i else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        )
+
+    def as_markdown(self) -> str:
+        rule = ("---", *("--:" for _ in self.headings[1:]))
+        return "\n".join(f"| {' | '.join(line)} |" for line in (self.headings, rule, *self.lines))
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """One line of the table, in the order of its headings."""
+def table_of(rows: Sequence[Row], *, unit: str) -> Table:
+    """The table of rows whose ratios are to the row named `unit`."""
+    headings = (
+        *("who", "connections", f"x {unit}", "CPU ms", "server", "database"),
+        *("per second", "p50 ms", "p99 ms", "MB a worker"),
+    )
+    return Table(headings, [_line(row) for row in rows])
+
+
+def _line(row: Row) -> tuple[str, ...]:
     figures = row.figures
     return (
         row.case,
@@ -27,30 +52,4 @@ def cells(row: Row) -> tuple[str, ...]:
         f"{figures.p50_ms:.1f}",
         f"{figures.p99_ms:.1f}",
         f"{figures.worker_mb:.0f}",
-    )
-
-
-def as_text(rows: Sequence[Row]) -> str:
-    """The table in columns, for a terminal."""
-    lines = [_HEADINGS, *(cells(row) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(_HEADINGS))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    )
-
-
-def as_markdown(rows: Sequence[Row]) -> str:
-    """The same table for a page of the documentation."""
-    lines = [_HEADINGS, ("---", *("--:" for _ in _HEADINGS[1:])), *(cells(row) for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def write_json(rows: Sequence[Row], facts: dict[str, object], file: Path) -> None:
-    """Every figure, and what else is known of the run."""
-    file.write_text(
-        json.dumps({**facts, "rows": [asdict(row) for row in rows]}, indent=1), encoding="utf-8"
     )

@@ -1,5 +1,6 @@
 """Starts what is measured, each as in production, with two worker processes."""
 
+import re
 import subprocess
 import sys
 import time
@@ -38,9 +39,18 @@ class Target:
 
 
 def start_identity(
-    name: str, folder: Path, database_url: str, database_pid: int | None, **settings: str
+    name: str,
+    folder: Path,
+    database_url: str,
+    database_pid: int | None,
+    *,
+    module: str = "",
+    **settings: str,
 ) -> Target:
-    """This service, by its production configuration. Without a database URL on SQLite."""
+    """This service, by its production configuration. Without a database URL on SQLite.
+
+    `module` is another WSGI application to serve in its place.
+    """
     var = var_folder(name, folder)
     urls = {"DATABASE_URL": database_url} if database_url else {}
     environment = service_environment(
@@ -48,8 +58,21 @@ def start_identity(
     )
     log = var / "log"
     log.unlink(missing_ok=True)
-    service: Service = start_service(environment, log)
+    service: Service = start_service(environment, log, _configuration(var, module))
     return Target(name, int(environment["PORT"]), service.pid, service.stop, database_pid)
+
+
+def _configuration(var: Path, module: str) -> Path:
+    made_for_production = CHECKOUT / "deploy" / "uwsgi.ini"
+    if not module:
+        return made_for_production
+    changed, count = re.subn(
+        r"(?m)^module *=.*$", f"module = {module}", made_for_production.read_text()
+    )
+    if count != 1:
+        raise NotAvailable("deploy/uwsgi.ini names no module, or several")
+    (var / "uwsgi.ini").write_text(changed, encoding="utf-8")
+    return var / "uwsgi.ini"
 
 
 def var_folder(name: str, folder: Path) -> Path:

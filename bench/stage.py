@@ -67,6 +67,20 @@ class Stage:
             servers.start_identity(name, self.folder, url, self.database_pid, **settings)
         )
 
+    def identity_timed(self, population: Population, times: Path) -> Target:
+        """This service with a stopwatch at each hop; it writes what it measured into `times`."""
+        url = self.databases.copy(self.databases.registry(population), "timed")
+        return self._kept(
+            servers.start_identity(
+                "timed",
+                self.folder,
+                url,
+                self.database_pid,
+                module="bench.timed:application",
+                BENCH_HOPS=str(times),
+            )
+        )
+
     def identity_on_sqlite(self, population: Population) -> Target:
         """This service on SQLite, with a registry of its own."""
         var = servers.var_folder("sqlite", self.folder)

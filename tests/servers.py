@@ -370,12 +370,16 @@ def manage(environment: Mapping[str, str], *arguments: str) -> str:
     return done.stdout
 
 
-def start_service(environment: Mapping[str, str], log_file: Path) -> Service:
+def start_service(
+    environment: Mapping[str, str],
+    log_file: Path,
+    configuration: Path = CHECKOUT / "deploy" / "uwsgi.ini",
+) -> Service:
     """Start it with the production configuration and wait until it says that it is ready."""
     url = f"http://127.0.0.1:{environment['PORT']}"
     with log_file.open("ab") as output:
         process = subprocess.Popen(
-            [str(Path(sys.executable).parent / "pyuwsgi"), "--ini", "deploy/uwsgi.ini"],
+            [str(Path(sys.executable).parent / "pyuwsgi"), "--ini", str(configuration)],
             cwd=CHECKOUT,
             env=environment,
             stdin=subprocess.DEVNULL,
