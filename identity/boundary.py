@@ -1,4 +1,7 @@
-"""What uWSGI leaves to us: chunked bodies, and whose word on HTTPS counts (RFC 9112 6 and 7)."""
+"""What uWSGI leaves to us: chunked bodies, answers to HEAD, and whose word on HTTPS counts.
+
+RFC 9112 sections 6 and 7, RFC 9110 section 9.3.2.
+"""
 
 import io
 from collections.abc import Callable, Iterable
@@ -44,6 +47,23 @@ def whole_requests_only(application: App) -> App:
         return application(environ, start_response)
 
     return checked
+
+
+def no_body_for_head(application: App) -> App:
+    """Answer HEAD with the headers alone.
+
+    uWSGI would send the body as well, and on a kept connection it would pass for the next answer.
+    """
+
+    def answered(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        answer = application(environ, start_response)
+        if environ["REQUEST_METHOD"] != "HEAD":
+            return answer
+        if hasattr(answer, "close"):
+            answer.close()
+        return ()
+
+    return answered
 
 
 def _chunked_body() -> tuple[bytes, str]:

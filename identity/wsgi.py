@@ -5,9 +5,9 @@ import os
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-from identity.boundary import whole_requests_only
+from identity.boundary import no_body_for_head, whole_requests_only
 from identity.counting import count_together
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
 count_together(settings.VAR_DIR / f"metrics-{settings.PORT}")
-application = whole_requests_only(get_wsgi_application())
+application = no_body_for_head(whole_requests_only(get_wsgi_application()))

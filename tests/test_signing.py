@@ -20,13 +20,14 @@ from cryptography.fernet import InvalidToken
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import DatabaseError, OperationalError, connection, connections
+from django.db import DatabaseError, connection, connections
 from joserfc.jwk import JWKRegistry
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import Change
 from taxpayers.services import Author, Impossible
 from tests import servers
+from tests.outages import database_out_of_reach
 from tokens import key_store, signing
 from tokens.claims import TOKEN_LIFETIME
 from tokens.key_encryption import decrypt, encrypt
@@ -379,15 +380,6 @@ def queries() -> Iterator[list[str]]:
 
     with connection.execute_wrapper(note):
         yield seen
-
-
-@contextmanager
-def database_out_of_reach() -> Iterator[None]:
-    def fail(*_arguments: Any) -> Any:
-        raise OperationalError("server closed the connection unexpectedly")
-
-    with connection.execute_wrapper(fail):
-        yield
 
 
 @pytest.mark.django_db

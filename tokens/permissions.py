@@ -3,7 +3,7 @@
 permission_classes = (HasScope("InvoicingAPI"), HasPermission("documents:submit"))
 """
 
-from typing import Self
+from collections.abc import Callable
 
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
@@ -22,49 +22,38 @@ class InsufficientScope(PermissionDenied):
         self.auth_header = f'Bearer error="insufficient_scope"{needed}'
 
 
-class _Demand(BasePermission):
-    """A permission with an argument: Django REST framework calls what a view names, to make one."""
-
-    def __call__(self) -> Self:
-        return self
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        """False without a token, which is a 401. Raises InsufficientScope if it is too little."""
-        if not isinstance(request.auth, AccessToken):
-            return False
-        self.check(request.auth)
-        return True
-
-    def check(self, token: AccessToken) -> None:
-        """Raises InsufficientScope."""
-        raise NotImplementedError
-
-
-class HasScope(_Demand):
+def HasScope(scope: str) -> type[BasePermission]:  # noqa: N802 - it reads as what it makes
     """The token was issued for this scope."""
 
-    def __init__(self, scope: str) -> None:
-        self._scope = scope
+    def check(token: AccessToken) -> None:
+        if scope not in token.scopes:
+            raise InsufficientScope(f"This needs a token with the scope {scope}.", scope)
 
-    def check(self, token: AccessToken) -> None:
-        if self._scope not in token.scopes:
-            raise InsufficientScope(
-                f"This needs a token with the scope {self._scope}.", self._scope
-            )
+    return _demand(check)
 
 
-class HasPermission(_Demand):
+def HasPermission(code: str) -> type[BasePermission]:  # noqa: N802
     """The represented taxpayer granted this permission to whoever acts for it.
 
     A taxpayer that acts for itself needs none: nobody restricts it, so it always passes.
     """
 
-    def __init__(self, code: str) -> None:
-        self._code = code
-
-    def check(self, token: AccessToken) -> None:
-        if not token.has_permission(self._code):
+    def check(token: AccessToken) -> None:
+        if not token.has_permission(code):
             raise InsufficientScope(
-                f"The represented taxpayer has not granted the permission {self._code}. If it was"
+                f"The represented taxpayer has not granted the permission {code}. If it was"
                 " granted since this login, log in again."
             )
+
+    return _demand(check)
+
+
+def _demand(check: Callable[[AccessToken], None]) -> type[BasePermission]:
+    class Demand(BasePermission):
+        def has_permission(self, request: Request, view: APIView) -> bool:
+            if not isinstance(request.auth, AccessToken):
+                return False  # nobody was authenticated: that is a 401
+            check(request.auth)
+            return True
+
+    return Demand

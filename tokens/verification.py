@@ -20,6 +20,10 @@ _FOREIGN = (
 )
 
 
+# What reading a text that is no token of ours, or claims of another shape, can come to.
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+
+
 class InvalidToken(Exception):
     """Why a token is not accepted, in words for the caller."""
 
@@ -68,7 +72,7 @@ def verify(
             options={"require": _REQUIRED, "verify_exp": False, "verify_iat": False},
         )
         access_token = _access_token(claims)
-    except (jwt.InvalidTokenError, LookupError, TypeError, ValueError):
+    except (jwt.InvalidTokenError, *_MALFORMED):
         raise InvalidToken(_FOREIGN) from None
     if at >= access_token.expires_at:
         expired_at = f"{access_token.expires_at:%Y-%m-%dT%H:%M:%SZ}"

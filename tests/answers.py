@@ -1,0 +1,16 @@
+"""A whole answer in a form that tests compare."""
+
+import json
+from typing import Any
+
+from django.http import HttpResponse
+
+
+def body_of(response: HttpResponse) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(response.content)
+    return body
+
+
+def headers_of(response: HttpResponse) -> dict[str, str]:
+    """All headers but the length, which says nothing that the body does not."""
+    return {name: value for name, value in response.items() if name != "Content-Length"}

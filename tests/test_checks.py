@@ -1,0 +1,168 @@
+"""Wrong configuration is found by `manage.py check`, each with its own id (contract 6)."""
+
+import os
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from pytest_django.fixtures import Settings
+
+from tests import servers
+from tokens.checks import check_deployment, check_settings
+
+SCOPE = {"description": "d", "audience": "a"}
+KEY = "k" * 32
+PRODUCTION = {
+    "AUTH_URL": "https://identity.example.org",
+    "ALLOWED_HOSTS": "identity.example.org",
+    "ENVIRONMENT": "live",
+    "DATABASE_URL": "postgresql://identity@127.0.0.1:1/identity",
+    "REDIS_URL": "redis://127.0.0.1:1/0",
+    "SECRET_KEY": "9f3b1c5d7e2a4860-Zk2Lq8Vw5Xr1Ty7Nm3Pb6Hs0Jd4Gf9-Uc5Ie8",
+    "KEY_ENCRYPTION_KEYS": "5e8d2b7a1c9f4036-Qw8Er2Ty6Ui1Op5As9Df3Gh7Jk4Lz",
+}
+
+
+def found() -> list[str]:
+    return [str(message.id) for message in check_settings()]
+
+
+def test_the_settings_of_these_tests_are_right() -> None:
+    call_command("check", fail_level="WARNING")
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    "auth_url",
+    [
+        "http://127.0.0.1:8000",
+        "https://identity.example.org",
+        "https://IDENTITY.example.org:8443/a/b",
+        "http://[::1]:8000",
+    ],
+)
+def test_a_right_auth_url(auth_url: str, settings: Settings) -> None:
+    settings.AUTH_URL = auth_url
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "ids"),
+    [
+        ("AUTH_URL", "", ["E001"]),
+        ("AUTH_URL", "identity.example.org", ["E001"]),
+        ("AUTH_URL", "//identity.example.org", ["E001"]),
+        ("AUTH_URL", "/connect", ["E001"]),
+        ("AUTH_URL", "ftp://identity.example.org", ["E001"]),
+        ("AUTH_URL", "https://", ["E001", "E002"]),
+        ("AUTH_URL", "https://[::1", ["E001"]),
+        ("AUTH_URL", "https://user@identity.example.org", ["E001"]),
+        ("AUTH_URL", "https://identity.example.org:port", ["E001"]),
+        ("AUTH_URL", "https://identity.example.org/a b", ["E001"]),
+        ("AUTH_URL", " https://identity.example.org", ["E001"]),
+        ("AUTH_URL", "https://identity.example.org/", ["E002"]),
+        ("AUTH_URL", "https://identity.example.org/a/", ["E002"]),
+        ("AUTH_URL", "https://identity.example.org?a=b", ["E003"]),
+        ("AUTH_URL", "https://identity.example.org#a", ["E003"]),
+        ("TIN_PATTERN", "[A-Z", ["E004"]),
+        ("ROB_PATTERN", "(", ["E004"]),
+        ("SCOPES", {}, ["E006"]),
+        ("SCOPES", ["InvoicingAPI"], ["E006"]),
+        ("SCOPES", {"a b": SCOPE}, ["E007"]),
+        ("SCOPES", {"": SCOPE}, ["E007"]),
+        ("SCOPES", {'"': SCOPE}, ["E007"]),
+        ("SCOPES", {"\\": SCOPE}, ["E007"]),
+        ("SCOPES", {"ä": SCOPE}, ["E007"]),
+        ("SCOPES", {"A": {}}, ["E008"]),
+        ("SCOPES", {"A": "a"}, ["E008"]),
+        ("SCOPES", {"A": {"description": "d"}}, ["E008"]),
+        ("SCOPES", {"A": {"audience": "a", "description": ""}}, ["E008"]),
+        ("SCOPES", {"A": {"audience": ["a"], "description": "d"}}, ["E008"]),
+        ("SCOPES", {"A": SCOPE, "a b": {}}, ["E007", "E008"]),
+        ("SCOPES", {"A" * 128: SCOPE, "B" * 127: SCOPE}, ["E009"]),
+        ("SIGNING_ALGORITHM", "HS256", ["E010"]),
+        ("SIGNING_ALGORITHM", "none", ["E010"]),
+        ("SIGNING_ALGORITHM", "es256", ["E010"]),
+        ("KEY_ENCRYPTION_KEYS", [KEY[1:]], ["E011"]),
+        ("KEY_ENCRYPTION_KEYS", [KEY, ""], ["E011"]),
+        ("TRUSTED_PROXIES", ["proxy.example.org"], ["E012"]),
+        ("TRUSTED_PROXIES", ["10.0.0.0/33", "10.0.0.1", "::g"], ["E012", "E012"]),
+    ],
+)
+def test_a_wrong_setting_is_named(
+    setting: str, value: Any, ids: list[str], settings: Settings
+) -> None:
+    setattr(settings, setting, value)
+    assert found() == [f"tokens.{id_}" for id_ in ids]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[A-Z0-9]{5,20}",
+        r"\d{10,14}",
+        r"(?:C|IG)\d{9,11}",
+        "[A-Z]{1,2}[0-9]{5,}",
+        r"(?!0+)[0-9]{10}",
+        r"[A-Z0-9\-/.]{5,20}",
+        r"\w{5}",
+        "[]A-Z]{5}",
+    ],
+)
+def test_a_pattern_that_names_its_characters_is_right(pattern: str, settings: Settings) -> None:
+    settings.TIN_PATTERN = settings.ROB_PATTERN = pattern
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ".{5,20}",
+        ".*",
+        r"\S+",
+        r"\D",
+        r"\W",
+        "[^ ]{5,20}",
+        "[A-Z0-9:]{5,20}",
+        "[A-Z0-9,]{5,20}",
+        "[ -~]{5,20}",
+        "[+-;]{5}",
+        r"[\D]{5}",
+        r"\d{5}(:\d+)?",
+        r"\d{5}|\d,\d",
+        r"A\:B",
+        "[]:]",
+    ],
+)
+def test_a_pattern_that_admits_a_separator_is_named(pattern: str, settings: Settings) -> None:
+    settings.ROB_PATTERN = pattern
+    assert found() == ["tokens.E005"]
+
+
+def test_plain_http_is_right_here_and_a_warning_in_production(settings: Settings) -> None:
+    settings.AUTH_URL = "http://identity.example.org"
+    assert found() == []
+    assert [message.id for message in check_deployment()] == ["tokens.W001"]
+    settings.AUTH_URL = "https://identity.example.org"
+    assert check_deployment() == []
+
+
+def test_a_production_as_documented_passes_without_a_warning() -> None:
+    environment = {**servers.clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **PRODUCTION}
+    servers.manage(environment, "check", "--deploy", "--fail-level", "WARNING")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("AUTH_URL", "https://identity.example.org/", "tokens.E002"),
+        ("SCOPES", '{"a b": 1}', "tokens.E007"),
+        ("SCOPES", "[1]", "tokens.E006"),
+    ],
+)
+def test_what_the_environment_says_wrong_arrives_at_the_check(
+    name: str, value: str, says: str
+) -> None:
+    environment = {**servers.clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], name: value}
+    with pytest.raises(RuntimeError, match=says):
+        servers.manage(environment, "check")

@@ -1,0 +1,151 @@
+"""Alive or ready, for load balancers: what is missing is named, and nothing else is told."""
+
+import socket
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from identity import health
+from tests import servers
+from tests.answers import body_of, headers_of
+from tests.outages import database_out_of_reach
+from tokens.key_store import read_key_ring
+from tokens.signing import forget_key_ring
+
+JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
+CHECKS = dict.fromkeys(["database", "migrations", "login_events", "signing_key", "limits"], "ok")
+NOT_CHECKED = dict.fromkeys(CHECKS, "not checked")
+on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="has no partitions")
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process() -> None:
+    health._all_migrated.cache_clear()
+
+
+def get(path: str, method: str = "GET", **headers: str) -> HttpResponse:
+    client = Client(raise_request_exception=False)
+    return client.generic(method, path, headers=headers)  # type: ignore[return-value]
+
+
+def assert_not_ready(**failing: str) -> None:
+    response = get("/health/ready", accept="text/html")
+    assert (response.status_code, headers_of(response)) == (503, JSON)
+    assert body_of(response) == {"status": "unavailable", "checks": {**CHECKS, **failing}}
+
+
+def test_a_live_process_says_so_even_without_its_database() -> None:
+    response = get("/health/live", accept="text/html", host="10.0.0.1")
+    assert (response.status_code, headers_of(response)) == (200, JSON)
+    assert body_of(response) == {"status": "ok"}
+
+
+@pytest.mark.django_db
+def test_a_ready_process_has_passed_every_check() -> None:
+    response = get("/health/ready", accept="text/html", host="10.0.0.1")
+    assert (response.status_code, headers_of(response)) == (200, JSON)
+    assert body_of(response) == {"status": "ok", "checks": CHECKS}
+
+
+@pytest.mark.django_db
+def test_a_database_out_of_reach_is_named_and_nothing_else_asked_of_it() -> None:
+    with database_out_of_reach():
+        assert_not_ready(**{**NOT_CHECKED, "database": "failed: see the log", "limits": "ok"})
+    assert get("/health/ready").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_that_was_not_applied_is_named() -> None:
+    newest = "0002_login_events_by_month"
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'tokens' AND name = %s", [newest])
+    try:
+        assert_not_ready(
+            migrations="not all applied: run manage.py migrate",
+            login_events="not checked",
+            signing_key="not checked",
+        )
+    finally:
+        call_command("migrate", "tokens", fake=True, verbosity=0)
+    assert get("/health/ready").status_code == 200
+
+
+@pytest.mark.django_db
+def test_migrations_are_looked_at_until_they_are_applied_and_then_no_more() -> None:
+    def asked_for_migrations() -> bool:
+        seen: list[str] = []
+
+        def note(execute: Any, sql: str, *arguments: Any) -> Any:
+            seen.append(sql)
+            return execute(sql, *arguments)
+
+        with connection.execute_wrapper(note):
+            assert get("/health/ready").status_code == 200
+        return any("django_migrations" in sql for sql in seen)
+
+    assert asked_for_migrations()
+    assert not asked_for_migrations()
+
+
+@pytest.mark.django_db
+@on_postgresql
+def test_a_month_without_a_partition_is_named() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE login_events_{datetime.now(UTC):%Y_%m}")
+    assert_not_ready(
+        login_events="no partition for this month: run manage.py prune_logins",
+        signing_key="not checked",
+    )
+
+
+@pytest.mark.django_db
+def test_a_signing_key_that_does_not_decrypt_is_named(settings: Settings) -> None:
+    read_key_ring(datetime.now(UTC))
+    settings.KEY_ENCRYPTION_KEYS = ["another-" + "x" * 40]
+    forget_key_ring()
+    assert_not_ready(signing_key="none decrypts: look at KEY_ENCRYPTION_KEYS")
+
+
+@pytest.mark.django_db
+def test_a_redis_out_of_reach_is_named_without_its_address(settings: Settings) -> None:
+    settings.REDIS_URL = "redis://:password@127.0.0.1:1/0"
+    assert_not_ready(limits="failed: see the log")
+
+
+@pytest.mark.django_db
+def test_a_redis_that_answers_is_ready(settings: Settings, valkey_url: str) -> None:
+    settings.REDIS_URL = valkey_url
+    assert get("/health/ready").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics"])
+@pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
+def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
+    response = get(path, method)
+    assert response.status_code == 405
+    assert headers_of(response) == {**JSON, "Allow": "GET, HEAD"}
+    assert body_of(response)["error"] == "invalid_request"
+
+
+@pytest.mark.parametrize(
+    "path", ["/health/ready", "/metrics", "/api/v1/me", "/connect/token", "/nothing", "/admin/"]
+)
+def test_head_has_no_body_that_would_pass_for_the_next_answer(
+    node: servers.Service, path: str
+) -> None:
+    host, port = urlsplit(node.url).netloc.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        for method in ("HEAD", "GET"):
+            connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            answer = connection.recv(65536)
+            while b"\r\n\r\n" not in answer:
+                answer += connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 ")
+            assert method == "GET" or answer.endswith(b"\r\n\r\n")
