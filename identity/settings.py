@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
+from identity import navigation
 from identity.databases import database
 from identity.env import env, secret, secret_kept_in
 
@@ -73,6 +74,7 @@ WSGI_APPLICATION = "identity.wsgi.application"
 APPEND_SLASH = True  # of the admin; the public paths never reach the middleware that does it
 
 INSTALLED_APPS = [
+    "unfold",  # before the admin, whose templates and site it replaces
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -167,6 +169,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "REFRESH_TOKEN_REUSE_PROTECTION": True,
     "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
 }
+UNFOLD = navigation.UNFOLD
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["tokens.authentication.AccessTokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],

@@ -25,12 +25,18 @@ def find_login(reference: str) -> LoginEvent | None:
 
     None if no such login is recorded. Raises ValueError if the text holds no reference.
     """
-    match = _UUID.search(reference)
-    if match is None:
+    key = reference_in(reference)
+    if key is None:
         raise ValueError(
             "There is no reference in it; one looks like 01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f."
         )
-    return LoginEvent.objects.filter(pk=UUID(match[0])).first()
+    return LoginEvent.objects.filter(pk=key).first()
+
+
+def reference_in(text: str) -> UUID | None:
+    """The reference that stands anywhere in the text."""
+    match = _UUID.search(text)
+    return UUID(match[0]) if match else None
 
 
 def prune(before: datetime, at: datetime, progress: Callable[[int], object] = int) -> int:

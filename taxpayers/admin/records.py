@@ -1,0 +1,182 @@
+"""How staff see records: a list that stays fast, a page for each, and the tasks on it.
+
+Nothing can be added, changed or deleted here but by a task, which calls `taxpayers.services`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from unfold.admin import ModelAdmin
+
+from taxpayers.admin.paging import CappedPaginator
+from taxpayers.admin.searching import found
+from taxpayers.admin.tasks import Button, Task, Text
+from taxpayers.templatetags.staff import record_url
+
+
+class RecordAdmin(ModelAdmin):
+    """View-only but for its tasks."""
+
+    record_template: ClassVar[str] = "staff/record.html"
+    tasks: ClassVar[Sequence[type[Task]]] = ()
+    paginator = CappedPaginator
+    list_per_page = 50
+    list_max_show_all = 0
+    show_full_result_count = False
+    actions = None
+    sortable_by = ()  # the order of a list is the order of an index
+    list_filter_sheet = True
+    list_filter_submit = False
+
+    # --- The list -----------------------------------------------------------------------------
+
+    def ways_to_find(self, term: str) -> Iterable[Q]:
+        """Ways to find records by this term, each answered by one index."""
+        return ()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        term = " ".join(search_term.split())
+        return (found(queryset, self.ways_to_find(term)) if term else queryset), False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        response = super().changelist_view(request, extra_context)
+        # None where Django answers with a redirect, for example from a filter that it does not know
+        context = getattr(response, "context_data", None)
+        if context is not None:
+            context["crumbs"] = [(self.opts.verbose_name_plural, "")]
+            context["actions_list"] = [
+                {"title": b.title, "path": b.url, "icon": b.icon, "variant": b.variant}
+                for b in self.list_buttons(request)
+            ]
+        return response
+
+    def list_buttons(self, request: HttpRequest) -> list[Button]:
+        """What can be done without a record."""
+        return [
+            task.button_for()
+            for task in self.own_tasks()
+            if not task.is_for_record and task.may(request)
+        ]
+
+    # --- The page of a record -----------------------------------------------------------------
+
+    def record_context(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
+        """What the page of the record shows."""
+        return {}
+
+    def buttons(self, request: HttpRequest, record: Any, at: datetime) -> list[Button]:
+        """What can be done with the record, by this person, now."""
+        return [
+            task.button_for(record)
+            for task in self.own_tasks()
+            if task.is_for_record and task.may(request) and not task.refusal(record, at)
+        ]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        at = timezone.now()
+        record = self.record_or_404(request, object_id)
+        context = self.page_context(request, record, at)
+        context["buttons"] = self.buttons(request, record, at)
+        return TemplateResponse(
+            request, self.record_template, context | self.record_context(request, record, at)
+        )
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        record = self.record_or_404(request, object_id)
+        return HttpResponseRedirect(f"{self.record_url(record)}#history")
+
+    def button_elsewhere(
+        self, request: HttpRequest, model: type[Model], task: type[Task], **given: str
+    ) -> list[Button]:
+        """The button of another kind's task, told about this record; none if it may not be used."""
+        admin = self.admin_site.get_model_admin(model)
+        assert isinstance(admin, RecordAdmin)  # noqa: S101 - so are all of ours
+        other = task(admin)
+        if not other.may(request):
+            return []
+        button = other.button_for()
+        return [replace(button, url=f"{button.url}?{urlencode(given)}", variant="default")]
+
+    # --- What both and the tasks need ---------------------------------------------------------
+
+    def own_tasks(self) -> list[Task]:
+        return [task(self) for task in self.tasks]
+
+    def record_or_404(self, request: HttpRequest, object_id: str) -> Any:
+        """The record. Raises Http404, or PermissionDenied if this person may not see it."""
+        record = self.get_object(request, unquote(object_id))
+        if record is None:
+            raise Http404(_("There is no such record."))
+        if not self.has_view_permission(request, record):
+            raise PermissionDenied
+        return record
+
+    def list_url(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+    def record_url(self, record: Any) -> str:
+        return record_url(record) if record is not None else self.list_url()
+
+    def page_context(
+        self, request: HttpRequest, record: Any, at: datetime, crumb: Text = ""
+    ) -> dict[str, Any]:
+        """What every page has: the frame, the way that led to it, and the moment it shows."""
+        request.current_app = self.admin_site.name
+        crumbs: list[tuple[Any, str]] = [(self.opts.verbose_name_plural, self.list_url())]
+        if record is not None:
+            crumbs.append((str(record), self.record_url(record)))
+        if crumb:
+            crumbs.append((crumb, ""))
+        return {
+            **self.admin_site.each_context(request),
+            "crumbs": crumbs,
+            "title": crumb or str(record),
+            "record": record,
+            "at": at,
+        }
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        own = [
+            path(
+                f"<path:object_id>/{task.name}/" if task.is_for_record else f"{task.name}/",
+                wrap(task.view),
+                name=task.url_name,
+            )
+            for task in self.own_tasks()
+        ]
+        return own + super().get_urls()
+
+    # --- Nothing goes round the services ------------------------------------------------------
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False

@@ -1,0 +1,126 @@
+"""System users: the list, the page of one, and what can be done with it (contract 3 and 4)."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy
+
+from taxpayers.admin.blocking import BlockSystemUser, UnblockSystemUser
+from taxpayers.admin.changes import recent_changes
+from taxpayers.admin.credentials import IssueCredentials
+from taxpayers.admin.records import RecordAdmin
+from taxpayers.admin.searching import taxpayer_ways
+from taxpayers.admin.secrets import MOST_LISTED, RevokeSecret, RotateSecret
+from taxpayers.admin.states import (
+    is_safe_to_remove,
+    state_of_secret,
+    state_of_system_user,
+    state_of_taxpayer,
+)
+from taxpayers.admin.terms import ChangeSystemUser, ExtendSystemUser
+from taxpayers.models import SystemUser
+from taxpayers.templatetags.staff import moment
+
+
+class StateFilter(admin.SimpleListFilter):
+    """Each choice is answered by an index of its own."""
+
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("blocked", gettext_lazy("Blocked")),
+            ("expired", gettext_lazy("Expired")),
+            ("7", gettext_lazy("Expires within 7 days")),
+            ("30", gettext_lazy("Expires within 30 days")),
+            ("90", gettext_lazy("Expires within 90 days")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        at = timezone.now()
+        match self.value():
+            case "blocked":
+                return queryset.filter(blocked_at__isnull=False)
+            case "expired":
+                return queryset.filter(expires_at__lt=at)
+            case str(days) if days in ("7", "30", "90"):
+                return queryset.filter(
+                    expires_at__gte=at, expires_at__lt=at + timedelta(days=int(days))
+                )
+        return queryset
+
+
+class SystemUserAdmin(RecordAdmin):
+    list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "created_on")
+    list_display_links = ("name_shown", "client_id_shown")
+    list_select_related = ("taxpayer",)
+    list_filter = (StateFilter,)
+    ordering = ("-pk",)
+    search_fields = ("client_id",)  # what is searched is said by ways_to_find
+    search_help_text = gettext_lazy("Client ID, TIN, name of the system user or taxpayer")
+    record_template = "staff/system_user.html"
+    tasks: ClassVar = (
+        IssueCredentials,
+        BlockSystemUser,
+        UnblockSystemUser,
+        RotateSecret,
+        ExtendSystemUser,
+        ChangeSystemUser,
+        RevokeSecret,
+    )
+
+    def ways_to_find(self, term: str) -> Iterable[Q]:
+        if term.startswith("ci_"):
+            return [Q(client_id__startswith=term)]
+        return [Q(name__istartswith=term), *taxpayer_ways(term, "taxpayer__")]
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        return super().get_queryset(request).select_related("taxpayer")
+
+    def record_context(
+        self, request: HttpRequest, record: SystemUser, at: datetime
+    ) -> dict[str, Any]:
+        secrets = list(record.secrets.order_by("-pk")[:MOST_LISTED])
+        revoke = RevokeSecret(self)
+        return {
+            "state": state_of_system_user(record, at),
+            "taxpayer_state": state_of_taxpayer(record.taxpayer),
+            "secrets": [
+                {
+                    "row": secret,
+                    "state": state_of_secret(secret, at),
+                    "is_safe_to_remove": is_safe_to_remove(secret, secrets, at),
+                    "revoke_url": f"{revoke.url(record)}?secret={secret.pk}"
+                    if secret.is_live(at) and revoke.may(request)
+                    else "",
+                }
+                for secret in secrets
+            ],
+            "changes": recent_changes(request, record),
+        }
+
+    @admin.display(description=gettext_lazy("name"))
+    def name_shown(self, row: SystemUser) -> str:
+        return row.name or "—"
+
+    @admin.display(description=gettext_lazy("client ID"))
+    def client_id_shown(self, row: SystemUser) -> str:
+        return row.client_id
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, row: SystemUser) -> str:
+        return state_of_system_user(row, timezone.now()).badge
+
+    @admin.display(description=gettext_lazy("expires"))
+    def expires(self, row: SystemUser) -> str:
+        return moment(row.expires_at)
+
+    @admin.display(description=gettext_lazy("registered"))
+    def created_on(self, row: SystemUser) -> str:
+        return moment(row.created)

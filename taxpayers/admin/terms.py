@@ -1,0 +1,85 @@
+"""On what terms a system user may log in: until when, with which scopes, how often."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from taxpayers.admin.forms import (
+    CheckboxesField,
+    LastDayField,
+    LimitField,
+    NameField,
+    ReasonField,
+    TaskForm,
+    scope_choices,
+)
+from taxpayers.admin.tasks import Task
+from taxpayers.models import SystemUser
+from taxpayers.services import Author, change_system_user, extend_system_user
+
+
+class ExtendForm(TaskForm):
+    expires = LastDayField(
+        label=gettext_lazy("Last day"),
+        required=False,
+        help_text=gettext_lazy("Without a day it does not expire."),
+    )
+    reason = ReasonField()
+
+
+class ExtendSystemUser(Task):
+    name = "extend_system_user"
+    title = gettext_lazy("Extend the system user")
+    button = gettext_lazy("Extend")
+    says = gettext_lazy("Sets the last day on which it may log in. To stop it at once, block it.")
+    icon = "event"
+    form = ExtendForm
+
+    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
+        until = record.expires_at
+        return {"expires": timezone.localtime(until).date() if until else None}
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> SystemUser:
+        return extend_system_user(
+            system_user=record, expires_at=data["expires"], reason=data["reason"], by=by, at=at
+        )
+
+    def done(self, result: SystemUser) -> str:
+        return _("The last day of {name} is set.").format(name=result)
+
+
+class ChangeForm(TaskForm):
+    name = NameField()
+    scopes = CheckboxesField(label=gettext_lazy("Scopes"), choices=scope_choices)
+    logins_per_minute = LimitField()
+    reason = ReasonField()
+
+
+class ChangeSystemUser(Task):
+    name = "change_system_user"
+    title = gettext_lazy("Change name, scopes or limit")
+    button = gettext_lazy("Change")
+    says = gettext_lazy("Holds for every login from now on.")
+    icon = "edit"
+    form = ChangeForm
+
+    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
+        return {
+            "name": record.name,
+            "scopes": record.scopes.split(),
+            "logins_per_minute": record.logins_per_minute,
+        }
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> SystemUser:
+        return change_system_user(system_user=record, by=by, at=at, **data)
+
+    def done(self, result: SystemUser) -> str:
+        return _("{name} is changed.").format(name=result)

@@ -1,0 +1,141 @@
+"""Logins: find one, and see why it ended as it did (contract 1 and 5)."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy
+
+from taxpayers.admin.records import RecordAdmin
+from taxpayers.admin.states import State
+from taxpayers.templatetags.staff import moment
+from tokens.admin.reasons import MENDED_BY, REASONS
+from tokens.explanation import explain
+from tokens.logins import reference_in
+from tokens.models import LoginEvent
+from tokens.partitions import first_id
+
+ISSUED = gettext_lazy("Token issued")
+
+
+def state_of(row: LoginEvent) -> State:
+    """How it ended, in a few words."""
+    if row.is_issued:
+        return State(ISSUED, "good")
+    return State(REASONS.get(row.reason, row.reason), "bad")
+
+
+class PeriodFilter(admin.SimpleListFilter):
+    """The key of a login begins with its moment, so the period is a range of the key."""
+
+    title = gettext_lazy("period")
+    parameter_name = "period"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("1h", gettext_lazy("Last hour")),
+            ("24h", gettext_lazy("Last 24 hours")),
+            ("7d", gettext_lazy("Last 7 days")),
+            ("30d", gettext_lazy("Last 30 days")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        period = _PERIODS.get(self.value() or "")
+        if period is None:
+            return queryset
+        return queryset.filter(pk__gte=first_id(timezone.now() - period))
+
+
+_PERIODS = {
+    "1h": timedelta(hours=1),
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "30d": timedelta(days=30),
+}
+
+
+class OutcomeFilter(admin.SimpleListFilter):
+    title = gettext_lazy("outcome")
+    parameter_name = "outcome"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("issued", ISSUED),
+            ("refused", gettext_lazy("Refused, whatever the reason")),
+            *((str(reason), said) for reason, said in REASONS.items()),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        match self.value():
+            case None:
+                return queryset
+            case "issued":
+                return queryset.filter(reason="")
+            case "refused":
+                return queryset.exclude(reason="")
+            case reason:
+                return queryset.filter(reason=reason)
+
+
+class LoginEventAdmin(RecordAdmin):
+    list_display = ("when", "outcome", "client_id", "for_whom", "source_address")
+    list_display_links = ("when",)
+    list_filter = (PeriodFilter, OutcomeFilter)
+    ordering = ("-pk",)
+    search_fields = ("client_id",)
+    search_help_text = gettext_lazy("Reference, client ID, TIN or source address")
+    record_template = "staff/login.html"
+
+    def ways_to_find(self, term: str) -> Iterable[Q]:
+        """By what the term looks like; each is the beginning of an index."""
+        reference = reference_in(term)
+        if reference is not None:
+            return [Q(pk=reference)]
+        address = _address(term)
+        if address is not None:
+            return [Q(source_address=address)]
+        return [Q(client_id=term), Q(subject=term.upper())]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        # One way is enough, and its index is in the order of the list: no need to collect keys.
+        term = " ".join(search_term.split())
+        ways = list(self.ways_to_find(term)) if term else []
+        for way in ways[:-1]:
+            if queryset.filter(way).order_by("-pk")[:1]:
+                return queryset.filter(way), False
+        return (queryset.filter(ways[-1]) if ways else queryset), False
+
+    def record_context(
+        self, request: HttpRequest, record: LoginEvent, at: datetime
+    ) -> dict[str, Any]:
+        return {
+            "state": state_of(record),
+            "explanation": explain(record),
+            "mended_by": MENDED_BY.get(record.reason, ""),
+        }
+
+    @admin.display(description=gettext_lazy("when"))
+    def when(self, row: LoginEvent) -> str:
+        return moment(row.at)
+
+    @admin.display(description=gettext_lazy("outcome"))
+    def outcome(self, row: LoginEvent) -> str:
+        return state_of(row).badge
+
+    @admin.display(description=gettext_lazy("for"))
+    def for_whom(self, row: LoginEvent) -> str:
+        return f"{row.subject} ({row.actor})" if row.actor else row.subject or "—"
+
+
+def _address(text: str) -> str | None:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return None
