@@ -58,6 +58,13 @@ class LoginEvent(models.Model):
                 name="login_by_reason",
                 condition=~models.Q(reason=""),
             ),
+            # The latest refusals of known clients, read from the index alone. A login that is
+            # granted has no entry in it, and pays nothing for it.
+            models.Index(
+                fields=["-id", "system_user", "reason", "at"],
+                name="login_refused_lately",
+                condition=~models.Q(reason="") & models.Q(system_user__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -138,3 +145,34 @@ class FailureBucket(models.Model):
 
     def __str__(self) -> str:
         return f"{self.failures} until {self.last_at}"
+
+
+class LoginCount(models.Model):
+    """How many logins of one hour ended in one way; an empty reason: a token was issued."""
+
+    hour = models.DateTimeField()
+    reason = models.CharField(max_length=32, blank=True)
+    logins = models.PositiveBigIntegerField()
+
+    class Meta:
+        db_table = "login_counts"
+        default_permissions: ClassVar = ()  # no page shows it
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["hour", "reason"], name="login_counted_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.logins} {self.reason or 'issued'} since {self.hour}"
+
+
+class CountingMark(models.Model):
+    """How far the logins are counted: one row, which whoever counts holds locked."""
+
+    next_id = models.UUIDField()  # every event below it is in a LoginCount
+
+    class Meta:
+        db_table = "login_counting_mark"
+        default_permissions: ClassVar = ()  # no page shows it
+
+    def __str__(self) -> str:
+        return str(self.next_id)
