@@ -62,6 +62,7 @@ def _moment(text: str, time_of_day: time, fold: int) -> datetime:
         moment = _read(text, time_of_day.replace(fold=fold))
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=timezone.get_default_timezone())
+        timezone.localtime(moment)  # what staff could not be shown is no date either
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ArgumentTypeError(
