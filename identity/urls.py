@@ -2,13 +2,14 @@
 
 from django.conf import settings
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
 
 from identity import health
+from tokens.urls import urlpatterns as protocol
 
 public: list[URLPattern | URLResolver] = [
-    path("", include("tokens.urls")),
+    *protocol,  # the login first: one comparison finds it
     path("health/live", health.live),
     path("health/ready", health.ready),
     path("metrics", health.metrics),
@@ -19,7 +20,7 @@ staff: list[URLPattern | URLResolver] = [
 ]
 urlpatterns = {
     "login": public,
-    "staff": [*staff, *public[1:]],
+    "staff": [*staff, *public[len(protocol) :]],
     "both": [*public, *staff],
 }[settings.SERVE]
 handler404 = "identity.middleware.not_found"

@@ -9,23 +9,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
-from django.db import OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 
 Row = tuple[Any, ...]
 
 
 def fetch(sql: str, parameters: Sequence[Any]) -> list[Row]:
-    """The rows of a statement with `%s` for its parameters; an INSERT without RETURNING has none.
+    """The rows of a statement that has some, with `%s` for its parameters.
 
     Raises django.db.DatabaseError.
     """
-    if connection.vendor != "postgresql" or connection.queries_logged:
+    kept = connections[DEFAULT_DB_ALIAS]  # the proxy `connection` looks it up at each access
+    if kept.vendor != "postgresql" or kept.queries_logged:
         return _through_django(sql, parameters)
-    connection.ensure_connection()
-    with connection.wrap_database_errors:
-        cursor = psycopg.Cursor(connection.connection)
+    kept.ensure_connection()
+    with kept.wrap_database_errors:
+        cursor = psycopg.Cursor(kept.connection)
         cursor.execute(sql, parameters, prepare=True, binary=True)
-        return cursor.fetchall() if cursor.description else []
+        return cursor.fetchall()
 
 
 def fetch_on_living_connection(sql: str, parameters: Sequence[Any]) -> list[Row]:
@@ -47,4 +48,4 @@ def fetch_on_living_connection(sql: str, parameters: Sequence[Any]) -> list[Row]
 def _through_django(sql: str, parameters: Sequence[Any]) -> list[Row]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return cursor.fetchall() if cursor.description else []
+        return cursor.fetchall()

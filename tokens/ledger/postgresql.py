@@ -26,7 +26,7 @@ _TYPES = {
 }
 _COLUMNS = ", ".join(Event._fields)
 _VALUES = ", ".join(f"%s::{_TYPES.get(column, 'varchar')}" for column in Event._fields)
-_ADD = f"INSERT INTO login_events ({_COLUMNS}) VALUES ({_VALUES})"
+_ADD = f"INSERT INTO login_events ({_COLUMNS}) VALUES ({_VALUES}) RETURNING id"
 
 _WINDOW_SECONDS = int(WINDOW.total_seconds())
 _IS_OPEN = f"""(a.window_started_at > excluded.window_started_at - interval '{_WINDOW_SECONDS} s'
