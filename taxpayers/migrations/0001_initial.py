@@ -7,152 +7,390 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Change',
+            name="Change",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='when')),
-                ('by', models.CharField(editable=False, max_length=150, verbose_name='who')),
-                ('address', models.GenericIPAddressField(editable=False, null=True, verbose_name='from')),
-                ('action', models.CharField(editable=False, max_length=64, verbose_name='action')),
-                ('object_type', models.CharField(editable=False, max_length=64, verbose_name='kind')),
-                ('object_id', models.CharField(editable=False, max_length=64)),
-                ('label', models.CharField(editable=False, max_length=255, verbose_name='what')),
-                ('reason', models.CharField(blank=True, editable=False, max_length=500, verbose_name='why')),
-                ('before', models.JSONField(default=dict, editable=False, verbose_name='before')),
-                ('after', models.JSONField(default=dict, editable=False, verbose_name='after')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="when"
+                    ),
+                ),
+                ("by", models.CharField(editable=False, max_length=150, verbose_name="who")),
+                (
+                    "address",
+                    models.GenericIPAddressField(editable=False, null=True, verbose_name="from"),
+                ),
+                ("action", models.CharField(editable=False, max_length=64, verbose_name="action")),
+                (
+                    "object_type",
+                    models.CharField(editable=False, max_length=64, verbose_name="kind"),
+                ),
+                ("object_id", models.CharField(editable=False, max_length=64)),
+                ("label", models.CharField(editable=False, max_length=255, verbose_name="what")),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True, editable=False, max_length=500, verbose_name="why"
+                    ),
+                ),
+                ("before", models.JSONField(default=dict, editable=False, verbose_name="before")),
+                ("after", models.JSONField(default=dict, editable=False, verbose_name="after")),
             ],
             options={
-                'verbose_name': 'change',
-                'verbose_name_plural': 'history',
-                'db_table': 'changes',
-                'ordering': ['-at', '-id'],
-                'indexes': [models.Index(fields=['object_type', 'object_id', '-at'], name='change_of_object'), models.Index(fields=['-at'], name='change_by_time'), models.Index(fields=['by', '-at'], name='change_by_who')],
+                "verbose_name": "change",
+                "verbose_name_plural": "history",
+                "db_table": "changes",
+                "ordering": ["-at", "-id"],
+                "indexes": [
+                    models.Index(
+                        fields=["object_type", "object_id", "-at"], name="change_of_object"
+                    ),
+                    models.Index(fields=["-at"], name="change_by_time"),
+                    models.Index(fields=["by", "-at"], name="change_by_who"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='PermissionCode',
+            name="PermissionCode",
             fields=[
-                ('code', models.CharField(max_length=64, primary_key=True, serialize=False, verbose_name='code')),
-                ('description', models.CharField(blank=True, max_length=255, verbose_name='description')),
+                (
+                    "code",
+                    models.CharField(
+                        max_length=64, primary_key=True, serialize=False, verbose_name="code"
+                    ),
+                ),
+                (
+                    "description",
+                    models.CharField(blank=True, max_length=255, verbose_name="description"),
+                ),
             ],
             options={
-                'verbose_name': 'permission code',
-                'verbose_name_plural': 'permission codes',
-                'db_table': 'permission_codes',
-                'constraints': [models.CheckConstraint(condition=models.Q(('code__regex', '^[a-z0-9_]+(:[a-z0-9_]+)*$')), name='permission_code_form')],
+                "verbose_name": "permission code",
+                "verbose_name_plural": "permission codes",
+                "db_table": "permission_codes",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("code__regex", "^[a-z0-9_]+(:[a-z0-9_]+)*$")),
+                        name="permission_code_form",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Taxpayer',
+            name="Taxpayer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tin', models.CharField(max_length=64, verbose_name='TIN')),
-                ('rob', models.CharField(blank=True, default='', max_length=64, verbose_name='ROB number')),
-                ('name', models.CharField(max_length=255, verbose_name='name')),
-                ('is_active', models.BooleanField(db_default=True, default=True, verbose_name='active')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='registered')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("tin", models.CharField(max_length=64, verbose_name="TIN")),
+                (
+                    "rob",
+                    models.CharField(
+                        blank=True, default="", max_length=64, verbose_name="ROB number"
+                    ),
+                ),
+                ("name", models.CharField(max_length=255, verbose_name="name")),
+                (
+                    "is_active",
+                    models.BooleanField(db_default=True, default=True, verbose_name="active"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="registered"
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'taxpayer',
-                'verbose_name_plural': 'taxpayers',
-                'db_table': 'taxpayers',
-                'constraints': [models.UniqueConstraint(fields=('tin', 'rob'), name='taxpayer_named_once'), models.CheckConstraint(condition=models.Q(('tin', ''), _negated=True), name='taxpayer_has_tin')],
+                "verbose_name": "taxpayer",
+                "verbose_name_plural": "taxpayers",
+                "db_table": "taxpayers",
+                "constraints": [
+                    models.UniqueConstraint(fields=("tin", "rob"), name="taxpayer_named_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("tin", ""), _negated=True), name="taxpayer_has_tin"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SystemUser',
+            name="SystemUser",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('name', models.CharField(blank=True, max_length=255, verbose_name='name')),
-                ('created', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('updated', models.DateTimeField(auto_now=True, verbose_name='updated')),
-                ('client_id', models.CharField(editable=False, max_length=64, unique=True, verbose_name='client ID')),
-                ('scopes', models.CharField(default='InvoicingAPI', help_text='Separated by blanks.', max_length=255, verbose_name='scopes')),
-                ('logins_per_minute', models.PositiveIntegerField(default=12, help_text='0: never refused, only observed.', verbose_name='logins per minute')),
-                ('expires_at', models.DateTimeField(blank=True, null=True, verbose_name='expires')),
-                ('blocked_at', models.DateTimeField(editable=False, null=True, verbose_name='blocked')),
-                ('blocked_by', models.CharField(blank=True, editable=False, max_length=150, verbose_name='blocked by')),
-                ('blocked_reason', models.CharField(blank=True, editable=False, max_length=500, verbose_name='reason')),
-                ('taxpayer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='system_users', to='taxpayers.taxpayer', verbose_name='taxpayer')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("name", models.CharField(blank=True, max_length=255, verbose_name="name")),
+                ("created", models.DateTimeField(auto_now_add=True, verbose_name="created")),
+                ("updated", models.DateTimeField(auto_now=True, verbose_name="updated")),
+                (
+                    "client_id",
+                    models.CharField(
+                        editable=False, max_length=64, unique=True, verbose_name="client ID"
+                    ),
+                ),
+                (
+                    "scopes",
+                    models.CharField(
+                        default="InvoicingAPI",
+                        help_text="Separated by blanks.",
+                        max_length=255,
+                        verbose_name="scopes",
+                    ),
+                ),
+                (
+                    "logins_per_minute",
+                    models.PositiveIntegerField(
+                        default=12,
+                        help_text="0: never refused, only observed.",
+                        verbose_name="logins per minute",
+                    ),
+                ),
+                ("expires_at", models.DateTimeField(blank=True, null=True, verbose_name="expires")),
+                (
+                    "blocked_at",
+                    models.DateTimeField(editable=False, null=True, verbose_name="blocked"),
+                ),
+                (
+                    "blocked_by",
+                    models.CharField(
+                        blank=True, editable=False, max_length=150, verbose_name="blocked by"
+                    ),
+                ),
+                (
+                    "blocked_reason",
+                    models.CharField(
+                        blank=True, editable=False, max_length=500, verbose_name="reason"
+                    ),
+                ),
+                (
+                    "taxpayer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="system_users",
+                        to="taxpayers.taxpayer",
+                        verbose_name="taxpayer",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'system user',
-                'verbose_name_plural': 'system users',
-                'db_table': 'system_users',
-                'abstract': False,
+                "verbose_name": "system user",
+                "verbose_name_plural": "system users",
+                "db_table": "system_users",
+                "abstract": False,
             },
         ),
         migrations.CreateModel(
-            name='Intermediary',
+            name="Intermediary",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('is_active', models.BooleanField(db_default=True, default=True, verbose_name='active')),
-                ('active_until', models.DateTimeField(blank=True, null=True, verbose_name='active until')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='registered')),
-                ('taxpayer', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='intermediary', to='taxpayers.taxpayer', verbose_name='taxpayer')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(db_default=True, default=True, verbose_name="active"),
+                ),
+                (
+                    "active_until",
+                    models.DateTimeField(blank=True, null=True, verbose_name="active until"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="registered"
+                    ),
+                ),
+                (
+                    "taxpayer",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="intermediary",
+                        to="taxpayers.taxpayer",
+                        verbose_name="taxpayer",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'intermediary',
-                'verbose_name_plural': 'intermediaries',
-                'db_table': 'intermediaries',
+                "verbose_name": "intermediary",
+                "verbose_name_plural": "intermediaries",
+                "db_table": "intermediaries",
             },
         ),
         migrations.CreateModel(
-            name='GrantedPermission',
+            name="GrantedPermission",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('valid_from', models.DateTimeField(default=django.utils.timezone.now, verbose_name='valid from')),
-                ('valid_until', models.DateTimeField(blank=True, null=True, verbose_name='valid until')),
-                ('revoked_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='revoked')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='granted')),
-                ('intermediary', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='permissions', to='taxpayers.intermediary', verbose_name='intermediary')),
-                ('codes', models.ManyToManyField(db_table='granted_permission_codes', to='taxpayers.permissioncode', verbose_name='permission codes')),
-                ('taxpayer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='granted', to='taxpayers.taxpayer', verbose_name='represented taxpayer')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "valid_from",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, verbose_name="valid from"
+                    ),
+                ),
+                (
+                    "valid_until",
+                    models.DateTimeField(blank=True, null=True, verbose_name="valid until"),
+                ),
+                (
+                    "revoked_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="revoked"
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="granted"
+                    ),
+                ),
+                (
+                    "intermediary",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="permissions",
+                        to="taxpayers.intermediary",
+                        verbose_name="intermediary",
+                    ),
+                ),
+                (
+                    "codes",
+                    models.ManyToManyField(
+                        db_table="granted_permission_codes",
+                        to="taxpayers.permissioncode",
+                        verbose_name="permission codes",
+                    ),
+                ),
+                (
+                    "taxpayer",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="granted",
+                        to="taxpayers.taxpayer",
+                        verbose_name="represented taxpayer",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'granted permission',
-                'verbose_name_plural': 'granted permissions',
-                'db_table': 'granted_permissions',
+                "verbose_name": "granted permission",
+                "verbose_name_plural": "granted permissions",
+                "db_table": "granted_permissions",
             },
         ),
         migrations.CreateModel(
-            name='ClientSecret',
+            name="ClientSecret",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slot', models.PositiveSmallIntegerField(editable=False, null=True)),
-                ('hashed', models.CharField(editable=False, max_length=80)),
-                ('hint', models.CharField(editable=False, max_length=8, verbose_name='ends with')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created')),
-                ('expires_at', models.DateTimeField(verbose_name='expires')),
-                ('revoked_at', models.DateTimeField(editable=False, null=True, verbose_name='revoked')),
-                ('last_used_at', models.DateTimeField(editable=False, null=True, verbose_name='last used')),
-                ('system_user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='secrets', to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL, verbose_name='system user')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slot", models.PositiveSmallIntegerField(editable=False, null=True)),
+                ("hashed", models.CharField(editable=False, max_length=80)),
+                ("hint", models.CharField(editable=False, max_length=8, verbose_name="ends with")),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="created"
+                    ),
+                ),
+                ("expires_at", models.DateTimeField(verbose_name="expires")),
+                (
+                    "revoked_at",
+                    models.DateTimeField(editable=False, null=True, verbose_name="revoked"),
+                ),
+                (
+                    "last_used_at",
+                    models.DateTimeField(editable=False, null=True, verbose_name="last used"),
+                ),
+                (
+                    "system_user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="secrets",
+                        to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
+                        verbose_name="system user",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'client secret',
-                'verbose_name_plural': 'client secrets',
-                'db_table': 'client_secrets',
-                'constraints': [models.UniqueConstraint(fields=('system_user', 'hashed'), name='secret_stored_once'), models.UniqueConstraint(condition=models.Q(('slot__isnull', False)), fields=('system_user', 'slot'), name='secret_two_live_at_most'), models.CheckConstraint(condition=models.Q(('slot__in', [1, 2])), name='secret_slot_is_1_or_2'), models.CheckConstraint(condition=models.Q(('revoked_at__isnull', True), ('slot__isnull', True), _connector='OR'), name='secret_revoked_leaves_its_slot'), models.CheckConstraint(condition=models.Q(('created_at__lt', models.F('expires_at'))), name='secret_created_before_expiry')],
+                "verbose_name": "client secret",
+                "verbose_name_plural": "client secrets",
+                "db_table": "client_secrets",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("system_user", "hashed"), name="secret_stored_once"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("slot__isnull", False)),
+                        fields=("system_user", "slot"),
+                        name="secret_two_live_at_most",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("slot__in", [1, 2])), name="secret_slot_is_1_or_2"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("revoked_at__isnull", True), ("slot__isnull", True), _connector="OR"
+                        ),
+                        name="secret_revoked_leaves_its_slot",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("created_at__lt", models.F("expires_at"))),
+                        name="secret_created_before_expiry",
+                    ),
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='systemuser',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('blocked_at__isnull', True), ('blocked_by', ''), ('blocked_reason', '')), models.Q(('blocked_at__isnull', False), models.Q(('blocked_by', ''), _negated=True), models.Q(('blocked_reason', ''), _negated=True)), _connector='OR'), name='system_user_block_has_who_and_why'),
+            model_name="systemuser",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("blocked_at__isnull", True), ("blocked_by", ""), ("blocked_reason", "")
+                    ),
+                    models.Q(
+                        ("blocked_at__isnull", False),
+                        models.Q(("blocked_by", ""), _negated=True),
+                        models.Q(("blocked_reason", ""), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="system_user_block_has_who_and_why",
+            ),
         ),
         migrations.AddIndex(
-            model_name='grantedpermission',
-            index=models.Index(fields=['intermediary', 'taxpayer'], name='permission_pair'),
+            model_name="grantedpermission",
+            index=models.Index(fields=["intermediary", "taxpayer"], name="permission_pair"),
         ),
         migrations.AddConstraint(
-            model_name='grantedpermission',
-            constraint=models.CheckConstraint(condition=models.Q(('valid_until__isnull', True), ('valid_from__lt', models.F('valid_until')), _connector='OR'), name='permission_from_before_until'),
+            model_name="grantedpermission",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("valid_until__isnull", True),
+                    ("valid_from__lt", models.F("valid_until")),
+                    _connector="OR",
+                ),
+                name="permission_from_before_until",
+            ),
         ),
     ]
