@@ -13,6 +13,7 @@ from taxpayers.demands import Impossible
 
 _LONGEST_LINE_BYTES = 64 * 1024
 _DELIMITERS = ",;"
+_SPREADSHEET = b"PK\x03\x04"  # .xlsx and .ods are zip archives
 _SAVE_AS = "Save it as CSV UTF-8 (spreadsheets offer that under Save as)"
 
 
@@ -71,6 +72,8 @@ def _lines(file: BinaryIO) -> Iterator[str]:
     number = 0
     while line := file.readline(_LONGEST_LINE_BYTES + 1):
         number += 1
+        if number == 1 and line.startswith(_SPREADSHEET):
+            raise Impossible(f"This is a spreadsheet, not a CSV file. {_SAVE_AS}.")
         if len(line) > _LONGEST_LINE_BYTES:
             raise Impossible(f"Line {number} is far too long: this is no CSV file. {_SAVE_AS}.")
         try:

@@ -1,0 +1,83 @@
+"""identity -> tokens -> taxpayers, never the other way; pure modules stay pure."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers import CHECKOUT
+
+ROOMS = ("identity", "tokens", "taxpayers")  # each may import itself and those to its right
+PURE = {
+    *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
+    *("tokens.parsing", "tokens.claims", "tokens.limits", "tokens.keys", "tokens.verification"),
+}
+OAUTH_LIBRARIES = {"taxpayers.models", "tokens.server", "tokens.validator", "tokens.views"}
+FILES = sorted(path for room in ROOMS for path in (CHECKOUT / room).rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(CHECKOUT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+IMPORTS = {name_of(path): set(imports_of(tree)) for path, tree in TREES.items()}
+
+
+def importers(*prefixes: str) -> set[str]:
+    return {
+        module
+        for module, imported in IMPORTS.items()
+        if any(f"{name}.".startswith(f"{prefix}.") for name in imported for prefix in prefixes)
+    }
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_is_imported_only_by_itself_and_those_above_it(room: str) -> None:
+    above = ROOMS[: ROOMS.index(room) + 1]
+    strangers = {m for m in importers(room) if m.partition(".")[0] not in above}
+    assert strangers == set()
+
+
+def test_pure_modules_import_no_framework_and_only_pure_modules() -> None:
+    assert IMPORTS.keys() >= PURE
+    assert PURE & importers("django", "oauth2_provider", "oauthlib", "rest_framework") == set()
+    impure = IMPORTS.keys() - PURE - set(ROOMS)
+    assert PURE & importers(*impure) == set()
+
+
+def test_the_oauth_libraries_are_imported_in_a_handful_of_files() -> None:
+    assert importers("oauthlib", "oauth2_provider") == OAUTH_LIBRARIES
+
+
+def test_nothing_happens_behind_a_signal() -> None:
+    assert importers("django.dispatch", "django.db.models.signals", "django.core.signals") == set()
+
+
+def test_no_model_hides_logic_in_save_or_delete() -> None:
+    hidden = {
+        f"{name_of(path)}.{node.name}.{method.name}"
+        for path, tree in TREES.items()
+        if path.name == "models.py" or "models" in path.parts
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name in {"save", "delete", "full_clean"}
+    }
+    assert hidden == set()
+
+
+def test_no_module_is_a_drawer_for_everything() -> None:
+    drawers = {"utils", "util", "helpers", "common", "base", "misc"}
+    assert {name for name in IMPORTS if drawers & set(name.split("."))} == set()
