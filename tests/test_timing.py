@@ -1,0 +1,51 @@
+"""An unknown id and a wrong secret take the same time (contract 1).
+
+Statistical and generous: it asks how often the one takes longer than the other, for requests that
+alternate, and is content with anything near a half. What it would see is a missing query, or a
+slow hash that only one of the two pays.
+"""
+
+import time
+from itertools import product
+
+import pytest
+
+from taxpayers.credentials import new_client_id, new_client_secret
+from tests.erp import Erp, new_erp, post
+
+pytestmark = pytest.mark.django_db
+
+PAIRS = 150
+ERP_SYSTEMS = 15  # so that none of them fails often enough to have to wait
+
+
+def seconds(client_id: str, address: str) -> float:
+    body = (
+        f"grant_type=client_credentials&client_id={client_id}"
+        f"&client_secret={new_client_secret('test')}"
+    )
+    begin = time.perf_counter()
+    response = post(body, REMOTE_ADDR=address)
+    spent = time.perf_counter() - begin
+    assert response.status_code == 400
+    assert b"client_id or client_secret is wrong" in response.content
+    return spent
+
+
+def how_often_longer(some: list[float], others: list[float]) -> float:
+    """The share of pairs in which the first takes longer: a half if there is no difference."""
+    return sum(a > b for a, b in product(some, others)) / (len(some) * len(others))
+
+
+def test_an_unknown_id_and_a_wrong_secret_take_the_same_time() -> None:
+    erps: list[Erp] = [new_erp() for _ in range(ERP_SYSTEMS)]
+    known, unknown = [], []
+    for n in range(PAIRS):
+        address = f"10.0.{n}.1"  # failures of one address slow that address down
+        known.append(seconds(erps[n % ERP_SYSTEMS].client_id, address))
+        unknown.append(seconds(new_client_id("test"), address))
+    assert 0.25 < how_often_longer(known, unknown) < 0.75
+
+
+def test_the_measure_sees_a_difference_where_there_is_one() -> None:
+    assert how_often_longer([3.0, 4.0], [1.0, 2.0]) == 1.0
