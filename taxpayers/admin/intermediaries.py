@@ -19,10 +19,10 @@ from taxpayers.admin.granting import GrantPermission
 from taxpayers.admin.permissions import listed_permissions
 from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.searching import taxpayer_ways
-from taxpayers.admin.states import state_of_intermediary, state_of_taxpayer
 from taxpayers.admin.tasks import Button, Task
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.services import Author, register_intermediary, set_intermediary_active
+from taxpayers.states import state_of_intermediary, state_of_taxpayer
 from taxpayers.templatetags.staff import moment
 
 

@@ -15,9 +15,9 @@ from taxpayers.admin.changes import recent_changes
 from taxpayers.admin.granting import GrantPermission, RevokePermission, SetPermissionCode
 from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.searching import taxpayer_ways
-from taxpayers.admin.states import State, state_of_permission
 from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services.permissions import codes_of
+from taxpayers.states import State, state_of_permission
 from taxpayers.templatetags.staff import moment
 
 MOST_LISTED = 20

@@ -16,14 +16,14 @@ from taxpayers.admin.credentials import IssueCredentials
 from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.searching import taxpayer_ways
 from taxpayers.admin.secrets import MOST_LISTED, RevokeSecret, RotateSecret
-from taxpayers.admin.states import (
+from taxpayers.admin.terms import ChangeSystemUser, ExtendSystemUser
+from taxpayers.models import SystemUser
+from taxpayers.states import (
     is_safe_to_remove,
     state_of_secret,
     state_of_system_user,
     state_of_taxpayer,
 )
-from taxpayers.admin.terms import ChangeSystemUser, ExtendSystemUser
-from taxpayers.models import SystemUser
 from taxpayers.templatetags.staff import moment
 
 

@@ -22,9 +22,9 @@ from taxpayers.admin.registering import (
     RenameTaxpayer,
 )
 from taxpayers.admin.searching import taxpayer_ways
-from taxpayers.admin.states import state_of_intermediary, state_of_system_user, state_of_taxpayer
 from taxpayers.admin.tasks import Button
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.states import state_of_intermediary, state_of_system_user, state_of_taxpayer
 from taxpayers.templatetags.staff import moment
 
 MOST_SYSTEM_USERS = 20

@@ -12,22 +12,12 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from taxpayers.admin.records import RecordAdmin
-from taxpayers.admin.states import State
 from taxpayers.templatetags.staff import moment
-from tokens.admin.reasons import MENDED_BY, REASONS
 from tokens.explanation import explain
 from tokens.logins import reference_in
 from tokens.models import LoginEvent
 from tokens.partitions import first_id
-
-ISSUED = gettext_lazy("Token issued")
-
-
-def state_of(row: LoginEvent) -> State:
-    """How it ended, in a few words."""
-    if row.is_issued:
-        return State(ISSUED, "good")
-    return State(REASONS.get(row.reason, row.reason), "bad")
+from tokens.reasons import ISSUED, WORDS, state_of_login, words_of
 
 
 class PeriodFilter(admin.SimpleListFilter):
@@ -39,9 +29,9 @@ class PeriodFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [
             ("1h", gettext_lazy("Last hour")),
-            ("24h", gettext_lazy("Last 24 hours")),
-            ("7d", gettext_lazy("Last 7 days")),
-            ("30d", gettext_lazy("Last 30 days")),
+            ("1", gettext_lazy("Last 24 hours")),
+            ("7", gettext_lazy("Last 7 days")),
+            ("30", gettext_lazy("Last 30 days")),
         ]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -53,21 +43,21 @@ class PeriodFilter(admin.SimpleListFilter):
 
 _PERIODS = {
     "1h": timedelta(hours=1),
-    "24h": timedelta(hours=24),
-    "7d": timedelta(days=7),
-    "30d": timedelta(days=30),
+    "1": timedelta(days=1),
+    "7": timedelta(days=7),
+    "30": timedelta(days=30),
 }
 
 
 class OutcomeFilter(admin.SimpleListFilter):
     title = gettext_lazy("outcome")
-    parameter_name = "outcome"
+    parameter_name = "reason"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [
             ("issued", ISSUED),
             ("refused", gettext_lazy("Refused, whatever the reason")),
-            *((str(reason), said) for reason, said in REASONS.items()),
+            *((str(reason), words.what) for reason, words in WORDS.items()),
         ]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -116,9 +106,9 @@ class LoginEventAdmin(RecordAdmin):
         self, request: HttpRequest, record: LoginEvent, at: datetime
     ) -> dict[str, Any]:
         return {
-            "state": state_of(record),
+            "state": state_of_login(record),
             "explanation": explain(record),
-            "mended_by": MENDED_BY.get(record.reason, ""),
+            "mended_by": words_of(record.reason).who,
         }
 
     @admin.display(description=gettext_lazy("when"))
@@ -127,7 +117,7 @@ class LoginEventAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("outcome"))
     def outcome(self, row: LoginEvent) -> str:
-        return state_of(row).badge
+        return state_of_login(row).badge
 
     @admin.display(description=gettext_lazy("for"))
     def for_whom(self, row: LoginEvent) -> str:

@@ -14,9 +14,9 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from taxpayers.admin.forms import TaskForm
 from taxpayers.admin.records import RecordAdmin
-from taxpayers.admin.states import State
 from taxpayers.admin.tasks import Task
 from taxpayers.services import Author
+from taxpayers.states import State
 from taxpayers.templatetags.staff import moment
 from tokens.key_store import read_key_ring, rotate
 from tokens.keys import ALGORITHMS, Key, KeyRing
