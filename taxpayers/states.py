@@ -45,9 +45,7 @@ EXPIRED = gettext_lazy("Expired")
 REVOKED = gettext_lazy("Revoked")
 IN_FORCE = gettext_lazy("In force")
 TO_COME = gettext_lazy("Not yet valid")
-IN_USE = gettext_lazy("In use")
-REPLACED = gettext_lazy("Safe to remove")
-ENDS_SOON = gettext_lazy("Ends soon")
+VALID = gettext_lazy("Valid")
 
 
 def state_of_taxpayer(row: Taxpayer) -> State:
@@ -88,12 +86,12 @@ def state_of_system_user(row: SystemUser, at: datetime) -> State:
 
 
 def state_of_secret(row: ClientSecret, at: datetime) -> State:
-    """Revoked, expired or in use."""
+    """Revoked, expired or valid."""
     if row.revoked_at is not None:
         return State(REVOKED, "neutral", _sentence(_("Revoked {moment}."), row.revoked_at))
     if is_over(row.expires_at, at):
         return State(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.expires_at))
-    return _running(IN_USE, row.expires_at, at)
+    return _running(VALID, row.expires_at, at)
 
 
 def is_safe_to_remove(row: ClientSecret, all_of_user: list[ClientSecret], at: datetime) -> bool:

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from django.utils.translation import gettext_noop as _
+
 from taxpayers.rules import Reason, Refusal
 from tokens.errors import describe, said
 from tokens.models import LoginEvent
 
 
 class State(StrEnum):
-    PASSED = "passed"
-    FAILED = "failed"
-    NOT_REACHED = "not reached"
-    NOT_ASKED = "not asked"  # only asked of a login on behalf of another taxpayer
+    PASSED = _("passed")
+    FAILED = _("failed")
+    NOT_REACHED = _("not reached")
+    NOT_ASKED = _("not asked")  # only asked of a login on behalf of another taxpayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +39,30 @@ class Explanation:
     steps: tuple[Step, ...]
 
 
-# The contract's order, as the login asks it.
+# The contract's order, as the login asks it. Marked for the staff's pages, which translate them.
 _QUESTIONS: tuple[tuple[str, tuple[Reason, ...]], ...] = (
-    ("Was it sent with POST?", (Reason.METHOD_NOT_ALLOWED,)),
-    ("Did it come by HTTPS?", (Reason.INSECURE_TRANSPORT,)),
-    ("Is the request well-formed?", (Reason.MALFORMED_REQUEST,)),
-    ("Are all parameters there?", (Reason.MISSING_PARAMETER,)),
-    ("Is the grant type client_credentials?", (Reason.UNSUPPORTED_GRANT_TYPE,)),
-    ("Is the header onbehalfof well-formed?", (Reason.MALFORMED_ON_BEHALF_OF,)),
-    ("Do id and secret have the right form?", (Reason.MALFORMED_CREDENTIALS,)),
-    ("Do id and secret belong together?", (Reason.INVALID_CREDENTIALS,)),
-    ("Is the secret within its lifetime?", (Reason.SECRET_EXPIRED,)),
-    ("Is the secret not revoked?", (Reason.SECRET_REVOKED,)),
-    ("Is the limit of logins kept?", (Reason.RATE_LIMITED,)),
-    ("Is the system user not blocked?", (Reason.SYSTEM_USER_BLOCKED,)),
-    ("Is the system user within its lifetime?", (Reason.SYSTEM_USER_EXPIRED,)),
-    ("Is its taxpayer active?", (Reason.TAXPAYER_INACTIVE,)),
-    ("Is its taxpayer an intermediary?", (Reason.NOT_AN_INTERMEDIARY,)),
-    ("Is the intermediary active?", (Reason.INTERMEDIARY_INACTIVE,)),
-    ("Did the taxpayer grant a permission?", (Reason.NO_PERMISSION,)),
+    (_("Was it sent with POST?"), (Reason.METHOD_NOT_ALLOWED,)),
+    (_("Did it come by HTTPS?"), (Reason.INSECURE_TRANSPORT,)),
+    (_("Is the request well-formed?"), (Reason.MALFORMED_REQUEST,)),
+    (_("Are all parameters there?"), (Reason.MISSING_PARAMETER,)),
+    (_("Is the grant type client_credentials?"), (Reason.UNSUPPORTED_GRANT_TYPE,)),
+    (_("Is the header onbehalfof well-formed?"), (Reason.MALFORMED_ON_BEHALF_OF,)),
+    (_("Do id and secret have the right form?"), (Reason.MALFORMED_CREDENTIALS,)),
+    (_("Do id and secret belong together?"), (Reason.INVALID_CREDENTIALS,)),
+    (_("Is the secret within its lifetime?"), (Reason.SECRET_EXPIRED,)),
+    (_("Is the secret not revoked?"), (Reason.SECRET_REVOKED,)),
+    (_("Is the limit of logins kept?"), (Reason.RATE_LIMITED,)),
+    (_("Is the system user not blocked?"), (Reason.SYSTEM_USER_BLOCKED,)),
+    (_("Is the system user within its lifetime?"), (Reason.SYSTEM_USER_EXPIRED,)),
+    (_("Is its taxpayer active?"), (Reason.TAXPAYER_INACTIVE,)),
+    (_("Is its taxpayer an intermediary?"), (Reason.NOT_AN_INTERMEDIARY,)),
+    (_("Is the intermediary active?"), (Reason.INTERMEDIARY_INACTIVE,)),
+    (_("Did the taxpayer grant a permission?"), (Reason.NO_PERMISSION,)),
     (
-        "Is a permission in force?",
+        _("Is a permission in force?"),
         (Reason.PERMISSION_NOT_YET_VALID, Reason.PERMISSION_EXPIRED, Reason.PERMISSION_REVOKED),
     ),
-    ("May the client have the scope?", (Reason.INVALID_SCOPE,)),
+    (_("May the client have the scope?"), (Reason.INVALID_SCOPE,)),
 )
 _ON_BEHALF_ONLY = frozenset(
     {
@@ -86,19 +88,27 @@ def refusal_of(event: LoginEvent) -> Refusal | None:
 def explain(event: LoginEvent) -> Explanation:
     """Every check of this login, passed, failed or not reached, with the advice for the failed."""
     refusal = refusal_of(event)
+    steps = steps_of(refusal, is_on_behalf=event.is_on_behalf)
+    return Explanation(_outcome(event, refusal), steps)
+
+
+def steps_of(refusal: Refusal | None, *, is_on_behalf: bool) -> tuple[Step, ...]:
+    """Every check of a login that ended so (None: with a token), in the contract's order."""
     steps = []
-    state = State.PASSED
+    is_planned = refusal is None or any(refusal.reason in reasons for _q, reasons in _QUESTIONS)
+    # Where the service itself failed, nobody knows how far it came.
+    state = State.PASSED if is_planned else State.NOT_REACHED
     for question, reasons in _QUESTIONS:
         failed = refusal is not None and refusal.reason in reasons
         if failed:
             assert refusal is not None  # noqa: S101 - for the type checker
             steps.append(Step(question, State.FAILED, reasons, describe(refusal)))
             state = State.NOT_REACHED
-        elif state is State.PASSED and reasons[0] in _ON_BEHALF_ONLY and not event.is_on_behalf:
+        elif state is State.PASSED and reasons[0] in _ON_BEHALF_ONLY and not is_on_behalf:
             steps.append(Step(question, State.NOT_ASKED, reasons))
         else:
             steps.append(Step(question, state, reasons))
-    return Explanation(_outcome(event, refusal), tuple(steps))
+    return tuple(steps)
 
 
 def _outcome(event: LoginEvent, refusal: Refusal | None) -> str:

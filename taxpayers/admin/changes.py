@@ -170,6 +170,9 @@ class ChangeAdmin(RecordAdmin):
     search_help_text = gettext_lazy("Client ID, TIN, or who did it")
     record_template = "staff/change.html"
 
+    def record_title(self, record: Change) -> str:
+        return f"{action_of(record)}: {record.label}"
+
     def ways_to_find(self, term: str) -> Iterable[Q]:
         ways = [Q(by=term), Q(label__startswith=term)]
         return ways if term.startswith("ci_") else [*ways, Q(label__startswith=term.upper())]

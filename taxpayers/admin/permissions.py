@@ -76,6 +76,12 @@ class GrantedPermissionAdmin(RecordAdmin):
     record_template = "staff/permission.html"
     tasks: ClassVar = (GrantPermission, RevokePermission)
 
+    def list_title(self) -> Any:
+        return gettext_lazy("permissions")
+
+    def record_title(self, record: GrantedPermission) -> str:
+        return f"{record.taxpayer.identifier} → {record.intermediary.taxpayer.identifier}"
+
     def ways_to_find(self, term: str) -> Iterable[Q]:
         return [
             *taxpayer_ways(term, "taxpayer__"),

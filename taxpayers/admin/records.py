@@ -58,7 +58,7 @@ class RecordAdmin(ModelAdmin):
         # None where Django answers with a redirect, for example from a filter that it does not know
         context = getattr(response, "context_data", None)
         if context is not None:
-            context["crumbs"] = [(self.opts.verbose_name_plural, "")]
+            context["crumbs"] = [(self.list_title(), "")]
             context["actions_list"] = [
                 {"title": b.title, "path": b.url, "icon": b.icon, "variant": b.variant}
                 for b in self.list_buttons(request)
@@ -84,7 +84,10 @@ class RecordAdmin(ModelAdmin):
         return [
             task.button_for(record)
             for task in self.own_tasks()
-            if task.is_for_record and task.may(request) and not task.refusal(record, at)
+            if task.is_for_record
+            and task.has_button
+            and task.may(request)
+            and not task.refusal(record, at)
         ]
 
     def change_view(
@@ -134,6 +137,14 @@ class RecordAdmin(ModelAdmin):
             raise PermissionDenied
         return record
 
+    def list_title(self) -> Any:
+        """What the list is called."""
+        return self.opts.verbose_name_plural
+
+    def record_title(self, record: Any) -> str:
+        """What the record is called where there is little room."""
+        return str(record)
+
     def list_url(self) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
 
@@ -145,9 +156,9 @@ class RecordAdmin(ModelAdmin):
     ) -> dict[str, Any]:
         """What every page has: the frame, the way that led to it, and the moment it shows."""
         request.current_app = self.admin_site.name
-        crumbs: list[tuple[Any, str]] = [(self.opts.verbose_name_plural, self.list_url())]
+        crumbs: list[tuple[Any, str]] = [(self.list_title(), self.list_url())]
         if record is not None:
-            crumbs.append((str(record), self.record_url(record)))
+            crumbs.append((self.record_title(record), self.record_url(record)))
         if crumb:
             crumbs.append((crumb, ""))
         return {

@@ -99,6 +99,7 @@ class RevokeSecret(Task):
         "The secret ends now and for good. An ERP system that still uses it cannot log in any more."
     )
     icon = "key_off"
+    has_button = False
     variant = "danger"
     form = RevokeSecretForm
 

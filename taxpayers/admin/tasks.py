@@ -52,6 +52,7 @@ class Task:
     form: ClassVar[type[TaskForm]] = TaskForm
     template: ClassVar[str] = "staff/task.html"
     is_for_record: ClassVar[bool] = True
+    has_button: ClassVar[bool] = True  # on the page of the record; otherwise linked there in place
     app_label: ClassVar[str] = "taxpayers"
 
     def __init__(self, admin: "RecordAdmin") -> None:

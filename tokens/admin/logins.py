@@ -6,18 +6,25 @@ from ipaddress import ip_address
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from taxpayers.admin.records import RecordAdmin
+from taxpayers.admin.tasks import Button
 from taxpayers.templatetags.staff import moment
-from tokens.explanation import explain
+from tokens.admin.facts import checks_of, secret_of, today
+from tokens.admin.what_if import WhatIfForm, what_if
 from tokens.logins import reference_in
 from tokens.models import LoginEvent
 from tokens.partitions import first_id
 from tokens.reasons import ISSUED, WORDS, state_of_login, words_of
+
+WHAT_WOULD_HAPPEN = gettext_lazy("What would happen?")
 
 
 class PeriodFilter(admin.SimpleListFilter):
@@ -105,11 +112,34 @@ class LoginEventAdmin(RecordAdmin):
     def record_context(
         self, request: HttpRequest, record: LoginEvent, at: datetime
     ) -> dict[str, Any]:
+        secret = secret_of(record)
         return {
             "state": state_of_login(record),
-            "explanation": explain(record),
-            "mended_by": words_of(record.reason).who,
+            "words": words_of(record.reason),
+            "checks": checks_of(record, secret),
+            "today": today(record, secret, at),
         }
+
+    def list_buttons(self, request: HttpRequest) -> list[Button]:
+        url = reverse("admin:tokens_loginevent_what_if")
+        return [Button(WHAT_WOULD_HAPPEN, url, "help")]
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.what_if_view)
+        return [
+            path("what_would_happen/", view, name="tokens_loginevent_what_if"),
+            *super().get_urls(),
+        ]
+
+    def what_if_view(self, request: HttpRequest) -> HttpResponse:
+        """The decision about a login that nobody made."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        form = WhatIfForm(request.GET or None)
+        context = self.page_context(request, None, timezone.now(), crumb=WHAT_WOULD_HAPPEN)
+        if form.is_valid():
+            context |= {"is_asked": True, "answer": what_if(form.cleaned_data)}
+        return TemplateResponse(request, "staff/what_if.html", context | {"form": form})
 
     @admin.display(description=gettext_lazy("when"))
     def when(self, row: LoginEvent) -> str:
