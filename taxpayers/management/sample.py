@@ -1,6 +1,5 @@
 """The sample data of the embedded start: nothing is made twice (contract 6, `demo`)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -33,10 +32,10 @@ class Sample:
 
 
 @transaction.atomic
-def make_sample(kept: Mapping[TaxpayerId, Credentials], at: datetime) -> Sample:
-    """What is missing of the sample, made; `kept` are the credentials of the last run.
+def make_sample(kept: Sample | None, at: datetime) -> Sample:
+    """What is missing of the sample, made; `kept` is what the last run made.
 
-    They stay the same as long as they work; what staff changed since stays as staff left it.
+    It stays the same as long as it works; what staff changed since stays as staff left it.
     """
     taxpayer = _taxpayer(TAXPAYER, "Demo Taxpayer", at)
     agent = _taxpayer(INTERMEDIARY, "Demo Intermediary", at)
@@ -48,8 +47,8 @@ def make_sample(kept: Mapping[TaxpayerId, Credentials], at: datetime) -> Sample:
             taxpayer=taxpayer, intermediary=intermediary, codes=PERMISSIONS, by=_BY, at=at
         )
     return Sample(
-        taxpayer=_credentials(taxpayer, "Demo ERP", kept.get(TAXPAYER), at),
-        intermediary=_credentials(agent, "Demo intermediary ERP", kept.get(INTERMEDIARY), at),
+        _credentials(taxpayer, "Demo ERP", kept.taxpayer if kept else None, at),
+        _credentials(agent, "Demo intermediary ERP", kept.intermediary if kept else None, at),
     )
 
 

@@ -1,7 +1,6 @@
 """`demo`: the embedded start, from nothing to a service with sample data (contract 6)."""
 
 import fcntl
-import json
 import os
 import secrets
 import sys
@@ -20,13 +19,12 @@ from django.db import transaction
 
 from taxpayers.credentials import Credentials
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.sample import INTERMEDIARY, TAXPAYER, make_sample
+from taxpayers.management.sample import INTERMEDIARY, TAXPAYER, Sample, make_sample
 from taxpayers.services import Author
+from tokens.management.kept import read_kept, write_kept
 from tokens.management.serving import HOST, refuse_busy_port, serve
 
 _STAFF = "admin"
-# What was made by the first run, to be said again by the next: file name in VAR_DIR.
-_KEPT = "demo.json"
 
 
 class Command(ServiceCommand):
@@ -43,8 +41,8 @@ class Command(ServiceCommand):
             refuse_busy_port(options["port"])
         with _one_at_a_time():
             call_command("migrate", verbosity=0, interactive=False)
-            made = _make(at)
-        return _answer(made, options["port"])
+            sample, password = _make(at)
+        return _answer(sample, password, options["port"])
 
     def say(self, answer: Answer, options: dict[str, Any]) -> None:
         if options["no_serve"]:
@@ -62,68 +60,43 @@ def _one_at_a_time() -> Iterator[None]:
 
 
 @transaction.atomic
-def _make(at: datetime) -> dict[str, Any]:
-    path = settings.VAR_DIR / _KEPT
-    kept = _read(path)
-    sample = make_sample(
-        {
-            identifier: Credentials(**kept[role])
-            for identifier, role in ((TAXPAYER, "taxpayer"), (INTERMEDIARY, "intermediary"))
-            if role in kept
-        },
-        at,
-    )
-    made = asdict(sample) | {"staff": _staff(kept.get("staff", {}).get("password"))}
-    _write(path, made)
-    return made
+def _make(at: datetime) -> tuple[Sample, str | None]:
+    path = settings.VAR_DIR / "demo.json"
+    kept = read_kept(path)
+    sample, password = make_sample(kept.sample, at), _staff_password(kept.password)
+    write_kept(path, sample, password)
+    return sample, password
 
 
-def _staff(kept_password: str | None) -> dict[str, str | None]:
+def _staff_password(kept: str | None) -> str | None:
+    """The password of the staff user, who is made if missing; None if somebody changed it."""
     users = get_user_model().objects
     staff = users.filter(username=_STAFF).first()
     if staff is None:
-        kept_password = secrets.token_urlsafe(12)
-        users.create_superuser(_STAFF, password=kept_password)
-    elif not (kept_password and staff.check_password(kept_password)):
-        kept_password = None  # somebody chose another since
-    return {"username": _STAFF, "password": kept_password}
+        password = secrets.token_urlsafe(12)
+        users.create_superuser(_STAFF, password=password)
+        return password
+    return kept if kept and staff.check_password(kept) else None
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return kept
-
-
-def _write(path: Path, made: dict[str, Any]) -> None:
-    fresh = path.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(made, file, indent=2)
-    fresh.replace(path)
-
-
-def _answer(made: dict[str, Any], port: int) -> Answer:
+def _answer(sample: Sample, password: str | None, port: int) -> Answer:
     auth_url = os.environ.get("AUTH_URL") or f"http://{HOST}:{port}"
-    as_taxpayer = _curl(auth_url, **made["taxpayer"])
-    on_behalf = f"{_curl(auth_url, **made['intermediary'])} -H 'onbehalfof: {TAXPAYER}'"
+    as_taxpayer = _curl(auth_url, sample.taxpayer)
+    on_behalf = f"{_curl(auth_url, sample.intermediary)} -H 'onbehalfof: {TAXPAYER}'"
     data = {
         "auth_url": auth_url,
         "token_endpoint": f"{auth_url}/connect/token",
         "admin_url": f"{auth_url}/admin/",
-        "staff": made["staff"],
-        "taxpayer": {"tin": str(TAXPAYER), **made["taxpayer"]},
+        "staff": {"username": _STAFF, "password": password},
+        "taxpayer": {"tin": TAXPAYER, **asdict(sample.taxpayer)},
         "intermediary": {
-            "tin": str(INTERMEDIARY),
-            "onbehalfof": str(TAXPAYER),
-            **made["intermediary"],
+            "tin": INTERMEDIARY,
+            "onbehalfof": TAXPAYER,
+            **asdict(sample.intermediary),
         },
         "curl": {"taxpayer": as_taxpayer, "intermediary": on_behalf},
     }
-    password = made["staff"]["password"] or f"changed since; manage.py changepassword {_STAFF}"
+    said = password or f"changed since; manage.py changepassword {_STAFF}"
     text = f"""
 The token service is at {auth_url}
 
@@ -135,17 +108,17 @@ Log in as the intermediary {INTERMEDIARY} on behalf of the taxpayer {TAXPAYER}:
 
 {on_behalf}
 
-Staff: {auth_url}/admin/  user {_STAFF}  password {password}
+Staff: {auth_url}/admin/  user {_STAFF}  password {said}
 
 More on the same data, from another shell: {_python()} manage.py help
 """
     return Answer(data, text)
 
 
-def _curl(auth_url: str, *, client_id: str, client_secret: str) -> str:
+def _curl(auth_url: str, credentials: Credentials) -> str:
     return (
         f"curl {auth_url}/connect/token -d grant_type=client_credentials"
-        f" -d client_id={client_id} -d client_secret={client_secret}"
+        f" -d client_id={credentials.client_id} -d client_secret={credentials.client_secret}"
     )
 
 
