@@ -77,6 +77,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": _("Who may log in to e-invoicing"),
     "SITE_SYMBOL": "shield_person",
     "SITE_URL": None,
+    "DASHBOARD_CALLBACK": "tokens.overview.page.today",
     "SHOW_HISTORY": False,
     "STYLES": [_staff_css],
     "COLORS": {"primary": _PRIMARY},

@@ -81,6 +81,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.contrib.humanize",  # figures with a separator for thousands
     "rest_framework",
     "oauth2_provider",  # before our apps: they take its admin pages away
     "tokens",
@@ -88,6 +89,7 @@ INSTALLED_APPS = [
 ]
 
 _STAFF_MIDDLEWARE = [
+    "identity.middleware.https_by_trusted_proxies",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -102,6 +104,8 @@ _STAFF_MIDDLEWARE = [
 MIDDLEWARE = ["identity.middleware.said_length"]
 if SERVE != "login":
     MIDDLEWARE += ["identity.middleware.public_paths_first", *_STAFF_MIDDLEWARE]
+else:  # the admin is installed for its commands, but no page of it is served
+    SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
 
 TEMPLATES = [
     {
