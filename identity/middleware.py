@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import cast
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.template.response import SimpleTemplateResponse
 from django.urls import Resolver404, URLResolver
 from django.urls.resolvers import RegexPattern
+
+from tokens.transport import TrustedProxies
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
@@ -37,6 +40,21 @@ def public_paths_first(get_response: Handler) -> Handler:
         request.resolver_match = match
         response = match.func(request, *match.args, **match.kwargs)
         return response.render() if isinstance(response, SimpleTemplateResponse) else response
+
+    return middleware
+
+
+def https_by_trusted_proxies(get_response: Handler) -> Handler:
+    """Tells the staff's pages that a browser came by HTTPS, if a trusted proxy says so.
+
+    Without it Django would send the browser to HTTPS again and again, and refuse its forms.
+    """
+    proxies = TrustedProxies(settings.TRUSTED_PROXIES)
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        is_secure = proxies.is_secure(request.META, request.META.get("wsgi.url_scheme", "http"))
+        request.META["wsgi.url_scheme"] = "https" if is_secure else "http"
+        return get_response(request)
 
     return middleware
 
