@@ -109,11 +109,14 @@ def _warnings(config: pytest.Config) -> list[str]:
     return [f"WARNING: tests skipped, no {name} here: {why}" for name, why in missing.items()]
 
 
+_LIVE = {"service", "node", "stage", "cluster"}  # fixtures of running services
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--database") != "postgresql":
         return
     # Tests of a live service choose its database themselves: once is enough.
-    live = [item for item in items if {"service", "node"} & set(getattr(item, "fixturenames", ()))]
+    live = [item for item in items if _LIVE & set(getattr(item, "fixturenames", ()))]
     config.hook.pytest_deselected(items=live)
     items[:] = [item for item in items if item not in live]
     if why := config.stash[SESSION].missing.get("PostgreSQL"):
@@ -203,7 +206,8 @@ def service(tmp_path: Path) -> Iterator[StartService]:
     def start(database_url: str = "", redis_url: str = "", **settings: str) -> servers.Service:
         urls = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
         given = {name: url for name, url in urls.items() if url} | settings
-        environment = servers.service_environment(tmp_path, servers.free_port(), **given)
+        port = int(given.pop("PORT", "0")) or servers.free_port()
+        environment = servers.service_environment(tmp_path, port, **given)
         if not database_url and not started:
             servers.manage(environment, "migrate", "-v0")
         node = servers.start_service(environment, tmp_path / f"service-{len(started)}.log")

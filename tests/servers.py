@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
@@ -85,7 +85,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _stop(process: subprocess.Popen[Any], how: signal.Signals) -> None:
+def stop_process(process: subprocess.Popen[Any], how: signal.Signals) -> None:
     """Ask the process to stop; end it and whatever it started if it does not."""
     if process.poll() is None:
         process.send_signal(how)
@@ -97,13 +97,13 @@ def _stop(process: subprocess.Popen[Any], how: signal.Signals) -> None:
     process.wait(5)
 
 
-def _await(ready: Callable[[], bool], process: subprocess.Popen[Any], log: Path) -> None:
+def wait_until(ready: Callable[[], bool], process: subprocess.Popen[Any], log: Path) -> None:
     """Return as soon as `ready()` holds. Raises NotAvailable, with the log, if it never does."""
     deadline = time.monotonic() + START_SECONDS
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:
             state = "did not answer" if process.poll() is None else f"ended ({process.returncode})"
-            _stop(process, signal.SIGKILL)
+            stop_process(process, signal.SIGKILL)
             raise NotAvailable(f"{process.args!r} {state}:\n{_tail(log)}")
         time.sleep(0.05)
 
@@ -146,7 +146,7 @@ class Postgres:
             connection.execute(sql.encode())
 
     def stop(self) -> None:
-        _stop(self.process, signal.SIGINT)  # "fast": sessions are ended, not awaited
+        stop_process(self.process, signal.SIGINT)  # "fast": sessions are ended, not awaited
         if not self.kept:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -223,7 +223,7 @@ def start_postgres_in(folder: Path, options: Mapping[str, str], *, kept: bool = 
             return False
         return True
 
-    _await(is_ready, process, log)
+    wait_until(is_ready, process, log)
     return server
 
 
@@ -271,7 +271,7 @@ class Valkey:
             client.flushall()
 
     def stop(self) -> None:
-        _stop(self.process, signal.SIGTERM)
+        stop_process(self.process, signal.SIGTERM)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -305,7 +305,7 @@ def start_valkey() -> Valkey:
             except redis.ConnectionError:
                 return False
 
-    _await(is_ready, process, log)
+    wait_until(is_ready, process, log)
     return server
 
 
@@ -337,7 +337,7 @@ class Service:
 
     def stop(self) -> int:
         """End it as an operator does (SIGTERM); its exit status."""
-        _stop(self.process, signal.SIGTERM)
+        stop_process(self.process, signal.SIGTERM)
         return self.process.returncode
 
 
@@ -387,7 +387,7 @@ def start_service(
             stderr=output,
             start_new_session=True,
         )
-    _await(lambda: is_ready(url), process, log_file)
+    wait_until(lambda: is_ready(url), process, log_file)
     return Service(url, environment, process, log_file)
 
 
@@ -398,8 +398,14 @@ def is_ready(url: str) -> bool:
         return False
 
 
+class Server(Protocol):
+    """Whatever can be stopped."""
+
+    def stop(self) -> object: ...
+
+
 @contextlib.contextmanager
-def stopping(*servers: Postgres | Valkey | Service) -> Iterator[None]:
+def stopping(*servers: Server) -> Iterator[None]:
     """Stop the servers at the end, the last first, even after a failure."""
     with contextlib.ExitStack() as stack:
         for server in servers:
