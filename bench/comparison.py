@@ -5,7 +5,7 @@ from functools import cache
 
 from bench import scenarios
 from bench.clients import Population
-from bench.measure import Case, Row, rounds, rows
+from bench.measure import Case, Progress, Row, rounds, rows, silent
 from bench.peers.toolkit_registry import FAST_HASHER
 from bench.scenarios import Scenario
 from bench.servers import Target
@@ -13,6 +13,7 @@ from bench.stage import Stage
 
 UNIT = "bare Django view"
 FEW, MANY = 16, 64
+_STOCK = "django-oauth-toolkit, stock"
 # Its hash alone takes a quarter of a second: how many clients there are makes no difference.
 _STOCK_APPLICATIONS = 1_000
 
@@ -26,7 +27,7 @@ def compare(
     count: int,
     seconds: float,
     only: Sequence[str] = (),
-    progress: Callable[[str], object] = int,
+    progress: Progress = silent,
 ) -> list[Row]:
     """The medians of so many rounds. `only` keeps the cases that hold one of these words."""
     cases = [
@@ -37,6 +38,11 @@ def compare(
     settle = stage.databases.settle
     measured = rounds(cases, count=count, seconds=seconds, settle=settle, progress=progress)
     return rows(cases, measured)
+
+
+def charted(rows: Sequence[Row]) -> list[Row]:
+    """The rows that fit into one chart: without the stock toolkit, a hundred times the others."""
+    return [row for row in rows if row.case != _STOCK]
 
 
 def _planned(stage: Stage, population: Population) -> list[Planned]:
@@ -51,7 +57,7 @@ def _planned(stage: Stage, population: Population) -> list[Planned]:
         (UNIT, view, bare, MANY),
         ("the same, reading the form", lambda: stage.bare_view(reads_form=True), bare, FEW),
         (
-            "django-oauth-toolkit, stock",
+            _STOCK,
             lambda: stage.toolkit("stock", _STOCK_APPLICATIONS, ""),
             scenarios.toolkit_login(_STOCK_APPLICATIONS),
             FEW,

@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -41,13 +41,13 @@ def bench_folder() -> Path:
     return folder.resolve()
 
 
-def start(folder: Path, options: dict[str, str] | None = None) -> Postgres:
+def start(folder: Path, options: Mapping[str, str] = OPTIONS) -> Postgres:
     """The server on what an earlier run left in `folder`, or on new data."""
     home = folder / "postgres"
     home.mkdir(exist_ok=True)
     if user := postgres_user():
         shutil.chown(home, user)
-    return start_postgres_in(home, {**OPTIONS, **(options or {})}, kept=True)
+    return start_postgres_in(home, options, kept=True)
 
 
 class Databases:

@@ -18,6 +18,10 @@ from dataclasses import dataclass, field
 _DRAIN_SECONDS = 10.0
 
 
+class WrongAnswer(Exception):
+    """A server answered something else than it must: its figures mean nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """What an answer must be: its status, and a piece of its body."""
@@ -52,6 +56,12 @@ class Outcome:
     @property
     def answered(self) -> int:
         return len(self.latencies)
+
+    def raise_if_wrong(self, name: str) -> None:
+        """Raises WrongAnswer, with a few of them, if one was wrong or there was none at all."""
+        if self.wrong_count or not self.answered:
+            shown = b"\n".join(self.wrong[:3]).decode(errors="replace")
+            raise WrongAnswer(f"{name}: {self.wrong_count} wrong answers, such as\n{shown}")
 
 
 class _Connection:

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from bench import load, tokens
 from bench.load import Load, percentile
-from bench.processes import usage
+from bench.processes import busiest, cpu_seconds, resident_bytes
 from bench.scenarios import Scenario
-from bench.servers import Target
+from bench.servers import WORKERS, Target
 
 _WARM_UP_SECONDS = 0.7
 
+Progress = Callable[[str], object]
 
-class WrongAnswer(Exception):
-    """A server answered something else than it must: its figures mean nothing."""
+
+def silent(text: str) -> None:
+    """A `Progress` that nobody sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Figures:
     per_second: float
     p50_ms: float
     p99_ms: float
-    worker_mb: float  # resident memory of the greatest process
+    worker_mb: float  # resident memory of the greater worker
     answers: int
 
     @property
@@ -74,7 +76,7 @@ def measure(case: Case, *, seconds: float, seed: int, rate: float | None = None)
         per_second=outcome.answered / outcome.seconds,
         p50_ms=percentile(outcome.latencies, 0.50),
         p99_ms=percentile(outcome.latencies, 0.99),
-        worker_mb=usage(target.pid).resident_bytes[0] / 2**20,
+        worker_mb=max(map(resident_bytes, busiest(target.pid, WORKERS))) / 2**20,
         answers=outcome.answered,
     )
 
@@ -84,14 +86,15 @@ def rounds(
     *,
     count: int,
     seconds: float,
-    settle: Callable[[], object] = int,
-    progress: Callable[[str], object] = int,
+    settle: Callable[[], object],
+    progress: Progress = silent,
 ) -> list[dict[int, Figures]]:
     """Every case once in each round, so that a slow minute of the machine strikes all alike."""
     measured: list[dict[int, Figures]] = []
     for number in range(count):
         figures = {}
-        for index, case in enumerate(cases):
+        # Every other round backwards: nobody always comes after the same neighbour.
+        for index, case in list(enumerate(cases))[:: -1 if number % 2 else 1]:
             settle()
             figures[index] = measure(
                 case, seconds=seconds, seed=time.time_ns() % 1_000_000_007 + index
@@ -143,11 +146,9 @@ def _load(
     outcome = load.run(
         Load(case.target.port, requests, case.connections, seconds, case.scenario.expected, rate)
     )
-    if outcome.wrong_count or not outcome.answered:
-        shown = b"\n".join(outcome.wrong[:3]).decode(errors="replace")
-        raise WrongAnswer(f"{case.name}: {outcome.wrong_count} wrong answers, such as\n{shown}")
+    outcome.raise_if_wrong(case.name)
     return outcome
 
 
 def _cpu(pid: int | None) -> float:
-    return usage(pid).cpu_seconds if pid is not None else 0.0
+    return cpu_seconds(pid) if pid is not None else 0.0

@@ -1,7 +1,6 @@
 """CPU time and memory of a server, read from `/proc`: all its processes, also those that ended."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -9,34 +8,44 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a tree of processes has used so far."""
-
-    cpu_seconds: float
-    resident_bytes: tuple[int, ...]  # of each process, the greatest first
+# Counted from the field after the name, as in proc(5).
+_UTIME, _STIME, _CUTIME, _CSTIME, _RSS = 11, 12, 13, 14, 21
 
 
-def usage(root: int) -> Usage:
-    """The process `root` and all its descendants.
+def cpu_seconds(root: int) -> float:
+    """What the process `root` and all its descendants have used so far.
 
     A descendant that ended and was awaited is in the time of its parent's children; none is lost.
     """
-    ticks, resident = 0, []
-    for pid in tree(root):
-        fields = _stat(pid)
-        if fields is None:
-            continue
-        # utime, stime, cutime, cstime, and rss: proc(5), counted from the field after the name.
-        ticks += sum(int(fields[i]) for i in (11, 12, 13, 14))
-        resident.append(int(fields[21]) * _PAGE)
-    return Usage(ticks / _TICKS_PER_SECOND, tuple(sorted(resident, reverse=True)))
+    all_fields = [fields for pid in tree(root) if (fields := _stat(pid)) is not None]
+    times = (_UTIME, _STIME, _CUTIME, _CSTIME)
+    return sum(int(fields[i]) for fields in all_fields for i in times) / _TICKS_PER_SECOND
+
+
+def busiest(root: int, count: int) -> list[int]:
+    """The descendants of `root` that have worked most: the workers of a server under load."""
+    return sorted(tree(root)[1:], key=own_cpu_seconds, reverse=True)[:count]
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory of this process, with all that it shares; 0 if there is none."""
+    fields = _stat(pid)
+    return int(fields[_RSS]) * _PAGE if fields else 0
 
 
 def own_cpu_seconds(pid: int) -> float:
     """Of this process alone; 0 if there is none."""
     fields = _stat(pid)
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND if fields else 0.0
+    return (int(fields[_UTIME]) + int(fields[_STIME])) / _TICKS_PER_SECOND if fields else 0.0
+
+
+def proportional_bytes(pid: int) -> int:
+    """Memory of this process, what it shares divided by those who share it; 0 if not told."""
+    try:
+        lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def tree(root: int) -> list[int]:

@@ -14,9 +14,8 @@ from bench import scenarios
 from bench.clients import Population
 from bench.hops import HOPS
 from bench.measure import Case, measure
-from bench.processes import own_cpu_seconds, tree
+from bench.processes import busiest
 from bench.report import Table
-from bench.servers import Target
 from bench.stage import Stage
 
 _SAMPLES_PER_SECOND = 250
@@ -77,10 +76,11 @@ def flame_graph(stage: Stage, population: Population, file: Path, seconds: float
     )
     load.start()
     time.sleep(2)  # the load is on by now
+    (worker,) = busiest(target.pid, 1)
     done = subprocess.run(
         [
             *(str(Path(sys.executable).parent / "py-spy"), "record"),
-            *("--pid", str(_busiest(target)), "--gil", "--function"),
+            *("--pid", str(worker), "--gil", "--function"),
             *("--rate", str(_SAMPLES_PER_SECOND), "--duration", str(int(seconds))),
             *("--output", str(file)),
         ],
@@ -111,7 +111,3 @@ def table(profiles: Sequence[Profile]) -> Table:
     ]
     total = ("all", *(f"{profile.total:.3f}" for profile in profiles), "100 %")
     return Table(headings, [*lines, total])
-
-
-def _busiest(target: Target) -> int:
-    return max(tree(target.pid)[1:], key=own_cpu_seconds)  # the first one is the master

@@ -82,7 +82,7 @@ def wrong_secret(population: Population) -> Scenario:
         }
         return _post(form, chance)
 
-    return Scenario("wrong secret", request, Expected(400, b'"invalid_client"', others=20))
+    return Scenario("wrong secret", request, Expected(400, b'"invalid_client"'))
 
 
 def blocked(population: Population) -> Scenario:

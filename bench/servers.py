@@ -17,6 +17,7 @@ from tests.servers import (
     Service,
     clean_environment,
     free_port,
+    is_ready,
     service_environment,
     start_service,
 )
@@ -45,20 +46,24 @@ def start_identity(
     database_pid: int | None,
     *,
     module: str = "",
-    **settings: str,
+    ready: Callable[[str], bool] = is_ready,
+    settings: Mapping[str, str] | None = None,
 ) -> Target:
     """This service, by its production configuration. Without a database URL on SQLite.
 
-    `module` is another WSGI application to serve in its place.
+    `module` is another WSGI application to serve in its place; `ready` says of a URL whether the
+    start is over.
     """
     var = var_folder(name, folder)
-    urls = {"DATABASE_URL": database_url} if database_url else {}
+    given = dict(settings or {})
+    if database_url:
+        given["DATABASE_URL"] = database_url
     environment = service_environment(
-        var, free_port(), **_BEHIND_PROXY, WEB_PROCESSES=str(WORKERS), **urls, **settings
+        var, free_port(), **_BEHIND_PROXY, WEB_PROCESSES=str(WORKERS), **given
     )
     log = var / "log"
     log.unlink(missing_ok=True)
-    service: Service = start_service(environment, log, _configuration(var, module))
+    service: Service = start_service(environment, log, _configuration(var, module), ready)
     return Target(name, int(environment["PORT"]), service.pid, service.stop, database_pid)
 
 

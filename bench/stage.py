@@ -1,6 +1,6 @@
 """Everything that one benchmark has running: started on demand, stopped together at the end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -9,25 +9,29 @@ from bench.clients import Population
 from bench.databases import Databases
 from bench.peers import toolkit_registry
 from bench.servers import Target
+from tests.servers import Postgres, stopping
 
 
 class Stage:
     """A durable PostgreSQL, and servers with databases of their own in it."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, postgres: Postgres) -> None:
         self.folder = folder
-        self._stack = stack
-        self._postgres = databases.start(folder)
-        stack.callback(self._postgres.stop)
-        self.databases = Databases(self._postgres)
-        stack.callback(self.databases.drop_copies)
+        self.databases = Databases(postgres)
+        self._postgres = postgres
+        self._targets = ExitStack()
+
+    def clear(self) -> None:
+        """Stops the servers and drops what they used up; PostgreSQL goes on."""
+        self._targets.close()
+        self.databases.drop_copies()
 
     @property
     def database_pid(self) -> int:
         return self._postgres.process.pid
 
     def _kept(self, target: Target) -> Target:
-        self._stack.callback(target.stop)
+        self._targets.callback(target.stop)
         return target
 
     def bare_view(self, *, reads_form: bool = False) -> Target:
@@ -64,7 +68,7 @@ class Stage:
     def identity_on(self, url: str, name: str, **settings: str) -> Target:
         """This service on the database at `url`."""
         return self._kept(
-            servers.start_identity(name, self.folder, url, self.database_pid, **settings)
+            servers.start_identity(name, self.folder, url, self.database_pid, settings=settings)
         )
 
     def identity_timed(self, population: Population, times: Path) -> Target:
@@ -77,7 +81,7 @@ class Stage:
                 url,
                 self.database_pid,
                 module="bench.timed:application",
-                BENCH_HOPS=str(times),
+                settings={"BENCH_HOPS": str(times)},
             )
         )
 
@@ -89,7 +93,16 @@ class Stage:
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
-    """A stage in the folder of the benchmark; nothing of it runs afterwards."""
-    with ExitStack() as stack:
-        yield Stage(databases.bench_folder(), stack)
+def stage(options: Mapping[str, str] = databases.OPTIONS) -> Iterator[Stage]:
+    """A stage in the folder of the benchmark; nothing of it runs afterwards.
+
+    `options` are those of PostgreSQL.
+    """
+    folder = databases.bench_folder()
+    postgres = databases.start(folder, options)
+    with stopping(postgres):
+        running = Stage(folder, postgres)
+        try:
+            yield running
+        finally:
+            running.clear()

@@ -370,12 +370,23 @@ def manage(environment: Mapping[str, str], *arguments: str) -> str:
     return done.stdout
 
 
+def is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health/ready", timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 def start_service(
     environment: Mapping[str, str],
     log_file: Path,
     configuration: Path = CHECKOUT / "deploy" / "uwsgi.ini",
+    ready: Callable[[str], bool] = is_ready,
 ) -> Service:
-    """Start it with the production configuration and wait until it says that it is ready."""
+    """Start it with the production configuration and wait until it says that it is ready.
+
+    `ready` is asked with the URL of the service, again and again.
+    """
     url = f"http://127.0.0.1:{environment['PORT']}"
     with log_file.open("ab") as output:
         process = subprocess.Popen(
@@ -387,15 +398,8 @@ def start_service(
             stderr=output,
             start_new_session=True,
         )
-    wait_until(lambda: is_ready(url), process, log_file)
+    wait_until(lambda: ready(url), process, log_file)
     return Service(url, environment, process, log_file)
-
-
-def is_ready(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health/ready", timeout=2).status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 class Server(Protocol):
