@@ -191,8 +191,11 @@ LOGGING: dict[str, Any] = {
     "formatters": {"json": {"()": "identity.logs.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", "INFO")},
-    # oauthlib and the toolkit log requests at DEBUG: never let a secret come near a log.
     "loggers": {
-        name: {"level": "WARNING"} for name in ("oauthlib", "oauth2_provider", "django.request")
+        # They log requests at DEBUG: never let a secret come near a log.
+        "oauthlib": {"level": "WARNING"},
+        "oauth2_provider": {"level": "WARNING"},
+        # A refusal is no warning, and has its own line.
+        "django.request": {"level": "ERROR"},
     },
 }

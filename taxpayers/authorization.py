@@ -16,14 +16,14 @@ from taxpayers.rules import (
 from taxpayers.statements import fetch_on_living_connection
 
 # Plain SQL, not the ORM: this is the one query of every login of a country, and PostgreSQL keeps
-# its plan prepared. Known and unknown ids, right and wrong secrets take the same statement.
+# its plan prepared. An unknown id and a wrong secret are the same to it: no row, at the same cost.
 _CLIENT = """
 SELECT u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
        t.tin, t.rob, t.is_active,
        s.id, s.hashed, s.hint, s.expires_at, s.revoked_at, s.last_used_at{columns}
 FROM system_users u
-JOIN taxpayers t ON t.id = u.taxpayer_id
-LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = %s{joins}
+JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = %s
+JOIN taxpayers t ON t.id = u.taxpayer_id{joins}
 WHERE u.client_id = %s
 """
 _AS_TAXPAYER = _CLIENT.format(columns="", joins="")
@@ -39,13 +39,10 @@ LEFT JOIN granted_permission_codes c ON c.grantedpermission_id = g.id""",
 )
 
 
-def load_facts(
-    client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | None
-) -> tuple[ClientFacts | None, Facts | None]:
-    """What is known of the client, and all the facts if the secret is one of its own.
+def load_facts(client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | None) -> Facts | None:
+    """All that is known about this client's attempt; None if the id is unknown or the secret wrong.
 
-    (None, None) for an unknown id, (client, None) for a wrong secret. `hashed_secret` is a result
-    of `hash_secret`. Raises django.db.DatabaseError.
+    `hashed_secret` is a result of `hash_secret`. Raises django.db.DatabaseError.
     """
     if on_behalf_of is None:
         rows = fetch_on_living_connection(_AS_TAXPAYER, (hashed_secret, client_id))
@@ -53,14 +50,14 @@ def load_facts(
         rows = fetch_on_living_connection(
             _ON_BEHALF_OF, (hashed_secret, on_behalf_of.tin, on_behalf_of.rob, client_id)
         )
-    if not rows:
-        return None, None
-    client = _client(client_id, rows[0])
-    secret = _secret(hashed_secret, rows[0])
-    if secret is None:
-        return client, None
-    represented = None if on_behalf_of is None else _represented(on_behalf_of, rows)
-    return client, Facts(client, secret, represented)
+    # The query compared already; once more in constant time, so that no collation decides.
+    if not rows or not matches(hashed_secret, rows[0][9]):
+        return None
+    return Facts(
+        _client(client_id, rows[0]),
+        _secret(rows[0]),
+        None if on_behalf_of is None else _represented(on_behalf_of, rows),
+    )
 
 
 def _client(client_id: str, row: tuple[Any, ...]) -> ClientFacts:
@@ -84,11 +81,8 @@ def _client(client_id: str, row: tuple[Any, ...]) -> ClientFacts:
 _WIDTH_AS_TAXPAYER = 14
 
 
-def _secret(hashed_secret: str, row: tuple[Any, ...]) -> SecretFacts | None:
-    id_, hashed, hint, expires_at, revoked_at, last_used_at = row[8:14]
-    # The query compared already; once more in constant time, so that no collation decides.
-    if id_ is None or not matches(hashed_secret, hashed):
-        return None
+def _secret(row: tuple[Any, ...]) -> SecretFacts:
+    id_, _hashed, hint, expires_at, revoked_at, last_used_at = row[8:14]
     expiry = _moment(expires_at)
     assert expiry is not None  # noqa: S101 - the column is NOT NULL
     return SecretFacts(id_, hint, expiry, _moment(revoked_at), _moment(last_used_at))

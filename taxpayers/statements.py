@@ -26,7 +26,8 @@ def fetch(sql: str, parameters: Sequence[Any]) -> list[Row]:
     with kept.wrap_database_errors:
         cursor = psycopg.Cursor(kept.connection)
         cursor.execute(sql, parameters, prepare=True, binary=True)
-        return cursor.fetchall()
+        rows: list[Row] = cursor.fetchall()
+        return rows
 
 
 def fetch_on_living_connection(sql: str, parameters: Sequence[Any]) -> list[Row]:
@@ -48,4 +49,5 @@ def fetch_on_living_connection(sql: str, parameters: Sequence[Any]) -> list[Row]
 def _through_django(sql: str, parameters: Sequence[Any]) -> list[Row]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return cursor.fetchall()
+        rows: list[Row] = cursor.fetchall()
+    return rows

@@ -1,12 +1,11 @@
 """An unknown id and a wrong secret take the same time (contract 1).
 
-Statistical and generous: it asks how often the one takes longer than the other, for requests that
-alternate, and is content with anything near a half. What it would see is a missing query, or a
-slow hash that only one of the two pays: half a millisecond is enough.
+Statistical and generous: requests alternate, and the middle of their quickest times may differ by
+15 %. A query or a hash that only one of the two pays for is more.
 """
 
 import time
-from itertools import product
+from statistics import median
 
 import pytest
 from django.test import RequestFactory
@@ -18,6 +17,7 @@ from tokens.views import token_view
 pytestmark = pytest.mark.django_db
 
 PAIRS = 250
+GENEROUS = 0.15
 ERP_SYSTEMS = 25  # so that none of them fails often enough to have to wait
 
 
@@ -35,9 +35,15 @@ def seconds(client_id: str, address: str) -> float:
     return spent
 
 
-def how_often_longer(some: list[float], others: list[float]) -> float:
-    """The share of pairs in which the first takes longer: a half if there is no difference."""
-    return sum(a > b for a, b in product(some, others)) / (len(some) * len(others))
+def quickest_of_five(times: list[float]) -> list[float]:
+    """What a busy machine adds is left out; what the code costs is in every one of the five."""
+    return [min(times[n : n + 5]) for n in range(0, len(times), 5)]
+
+
+def difference(some: list[float], others: list[float]) -> float:
+    """By how much of its time the one takes longer than the other, in the middle of each."""
+    a, b = median(quickest_of_five(some)), median(quickest_of_five(others))
+    return abs(a - b) / min(a, b)
 
 
 def test_an_unknown_id_and_a_wrong_secret_take_the_same_time() -> None:
@@ -47,9 +53,8 @@ def test_an_unknown_id_and_a_wrong_secret_take_the_same_time() -> None:
         address = f"10.0.{n}.1"  # failures of one address slow that address down
         known.append(seconds(erps[n % ERP_SYSTEMS].client_id, address))
         unknown.append(seconds(new_client_id("test"), address))
-    share = how_often_longer(known, unknown)
-    assert 0.25 < share < 0.75, share
+    assert difference(known, unknown) < GENEROUS
 
 
-def test_the_measure_sees_a_difference_where_there_is_one() -> None:
-    assert how_often_longer([3.0, 4.0], [1.0, 2.0]) == 1.0
+def test_the_measure_sees_a_fifth_more() -> None:
+    assert difference([1.0] * 10, [1.2, 9.0, 9.0, 9.0, 9.0] * 2) > GENEROUS

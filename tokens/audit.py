@@ -107,11 +107,12 @@ def _bucket_key() -> bytes:
 
 
 def _event(login: Login) -> Event:
-    client, secret, refusal = login.client, login.secret, login.refusal
+    client = login.facts.client if login.facts else None
+    secret, refusal = login.secret, login.refusal
     authorization, attempt = login.authorization, login.attempt
     issued = authorization if refusal is None else None
-    subject = attempt.on_behalf_of or (client.taxpayer if client and secret else None)
-    actor = client.taxpayer if client and secret and attempt.on_behalf_of else None
+    subject = attempt.on_behalf_of or (client.taxpayer if client else None)
+    actor = client.taxpayer if client and attempt.on_behalf_of else None
     return Event(
         id=login.id,
         at=login.at,

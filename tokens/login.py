@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from taxpayers.rules import Authorization, ClientFacts, Facts, Refusal, SecretFacts
+from taxpayers.rules import Authorization, Facts, Refusal, SecretFacts
 from tokens.limits import Allowance
 from tokens.parsing import Attempt
 
@@ -22,7 +22,6 @@ class Login:
     user_agent: str = ""
     attempt: Attempt = field(default_factory=Attempt)
     hashed_secret: str = field(default="", repr=False)
-    client: ClientFacts | None = None  # known to the registry, authenticated or not
     facts: Facts | None = None  # there once a secret matched: from here on the reason is told
     authorization: Authorization | None = None
     kid: str = ""

@@ -24,9 +24,7 @@ class LoginValidator(OAuth2Validator):
         attempt = login.attempt
         login.hashed_secret = hash_secret(attempt.client_secret)
         check_remembered(login)
-        login.client, login.facts = load_facts(
-            attempt.client_id, login.hashed_secret, attempt.on_behalf_of
-        )
+        login.facts = load_facts(attempt.client_id, login.hashed_secret, attempt.on_behalf_of)
         if login.facts is None:
             raise Refused(Refusal(Reason.INVALID_CREDENTIALS))
         request.client = login.facts.client

@@ -88,7 +88,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     secret = user.secrets.order_by(F("revoked_at").desc(nulls_first=True), "-expires_at").first()
     if secret is None:
         return None
-    _client, facts = load_facts(user.client_id, secret.hashed, on_behalf_of)
+    facts = load_facts(user.client_id, secret.hashed, on_behalf_of)
     assert facts is not None  # noqa: S101 - the secret is one of its own
     decision = _decided(facts, at)
     refusal = decision if isinstance(decision, Refusal) else None

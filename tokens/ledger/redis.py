@@ -69,7 +69,7 @@ class RedisCountedLedger:
         used, left = self._redis.get(_key(counted)), self._redis.pttl(_key(counted))
         if used is None:
             return Allowance(counted.limit, 0, counted.at)
-        ends_at = counted.at + timedelta(milliseconds=max(cast("int", left), 0))
+        ends_at = counted.at + timedelta(milliseconds=max(left, 0))
         return Allowance(counted.limit, int(cast("bytes", used)), ends_at - WINDOW)
 
 
