@@ -15,6 +15,7 @@ from tests.servers import (
     CHECKOUT,
     Postgres,
     free_port,
+    is_reachable,
     manage,
     postgres_user,
     service_environment,
@@ -43,9 +44,11 @@ def bench_folder() -> Path:
 
 def start(folder: Path, options: Mapping[str, str] = OPTIONS) -> Postgres:
     """The server on what an earlier run left in `folder`, or on new data."""
-    home = folder / "postgres"
+    home, user = folder / "postgres", postgres_user()
+    if not is_reachable(folder, user):
+        home = Path(tempfile.gettempdir()) / f"postgres-{_short_hash(str(folder).encode())}"
     home.mkdir(exist_ok=True)
-    if user := postgres_user():
+    if user:
         shutil.chown(home, user)
     return start_postgres_in(home, options, kept=True)
 
@@ -60,6 +63,7 @@ class Databases:
     def registry(self, population: Population) -> str:
         """The template with this population."""
         name = f"registry_{population.taxpayers}_{_fingerprint()}"
+        self._drop_outdated(f"registry_{population.taxpayers}_", name)
         return self.template(name, lambda url: _fill_registry(url, population))
 
     def template(self, name: str, fill: Callable[[str], None]) -> str:
@@ -75,6 +79,15 @@ class Databases:
         fill(self._server.url(unfinished))
         self._server.execute(f'ALTER DATABASE "{unfinished}" RENAME TO "{name}"')
         return name
+
+    def _drop_outdated(self, prefix: str, current: str) -> None:
+        with psycopg.connect(self._server.url(), autocommit=True) as connection:
+            rows = connection.execute(
+                "SELECT datname FROM pg_database WHERE starts_with(datname, %s) AND datname <> %s",
+                [prefix, current],
+            ).fetchall()
+        for (name,) in rows:
+            self._drop(name)
 
     def copy(self, template: str, purpose: str) -> str:
         """The URL of a fresh copy of a template, dropped by `drop_copies`."""
@@ -108,6 +121,8 @@ def sqlite(folder: Path, population: Population, var: Path) -> None:
     name = "identity.sqlite3"
     kept = folder / f"registry_{population.taxpayers}_{_fingerprint()}.sqlite3"
     if not kept.exists():
+        for outdated in folder.glob(f"registry_{population.taxpayers}_*.sqlite3"):
+            outdated.unlink()
         print(f"filling {kept.name}; kept for the next run", flush=True)
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
             environment = service_environment(Path(temporary), free_port())
@@ -124,4 +139,8 @@ def _fingerprint() -> str:
     sources = [CHECKOUT / "bench" / f"{name}.py" for name in _CONTENT]
     for app in ("taxpayers", "tokens"):
         sources += sorted((CHECKOUT / app / "migrations").glob("*.py"))
-    return sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
+    return _short_hash(b"".join(source.read_bytes() for source in sources))
+
+
+def _short_hash(content: bytes) -> str:
+    return sha256(content).hexdigest()[:12]

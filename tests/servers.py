@@ -56,12 +56,17 @@ def new_folder(name: str, user: str | None = None) -> Path:
     """A new folder in `var/` for this run alone; elsewhere if `user` cannot reach the checkout."""
     parent = CHECKOUT / "var"
     parent.mkdir(exist_ok=True)
-    if user and not _runs(["/bin/sh", "-c", f'cd "{parent}"'], as_user(user)):
+    if not is_reachable(parent, user):
         parent = Path(tempfile.gettempdir())
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
     if user:
         shutil.chown(folder, user)
     return folder
+
+
+def is_reachable(folder: Path, user: str | None) -> bool:
+    """Whether that user may enter the folder; None is ourselves."""
+    return user is None or _runs(["/bin/sh", "-c", f'cd "{folder}"'], as_user(user))
 
 
 def as_user(name: str | None) -> dict[str, Any]:
