@@ -40,8 +40,7 @@ class Live:
         return metadata
 
     def jwks(self) -> Any:
-        keys = httpx.get(self.metadata()["jwks_uri"]).raise_for_status().json()
-        return keys
+        return httpx.get(self.metadata()["jwks_uri"]).raise_for_status().json()
 
 
 @pytest.fixture(scope="module")

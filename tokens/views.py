@@ -22,7 +22,6 @@ from tokens.audit import TooMany, client_id_as_sent, record
 from tokens.limits import Denial
 from tokens.login import Login
 from tokens.metrics import ISSUED, count_login
-from tokens.metrics import ISSUED, count_login
 from tokens.parsing import MAX_BODY_BYTES, RawLogin, read_attempt
 from tokens.server import ClientCredentialsServer, LoginBackend
 from tokens.transport import BODY_FAULT, TrustedProxies
