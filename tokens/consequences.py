@@ -16,7 +16,7 @@ from tokens.partitions import first_id
 
 LOOKED_BACK = timedelta(days=7)
 MOST_SEEN = 1000
-MOST_SHOWN = 10
+MOST_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,10 @@ from taxpayers.models import Intermediary, Taxpayer
 class TaskForm(forms.Form):
     """Asks what one task needs. Errors are announced with their field."""
 
-    def __init__(self, data: Any = None, *, record: Any = None, initial: Any = None) -> None:
-        super().__init__(data, initial=initial)
+    def __init__(
+        self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None
+    ) -> None:
+        super().__init__(data, files, initial=initial)
         self.record = record
 
 

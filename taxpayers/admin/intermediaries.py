@@ -13,11 +13,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
 
+from taxpayers.admin import exports
 from taxpayers.admin.changes import recent_changes
+from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.admin.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
 from taxpayers.admin.granting import GrantPermission
 from taxpayers.admin.permissions import listed_permissions
-from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.searching import taxpayer_ways
 from taxpayers.admin.tasks import Button, Task
 from taxpayers.models import GrantedPermission, Intermediary
@@ -94,7 +95,8 @@ class ChangeIntermediary(Task):
         return _("The role of {name} is changed.").format(name=result)
 
 
-class IntermediaryAdmin(RecordAdmin):
+class IntermediaryAdmin(ExportingAdmin):
+    export = exports.INTERMEDIARIES
     list_display = ("identifier", "name", "state", "until")
     list_display_links = ("identifier", "name")
     list_filter = (("is_active", admin.BooleanFieldListFilter),)

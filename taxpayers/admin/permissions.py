@@ -11,7 +11,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from taxpayers.admin import exports
 from taxpayers.admin.changes import recent_changes
+from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.admin.granting import GrantPermission, RevokePermission, SetPermissionCode
 from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.searching import taxpayer_ways
@@ -66,7 +68,8 @@ class PermissionStateFilter(admin.SimpleListFilter):
         return queryset
 
 
-class GrantedPermissionAdmin(RecordAdmin):
+class GrantedPermissionAdmin(ExportingAdmin):
+    export = exports.PERMISSIONS
     list_display = ("represented", "acting", "codes_shown", "state", "begins", "ends")
     list_display_links = ("represented",)
     list_filter = (PermissionStateFilter,)

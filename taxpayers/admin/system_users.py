@@ -1,6 +1,7 @@
 """System users: the list, the page of one, and what can be done with it (contract 3 and 4)."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -13,9 +14,10 @@ from django.utils.translation import gettext_lazy
 from taxpayers.admin.blocking import BlockSystemUser, UnblockSystemUser
 from taxpayers.admin.changes import recent_changes
 from taxpayers.admin.credentials import IssueCredentials
+from taxpayers.admin.ending_secrets import RetireSecret, RevokeSecret
 from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.searching import taxpayer_ways
-from taxpayers.admin.secrets import MOST_LISTED, RevokeSecret, RotateSecret
+from taxpayers.admin.secrets import RotateSecret
 from taxpayers.admin.terms import ChangeSystemUser, ExtendSystemUser
 from taxpayers.models import SystemUser
 from taxpayers.states import (
@@ -25,6 +27,8 @@ from taxpayers.states import (
     state_of_taxpayer,
 )
 from taxpayers.templatetags.staff import moment
+
+MOST_SECRETS = 20
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -72,6 +76,7 @@ class SystemUserAdmin(RecordAdmin):
         RotateSecret,
         ExtendSystemUser,
         ChangeSystemUser,
+        RetireSecret,
         RevokeSecret,
     )
 
@@ -86,24 +91,33 @@ class SystemUserAdmin(RecordAdmin):
     def record_context(
         self, request: HttpRequest, record: SystemUser, at: datetime
     ) -> dict[str, Any]:
-        secrets = list(record.secrets.order_by("-pk")[:MOST_LISTED])
-        revoke = RevokeSecret(self)
         return {
             "state": state_of_system_user(record, at),
             "taxpayer_state": state_of_taxpayer(record.taxpayer),
-            "secrets": [
-                {
-                    "row": secret,
-                    "state": state_of_secret(secret, at),
-                    "is_safe_to_remove": is_safe_to_remove(secret, secrets, at),
-                    "revoke_url": f"{revoke.url(record)}?secret={secret.pk}"
-                    if secret.is_live(at) and revoke.may(request)
-                    else "",
-                }
-                for secret in secrets
-            ],
+            "secrets": self._secrets(request, record, at),
             "changes": recent_changes(request, record),
         }
+
+    def _secrets(
+        self, request: HttpRequest, record: SystemUser, at: datetime
+    ) -> list[dict[str, Any]] | None:
+        if not request.user.has_perm("taxpayers.view_clientsecret"):
+            return None
+        secrets = list(record.secrets.order_by("-pk")[:MOST_SECRETS])
+        ends = [task for task in (RetireSecret(self), RevokeSecret(self)) if task.may(request)]
+        return [
+            {
+                "row": secret,
+                "state": state_of_secret(secret, at),
+                "is_safe_to_remove": is_safe_to_remove(secret, secrets, at),
+                "buttons": [
+                    replace(button, url=f"{button.url}?secret={secret.pk}")
+                    for button in (task.button_for(record) for task in ends)
+                    if secret.is_live(at)
+                ],
+            }
+            for secret in secrets
+        ]
 
     @admin.display(description=gettext_lazy("name"))
     def name_shown(self, row: SystemUser) -> str:

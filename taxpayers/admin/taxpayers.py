@@ -9,12 +9,14 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
+from taxpayers.admin import exports
 from taxpayers.admin.changes import recent_changes
 from taxpayers.admin.credentials import IssueCredentials
+from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.admin.granting import GrantPermission
+from taxpayers.admin.importing import ImportRegistry
 from taxpayers.admin.intermediaries import RegisterIntermediary
 from taxpayers.admin.permissions import listed_permissions
-from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.registering import (
     ActivateTaxpayer,
     DeactivateTaxpayer,
@@ -30,7 +32,8 @@ from taxpayers.templatetags.staff import moment
 MOST_SYSTEM_USERS = 20
 
 
-class TaxpayerAdmin(RecordAdmin):
+class TaxpayerAdmin(ExportingAdmin):
+    export = exports.TAXPAYERS
     list_display = ("identifier", "name", "state", "registered")
     list_display_links = ("identifier", "name")
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
@@ -38,7 +41,13 @@ class TaxpayerAdmin(RecordAdmin):
     search_fields = ("tin",)
     search_help_text = gettext_lazy("TIN, TIN:ROB, or how the name begins")
     record_template = "staff/taxpayer.html"
-    tasks: ClassVar = (RegisterTaxpayer, RenameTaxpayer, ActivateTaxpayer, DeactivateTaxpayer)
+    tasks: ClassVar = (
+        RegisterTaxpayer,
+        ImportRegistry,
+        RenameTaxpayer,
+        ActivateTaxpayer,
+        DeactivateTaxpayer,
+    )
 
     def ways_to_find(self, term: str) -> Iterable[Q]:
         return taxpayer_ways(term)

@@ -13,8 +13,14 @@ from taxpayers.services.permissions import (
     revoke_permission,
     set_permission_code,
 )
-from taxpayers.services.registry import BadRows, Imported, import_registry
-from taxpayers.services.secrets import Issued, issue_secret, revoke_secret
+from taxpayers.services.registry import (
+    BadRows,
+    Imported,
+    Preview,
+    import_registry,
+    preview_registry,
+)
+from taxpayers.services.secrets import Issued, issue_secret, retire_secret, revoke_secret
 from taxpayers.services.system_users import (
     block_system_user,
     change_system_user,
@@ -31,16 +37,19 @@ __all__ = [
     "Imported",
     "Impossible",
     "Issued",
+    "Preview",
     "block_system_user",
     "change_system_user",
     "extend_system_user",
     "grant_permission",
     "import_registry",
     "issue_secret",
+    "preview_registry",
     "register_intermediary",
     "register_system_user",
     "register_taxpayer",
     "rename_taxpayer",
+    "retire_secret",
     "revoke_codes",
     "revoke_permission",
     "revoke_secret",

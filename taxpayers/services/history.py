@@ -36,6 +36,8 @@ class Action(StrEnum):
     RETIRE_SECRET = "retire_secret"
     REVOKE_SECRET = "revoke_secret"
     ROTATE_SIGNING_KEY = "rotate_signing_key"
+    EXPORT_REGISTRY = "export_registry"  # changes nothing, but takes data out of the house
+    EXPORT_LOGINS = "export_logins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,21 @@ def remember(
 def remember_all(rows: Iterable[tuple[Model, dict[str, Any]]], deed: Deed) -> None:
     """The deed about many new rows, each with its values, in few statements."""
     Change.objects.bulk_create(entry(row, deed, before={}, after=after) for row, after in rows)
+
+
+def remember_export(model: type[Model], deed: Deed, *, filters: str, form: str) -> None:
+    """Who took a list of rows away, which part of it and in which form."""
+    Change(
+        at=deed.at,
+        by=deed.by.name[:150],
+        address=deed.by.address,
+        action=deed.action,
+        object_type=model._meta.model_name or "",
+        object_id="",
+        label=str(model._meta.verbose_name_plural)[:255],
+        reason=deed.reason,
+        after={"form": form, "filters": filters[:500]},
+    ).save()
 
 
 def entry(row: Model, deed: Deed, *, before: dict[str, Any], after: dict[str, Any]) -> Change:

@@ -23,6 +23,15 @@ class Imported:
     unchanged: int
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What an import would do: whom it would register, how many it would leave as they are."""
+
+    new: list[Entry]
+    unchanged: int
+    bad_rows: list[BadRow]
+
+
 class BadRows(Impossible):
     """Rows that cannot be taken, in the file's order; so none was."""
 
@@ -66,6 +75,19 @@ def import_registry(
             " start it again."
         ) from None
     return Imported(registered=count, unchanged=len(reading.entries) - count)
+
+
+def preview_registry(*, reading: Reading) -> Preview:
+    """What `import_registry` would do with this file now; changes nothing."""
+    new: list[Entry] = []
+    bad_rows = list(reading.bad_rows)
+    for start in range(0, len(reading.entries), _BATCH):
+        new_in_batch, contradictions = _compare(reading.entries[start : start + _BATCH])
+        new += new_in_batch
+        bad_rows += contradictions
+    contradicting = len(bad_rows) - len(reading.bad_rows)
+    unchanged = len(reading.entries) - len(new) - contradicting
+    return Preview(new, unchanged, sorted(bad_rows))
 
 
 def _compare(batch: list[Entry]) -> tuple[list[Entry], list[BadRow]]:

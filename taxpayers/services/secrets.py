@@ -71,6 +71,25 @@ def create_secret(
 
 
 @transaction.atomic
+def retire_secret(
+    *, secret: ClientSecret, last_moment: datetime, reason: str, by: Author, at: datetime
+) -> ClientSecret:
+    """Let a live secret end earlier; nothing happens if it ends by then anyway.
+
+    Raises Impossible if it is not live any more.
+    """
+    deed = Deed(Action.RETIRE_SECRET, by, at, checked_reason(reason))
+    checked_end(last_moment, "the secret", at)
+    owner = locked(secret.system_user)
+    row = locked(secret)
+    if not row.is_live(at):
+        raise Impossible(f"The secret {row} has ended already.")
+    if last_moment < row.expires_at:
+        _retire(owner, row, last_moment, deed)
+    return row
+
+
+@transaction.atomic
 def revoke_secret(*, secret: ClientSecret, reason: str, by: Author, at: datetime) -> ClientSecret:
     """End it now and for good; nothing happens if it was revoked before."""
     deed = Deed(Action.REVOKE_SECRET, by, at, checked_reason(reason))
@@ -109,7 +128,11 @@ def _use(secret: ClientSecret) -> str:
 
 def _retire_live(owner: SystemUser, last_moment: datetime, deed: Deed) -> None:
     for secret in owner.secrets.filter(slot__isnull=False, expires_at__gt=last_moment):
-        before = {"secret": str(secret), "secret_expires_at": secret.expires_at}
-        secret.expires_at = last_moment
-        secret.save(update_fields=["expires_at"])
-        remember(owner, deed, before=before, after={**before, "secret_expires_at": last_moment})
+        _retire(owner, secret, last_moment, deed)
+
+
+def _retire(owner: SystemUser, secret: ClientSecret, last_moment: datetime, deed: Deed) -> None:
+    before = {"secret": str(secret), "secret_expires_at": secret.expires_at}
+    secret.expires_at = last_moment
+    secret.save(update_fields=["expires_at"])
+    remember(owner, deed, before=before, after={**before, "secret_expires_at": last_moment})

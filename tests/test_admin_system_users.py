@@ -1,0 +1,183 @@
+"""System users in the browser: state at a glance, and every deed with its confirmation."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from taxpayers.models import Change, SystemUser
+from taxpayers.states import is_safe_to_remove
+from tests.erp import Erp, new_erp
+from tests.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
+from tests.staff import ADDRESS, errors_of, page_url, staff_client, task_url, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def officer(db: None) -> Client:
+    return staff_client("security officer", "ravi")
+
+
+def test_a_system_user_is_blocked_with_a_reason_and_its_login_refused(
+    officer: Client, erp: Erp
+) -> None:
+    user = erp.system_user
+    url = task_url(user, "block_system_user")
+    assert "required" in errors_of(officer.post(url, {"reason": " "}))
+    assert erp.login().status_code == 200
+    response = officer.post(url, {"reason": "stolen laptop"})
+    assert response["Location"] == page_url(user)
+    assert erp.login().status_code == 400
+    page = text_of(officer.get(page_url(user)))
+    for shown in ("Blocked by ravi since", "Reason: stolen laptop", "System user blocked"):
+        assert shown in page
+    change = Change.objects.latest("pk")
+    assert (change.action, change.by, change.address) == ("block_system_user", "ravi", ADDRESS)
+    assert "It is blocked already." in text_of(officer.get(url, follow=True))
+
+    officer.post(task_url(user, "unblock_system_user"), {"reason": "laptop found"})
+    assert erp.login().status_code == 200
+    assert "It is not blocked." in text_of(
+        officer.get(task_url(user, "unblock_system_user"), follow=True)
+    )
+
+
+def test_before_blocking_it_is_shown_what_that_would_have_refused(
+    officer: Client, erp: Erp
+) -> None:
+    references = [erp.login()["correlationId"] for _ in range(7)]
+    erp.login(client_secret="wrong")
+    response = officer.get(task_url(erp.system_user, "block_system_user"))
+    page = text_of(response)
+    assert "7 logins" in page
+    assert "and 2 earlier ones" in page
+    assert references[-1] in response.content.decode()
+
+
+def test_blocking_who_never_logged_in_would_have_refused_nothing(officer: Client) -> None:
+    page = text_of(officer.get(task_url(SystemUserFactory.create(), "block_system_user")))
+    assert "in the last 7 days None." in page
+
+
+def test_before_revoking_it_is_shown_what_no_other_permission_would_have_allowed(
+    intermediary: Erp,
+) -> None:
+    role = intermediary.system_user.taxpayer.intermediary
+    alone = GrantedPermissionFactory.create(intermediary=role)
+    doubled = GrantedPermissionFactory.create(intermediary=role, codes=["documents:view"])
+    narrowed = GrantedPermissionFactory.create(intermediary=role, taxpayer=doubled.taxpayer)
+    for permission in (alone, alone, doubled):
+        on_behalf_of = str(permission.taxpayer.identifier)
+        assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200
+    registrar = staff_client("registrar")
+    asked = {
+        alone: "in the last 7 days 2 logins",
+        doubled: "in the last 7 days None.",
+        narrowed: "1 more would have permitted less than it did.",
+    }
+    for permission, says in asked.items():
+        assert says in text_of(registrar.get(task_url(permission, "revoke_permission")))
+
+
+def test_before_deactivating_a_taxpayer_its_logins_are_shown(erp: Erp) -> None:
+    erp.login()
+    url = task_url(erp.system_user.taxpayer, "deactivate_taxpayer")
+    assert "in the last 7 days 1 login" in text_of(staff_client("registrar").get(url))
+
+
+def test_a_system_user_is_extended_to_the_end_of_a_day_or_for_good(officer: Client) -> None:
+    user = SystemUserFactory.create(expires_at=timezone.now() - timedelta(days=1))
+    assert "Expired" in text_of(officer.get(page_url(user)))
+    url = task_url(user, "extend_system_user")
+    officer.post(url, {"expires": "2099-12-31", "reason": "new contract"})
+    user.refresh_from_db()
+    zone = ZoneInfo("Asia/Kuala_Lumpur")
+    assert user.expires_at == datetime(2099, 12, 31, 23, 59, 59, 999999, zone)
+    assert 'value="2099-12-31"' in officer.get(url).content.decode()
+    assert "in the past" in errors_of(officer.post(url, {"expires": "2001-01-01", "reason": "x"}))
+    officer.post(url, {"expires": "", "reason": "for good"})
+    user.refresh_from_db()
+    assert user.expires_at is None
+
+
+def test_name_scopes_and_limit_are_changed(officer: Client) -> None:
+    user = SystemUserFactory.create(name="Old")
+    url = task_url(user, "change_system_user")
+    form = {"name": "New", "scopes": ["InvoicingAPI"], "logins_per_minute": "600", "reason": "hub"}
+    officer.post(url, form)
+    user.refresh_from_db()
+    assert (user.name, user.logins_per_minute) == ("New", 600)
+    for wrong in form:
+        left_out = {name: value for name, value in form.items() if name != wrong}
+        assert "required" in errors_of(officer.post(url, left_out))
+
+
+def test_the_page_shows_the_rate_against_the_limit(officer: Client) -> None:
+    erp = new_erp(logins_per_minute=4)
+    for _ in range(3):
+        erp.login()
+    page = text_of(officer.get(page_url(erp.system_user)))
+    assert "Logins in the present minute 3 of 4" in page
+    assert "Logins in the last hour 3" in page
+
+
+def test_the_page_shows_recent_logins_with_their_reasons(officer: Client, erp: Erp) -> None:
+    erp.login()
+    erp.login(client_secret=new_erp().client_secret)
+    erp.login(scope="unknown")
+    page = text_of(officer.get(page_url(erp.system_user)))
+    for shown in ("Token issued", "Wrong client ID or secret", "Scope not allowed"):
+        assert shown in page
+
+
+def test_the_page_takes_a_bounded_number_of_queries(
+    officer: Client, django_assert_max_num_queries: object
+) -> None:
+    erp = new_erp()
+    for slot in (2, *[None] * 20):
+        ClientSecretFactory.create(system_user=erp.system_user, slot=slot)
+    for _ in range(3):
+        erp.login()
+    with django_assert_max_num_queries(16):  # type: ignore[operator]
+        officer.get(page_url(erp.system_user))
+    with django_assert_max_num_queries(12):  # type: ignore[operator]
+        officer.get(task_url(erp.system_user, "block_system_user"))
+
+
+@pytest.mark.parametrize(
+    ("old_used_days_ago", "new_used_days_ago", "is_safe"),
+    [
+        (31, None, True),  # not used for thirty days
+        (3, 1, True),  # the new one is in use, the old one no longer
+        (1.5, 1, False),  # both within a day: perhaps two nodes that change over
+        (1, 3, False),  # the old one was used after the new one
+        (3, None, False),  # the new one is not in place yet
+    ],
+)
+def test_an_old_secret_is_safe_to_remove_once_nobody_misses_it(
+    old_used_days_ago: float, new_used_days_ago: float | None, is_safe: bool
+) -> None:
+    at = timezone.now()
+    user = SystemUserFactory.create()
+    old = ClientSecretFactory.create(
+        system_user=user,
+        created_at=at - timedelta(days=90),
+        last_used_at=at - timedelta(days=old_used_days_ago),
+    )
+    new = ClientSecretFactory.create(
+        system_user=user,
+        slot=2,
+        created_at=at - timedelta(days=10),
+        last_used_at=at - timedelta(days=new_used_days_ago) if new_used_days_ago else None,
+    )
+    assert is_safe_to_remove(old, [old, new], at) is is_safe
+    assert not is_safe_to_remove(new, [old, new], at)
+
+
+def test_a_blocked_system_user_is_marked_in_the_list(officer: Client) -> None:
+    SystemUserFactory.create(blocked_at=timezone.now(), blocked_by="x", blocked_reason="y")
+    page = officer.get(task_url(SystemUser, "changelist"))
+    assert "badge-bad" in page.content.decode()
