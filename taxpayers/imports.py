@@ -12,6 +12,9 @@ from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.tables import Row, read_rows
 
 MOST_ROWS = 500_000
+COLUMNS, OPTIONAL = ("tin", "name"), ("rob", "active")
+# What an export and a list of bad rows have besides: so both can be sent in again.
+IGNORED = ("line", "fault", "registered_at")
 _ACTIVE = {"": None, "yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
@@ -44,15 +47,15 @@ class Reading:
     bad_rows: list[BadRow] = field(default_factory=list)
 
 
-def read_entries(file: BinaryIO, notation: Notation) -> Reading:
+def read_entries(file: BinaryIO, notation: Notation, most_rows: int = MOST_ROWS) -> Reading:
     """Every row of the file; the second row of the same taxpayer is a bad one.
 
     Raises Impossible if the file as a whole cannot be read.
     """
     reading, first_lines = Reading(), dict[TaxpayerId, int]()
-    for count, row in enumerate(read_rows(file, ("tin", "name"), ("rob", "active")), start=1):
-        if count > MOST_ROWS:
-            raise Impossible(f"The file has more than {MOST_ROWS} rows: split it.")
+    for count, row in enumerate(read_rows(file, COLUMNS, OPTIONAL, IGNORED), start=1):
+        if count > most_rows:
+            raise Impossible(f"The file has more than {most_rows} rows: split it.")
         try:
             entry = _entry(row, notation)
             first = first_lines.setdefault(entry.taxpayer, row.line)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from taxpayers.cells import unescaped
 from taxpayers.demands import Impossible
 
 _LONGEST_LINE_BYTES = 64 * 1024
@@ -26,19 +27,41 @@ class Row:
     fault: str = ""
 
 
-def read_rows(file: BinaryIO, needed: Collection[str], optional: Collection[str]) -> Iterator[Row]:
+def read_rows(
+    file: BinaryIO,
+    needed: Collection[str],
+    optional: Collection[str],
+    ignored: Collection[str] = (),
+) -> Iterator[Row]:
     """All rows below the header, which names the columns in any order; blank rows are left out.
 
     Raises Impossible as soon as the file proves not to be such a table.
     """
+    rows = raw_rows(file, needed, optional, ignored)
+    _line, columns = next(rows)
+    for line, cells in rows:
+        yield _row(line, cells, columns)
+
+
+def raw_rows(
+    file: BinaryIO,
+    needed: Collection[str],
+    optional: Collection[str],
+    ignored: Collection[str] = (),
+) -> Iterator[tuple[int, list[str]]]:
+    """The names of the columns, then the cells of each row as they stand there, with their line.
+
+    Raises as `read_rows`.
+    """
     lines = _lines(file)
-    columns, delimiter = _header(next(lines, ""), needed, optional)
+    columns, delimiter = _header(next(lines, ""), needed, optional, ignored)
+    yield 1, columns
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     line = 2
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                yield _row(line, cells, columns)
+                yield line, cells
             line = reader.line_num + 2  # the header was not the reader's
     except csv.Error as fault:
         raise Impossible(f"Line {line} and what follows cannot be read as CSV: {fault}.") from None
@@ -49,16 +72,19 @@ def _row(line: int, cells: list[str], columns: list[str]) -> Row:
         return Row(line, {}, f"it has {len(cells)} cells, the header has {len(columns)}")
     if any(cell.strip() for cell in cells[len(columns) :]):
         return Row(line, {}, f"it has more cells than the header, which has {len(columns)}")
-    return Row(line, {column: cell.strip() for column, cell in zip(columns, cells, strict=False)})
+    named = zip(columns, cells, strict=False)
+    return Row(line, {column: unescaped(cell.strip()) for column, cell in named})
 
 
-def _header(line: str, needed: Collection[str], optional: Collection[str]) -> tuple[list[str], str]:
+def _header(
+    line: str, needed: Collection[str], optional: Collection[str], ignored: Collection[str]
+) -> tuple[list[str], str]:
     for delimiter in _DELIMITERS:
         columns = [cell.strip().strip('"').strip().lower() for cell in line.split(delimiter)]
         while columns and not columns[-1]:
             columns.pop()
         named = set(columns)
-        if len(named) == len(columns) and set(needed) <= named <= {*needed, *optional}:
+        if len(named) == len(columns) and set(needed) <= named <= {*needed, *optional, *ignored}:
             return columns, delimiter
     if not line.strip():
         raise Impossible("The file is empty, or its first line is.")

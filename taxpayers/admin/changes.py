@@ -38,6 +38,8 @@ ACTIONS: dict[str, Any] = {
     Action.UNBLOCK_SYSTEM_USER: gettext_lazy("Unblocked the system user"),
     Action.ROTATE_SECRET: gettext_lazy("Issued another secret"),
     Action.RETIRE_SECRET: gettext_lazy("Set the end of a secret"),
+    Action.EXPORT_REGISTRY: gettext_lazy("Exported a list"),
+    Action.EXPORT_LOGINS: gettext_lazy("Exported logins"),
     Action.REVOKE_SECRET: gettext_lazy("Revoked a secret"),
     Action.ROTATE_SIGNING_KEY: gettext_lazy("Rotated the signing key"),
 }
@@ -59,6 +61,8 @@ _FIELDS: dict[str, Any] = {
     "blocked_at": gettext_lazy("Blocked"),
     "blocked_by": gettext_lazy("Blocked by"),
     "blocked_reason": gettext_lazy("Reason of the block"),
+    "form": gettext_lazy("Form"),
+    "filters": gettext_lazy("Filters"),
     "secret": gettext_lazy("Secret"),
     "secret_expires_at": gettext_lazy("Secret expires"),
     "secret_revoked_at": gettext_lazy("Secret revoked"),

@@ -11,13 +11,16 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from taxpayers.admin import exports
 from taxpayers.admin.blocking import BlockSystemUser, UnblockSystemUser
 from taxpayers.admin.changes import recent_changes
 from taxpayers.admin.credentials import IssueCredentials
 from taxpayers.admin.ending_secrets import RetireSecret, RevokeSecret
-from taxpayers.admin.records import RecordAdmin
+from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.admin.searching import taxpayer_ways
+from taxpayers.admin.secret_filter import SecretEndsFilter
 from taxpayers.admin.secrets import RotateSecret
+from taxpayers.admin.several import Several, SeveralAdmin
 from taxpayers.admin.terms import ChangeSystemUser, ExtendSystemUser
 from taxpayers.models import SystemUser
 from taxpayers.states import (
@@ -60,11 +63,27 @@ class StateFilter(admin.SimpleListFilter):
         return queryset
 
 
-class SystemUserAdmin(RecordAdmin):
+class SystemUserAdmin(SeveralAdmin, ExportingAdmin):
+    export = exports.SYSTEM_USERS
+    several = (
+        Several(
+            BlockSystemUser,
+            gettext_lazy("Block the selected"),
+            gettext_lazy(
+                "From now on every login of these system users is refused. Those that are blocked"
+                " already stay as they are."
+            ),
+        ),
+        Several(
+            ExtendSystemUser,
+            gettext_lazy("Extend the selected"),
+            gettext_lazy("Sets the last day on which these system users may log in."),
+        ),
+    )
     list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "created_on")
     list_display_links = ("name_shown", "client_id_shown")
     list_select_related = ("taxpayer",)
-    list_filter = (StateFilter,)
+    list_filter = (StateFilter, SecretEndsFilter)
     ordering = ("-pk",)
     search_fields = ("client_id",)  # what is searched is said by ways_to_find
     search_help_text = gettext_lazy("Client ID, TIN, name of the system user or taxpayer")

@@ -14,9 +14,10 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from taxpayers.admin.records import RecordAdmin
+from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.admin.tasks import Button
 from taxpayers.templatetags.staff import moment
+from tokens.admin import exports
 from tokens.admin.facts import checks_of, secret_of, today
 from tokens.admin.what_if import WhatIfForm, what_if
 from tokens.logins import reference_in
@@ -79,7 +80,8 @@ class OutcomeFilter(admin.SimpleListFilter):
                 return queryset.filter(reason=reason)
 
 
-class LoginEventAdmin(RecordAdmin):
+class LoginEventAdmin(ExportingAdmin):
+    export = exports.LOGINS
     list_display = ("when", "outcome", "client_id", "for_whom", "source_address")
     list_display_links = ("when",)
     list_filter = (PeriodFilter, OutcomeFilter)
