@@ -213,6 +213,14 @@ DEEDS = [
         reason="replaced",
     ),
     Deed(
+        "retire_secret",
+        lambda: {"secret": secret(), "last_moment": AT + DAY, "reason": "moved"},
+        ("retire_secret", "systemuser", f"{CLIENT_ID} ERP"),
+        before={"secret": "…pRB0", "secret_expires_at": "2027-02-20T12:00:00+00:00"},
+        after={"secret": "…pRB0", "secret_expires_at": "2026-03-02T12:00:00+00:00"},
+        reason="moved",
+    ),
+    Deed(
         "revoke_secret",
         lambda: {"secret": secret(), "reason": "leaked"},
         ("revoke_secret", "systemuser", f"{CLIENT_ID} ERP"),

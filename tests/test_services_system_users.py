@@ -17,6 +17,7 @@ from taxpayers.services import (
     extend_system_user,
     issue_secret,
     register_system_user,
+    retire_secret,
     revoke_secret,
     unblock_system_user,
 )
@@ -214,6 +215,22 @@ def test_an_expired_secret_can_be_revoked_so_that_it_says_why(owner: SystemUser)
         system_user=owner, created_at=AT - 9 * DAY, expires_at=AT - DAY
     )
     assert revoke_secret(secret=old, **WHY).revoked_at == AT
+
+
+def test_a_secret_retires_at_a_moment_and_never_lives_longer_for_it(owner: SystemUser) -> None:
+    secret = issue_secret(system_user=owner, **BY).secret
+    assert retire_secret(secret=secret, last_moment=AT + DAY, **WHY).expires_at == AT + DAY
+    assert retire_secret(secret=secret, last_moment=AT + 2 * DAY, **WHY).expires_at == AT + DAY
+    assert Change.objects.filter(action="retire_secret").count() == 1
+
+
+def test_what_has_ended_or_would_end_in_the_past_does_not_retire(owner: SystemUser) -> None:
+    secret = issue_secret(system_user=owner, **BY).secret
+    with pytest.raises(Impossible, match="in the past"):
+        retire_secret(secret=secret, last_moment=AT, **WHY)
+    revoke_secret(secret=secret, **WHY)
+    with pytest.raises(Impossible, match="has ended already"):
+        retire_secret(secret=secret, last_moment=AT + DAY, **WHY)
 
 
 # --- Blocking, extending, changing --------------------------------------------------------------
