@@ -22,6 +22,7 @@ from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.sample import INTERMEDIARY, TAXPAYER, Sample, make_sample
 from taxpayers.services import Author
 from tokens.management.kept import read_kept, write_kept
+from tokens.management.sample_day import make_sample_day
 from tokens.management.serving import HOST, refuse_busy_port, serve
 
 _STAFF = "admin"
@@ -54,6 +55,7 @@ class Command(ServiceCommand):
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
+    settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
     with (settings.VAR_DIR / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -65,6 +67,7 @@ def _make(at: datetime) -> tuple[Sample, str | None]:
     kept = read_kept(path)
     sample, password = make_sample(kept.sample, at), _staff_password(kept.password)
     write_kept(path, sample, password)
+    make_sample_day(at)  # so that the staff's pages have something to show
     return sample, password
 
 
