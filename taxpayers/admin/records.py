@@ -21,6 +21,7 @@ from unfold.admin import ModelAdmin
 
 from taxpayers.admin.paging import CappedPaginator
 from taxpayers.admin.searching import found
+from taxpayers.admin.several import Several
 from taxpayers.admin.tasks import Button, Task, Text
 from taxpayers.templatetags.staff import record_url
 
@@ -30,11 +31,11 @@ class RecordAdmin(ModelAdmin):
 
     record_template: ClassVar[str] = "staff/record.html"
     tasks: ClassVar[Sequence[type[Task]]] = ()
+    several: ClassVar[Sequence[Several]] = ()  # tasks for all that are selected in the list
     paginator = CappedPaginator
     list_per_page = 50
     list_max_show_all = 0
     show_full_result_count = False
-    actions = None
     sortable_by = ()  # the order of a list is the order of an index
     list_filter_sheet = True
     list_filter_submit = False
@@ -72,6 +73,13 @@ class RecordAdmin(ModelAdmin):
             for task in self.own_tasks()
             if not task.is_for_record and task.may(request)
         ]
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        return {
+            one.name: (one, one.name, one.short_description)
+            for one in self.several
+            if one.task(self).may(request)
+        }
 
     # --- The page of a record -----------------------------------------------------------------
 

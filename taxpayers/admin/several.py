@@ -1,8 +1,7 @@
 """One task for several records at once: confirmed on a page that names them, then all or none."""
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -16,15 +15,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from taxpayers.admin.forms import TaskForm
-from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.tasks import Task, Text, author
 from taxpayers.services import Author, Impossible
+
+if TYPE_CHECKING:
+    from taxpayers.admin.records import RecordAdmin
 
 MOST = 500
 MOST_LISTED = 20
 _CONFIRMED = "confirmed"
-
-Act = Callable[[Any, HttpRequest, "QuerySet[Any]"], HttpResponse | None]
 
 
 class Several:
@@ -39,7 +38,7 @@ class Several:
         self.name = f"{task.name}_several"
 
     def __call__(
-        self, admin: RecordAdmin, request: HttpRequest, selected: "QuerySet[Any]"
+        self, admin: "RecordAdmin", request: HttpRequest, selected: "QuerySet[Any]"
     ) -> HttpResponse | None:
         """The page that asks; once confirmed, done. None: back to the list."""
         task = self.task(admin)
@@ -103,16 +102,3 @@ def _perform(task: Task, records: list[Any], data: dict[str, Any], by: Author, a
             ) from None
         done += 1
     return done
-
-
-class SeveralAdmin:
-    """To be mixed into a RecordAdmin: the records of its list can be dealt with together."""
-
-    several: ClassVar[tuple[Several, ...]] = ()
-
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        return {
-            one.name: (one, one.name, one.short_description)
-            for one in self.several
-            if one.task(cast("RecordAdmin", self)).may(request)
-        }

@@ -20,7 +20,7 @@ from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.admin.searching import taxpayer_ways
 from taxpayers.admin.secret_filter import SecretEndsFilter
 from taxpayers.admin.secrets import RotateSecret
-from taxpayers.admin.several import Several, SeveralAdmin
+from taxpayers.admin.several import Several
 from taxpayers.admin.terms import ChangeSystemUser, ExtendSystemUser
 from taxpayers.models import SystemUser
 from taxpayers.states import (
@@ -63,7 +63,7 @@ class StateFilter(admin.SimpleListFilter):
         return queryset
 
 
-class SystemUserAdmin(SeveralAdmin, ExportingAdmin):
+class SystemUserAdmin(ExportingAdmin):
     export = exports.SYSTEM_USERS
     several = (
         Several(
