@@ -35,8 +35,8 @@ def compare(
         for name, start, scenario, connections in _planned(stage, population)
         if name == UNIT or not only or any(word in name for word in only)
     ]
-    settle = stage.databases.settle
-    measured = rounds(cases, count=count, seconds=seconds, settle=settle, progress=progress)
+    stage.databases.settle()
+    measured = rounds(cases, count=count, seconds=seconds, progress=progress)
     return rows(cases, measured)
 
 

@@ -57,8 +57,8 @@ def _measured(
     seconds: float,
     progress: Progress,
 ) -> list[Row]:
-    settle = stage.databases.settle
-    measured = rounds(cases, count=count, seconds=seconds, settle=settle, progress=progress)
+    stage.databases.settle()
+    measured = rounds(cases, count=count, seconds=seconds, progress=progress)
     return rows(cases, measured)
 
 

@@ -38,9 +38,9 @@ def under_load(
     """
     target = stage.identity("latency", population)
     case = Case("latency", target, scenarios.taxpayer_login(population), _CONNECTIONS)
+    stage.databases.settle()
     found = []
     for number in range(count):
-        stage.databases.settle()
         greatest = measure(case, seconds=seconds, seed=2 * number).per_second
         paced = measure(case, seconds=seconds, seed=2 * number + 1, rate=greatest * SHARE)
         found.append(Waiting(greatest, paced.p50_ms, paced.p99_ms))

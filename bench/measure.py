@@ -86,7 +86,6 @@ def rounds(
     *,
     count: int,
     seconds: float,
-    settle: Callable[[], object],
     progress: Progress = silent,
 ) -> list[dict[int, Figures]]:
     """Every case once in each round, so that a slow minute of the machine strikes all alike."""
@@ -95,7 +94,6 @@ def rounds(
         figures = {}
         # Every other round backwards: nobody always comes after the same neighbour.
         for index, case in list(enumerate(cases))[:: -1 if number % 2 else 1]:
-            settle()
             figures[index] = measure(
                 case, seconds=seconds, seed=time.time_ns() % 1_000_000_007 + index
             )
