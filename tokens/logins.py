@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from tokens.models import LoginEvent
+from tokens.overview.counting import count_all
 from tokens.partitions import (
     drop_partition,
     first_id,
@@ -49,6 +50,7 @@ def prune(before: datetime, at: datetime, progress: Callable[[int], object] = in
     busy.
     """
     make_partitions(connection, at)
+    count_all(at)  # what goes is counted before
     if not is_partitioned(connection):
         return sum(iter(lambda: _delete_batch(before, progress), 0))
     months = partitions_before(connection, before)

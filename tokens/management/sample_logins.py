@@ -13,7 +13,7 @@ from taxpayers.rules import Reason
 from taxpayers.services import Issued
 from tokens.limits import WINDOW
 from tokens.models import LoginEvent
-from tokens.overview.counting import count_settled
+from tokens.overview.counting import count_all
 from tokens.partitions import first_id
 
 _DAYS = 30
@@ -72,8 +72,7 @@ def make_logins(clients: list[LoginsOf], kid: str, chance: Random, at: datetime)
     for one in clients:
         used = [e.at for e in events if e.secret_id == one.issued.secret.pk]
         ClientSecret.objects.filter(pk=one.issued.secret.pk).update(last_used_at=max(used))
-    while count_settled(at).is_behind:
-        pass
+    count_all(at)
 
 
 def _of_client(one: LoginsOf, kid: str, chance: Random, at: datetime) -> Iterator[LoginEvent]:

@@ -4,6 +4,7 @@ The keys of events are in the order of time, so a mark says how far they are cou
 younger than SETTLED_AFTER is left alone: a node's clock may be behind, or a login under way.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -20,6 +21,7 @@ SETTLED_AFTER = timedelta(minutes=5)
 COUNTED_BACK = timedelta(days=31)  # where a service begins that has never counted
 _WORTH_COUNTING = timedelta(minutes=1)
 _MOST = 100_000  # events in one step: about a tenth of a second on PostgreSQL
+_MOST_AT_NIGHT = 500_000  # nobody waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,17 @@ def count_settled(at: datetime, most: int = _MOST) -> Counted:
             locked.save(update_fields=["next_id"])
     reached = locked.next_id if locked else mark.next_id
     return Counted(reached, is_behind=reached < worth_it)
+
+
+def count_all(at: datetime, progress: Callable[[int], object] = int) -> int:
+    """Counts until nothing settled is left; the number of steps. `progress` is told each."""
+    steps = 0
+    while True:
+        counted = count_settled(at, _MOST_AT_NIGHT)
+        steps += 1
+        progress(1)
+        if not counted.is_behind:
+            return steps
 
 
 def _begin(at: datetime) -> CountingMark:
