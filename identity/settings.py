@@ -35,6 +35,10 @@ REDIS_URL = secret("REDIS_URL", "")
 # secrets in var/. With one it is in production, and they must be given.
 IS_EMBEDDED = not DATABASE_URL
 DATABASES = {"default": database(DATABASE_URL, VAR_DIR)}
+# Optional: logins read the registry there, as long as it lags no more than that.
+if REPLICA_DATABASE_URL := secret("REPLICA_DATABASE_URL", ""):
+    DATABASES["replica"] = database(REPLICA_DATABASE_URL, VAR_DIR)
+REPLICA_MAX_LAG_SECONDS = env.float("REPLICA_MAX_LAG_SECONDS", 1.0)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 
@@ -75,7 +79,8 @@ APPEND_SLASH = True  # of the admin; the public paths never reach the middleware
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates and site it replaces
-    "django.contrib.admin",
+    # Without `autodiscover` the staff's pages are not even loaded where only logins are served.
+    "django.contrib.admin.apps.SimpleAdminConfig" if SERVE == "login" else "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -30,7 +30,7 @@ def seconds(client_id: str, address: str) -> float:
     )
     request = RequestFactory().post(PATH, body, content_type=FORM, REMOTE_ADDR=address)
     begin = time.perf_counter()
-    response = cast(HttpResponse, token_view(request))
+    response = cast("HttpResponse", token_view(request))
     spent = time.perf_counter() - begin
     assert response.status_code == 400
     assert b"client_id or client_secret is wrong" in response.content

@@ -45,8 +45,8 @@ def check_remembered(login: Login) -> None:
 def record(login: Login) -> None:
     """Makes the login's event durable and counts it; sets `login.allowance` if a secret matched.
 
-    Raises TooMany, then nothing was written; or django.db.DatabaseError or
-    redis.exceptions.RedisError, then there must be no token.
+    Raises TooMany, then nothing was written; or django.db.DatabaseError or LimiterOutOfReach, then
+    there must be no token.
     """
     reason = login.refusal.reason if login.refusal else None
     if reason in _FAILED:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
 
-import redis.exceptions
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
@@ -19,6 +18,7 @@ from taxpayers.identifiers import Notation
 from taxpayers.rules import Reason, Refusal, Refused
 from tokens.answers import issued, refused
 from tokens.audit import TooMany, client_id_as_sent, record
+from tokens.ledger import LimiterOutOfReach
 from tokens.limits import Denial
 from tokens.login import Login
 from tokens.metrics import ISSUED, count_login
@@ -29,7 +29,7 @@ from tokens.validator import LoginValidator
 
 logger = logging.getLogger("tokens.login")
 
-_OUT_OF_REACH = (DatabaseError, redis.exceptions.RedisError)
+_OUT_OF_REACH = (DatabaseError, LimiterOutOfReach)
 
 
 class TokenView(OAuthLibMixin, View):

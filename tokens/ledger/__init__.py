@@ -8,14 +8,13 @@ from functools import cache
 from typing import Protocol
 
 from django.conf import settings
-from django.db import connection
 
-from tokens.ledger.entries import Counted, Event, Failed
+from tokens.ledger.entries import Counted, Event, Failed, LimiterOutOfReach
 from tokens.limits import Allowance, Denial
 
 
 class Ledger(Protocol):
-    """All methods raise django.db.DatabaseError, or redis.exceptions.RedisError."""
+    """All methods raise django.db.DatabaseError or LimiterOutOfReach."""
 
     def add(self, event: Event) -> None:
         """Keeps an event that counts against nothing."""
@@ -30,18 +29,28 @@ class Ledger(Protocol):
         """The counter as it stands; nothing is counted."""
 
 
-@cache
 def ledger() -> Ledger:
     """The ledger of this process, chosen by its database and by REDIS_URL."""
-    from tokens.ledger.portable import PortableLedger
-    from tokens.ledger.postgresql import PostgresqlLedger
+    return _ledger(settings.DATABASES["default"]["ENGINE"], settings.REDIS_URL)
 
-    kept: Ledger = PostgresqlLedger() if connection.vendor == "postgresql" else PortableLedger()
-    if settings.REDIS_URL:
+
+@cache
+def _ledger(engine: str, redis_url: str) -> Ledger:
+    # Imported when chosen: who needs no Redis does not carry its client.
+    kept: Ledger
+    if engine.endswith("postgresql"):
+        from tokens.ledger.postgresql import PostgresqlLedger
+
+        kept = PostgresqlLedger()
+    else:
+        from tokens.ledger.portable import PortableLedger
+
+        kept = PortableLedger()
+    if redis_url:
         from tokens.ledger.redis import RedisCountedLedger
 
-        return RedisCountedLedger(kept, settings.REDIS_URL)
+        return RedisCountedLedger(kept, redis_url)
     return kept
 
 
-__all__ = ["Counted", "Event", "Failed", "Ledger", "ledger"]
+__all__ = ["Counted", "Event", "Failed", "Ledger", "LimiterOutOfReach", "ledger"]

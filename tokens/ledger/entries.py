@@ -5,6 +5,10 @@ from typing import NamedTuple
 from uuid import UUID
 
 
+class LimiterOutOfReach(Exception):
+    """The counters cannot be reached, so nothing may be counted and nothing granted."""
+
+
 class Event(NamedTuple):
     """The row of a login event, in the order of its columns."""
 

@@ -4,6 +4,8 @@ The counter's key lives as long as the client's minute, so nothing has to be cle
 is counted in the database all the same: it is rare, and its table has a fixed size.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import cast
 
@@ -12,7 +14,7 @@ from django.db import transaction
 
 from taxpayers.models import ClientSecret
 from tokens.ledger import Ledger
-from tokens.ledger.entries import Counted, Event, Failed
+from tokens.ledger.entries import Counted, Event, Failed, LimiterOutOfReach
 from tokens.limits import WINDOW, Allowance, Denial
 
 # Atomic on the server: {used, milliseconds to the end of the minute}, used 0 if denied.
@@ -48,10 +50,11 @@ class RedisCountedLedger:
     def add_counted(self, event: Event, counted: Counted) -> Allowance | Denial:
         # Counted first: if the event then fails, a login is lost to the client, not to the record.
         milliseconds = int(WINDOW / timedelta(milliseconds=1))
-        used, left = cast(
-            "tuple[int, int]",
-            self._count(keys=[_key(counted)], args=[counted.limit, milliseconds]),
-        )
+        with _out_of_reach():
+            used, left = cast(
+                "tuple[int, int]",
+                self._count(keys=[_key(counted)], args=[counted.limit, milliseconds]),
+            )
         ends_at = counted.at + timedelta(milliseconds=max(left, 0))
         if used == 0:
             return Denial(ends_at, counted.limit)
@@ -66,11 +69,20 @@ class RedisCountedLedger:
         return Allowance(counted.limit, used, ends_at - WINDOW)
 
     def allowance(self, counted: Counted) -> Allowance:
-        used, left = self._redis.get(_key(counted)), self._redis.pttl(_key(counted))
+        with _out_of_reach():
+            used, left = self._redis.get(_key(counted)), self._redis.pttl(_key(counted))
         if used is None:
             return Allowance(counted.limit, 0, counted.at)
         ends_at = counted.at + timedelta(milliseconds=max(left, 0))
         return Allowance(counted.limit, int(cast("bytes", used)), ends_at - WINDOW)
+
+
+@contextmanager
+def _out_of_reach() -> Iterator[None]:
+    try:
+        yield
+    except redis.exceptions.RedisError as error:
+        raise LimiterOutOfReach from error
 
 
 def _key(counted: Counted) -> str:

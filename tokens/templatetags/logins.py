@@ -5,12 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.template import Context, Library
-from redis.exceptions import RedisError
 
 from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
 from taxpayers.states import State
 from tokens.consequences import Consequences, of_blocking, of_deactivating, of_revoking
-from tokens.ledger import Counted, ledger
+from tokens.ledger import Counted, LimiterOutOfReach, ledger
 from tokens.limits import Allowance
 from tokens.models import LoginEvent
 from tokens.partitions import first_id
@@ -89,5 +88,5 @@ def _listed(logins: Iterable[LoginEvent]) -> list[tuple[LoginEvent, State]]:
 def _allowance(system_user: SystemUser, at: datetime) -> Allowance | None:
     try:
         return ledger().allowance(Counted(system_user.pk, system_user.logins_per_minute, at))
-    except RedisError:
+    except LimiterOutOfReach:
         return None
