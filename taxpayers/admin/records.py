@@ -56,9 +56,9 @@ class RecordAdmin(ModelAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         response = super().changelist_view(request, extra_context)
-        # None where Django answers with a redirect, for example from a filter that it does not know
+        # Without a list where Django answers with a redirect, or a task for several with its page
         context = getattr(response, "context_data", None)
-        if context is not None:
+        if context is not None and "cl" in context:
             context["crumbs"] = [(self.list_title(), "")]
             context["actions_list"] = [
                 {"title": b.title, "path": b.url, "icon": b.icon, "variant": b.variant}

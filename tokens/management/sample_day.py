@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from django.db import transaction
+from django.utils import timezone
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, SystemUser, Taxpayer
@@ -96,13 +97,15 @@ def _issued(company: _Company, at: datetime) -> Issued:
     registered = at - 200 * _DAY
     if company.secret_ends < 100:  # a secret lives for a year
         registered = at - 365 * _DAY + timedelta(days=company.secret_ends)
+    number = int(company.tin[-3:-1])  # in office hours, and not all at the same moment
+    registered = timezone.localtime(registered).replace(hour=9 + number % 8, minute=7 * number % 60)
     taxpayer = register_taxpayer(
         taxpayer=TaxpayerId(company.tin, company.rob),
         name=company.name,
         by=_REGISTRAR,
         at=registered - _DAY,
     )
-    return register_system_user(
+    issued = register_system_user(
         taxpayer=taxpayer,
         name=company.erp,
         expires_at=None if company.user_ends is None else at + timedelta(days=company.user_ends),
@@ -110,6 +113,9 @@ def _issued(company: _Company, at: datetime) -> Issued:
         by=_SECURITY,
         at=registered,
     )
+    # The toolkit's field takes the clock's time, whatever the service says.
+    SystemUser.objects.filter(pk=issued.system_user.pk).update(created=registered)
+    return issued
 
 
 def _grant(own: list[LoginsOf], agents: list[Issued], at: datetime) -> None:
