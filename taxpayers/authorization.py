@@ -5,6 +5,7 @@ from typing import Any
 
 from taxpayers.credentials import matches
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.replica import fetch_registry
 from taxpayers.rules import (
     ClientFacts,
     Facts,
@@ -13,7 +14,6 @@ from taxpayers.rules import (
     RepresentedFacts,
     SecretFacts,
 )
-from taxpayers.statements import fetch_on_living_connection
 
 # Plain SQL, not the ORM: this is the one query of every login of a country, and PostgreSQL keeps
 # its plan prepared. An unknown id and a wrong secret are the same to it: no row, at the same cost.
@@ -45,9 +45,9 @@ def load_facts(client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | No
     `hashed_secret` is a result of `hash_secret`. Raises django.db.DatabaseError.
     """
     if on_behalf_of is None:
-        rows = fetch_on_living_connection(_AS_TAXPAYER, (hashed_secret, client_id))
+        rows = fetch_registry(_AS_TAXPAYER, (hashed_secret, client_id))
     else:
-        rows = fetch_on_living_connection(
+        rows = fetch_registry(
             _ON_BEHALF_OF, (hashed_secret, on_behalf_of.tin, on_behalf_of.rob, client_id)
         )
     # The query compared already; once more in constant time, so that no collation decides.

@@ -2,7 +2,8 @@
 
 On PostgreSQL a statement is prepared on its first use and answers in binary, which costs half of
 what the same statement costs through Django's cursor. Everywhere else, and while somebody counts
-queries, Django's cursor is used.
+queries, Django's cursor is used. (Behind a pooler a connection has no `prepare_threshold`, and then
+psycopg prepares nothing.)
 """
 
 from collections.abc import Sequence
@@ -14,14 +15,14 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connection
 Row = tuple[Any, ...]
 
 
-def fetch(sql: str, parameters: Sequence[Any]) -> list[Row]:
+def fetch(sql: str, parameters: Sequence[Any], using: str = DEFAULT_DB_ALIAS) -> list[Row]:
     """The rows of a statement that has some, with `%s` for its parameters.
 
     Raises django.db.DatabaseError.
     """
-    kept = connections[DEFAULT_DB_ALIAS]  # the proxy `connection` looks it up at each access
+    kept = connections[using]  # the proxy `connection` looks it up at each access
     if kept.vendor != "postgresql" or kept.queries_logged:
-        return _through_django(sql, parameters)
+        return _through_django(sql, parameters, using)
     kept.ensure_connection()
     with kept.wrap_database_errors:
         cursor = psycopg.Cursor(kept.connection)
@@ -46,8 +47,8 @@ def fetch_on_living_connection(sql: str, parameters: Sequence[Any]) -> list[Row]
         return fetch(sql, parameters)
 
 
-def _through_django(sql: str, parameters: Sequence[Any]) -> list[Row]:
-    with connection.cursor() as cursor:
+def _through_django(sql: str, parameters: Sequence[Any], using: str) -> list[Row]:
+    with connections[using].cursor() as cursor:
         cursor.execute(sql, parameters)
         rows: list[Row] = cursor.fetchall()
     return rows

@@ -39,6 +39,7 @@ OUR_SETTINGS = (
     *("SECRET_KEY", "KEY_ENCRYPTION_KEYS", "ALLOWED_HOSTS", "DEBUG", "LOG_LEVEL", "TIME_ZONE"),
     *("TIN_PATTERN", "ROB_PATTERN", "SCOPES", "SIGNING_ALGORITHM", "SECRET_LIFETIME_DAYS"),
     *("TRUSTED_PROXIES", "WEB_PROCESSES", "WEB_THREADS"),
+    *("REPLICA_DATABASE_URL", "REPLICA_MAX_LAG_SECONDS"),
 )
 
 
@@ -230,6 +231,32 @@ def start_postgres_in(folder: Path, options: Mapping[str, str], *, kept: bool = 
 
     wait_until(is_ready, process, log)
     return server
+
+
+def start_replica(primary: Postgres) -> Postgres:
+    """A streaming replica of that server. Raises NotAvailable if it cannot be made."""
+    identity = as_user(postgres_user())
+    folder = new_folder("replica", postgres_user())
+    try:
+        programs = _postgres_programs(folder, identity)
+        copied = subprocess.run(
+            [
+                *(str(programs / "pg_basebackup"), "-D", str(folder / "data"), "-d", primary.url()),
+                *("--write-recovery-conf", "--checkpoint=fast", "--no-sync"),
+            ],
+            cwd=folder,
+            env={"PATH": os.defpath, "HOME": str(folder), "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+            check=False,
+            **identity,
+        )
+        if copied.returncode:
+            raise NotAvailable(f"pg_basebackup: {copied.stderr.strip()}")
+        return start_postgres_in(folder, _QUICK)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _postgres_programs(folder: Path, identity: Mapping[str, Any]) -> Path:
