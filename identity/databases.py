@@ -23,6 +23,12 @@ def database(url: str | None, var: Path) -> dict[str, Any]:
 
 
 def _postgresql(parts: Any) -> dict[str, Any]:
+    options = dict(parse_qsl(parts.query))
+    pooling = options.pop("pooling", None)
+    if pooling not in (None, "transaction"):
+        raise ImproperlyConfigured("pooling in DATABASE_URL must be transaction, or left out.")
+    # PgBouncer gives each transaction another session of PostgreSQL: nothing may be kept in one.
+    keeps_session = pooling is None
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path[1:]),
@@ -32,11 +38,12 @@ def _postgresql(parts: Any) -> dict[str, Any]:
         "PORT": str(parts.port or ""),
         # Connections are kept and statements prepared: a login is two round trips, no more.
         "CONN_MAX_AGE": None,
+        "DISABLE_SERVER_SIDE_CURSORS": not keeps_session,
         "OPTIONS": {
             "connect_timeout": 3,
             "server_side_binding": True,
-            "prepare_threshold": 1,
-            **dict(parse_qsl(parts.query)),
+            "prepare_threshold": 1 if keeps_session else None,
+            **options,
         },
     }
 
