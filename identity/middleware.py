@@ -44,16 +44,19 @@ def public_paths_first(get_response: Handler) -> Handler:
     return middleware
 
 
-def https_by_trusted_proxies(get_response: Handler) -> Handler:
-    """Tells the staff's pages that a browser came by HTTPS, if a trusted proxy says so.
+def through_trusted_proxies(get_response: Handler) -> Handler:
+    """Gives the staff's pages the client's own address and scheme, as a trusted proxy tells them.
 
-    Without it Django would send the browser to HTTPS again and again, and refuse its forms.
+    Without the scheme Django would send the browser to HTTPS again and again, and refuse its forms;
+    without the address the history and the lock-out would name the proxy.
     """
     proxies = TrustedProxies(settings.TRUSTED_PROXIES)
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        is_secure = proxies.is_secure(request.META, request.META.get("wsgi.url_scheme", "http"))
-        request.META["wsgi.url_scheme"] = "https" if is_secure else "http"
+        meta = request.META
+        is_secure = proxies.is_secure(meta, meta.get("wsgi.url_scheme", "http"))
+        meta["REMOTE_ADDR"] = proxies.source_address(meta) or meta.get("REMOTE_ADDR", "")
+        meta["wsgi.url_scheme"] = "https" if is_secure else "http"
         return get_response(request)
 
     return middleware

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from identity import navigation
+from identity import content_security, navigation
 from identity.databases import database
 from identity.env import env, secret, secret_kept_in
 
@@ -50,6 +50,10 @@ def _required(name: str) -> str:
 
 
 SECRET_KEY = _required("SECRET_KEY")
+# Former ones, separated by commas: sessions and the second factors of staff outlive a change.
+SECRET_KEY_FALLBACKS = [
+    key.strip() for key in (secret("SECRET_KEY_FALLBACKS") or "").split(",") if key.strip()
+]
 # Encrypts the private signing keys: separated by commas, the newest first; all can decrypt.
 KEY_ENCRYPTION_KEYS = [key.strip() for key in _required("KEY_ENCRYPTION_KEYS").split(",")]
 
@@ -86,7 +90,12 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "django.contrib.humanize",  # figures with a separator for thousands
+    "django.contrib.humanize",  # figures with a separator for thousands, "two days ago"
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "csp",
+    "identity.signin",  # after allauth: it takes its admin pages away
     "rest_framework",
     "oauth2_provider",  # before our apps: they take its admin pages away
     "tokens",
@@ -94,8 +103,9 @@ INSTALLED_APPS = [
 ]
 
 _STAFF_MIDDLEWARE = [
-    "identity.middleware.https_by_trusted_proxies",
+    "identity.middleware.through_trusted_proxies",
     "django.middleware.security.SecurityMiddleware",
+    "identity.content_security.PageProtection",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -104,12 +114,18 @@ _STAFF_MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "identity.signin.sessions.limit_sessions",
+    "identity.signin.second_factor.require_second_factor",
 ]
 # The public paths go round the staff's middleware: no session, cookie, CSRF or redirect there.
-MIDDLEWARE = ["identity.middleware.said_length"]
-if SERVE != "login":
-    MIDDLEWARE += ["identity.middleware.public_paths_first", *_STAFF_MIDDLEWARE]
-else:  # the admin is installed for its commands, but no page of it is served
+MIDDLEWARE = [
+    "identity.middleware.said_length",
+    "identity.middleware.public_paths_first",
+    # allauth does not start without its own; a process without staff has no use for it.
+    *(["allauth.account.middleware.AccountMiddleware"] if SERVE == "login" else _STAFF_MIDDLEWARE),
+]
+if SERVE == "login":  # the admin is installed for its commands, but no page of it is served
     SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
 
 TEMPLATES = [
@@ -122,6 +138,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "identity.signin.context.signin",
             ]
         },
     }
@@ -152,11 +169,51 @@ if IS_EMBEDDED:
 _IS_HTTPS = AUTH_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _IS_HTTPS
 SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"  # a link to a page, sent to a colleague, finds them signed in
+CSRF_COOKIE_SAMESITE = "Strict"
+if _IS_HTTPS:  # the browser then refuses them from any other host (RFC 6265bis, __Host-)
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_HSTS_SECONDS = 31_536_000 if _IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _IS_HTTPS
 SECURE_SSL_REDIRECT = _IS_HTTPS
 X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": content_security.DIRECTIVES}
+
+# --- The staff's sign-in ----------------------------------------------------------------------
+
+# The address that staff open: passkeys are bound to its name (never to a number), so a change of
+# the name makes them useless. Browsers know 127.0.0.1 as localhost.
+STAFF_URL = env.str("STAFF_URL", "") or AUTH_URL.replace("//127.0.0.1", "//localhost", 1)
+SECOND_FACTOR_REQUIRED = not IS_EMBEDDED
+SESSION_COOKIE_AGE = env.int("SESSION_IDLE_MINUTES", 30) * 60  # since the last request
+SESSION_LONGEST = timedelta(hours=env.int("SESSION_LONGEST_HOURS", 10))
+LOGIN_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+LOGIN_REDIRECT_URL = "admin:index"
+
+ACCOUNT_ADAPTER = "identity.signin.adapters.StaffAccounts"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_NOTIFICATIONS = False
+ACCOUNT_SESSION_REMEMBER = False  # the cookie ends with the browser
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds; after that, once more before a factor changes
+# Per user name (known or not) and per address; the same for codes of the second factor.
+ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "20/15m/ip,5/15m/key"}
+MFA_ADAPTER = "identity.signin.adapters.SecondFactors"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a PIN or a fingerprint: a found key opens nothing
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # addresses play no part in the sign-in
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+
+# Counts failed sign-ins over all processes and nodes.
+CACHE_TABLE = "staff_cache"
+CACHES: dict[str, Any] = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": CACHE_TABLE}
+}
 
 # --- Libraries --------------------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
 
 from django.conf import settings
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 from identity import health
+from identity.signin.views import enter
 from tokens.urls import urlpatterns as protocol
 
 public: list[URLPattern | URLResolver] = [
@@ -16,6 +17,11 @@ public: list[URLPattern | URLResolver] = [
 ]
 staff: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="start"),
+    path("signin/", include("identity.signin.urls")),
+    # The admin's own pages for this know neither the second factor nor the lock-out.
+    path("admin/login/", enter),
+    path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
 ]
 urlpatterns = {

@@ -4,11 +4,11 @@ import re
 from html import unescape
 from typing import Any
 
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
+
+from tests.accounts import new_staff, signed_in, with_totp
 
 REGISTRAR, SECURITY_OFFICER = "registrar", "security officer"
 VIEWER, AUDITOR = "viewer", "auditor"
@@ -17,15 +17,8 @@ ADDRESS = "203.0.113.50"
 
 def staff_client(role: str | None = None, name: str = "aminah") -> Client:
     """A client signed in as a member of the group; None: as a superuser."""
-    users = get_user_model().objects
-    if role is None:
-        user = users.create_superuser(name)
-    else:
-        user = users.create_user(name, is_staff=True)
-        user.groups.add(Group.objects.get(name=role))
-    client = Client(REMOTE_ADDR=ADDRESS)
-    client.force_login(user)
-    return client
+    user = new_staff(role or "", name, password=None)
+    return signed_in(with_totp(user), REMOTE_ADDR=ADDRESS)
 
 
 def list_url(model: type[Model]) -> str:

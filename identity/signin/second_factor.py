@@ -1,0 +1,89 @@
+"""Nobody works here by password alone: outside the demo every session needs a second factor."""
+
+from typing import Any
+
+from allauth.account.authentication import get_authentication_records
+from allauth.account.internal.flows.login import record_authentication
+from allauth.core.internal.httpkit import authenticated_user
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.views import ActivateTOTPView
+from allauth.mfa.utils import is_mfa_enabled
+from allauth.mfa.webauthn.views import AddWebAuthnView
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from identity.middleware import Handler
+
+_FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
+
+
+def require_second_factor(get_response: Handler) -> Handler:
+    """Leads whoever has no second factor to set one up before they see anything else.
+
+    Only the session that proved a factor, or set one up, is let through: not one that was opened by
+    password before and waited for the owner to set up theirs.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        user = request.user
+        if not settings.SECOND_FACTOR_REQUIRED or not user.is_authenticated:
+            return get_response(request)
+        if is_mfa_enabled(user, _FACTORS):
+            is_proven = _has_proven_factor(request, user)
+            return get_response(request) if is_proven else _sign_in_again(request)
+        if request.path_info.startswith(reverse("account_login")):
+            return get_response(request)  # the pages where one is set up
+        messages.info(
+            request, _("Before you go on, set up a second step for your sign-in: one of these.")
+        )
+        return redirect("mfa_index")
+
+    return middleware
+
+
+def _sign_in_again(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    messages.info(request, _("Sign in again, with your second step."))
+    return redirect("account_login")
+
+
+def _has_proven_factor(request: HttpRequest, user: AbstractBaseUser) -> bool:
+    records = get_authentication_records(request, user)
+    return any(record["method"] == "mfa" for record in records)
+
+
+class _SettingUp:
+    """To set a factor up is to prove it: its code or its signature has just been checked."""
+
+    request: HttpRequest
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response: HttpResponse = super().form_valid(form)  # type: ignore[misc]  # the view's own
+        user = authenticated_user(self.request)
+        record_authentication(self.request, user, "mfa", set_up=True)
+        return response
+
+
+class SetUpTotp(_SettingUp, ActivateTOTPView):
+    """An authenticator app (RFC 6238)."""
+
+
+class SetUpPasskey(_SettingUp, AddWebAuthnView):
+    """A passkey or security key (WebAuthn level 2)."""
+
+    initial = {"passwordless": True}  # what a phone or a laptop does well
+
+    def get_form(self, form_class: Any = None) -> Any:
+        form = super().get_form(form_class)
+        form.fields["passwordless"].label = _("Sign in with this key alone, as a passkey")
+        form.fields["passwordless"].help_text = _(
+            "Then its finger, face or PIN check stands for the password. Leave it out for a key"
+            " that only completes the password."
+        )
+        return form

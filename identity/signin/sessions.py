@@ -1,0 +1,36 @@
+"""How long a session of staff may be: without a request, and altogether."""
+
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.translation import gettext as _
+
+from identity.middleware import Handler
+
+_STARTED, _SEEN = "signed_in_at", "seen_at"
+_SEEN_EVERY_SECONDS = 60  # a page is no write to the database; the idle time is exact to a minute
+
+
+def limit_sessions(get_response: Handler) -> Handler:
+    """Signs out whoever signed in longer than settings.SESSION_LONGEST ago.
+
+    And lets the idle time (settings.SESSION_COOKIE_AGE) begin anew, which saving the session does.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if request.user.is_authenticated:
+            session, now = request.session, datetime.now(UTC).timestamp()
+            if now - session.get(_STARTED, now) > settings.SESSION_LONGEST.total_seconds():
+                logout(request)
+                messages.info(
+                    request, _("Your session has reached its longest time: sign in again.")
+                )
+            elif now - session.get(_SEEN, 0) > _SEEN_EVERY_SECONDS:
+                session.setdefault(_STARTED, now)
+                session[_SEEN] = now
+        return get_response(request)
+
+    return middleware

@@ -1,0 +1,60 @@
+"""Accounts of staff: by role, with a second factor, signed in as the service demands it."""
+
+import base64
+import hashlib
+import hmac
+import struct
+import time
+from typing import Any
+
+from allauth.account.internal.flows.login import record_authentication
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
+from django.test import Client
+
+PASSWORD = "a-long-Password-for-tests-1"
+TOTP_SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+
+
+def new_staff(role: str = "", username: str = "", password: str | None = PASSWORD) -> User:
+    """A member of staff in the group `role`; without one, a superuser."""
+    username = username or role.replace(" ", "-") or "boss"
+    users = get_user_model().objects
+    if not role:
+        return users.create_superuser(username, password=password)
+    user = users.create_user(username, password=password, is_staff=True)
+    user.groups.add(Group.objects.get(name=role))
+    return user
+
+
+def with_totp(user: User) -> User:
+    """The same, with an authenticator app that knows TOTP_SECRET."""
+    TOTP.activate(user, TOTP_SECRET)
+    return user
+
+
+def signed_in(user: User, **defaults: Any) -> Client:
+    """A browser in which they are signed in, as after password and code."""
+    client = Client(**defaults)
+    client.force_login(user)
+    request = HttpRequest()
+    request.session, request.user = client.session, user
+    # As after the first page: what that writes is not counted among the queries of the next.
+    request.session["signed_in_at"] = request.session["seen_at"] = time.time()
+    factor = Authenticator.objects.filter(user=user).first()
+    if factor is not None:
+        record_authentication(request, user, "mfa", id=factor.pk, type=factor.type)
+    request.session.save()
+    return client
+
+
+def totp_code(secret: str = TOTP_SECRET, step: int = 0) -> str:
+    """The code that an app shows now (RFC 6238), or `step` times 30 seconds later."""
+    counter = struct.pack(">Q", int(time.time()) // 30 + step)
+    digest = hmac.new(base64.b32decode(secret), counter, hashlib.sha1).digest()
+    offset = digest[-1] & 15
+    number = struct.unpack(">I", digest[offset : offset + 4])[0] & 0x7FFFFFFF
+    return f"{number % 10**6:06}"
