@@ -24,8 +24,14 @@ from tests.servers import (
 
 WORKERS = 2
 _START_SECONDS = 30.0
-# As behind a proxy that ends TLS and names the client's address.
-_BEHIND_PROXY = {"AUTH_URL": "https://127.0.0.1", "TRUSTED_PROXIES": "127.0.0.1"}
+# The login alone, behind a proxy that ends TLS and names the client's address: README, "Run it for
+# real".
+_AS_IN_PRODUCTION = {
+    "SERVE": "login",
+    "AUTH_URL": "https://127.0.0.1",
+    "TRUSTED_PROXIES": "127.0.0.1",
+    "WEB_PROCESSES": str(WORKERS),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +64,7 @@ def start_identity(
     given = dict(settings or {})
     if database_url:
         given["DATABASE_URL"] = database_url
-    environment = service_environment(
-        var, free_port(), **_BEHIND_PROXY, WEB_PROCESSES=str(WORKERS), **given
-    )
+    environment = service_environment(var, free_port(), **_AS_IN_PRODUCTION, **given)
     log = var / "log"
     log.unlink(missing_ok=True)
     service: Service = start_service(environment, log, _configuration(var, module), ready)
