@@ -207,12 +207,17 @@ MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a PIN or a fingerprint: a found k
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # addresses play no part in the sign-in
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 
-# Counts failed sign-ins over all processes and nodes.
+# Counts failed sign-ins over all processes and nodes. Room for many: a full cache forgets some.
 CACHE_TABLE = "staff_cache"
+_CACHE = "django.core.cache.backends"
 CACHES: dict[str, Any] = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    "default": {"BACKEND": f"{_CACHE}.redis.RedisCache", "LOCATION": REDIS_URL}
     if REDIS_URL
-    else {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": CACHE_TABLE}
+    else {
+        "BACKEND": f"{_CACHE}.db.DatabaseCache",
+        "LOCATION": CACHE_TABLE,
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
 }
 
 # --- Libraries --------------------------------------------------------------------------------

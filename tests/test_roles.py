@@ -12,6 +12,7 @@ from taxpayers.groups import make_groups
 from taxpayers.models import Change
 from taxpayers.roles import ROLES, edition
 from taxpayers.services import Action
+from tests import servers
 from tests.accounts import new_staff
 from tests.factories import SystemUserFactory
 from tests.staff import staff_client
@@ -105,6 +106,24 @@ def test_staff_have_the_permissions_of_their_role() -> None:
     officer = new_staff("security officer")
     assert officer.has_perms(ROLES["security officer"].permissions)
     assert not officer.has_perm("taxpayers.register_taxpayer")
+
+
+def test_the_documentation_shows_the_table_in_force() -> None:
+    deeds = sorted({permission for role in ROLES.values() for permission in role.permissions})
+    rows = [
+        "| ".join(
+            (
+                f"| `{deed}` ",
+                *("x " if deed in role.permissions else "  " for role in ROLES.values()),
+            )
+        )
+        + "|"
+        for deed in deeds
+    ]
+    head = "| may | " + " | ".join(ROLES) + " |"
+    table = "\n".join((head, "| --- |" + " --- |" * len(ROLES), *rows))
+    shown = (servers.CHECKOUT / "docs" / "staff.md").read_text(encoding="utf-8")
+    assert table in shown, f"put this into docs/staff.md:\n{table}"
 
 
 # --- Through the pages --------------------------------------------------------------------------
