@@ -146,6 +146,11 @@ class GrantedPermission(models.Model):
                 name="permission_by_end",
                 condition=Q(revoked_at__isnull=True, valid_until__isnull=False),
             ),
+            models.Index(
+                fields=["-revoked_at"],
+                name="permission_revoked",
+                condition=Q(revoked_at__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -299,6 +304,7 @@ class Change(models.Model):
             models.Index(fields=["object_type", "object_id", "-at"], name="change_of_object"),
             models.Index(fields=["-at"], name="change_by_time"),
             models.Index(fields=["by", "-at"], name="change_by_who"),
+            models.Index(fields=["action", "-at"], name="change_by_action"),
         ]
 
     def __str__(self) -> str:

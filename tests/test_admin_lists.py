@@ -141,7 +141,8 @@ def test_permissions_are_filtered_by_state_as_the_rules_see_it(officer: Client) 
     coming = GrantedPermissionFactory.create(valid_from=at + week)
     assert listed(officer, GrantedPermission, "?state=in_force") == [ending, endless]
     assert listed(officer, GrantedPermission, "?state=7") == [ending]
-    assert listed(officer, GrantedPermission, "?state=over") == [revoked, ended]
+    assert listed(officer, GrantedPermission, "?state=ended") == [ended]
+    assert listed(officer, GrantedPermission, "?state=revoked") == [revoked]
     assert coming in listed(officer, GrantedPermission, "")
 
 

@@ -14,7 +14,11 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # no subscript at r
     @cached_property
     def count(self) -> int:
         """How many there are, or `most` if there are more."""
-        seen = self.object_list[: self.most + 1]
-        counted = seen.count() if isinstance(seen, QuerySet) else len(seen)
+        rows = self.object_list
+        if isinstance(rows, QuerySet):
+            # In any order: to sort what is only counted would read all of it.
+            counted = rows.order_by()[: self.most + 1].count()
+        else:
+            counted = len(rows)
         self.has_more = counted > self.most
         return min(counted, self.most)

@@ -51,7 +51,8 @@ class PermissionStateFilter(admin.SimpleListFilter):
             ("7", gettext_lazy("Ends within 7 days")),
             ("30", gettext_lazy("Ends within 30 days")),
             ("90", gettext_lazy("Ends within 90 days")),
-            ("over", gettext_lazy("Revoked or ended")),
+            ("ended", gettext_lazy("Ended")),
+            ("revoked", gettext_lazy("Revoked")),
         ]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -60,8 +61,10 @@ class PermissionStateFilter(admin.SimpleListFilter):
         match self.value():
             case "in_force":
                 return queryset.filter(not_over, revoked_at=None, valid_from__lte=at)
-            case "over":
-                return queryset.exclude(not_over, revoked_at=None)
+            case "ended":
+                return queryset.filter(revoked_at=None, valid_until__lt=at)
+            case "revoked":
+                return queryset.filter(revoked_at__isnull=False)
             case str(days) if days in ("7", "30", "90"):
                 end = at + timedelta(days=int(days))
                 return queryset.filter(revoked_at=None, valid_until__gte=at, valid_until__lt=end)

@@ -33,7 +33,7 @@ class RecordAdmin(ModelAdmin):
     tasks: ClassVar[Sequence[type[Task]]] = ()
     several: ClassVar[Sequence[Several]] = ()  # tasks for all that are selected in the list
     paginator = CappedPaginator
-    list_per_page = 50
+    list_per_page = 25
     list_max_show_all = 0
     show_full_result_count = False
     sortable_by = ()  # the order of a list is the order of an index

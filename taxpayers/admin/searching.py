@@ -5,10 +5,12 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
+from taxpayers.admin.paging import CappedPaginator
+
 _Row = TypeVar("_Row", bound=Model)
 
-# A term that fits more rows than this is no search: it has to be narrowed.
-MOST_FOUND = 1000
+# A term that fits more rows is no search: it has to be narrowed, and the paginator says so.
+MOST_FOUND = CappedPaginator.most + 1
 
 
 def found(rows: "QuerySet[_Row]", ways: Iterable[Q]) -> "QuerySet[_Row]":
