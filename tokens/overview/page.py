@@ -70,21 +70,21 @@ def _logins(at: datetime) -> dict[str, Any]:
     return {
         "traffic": now,
         "panels": [
-            _panel(now.hours, "24h", _("Last 24 hours"), _("Hour"), "H:i"),
-            _panel(now.days, "30d", _("Last 30 days"), _("Day"), "j M"),
+            _panel(now.hours, "1", _("Last 24 hours"), _("Hour"), "H:i"),
+            _panel(now.days, "30", _("Last 30 days"), _("Day"), "j M"),
         ],
         "reasons": [
             {
                 "words": words_of(row.reason),
                 "figures": [
-                    _reason_figure(_("24 hours"), row.in_hours, "24h", row.reason),
-                    _reason_figure(_("30 days"), row.in_days, "30d", row.reason),
+                    _reason_figure(_("24 hours"), row.in_hours, "1", row.reason),
+                    _reason_figure(_("30 days"), row.in_days, "30", row.reason),
                 ],
             }
             for row in now.top_reasons
         ],
         "failing": failing,
-        "refused_url": _list(_LOGINS, period="24h", outcome="refused"),
+        "refused_url": _list(_LOGINS, period="1", reason="refused"),
         "failing_clients": [
             (client, words_of(client.reason).what, _logins_of(client.system_user))
             for client in failing.clients
@@ -96,7 +96,7 @@ def _logins(at: datetime) -> dict[str, Any]:
 
 
 def _reason_figure(title: str, count: int, period: str, reason: str) -> dict[str, Any]:
-    url = _list(_LOGINS, period=period, outcome=reason)
+    url = _list(_LOGINS, period=period, reason=reason)
     return {"title": title, "count": count, "url": url}
 
 
@@ -113,8 +113,8 @@ def _panel(period: Period, name: str, title: str, column: str, form: str) -> dic
         "chart": chart_of(period.bars, label),
         "figures": [
             (_("Logins"), period.total, _list(_LOGINS, period=name)),
-            (_("Token issued"), period.issued, _list(_LOGINS, period=name, outcome="issued")),
-            (_("Refused"), period.refused, _list(_LOGINS, period=name, outcome="refused")),
+            (_("Token issued"), period.issued, _list(_LOGINS, period=name, reason="issued")),
+            (_("Refused"), period.refused, _list(_LOGINS, period=name, reason="refused")),
         ],
     }
 
