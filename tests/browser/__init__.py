@@ -1,12 +1,14 @@
 """A real Chromium for the tests of the staff's pages, driven by Playwright.
 
-Import the fixtures `browser` and `staff_pages` in the test module. No browser runs while other
-tests use Django's models: Playwright keeps an event loop going, and Django refuses to query there.
+Import the fixtures `browser` and `staff_pages` in the test module; the tests in this folder share
+one service and one browser (conftest.py). No browser runs while other tests use Django's models:
+Playwright keeps an event loop going, and Django refuses to query there.
 """
 
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,29 @@ def staff_pages(service: StartService, postgres_url: str, tmp_path: Path) -> str
     return service(postgres_url).url.replace("127.0.0.1", "localhost")
 
 
+@contextmanager
+def open_chromium(chromium: Chromium) -> Iterator[Any]:
+    """A running Chromium with a profile of its own, of Playwright's type `Browser`."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=chromium.program, args=_ARGUMENTS, timeout=60_000
+        )
+        yield launched
+        launched.close()
+
+
+def open_window(launched: Any, **options: Any) -> Browser:
+    """A new window with cookies of its own, which remembers what the browser complains about."""
+    page = launched.new_context(**options).new_page()
+    page.set_default_timeout(15_000)
+    opened = Browser(page)
+    page.on("console", lambda message: _listen(opened, message))
+    page.on("pageerror", lambda error: opened.complaints.append(f"{page.url}: {error}"))
+    return opened
+
+
 @pytest.fixture
 def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
     """A new window; the test fails if a page breaks its content security policy or a script fails.
@@ -95,19 +120,9 @@ def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
     chromium = request.config.stash[SESSION].server("Chromium", find_chromium)
     if chromium is None:
         pytest.skip("no Chromium here")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=chromium.program, args=_ARGUMENTS, timeout=30_000
-        )
-        page = launched.new_context().new_page()
-        page.set_default_timeout(15_000)
-        opened = Browser(page)
-        page.on("console", lambda message: _listen(opened, message))
-        page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    with open_chromium(chromium) as launched:
+        opened = open_window(launched)
         yield opened
-        launched.close()
     assert opened.complaints == []
 
 
@@ -115,4 +130,4 @@ def _listen(opened: Browser, message: Any) -> None:
     if message.location["url"].endswith("/favicon.ico"):
         return  # asked for by the browser, not by a page
     if message.type == "error" or "Content Security Policy" in message.text:
-        opened.complaints.append(message.text)
+        opened.complaints.append(f"{opened.page.url}: {message.text}")

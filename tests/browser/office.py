@@ -1,0 +1,90 @@
+"""The staff's pages with the sample of a real day, and windows in which staff are signed in."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests import servers
+from tests.accounts import PASSWORD, totp_code
+from tests.browser import Browser, open_window
+
+# One of each role; each with an authenticator app that knows tests.accounts.TOTP_SECRET.
+STAFF = {
+    "registrar": "nurul",
+    "security officer": "kumar",
+    "viewer": "siti",
+    "auditor": "farid",
+    "": "boss",
+}
+_MAKE_STAFF = """
+from tests.accounts import new_staff, with_totp
+for role, name in {staff}.items():
+    with_totp(new_staff(role, name))
+"""
+
+
+@dataclass
+class Office:
+    """A running service, and one window for each role that was asked for."""
+
+    service: servers.Service
+    chromium: Any
+    credentials: dict[str, Any]  # what the demo says about its two sample clients
+    windows: dict[tuple[str, str], Browser] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return self.service.url
+
+    def page(self, role: str, size: str = "wide") -> Any:
+        """The page of a window in which somebody of that role is signed in."""
+        if (role, size) not in self.windows:
+            self.windows[role, size] = self._signed_in(role, size)
+        return self.windows[role, size].page
+
+    def _signed_in(self, role: str, size: str) -> Browser:
+        viewport = {"width": 1280, "height": 800} if size == "wide" else PHONE
+        given: dict[str, Any] = {"base_url": self.url, "viewport": viewport}
+        others = [window for (known, _), window in self.windows.items() if known == role]
+        if others:  # a code is good once, so the second window of somebody takes over the sign-in
+            given["storage_state"] = others[0].page.context.storage_state()
+        window = open_window(self.chromium, **given)
+        if not others:
+            sign_in(window.page, STAFF[role])
+        return window
+
+    def complaints(self) -> list[str]:
+        """What the browser complained about since the last time, in any window."""
+        found = [complaint for window in self.windows.values() for complaint in window.complaints]
+        for window in self.windows.values():
+            window.complaints.clear()
+        return found
+
+
+PHONE = {"width": 390, "height": 844}
+
+
+def sign_in(page: Any, name: str) -> None:
+    """Name and password, then the code of the authenticator app."""
+    page.goto("/admin/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/authenticate/**")
+    page.locator("[name=code]").fill(totp_code())
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/admin/")
+
+
+@contextmanager
+def open_office(folder: Path, chromium: Any) -> Iterator[Office]:
+    """The service on SQLite in `folder`, with the demo's sample and one account of each role."""
+    environment = servers.service_environment(folder, servers.free_port())
+    said = json.loads(servers.manage(environment, "demo", "--no-serve", "--json"))
+    servers.manage(environment, "shell", "-v0", "-c", _MAKE_STAFF.format(staff=STAFF))
+    started = servers.start_service(environment, folder / "service.log")
+    with servers.stopping(started):
+        yield Office(started, chromium, said)
