@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from bench import comparison, growth, latency, memory, page, profiling, start
+from bench import comparison, growth, latency, memory, page, profiling, sizing, start
 from bench.chart import Bar, draw
 from bench.clients import Population
 from bench.measure import Row
@@ -62,6 +62,8 @@ def _compare(given: Given) -> None:
         _keep(running, "compare", given, rows)
     about = f"{given.users:,} system users, medians of {given.rounds} rounds of {given.seconds} s."
     _show("comparison", table_of(rows, unit=comparison.UNIT), given, about)
+    if (login := comparison.login(rows)) is not None:
+        _show("sizing", sizing.table(login), given, "From the figures above.")
     if given.write:
         _draw("comparison", "CPU milliseconds of a login", comparison.charted(rows))
 

@@ -5,13 +5,14 @@ from functools import cache
 
 from bench import scenarios
 from bench.clients import Population
-from bench.measure import Case, Progress, Row, rounds, rows, silent
+from bench.measure import Case, Figures, Progress, Row, rounds, rows, silent
 from bench.peers.toolkit_registry import FAST_HASHER
 from bench.scenarios import Scenario
 from bench.servers import Target
 from bench.stage import Stage
 
 UNIT = "bare Django view"
+LOGIN = "login as taxpayer"
 FEW, MANY = 16, 64
 _STOCK = "django-oauth-toolkit, stock"
 # Its hash alone takes a quarter of a second: how many clients there are makes no difference.
@@ -40,6 +41,11 @@ def compare(
     return rows(cases, measured)
 
 
+def login(rows: Sequence[Row]) -> Figures | None:
+    """The figures of a login as taxpayer under the heavier load, if it was measured."""
+    return next((row.figures for row in reversed(rows) if row.case == LOGIN), None)
+
+
 def charted(rows: Sequence[Row]) -> list[Row]:
     """The rows that fit into one chart: without the stock toolkit, a hundred times the others."""
     return [row for row in rows if row.case != _STOCK]
@@ -64,8 +70,8 @@ def _planned(stage: Stage, population: Population) -> list[Planned]:
         ),
         ("django-oauth-toolkit, fast hasher", fast, scenarios.toolkit_login(users), FEW),
         ("django-oauth-toolkit, fast hasher", fast, scenarios.toolkit_login(users), MANY),
-        ("login as taxpayer", ours, taxpayer, FEW),
-        ("login as taxpayer", ours, taxpayer, MANY),
+        (LOGIN, ours, taxpayer, FEW),
+        (LOGIN, ours, taxpayer, MANY),
         ("login as intermediary", ours, scenarios.intermediary_login(population), FEW),
         ("refused: wrong secret", ours, scenarios.wrong_secret(population), FEW),
         ("refused: blocked", ours, scenarios.blocked(population), FEW),

@@ -43,7 +43,8 @@ def with_events(
     for number in events:
         url = stage.databases.copy(template, f"events_{number}")
         progress(f"recording {number:,} logins")
-        add_events(url, number, population.taxpayers)
+        size = add_events(url, number, population.taxpayers)
+        progress(f"each takes {size:.0f} bytes, indexes included")
         target = stage.identity_on(url, f"events_{number}")
         name = f"{number:,} recorded logins"
         cases.append(Case(name, target, scenarios.taxpayer_login(population)))

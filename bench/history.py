@@ -27,10 +27,13 @@ JOIN taxpayers t ON t.id = u.taxpayer_id
 )
 
 
-def add_events(url: str, count: int, users: int) -> None:
-    """So many issued logins of this month, until now, of all clients alike."""
+def add_events(url: str, count: int, users: int) -> float:
+    """So many issued logins of this month, until now, of all clients alike.
+
+    The number of bytes that one of them takes on disk, with its entries in all indexes.
+    """
     if count == 0:
-        return
+        return 0.0
     until = datetime.now(UTC)
     since = until.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -58,6 +61,10 @@ def add_events(url: str, count: int, users: int) -> None:
         )
         connection.execute(SQL("VACUUM (FREEZE, ANALYZE) {}").format(name))
         connection.execute("CHECKPOINT")
+        (size,) = connection.execute(
+            SQL("SELECT pg_total_relation_size({})").format(Literal(name.as_string(connection)))
+        ).fetchone() or (0,)
+    return float(size / count)
 
 
 def _partition(connection: psycopg.Connection) -> tuple[Identifier, str]:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import psycopg
 import pytest
 
-from bench import comparison, history, load, page, profiling
+from bench import comparison, history, load, page, profiling, sizing
 from bench.chart import Bar, draw
 from bench.clients import Population, Role, client_id, client_secret, tin
 from bench.hops import HOPS
@@ -66,6 +66,13 @@ def test_an_answer_that_is_not_a_token_stops_the_measurement() -> None:
         Outcome().raise_if_wrong("case")
 
 
+def test_cores_are_those_of_the_peak_at_seventy_percent() -> None:
+    login = Figures(0.7, 0.35, 1.0, 1.0, 1.0, 1.0, answers=1)
+    million = sizing.table(login).lines[1]
+    assert million == ("1,000,000", "278", "833", "1", "1", "24.0")
+    assert sizing.table(login).lines[-1][3:5] == ("42", "21")
+
+
 def test_percentiles_are_in_milliseconds() -> None:
     latencies = [number / 1000 for number in range(100, 0, -1)]
     assert load.percentile(latencies, 0.5) == pytest.approx(51)
@@ -88,7 +95,7 @@ def test_a_table_goes_between_its_marks_and_nowhere_else(tmp_path: Path) -> None
 def test_the_documentation_has_a_place_for_every_table() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     for name in (
-        *("comparison", "growth by users", "growth by logins"),
+        *("comparison", "sizing", "growth by users", "growth by logins"),
         *("latency", "memory", "start", "profile"),
     ):
         assert f"<!-- {name} -->\n" in text
@@ -134,7 +141,7 @@ def test_every_kind_of_answer_is_right_and_stands_in_the_table(stage: Stage) -> 
 
 def test_logins_of_the_past_are_recorded_where_the_next_one_goes(stage: Stage) -> None:
     url = stage.databases.copy(stage.databases.registry(SMALL), "past")
-    history.add_events(url, 300, SMALL.taxpayers)
+    assert history.add_events(url, 300, SMALL.taxpayers) > 100
     with psycopg.connect(url) as connection:
         (found,) = connection.execute(
             "SELECT count(*) FROM login_events JOIN system_users USING (client_id)"
