@@ -109,7 +109,8 @@ def _warnings(config: pytest.Config) -> list[str]:
     return [f"WARNING: tests skipped, no {name} here: {why}" for name, why in missing.items()]
 
 
-_LIVE = {"service", "node", "stage", "cluster"}  # fixtures of running services
+# Fixtures of running services, and of commands in a process and on a database of their own.
+_LIVE = {"service", "node", "stage", "cluster", "own_process"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -147,6 +148,11 @@ def migrated_template(postgres: servers.Postgres, tmp_path_factory: pytest.TempP
     var = tmp_path_factory.mktemp("template")
     servers.manage(servers.service_environment(var, 0, DATABASE_URL=url), "migrate", "-v0")
     return url.rpartition("/")[2]
+
+
+@pytest.fixture(scope="session")
+def own_process() -> None:
+    """Asked for by tests of `manage.py` in a process of its own: it chooses the database itself."""
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ Environment = dict[str, str]
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Environment:
+def fresh(own_process: None, tmp_path: Path) -> Environment:
     """The environment of a machine on which nothing was set up; `AUTH_URL` follows the port."""
     environment = service_environment(tmp_path / "var", free_port())
     del environment["AUTH_URL"]
@@ -35,7 +35,9 @@ def fresh(tmp_path: Path) -> Environment:
 
 
 @pytest.fixture(scope="module")
-def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Environment, dict[str, Any]]:
+def first_run(
+    own_process: None, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Environment, dict[str, Any]]:
     environment = service_environment(tmp_path_factory.mktemp("demo") / "var", free_port())
     del environment["AUTH_URL"]
     return environment, prepared(environment)
@@ -92,7 +94,7 @@ def may_sign_in(page: str, user: str, password: str) -> bool:
     with httpx.Client(follow_redirects=True) as browser:
         form = browser.get(page)
         fields = {
-            "username": user,
+            "login": user,
             "password": password,
             "csrfmiddlewaretoken": browser.cookies["csrftoken"],
         }
@@ -146,7 +148,10 @@ def test_the_pasted_curl_lines_give_tokens_and_the_staff_can_sign_in(
         assert on_behalf.endswith(" -H 'onbehalfof: C1234567890'")
         (staff,) = (line for line in text.splitlines() if line.startswith("Staff: "))
         _, page, _, user, _, password = staff.split()
-        assert staff == f"Staff: {base}/admin/  user {user}  password {password}"
+        assert (
+            staff
+            == f"Staff: http://localhost:{fresh['PORT']}/admin/  user {user}  password {password}"
+        )
         assert may_sign_in(page, user, password)
         process.send_signal(signal.SIGTERM)
         assert process.wait(25) == 0
@@ -167,7 +172,7 @@ def test_the_answer_for_machines_is_one_object_and_its_addresses_follow_the_port
         base = f"http://127.0.0.1:{port}"
         assert answer["auth_url"] == base
         assert answer["token_endpoint"] == f"{base}/connect/token"
-        assert answer["admin_url"] == f"{base}/admin/"
+        assert answer["admin_url"] == f"http://localhost:{port}/admin/"
         assert answer["intermediary"]["onbehalfof"] == answer["taxpayer"]["tin"]
         token = login(answer["curl"]["intermediary"]).json()["access_token"]
         assert jwt.decode(token, options={"verify_signature": False})["iss"] == base

@@ -32,13 +32,13 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def empty(own_process: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a service whose database has no table yet."""
     return service_environment(tmp_path_factory.mktemp("empty"), free_port())
 
 
 @pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def migrated(own_process: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a service whose database is up to date and empty."""
     environment = service_environment(tmp_path_factory.mktemp("migrated"), free_port())
     manage_or_fail(environment, "migrate", "-v0")

@@ -171,10 +171,10 @@ def test_no_file_can_take_all_memory(file: Endless, said: str) -> None:
         tracemalloc.stop()
 
 
-def test_a_file_with_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_too_many_rows_is_refused() -> None:
     assert MOST_ROWS >= 100_000
-    monkeypatch.setattr("taxpayers.imports.MOST_ROWS", 2)
-    rows = "C0000000001,A\nC0000000002,B\n"
-    assert len(read(f"tin,name\n{rows}").entries) == 2
+    three = io.BytesIO(b"tin,name\nC0000000001,A\nC0000000002,B\nC0000000003,C\n")
+    assert len(read_entries(three, Notation(), most_rows=3).entries) == 3
+    three.seek(0)
     with pytest.raises(Impossible, match="more than 2 rows"):
-        read(f"tin,name\n{rows}C0000000003,C\n")
+        read_entries(three, Notation(), most_rows=2)

@@ -19,7 +19,14 @@ from django.db import connection
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.imports import Reading, read_entries
 from taxpayers.models import Change, Taxpayer
-from taxpayers.services import Author, BadRows, Imported, Impossible, import_registry
+from taxpayers.services import (
+    Author,
+    BadRows,
+    Imported,
+    Impossible,
+    import_registry,
+    preview_registry,
+)
 from taxpayers.services import registry as registry_service
 from tests import servers
 from tests.command_line import answered, refused, said
@@ -100,6 +107,18 @@ def test_one_bad_row_is_enough_and_all_are_named_in_the_files_order() -> None:
         "line 5: C0000000002 is registered already, and is not active",
         "line 6: C0000000009 stands in line 2 already",
     ]
+    assert Taxpayer.objects.count() == 2
+    assert not Change.objects.exists()
+
+
+def test_a_preview_says_what_an_import_would_do_and_changes_nothing() -> None:
+    TaxpayerFactory.create(tin="C0000000001", name="One")
+    TaxpayerFactory.create(tin="C0000000002", name="Two")
+    read = reading("C0000000003,,New,", "C0000000001,,One,", "C0000000002,,Other,", "x,,Bad,")
+    preview = preview_registry(reading=read)
+    assert [entry.line for entry in preview.new] == [2]
+    assert preview.unchanged == 1
+    assert [row.line for row in preview.bad_rows] == [4, 5]
     assert Taxpayer.objects.count() == 2
     assert not Change.objects.exists()
 
@@ -206,6 +225,7 @@ def test_a_big_import_asks_few_queries(file: Path) -> None:
     assert asked < 9000 / 30
 
 
+@pytest.mark.usefixtures("own_process")
 def test_the_progress_bar_is_shown_on_a_terminal_and_only_there(tmp_path: Path, file: Path) -> None:
     environment = servers.service_environment(tmp_path, servers.free_port())
     servers.manage(environment, "migrate", "-v0")

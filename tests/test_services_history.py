@@ -274,18 +274,23 @@ def test_a_rotation_tells_what_became_of_the_old_secret_too() -> None:
     }
 
 
-def test_every_service_is_in_these_tests() -> None:
+def changing_services() -> set[str]:
     functions = {name for name in services.__all__ if inspect.isfunction(getattr(services, name))}
-    assert functions == {deed.service for deed in DEEDS} | {"register_system_user", "issue_secret"}
+    return functions - {"preview_registry"}  # it only looks
+
+
+def test_every_service_is_in_these_tests() -> None:
+    assert changing_services() == {deed.service for deed in DEEDS} | {
+        "register_system_user",
+        "issue_secret",
+    }
 
 
 def test_every_service_takes_its_arguments_by_name_and_asks_who_and_when() -> None:
-    for name in services.__all__:
-        service = getattr(services, name)
-        if inspect.isfunction(service):
-            parameters = inspect.signature(service).parameters
-            assert {p.kind for p in parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}, name
-            assert {"by", "at"} <= parameters.keys(), name
+    for name in changing_services():
+        parameters = inspect.signature(getattr(services, name)).parameters
+        assert {p.kind for p in parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}, name
+        assert {"by", "at"} <= parameters.keys(), name
 
 
 def test_neither_a_secret_nor_its_hash_is_ever_in_the_history() -> None:

@@ -83,13 +83,15 @@ def _staff_password(kept: str | None) -> str | None:
 
 
 def _answer(sample: Sample, password: str | None, port: int) -> Answer:
+    # As the settings say it, but for the port asked for.
     auth_url = os.environ.get("AUTH_URL") or f"http://{HOST}:{port}"
+    staff_url = os.environ.get("STAFF_URL") or auth_url.replace(f"//{HOST}", "//localhost", 1)
     as_taxpayer = _curl(auth_url, sample.taxpayer)
     on_behalf = f"{_curl(auth_url, sample.intermediary)} -H 'onbehalfof: {TAXPAYER}'"
     data = {
         "auth_url": auth_url,
         "token_endpoint": f"{auth_url}/connect/token",
-        "admin_url": f"{auth_url}/admin/",
+        "admin_url": f"{staff_url}/admin/",
         "staff": {"username": _STAFF, "password": password},
         "taxpayer": {"tin": TAXPAYER, **asdict(sample.taxpayer)},
         "intermediary": {
@@ -111,7 +113,7 @@ Log in as the intermediary {INTERMEDIARY} on behalf of the taxpayer {TAXPAYER}:
 
 {on_behalf}
 
-Staff: {auth_url}/admin/  user {_STAFF}  password {said}
+Staff: {staff_url}/admin/  user {_STAFF}  password {said}
 
 More on the same data, from another shell: {_python()} manage.py help
 """
