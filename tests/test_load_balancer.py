@@ -24,10 +24,11 @@ from tests import servers
 from tests.balancer import HOST, STAFF_ADDRESS, Balancer, Ports, free_ports, start_balancer
 from tests.conftest import StartService
 from tests.erp import FORM, PATH, Erp
+from tests.over_http import SIGN_IN, new_boss, sign_in
 
 TIN = "C1000000001"
 CLIENT = "127.0.0.2"
-SIGN_IN, STAFF_HOST = "/admin/login/", {"Host": "staff.id.example.org"}
+STAFF_HOST = {"Host": "staff.id.example.org"}
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
@@ -287,25 +288,13 @@ def test_the_staffs_pages_are_for_their_network_alone(cluster: Cluster) -> None:
 
 
 def test_staff_sign_in_through_the_proxy(cluster: Cluster) -> None:
-    environment = {
-        **cluster.nodes[0].environment,
-        "DJANGO_SUPERUSER_PASSWORD": "correct horse battery staple",
-    }
-    servers.manage(
-        environment, "createsuperuser", "--no-input", "--username", "a", "--email", "a@example.org"
-    )
-    origin = {"Origin": f"https://{STAFF_HOST['Host']}"}  # what a browser sends, and Django checks
+    boss = new_boss(cluster.nodes[0])
     with cluster.client(STAFF_ADDRESS) as browser:
         browser.headers.update(STAFF_HOST)
-        page = browser.get(SIGN_IN)
-        form = dict(re.findall(r'name="(csrfmiddlewaretoken)" value="(\w+)"', page.text))
-        cookie = {"Cookie": page.headers["Set-Cookie"].partition(";")[0]}
-        form |= {"username": "a", "password": environment["DJANGO_SUPERUSER_PASSWORD"]}
-        answer = browser.post(
-            SIGN_IN, data={**form, "next": "/admin/"}, headers={**origin, **cookie}
-        )
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
-    assert all("Secure" in cookie for cookie in answer.headers.get_list("Set-Cookie"))
+        answer = sign_in(browser, f"https://{STAFF_HOST['Host']}", boss)
+        assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
+        assert all("Secure" in cookie for cookie in answer.headers.get_list("Set-Cookie"))
+        assert browser.get("/admin/").status_code == 200
 
 
 # --- Nodes that stop ------------------------------------------------------------------------------

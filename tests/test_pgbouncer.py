@@ -25,6 +25,7 @@ from identity.databases import database
 from tests import servers
 from tests.conftest import StartService
 from tests.erp import PATH, Erp
+from tests.over_http import new_boss, sign_in
 from tests.test_live_service import logins, new_client, recorded
 
 CONFIGURATION = servers.CHECKOUT / "deploy" / "pgbouncer.ini"
@@ -136,15 +137,8 @@ def test_staff_work_through_a_pooler(service: StartService, pooler: Pooler) -> N
     node = service(pooler.url)
     erp = new_client(node)
     assert logins([node], erp, 3) == {200: 3}
-    environment = {**node.environment, "DJANGO_SUPERUSER_PASSWORD": "correct horse battery staple"}
-    servers.manage(
-        environment, "createsuperuser", "--no-input", "--username", "a", "--email", "a@example.org"
-    )
-    with httpx.Client(base_url=node.url, follow_redirects=True, timeout=30) as browser:
-        page = browser.get("/admin/login/")
-        form = dict(re.findall(r'name="(csrfmiddlewaretoken)" value="(\w+)"', page.text))
-        form |= {"username": "a", "password": environment["DJANGO_SUPERUSER_PASSWORD"]}
-        assert browser.post("/admin/login/", data={**form, "next": "/admin/"}).status_code == 200
+    with httpx.Client(base_url=node.url, timeout=30) as browser:
+        assert sign_in(browser, node.url, new_boss(node)).headers["Location"] == "/admin/"
         for path in ("", "taxpayers/systemuser/", "tokens/loginevent/", "taxpayers/change/"):
             assert browser.get(f"/admin/{path}").status_code == 200, path
         assert erp.client_id in browser.get("/admin/taxpayers/systemuser/").text
