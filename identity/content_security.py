@@ -5,8 +5,8 @@ and passkeys are given are strict. The admin needs two exceptions for django-unf
 turns the `x-…` attributes of its templates into functions (`unsafe-eval`), and they have `style`
 attributes. Alpine's own build without eval does not understand them: they use arrow functions and
 globals such as `localStorage`. The price: on those pages Alpine would also run the attributes of
-markup that slips in unescaped, so there it is autoescaping alone that protects. Remove the exception
-as soon as unfold does without.
+markup that slips in unescaped, so there it is autoescaping alone that protects. Remove the
+exception as soon as unfold does without.
 """
 
 from typing import Any
