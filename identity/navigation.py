@@ -28,6 +28,10 @@ def _staff_css(request: HttpRequest) -> str:
     return static("staff/staff.css")
 
 
+def _icon(request: HttpRequest) -> str:
+    return static("staff/icon.svg")
+
+
 _START = {"title": _("Today"), "icon": "home", "link": reverse_lazy("admin:index")}
 _SIDEBAR = [
     {"items": [_START]},
@@ -77,8 +81,10 @@ UNFOLD: dict[str, Any] = {
     "SITE_SUBHEADER": _("Who may log in to e-invoicing"),
     "SITE_SYMBOL": "shield_person",
     "SITE_URL": None,
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _icon}],
     "DASHBOARD_CALLBACK": "tokens.overview.page.today",
     "SHOW_HISTORY": False,
+    "SHOW_LANGUAGES": True,
     "STYLES": [_staff_css],
     "COLORS": {"primary": _PRIMARY},
     "SIDEBAR": {"show_search": False, "navigation": _SIDEBAR},

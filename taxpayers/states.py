@@ -82,7 +82,7 @@ def state_of_system_user(row: SystemUser, at: datetime) -> State:
         )
     if row.is_expired(at):
         return State(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.expires_at))
-    return _running(ACTIVE, row.expires_at, at)
+    return _running(ACTIVE, row.expires_at, at, endless=_("It does not expire."))
 
 
 def state_of_secret(row: ClientSecret, at: datetime) -> State:
@@ -131,9 +131,9 @@ def facts_of(row: GrantedPermission, codes: tuple[str, ...] = ()) -> PermissionF
     return PermissionFacts(codes, row.valid_from, row.valid_until, row.revoked_at)
 
 
-def _running(word: Promise, until: datetime | None, at: datetime) -> State:
+def _running(word: Promise, until: datetime | None, at: datetime, endless: str = "") -> State:
     if until is None:
-        return State(word, "good", _("Without an end."))
+        return State(word, "good", endless or _("Without an end."))
     tone: Tone = "warning" if until - at <= SOON else "good"
     return State(word, tone, _sentence(_("Until {moment}."), until))
 

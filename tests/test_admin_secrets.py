@@ -128,7 +128,7 @@ def test_a_third_secret_is_refused_and_not_offered(officer: Client) -> None:
     user = ClientSecretFactory.create().system_user
     ClientSecretFactory.create(system_user=user, slot=2)
     response = officer.get(task_url(user, "rotate_secret"), follow=True)
-    assert "There are two secrets already." in text_of(response)
+    assert "There are two secrets already" in text_of(response)
     assert "rotate_secret" not in [b.url for b in response.context["buttons"]]
 
 

@@ -13,6 +13,7 @@ from taxpayers.admin.handover import HandoverTask, OnceForm, check_once, newest_
 from taxpayers.admin.tasks import Text
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, Issued, issue_secret
+from taxpayers.templatetags.staff import said
 
 MOST_LIVE = 2  # contract 3
 
@@ -44,10 +45,14 @@ class RotateSecret(HandoverTask):
     form = RotateSecretForm
 
     def refusal(self, record: SystemUser, at: datetime) -> Text:
-        live = [secret for secret in record.secrets.all() if secret.is_live(at)]
+        live = [secret for secret in record.secrets.order_by("pk") if secret.is_live(at)]
         if len(live) < MOST_LIVE:
             return ""
-        return _("There are two secrets already. Revoke the one that is no longer in use first.")
+        # Whoever reloads the page of a new secret reads this: it must say that it was issued.
+        return _(
+            "There are two secrets already, {secret} was issued {moment}. Revoke the one that is"
+            " no longer in use first."
+        ).format(secret=live[-1], moment=said(live[-1].created_at))
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
         return {"newest": newest_secret(record)}
