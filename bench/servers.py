@@ -64,7 +64,7 @@ def start_identity(
     given = dict(settings or {})
     if database_url:
         given["DATABASE_URL"] = database_url
-    environment = service_environment(var, free_port(), **_AS_IN_PRODUCTION, **given)
+    environment = service_environment(var, free_port(), **{**_AS_IN_PRODUCTION, **given})
     log = var / "log"
     log.unlink(missing_ok=True)
     service: Service = start_service(environment, log, _configuration(var, module), ready)

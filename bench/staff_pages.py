@@ -133,7 +133,7 @@ def measure(running: Stage, population: Population, events: int, requests: int) 
                 "SELECT id FROM login_events LIMIT %s", [_KNOWN_LOGINS]
             ).fetchall()
         )
-    target = running.identity_on(url, "staff")
+    target = running.identity_on(url, "staff", SERVE="staff")
     chance = random.Random(1)  # noqa: S311 - whose turn it is, is no secret
     asked = pages(population, [str(row[0]) for row in rows])
     with tempfile.TemporaryDirectory() as var:

@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -17,6 +16,7 @@ from uuid_utils.compat import uuid7
 
 from taxpayers.models import SystemUser
 from taxpayers.rules import Reason
+from tests.accounts import new_staff, signed_in, with_totp
 from tests.erp import Erp
 from tests.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
 from tests.staff import AUDITOR, VIEWER, staff_client, text_of
@@ -303,9 +303,10 @@ def test_nobody_sees_more_than_on_the_lists(sample_day: None) -> None:
     assert "days old" in text_of(staff_client(AUDITOR, "auditor").get(reverse("admin:index")))
 
 
-def test_staff_without_a_role_are_told_so(django_user_model: Any) -> None:
-    client = Client()
-    client.force_login(django_user_model.objects.create_user("new", is_staff=True))
+def test_staff_without_a_role_are_told_so() -> None:
+    user = new_staff(VIEWER)
+    user.groups.clear()
+    client = signed_in(with_totp(user))
     assert "no role yet" in text_of(client.get(reverse("admin:index")))
 
 
