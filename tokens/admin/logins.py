@@ -1,7 +1,7 @@
 """Logins: find one, and see why it ended as it did (contract 1 and 5)."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from ipaddress import ip_address
 from typing import Any
 
@@ -19,72 +19,20 @@ from taxpayers.admin.tasks import Button
 from taxpayers.templatetags.staff import moment
 from tokens.admin import exports
 from tokens.admin.facts import checks_of, secret_of, today
+from tokens.admin.filters import DayFilter, OutcomeFilter, PeriodFilter
 from tokens.admin.what_if import WhatIfForm, what_if
 from tokens.logins import reference_in
 from tokens.models import LoginEvent
-from tokens.partitions import first_id
-from tokens.reasons import ISSUED, WORDS, state_of_login, words_of
+from tokens.reasons import state_of_login, words_of
 
 WHAT_WOULD_HAPPEN = gettext_lazy("What would happen?")
-
-
-class PeriodFilter(admin.SimpleListFilter):
-    """The key of a login begins with its moment, so the period is a range of the key."""
-
-    title = gettext_lazy("period")
-    parameter_name = "period"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("1h", gettext_lazy("Last hour")),
-            ("1", gettext_lazy("Last 24 hours")),
-            ("7", gettext_lazy("Last 7 days")),
-            ("30", gettext_lazy("Last 30 days")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        period = _PERIODS.get(self.value() or "")
-        if period is None:
-            return queryset
-        return queryset.filter(pk__gte=first_id(timezone.now() - period))
-
-
-_PERIODS = {
-    "1h": timedelta(hours=1),
-    "1": timedelta(days=1),
-    "7": timedelta(days=7),
-    "30": timedelta(days=30),
-}
-
-
-class OutcomeFilter(admin.SimpleListFilter):
-    title = gettext_lazy("outcome")
-    parameter_name = "reason"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("issued", ISSUED),
-            ("refused", gettext_lazy("Refused, whatever the reason")),
-            *((str(reason), words.what) for reason, words in WORDS.items()),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        match self.value():
-            case None:
-                return queryset
-            case "issued":
-                return queryset.filter(reason="")
-            case "refused":
-                return queryset.exclude(reason="")
-            case reason:
-                return queryset.filter(reason=reason)
 
 
 class LoginEventAdmin(ExportingAdmin):
     export = exports.LOGINS
     list_display = ("when", "outcome", "client_id", "for_whom", "source_address")
     list_display_links = ("when",)
-    list_filter = (PeriodFilter, OutcomeFilter)
+    list_filter = (PeriodFilter, DayFilter, OutcomeFilter)
     ordering = ("-pk",)
     search_fields = ("client_id",)
     search_help_text = gettext_lazy("Reference, client ID, TIN or source address")
@@ -124,7 +72,7 @@ class LoginEventAdmin(ExportingAdmin):
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
         url = reverse("admin:tokens_loginevent_what_if")
-        return [Button(WHAT_WOULD_HAPPEN, url, "help")]
+        return [Button(WHAT_WOULD_HAPPEN, url, "help"), *super().list_buttons(request)]
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.what_if_view)
