@@ -149,3 +149,18 @@ def test_permissions_are_filtered_by_state_as_the_rules_see_it(officer: Client) 
 def test_no_list_can_be_sorted_by_a_column_without_an_index() -> None:
     for model in LISTS:
         assert tuple(admin.site.get_model_admin(model).sortable_by or ()) == ()
+
+
+def test_a_field_suggests_taxpayers_by_identifier_and_name(officer: Client) -> None:
+    TaxpayerFactory.create_batch(12, name="Borneo Timber")
+    wanted = TaxpayerFactory.create(tin="C77000111", rob="ROB-12345", name="Kedai Runcit")
+    IntermediaryFactory.create(taxpayer=wanted)
+    for model in (Taxpayer, Intermediary):
+        for term in ("C7700", "kedai"):
+            answer = officer.get(f"{list_url(model)}suggest/?q={term}").json()
+            assert answer == {
+                "suggestions": [{"value": "C77000111:ROB-12345", "label": "Kedai Runcit"}]
+            }
+    assert len(officer.get(f"{list_url(Taxpayer)}suggest/?q=borneo").json()["suggestions"]) == 10
+    assert officer.get(f"{list_url(Taxpayer)}suggest/?q=bo").json() == {"suggestions": []}
+    assert Client().get(f"{list_url(Taxpayer)}suggest/?q=borneo").status_code == 302

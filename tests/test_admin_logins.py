@@ -16,6 +16,7 @@ from tests.staff import list_url, page_url, staff_client, task_url, text_of
 from tokens.admin.facts import Check
 from tokens.explanation import State
 from tokens.models import LoginEvent, SigningKey
+from tokens.partitions import first_id
 from tokens.reasons import WORDS
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +55,15 @@ def test_logins_are_filtered_by_outcome_and_period(viewer: Client, erp: Erp) -> 
     assert found(viewer, "reason=invalid_scope&period=7") == [refused]
     assert found(viewer, "reason=system_user_blocked") == []
     assert found(viewer, f"q={erp.client_id}&period=1h") == [refused, issued]
+
+
+def test_logins_of_one_day_in_the_authoritys_time_zone(viewer: Client) -> None:
+    last = datetime(2026, 3, 1, 15, 59, 59, 999000, tzinfo=UTC)  # midnight in Kuala Lumpur
+    for at in (last, last + timedelta(milliseconds=1)):
+        LoginEvent.objects.create(pk=first_id(at), at=at)
+    assert [row.at for row in found(viewer, "day=2026-03-01")] == [last]
+    assert len(found(viewer, "day=2026-03-02")) == 1
+    assert len(found(viewer, "day=nonsense")) == 2
 
 
 @pytest.mark.parametrize("reason", Reason)

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import (
@@ -90,14 +91,16 @@ class LastDayField(_DayField):
 
 
 class TaxpayerField(forms.CharField):
-    """A taxpayer by its TIN, or TIN:ROB."""
+    """A taxpayer by its TIN, or TIN:ROB; suggests some while one types."""
 
-    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"})
+    suggests = "taxpayer"
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Taxpayer"))
-        kwargs.setdefault("help_text", gettext_lazy("TIN, or TIN:ROB."))
-        super().__init__(**kwargs)
+        kwargs.setdefault("help_text", gettext_lazy("TIN, TIN:ROB, or the beginning of the name."))
+        suggest_url = reverse_lazy(f"admin:taxpayers_{self.suggests}_suggest")
+        attrs = {"autocomplete": "off", "spellcheck": "false", "data-suggest": suggest_url}
+        super().__init__(widget=UnfoldAdminTextInputWidget(attrs=attrs), **kwargs)
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
@@ -116,6 +119,8 @@ class TaxpayerField(forms.CharField):
 
 class IntermediaryField(TaxpayerField):
     """An intermediary by its TIN, or TIN:ROB."""
+
+    suggests = "intermediary"
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Intermediary"))

@@ -34,10 +34,10 @@ def code_choices() -> Iterable[tuple[str, str]]:
 class GrantPermissionForm(TaskForm):
     taxpayer = TaxpayerField(
         label=gettext_lazy("Represented taxpayer"),
-        help_text=gettext_lazy("Who permits it: TIN, or TIN:ROB."),
+        help_text=gettext_lazy("Who permits it: TIN, TIN:ROB, or the beginning of the name."),
     )
     intermediary = IntermediaryField(
-        help_text=gettext_lazy("Who may act for the taxpayer: TIN, or TIN:ROB.")
+        help_text=gettext_lazy("Who may act for it: TIN, TIN:ROB, or the beginning of the name.")
     )
     codes = CheckboxesField(label=gettext_lazy("What is permitted"), choices=code_choices)
     valid_from = FirstDayField(

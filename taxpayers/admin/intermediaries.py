@@ -20,6 +20,7 @@ from taxpayers.admin.forms import LastDayField, ReasonField, TaskForm, TaxpayerF
 from taxpayers.admin.granting import GrantPermission
 from taxpayers.admin.permissions import listed_permissions
 from taxpayers.admin.searching import taxpayer_ways
+from taxpayers.admin.suggesting import SuggestingAdmin
 from taxpayers.admin.tasks import Button, Task
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.services import Author, register_intermediary, set_intermediary_active
@@ -95,7 +96,7 @@ class ChangeIntermediary(Task):
         return _("The role of {name} is changed.").format(name=result)
 
 
-class IntermediaryAdmin(ExportingAdmin):
+class IntermediaryAdmin(SuggestingAdmin, ExportingAdmin):
     export = exports.INTERMEDIARIES
     list_display = ("identifier", "name", "state", "until")
     list_display_links = ("identifier", "name")

@@ -24,6 +24,7 @@ from taxpayers.admin.registering import (
     RenameTaxpayer,
 )
 from taxpayers.admin.searching import taxpayer_ways
+from taxpayers.admin.suggesting import SuggestingAdmin
 from taxpayers.admin.tasks import Button
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.states import state_of_intermediary, state_of_system_user, state_of_taxpayer
@@ -32,7 +33,7 @@ from taxpayers.templatetags.staff import moment
 MOST_SYSTEM_USERS = 20
 
 
-class TaxpayerAdmin(ExportingAdmin):
+class TaxpayerAdmin(SuggestingAdmin, ExportingAdmin):
     export = exports.TAXPAYERS
     list_display = ("identifier", "name", "state", "registered")
     list_display_links = ("identifier", "name")
