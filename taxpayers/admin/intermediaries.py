@@ -15,7 +15,6 @@ from unfold.widgets import UnfoldBooleanWidget
 
 from taxpayers.admin import exports
 from taxpayers.admin.changes import recent_changes
-from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.admin.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
 from taxpayers.admin.granting import GrantPermission
 from taxpayers.admin.permissions import listed_permissions
@@ -96,7 +95,7 @@ class ChangeIntermediary(Task):
         return _("The role of {name} is changed.").format(name=result)
 
 
-class IntermediaryAdmin(SuggestingAdmin, ExportingAdmin):
+class IntermediaryAdmin(SuggestingAdmin):
     export = exports.INTERMEDIARIES
     list_display = ("identifier", "name", "state", "until")
     list_display_links = ("identifier", "name")

@@ -4,13 +4,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
 from django.urls import URLPattern, path
 
-from taxpayers.admin.records import RecordAdmin
+from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.models import Intermediary, Taxpayer
 
 SHORTEST, MOST = 3, 10
 
 
-class SuggestingAdmin(RecordAdmin):
+class SuggestingAdmin(ExportingAdmin):
     """A list of taxpayers, or of taxpayers in a role, that suggests."""
 
     def suggested(self, row: Taxpayer | Intermediary) -> Taxpayer:

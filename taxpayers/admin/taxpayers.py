@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy
 from taxpayers.admin import exports
 from taxpayers.admin.changes import recent_changes
 from taxpayers.admin.credentials import IssueCredentials
-from taxpayers.admin.exporting import ExportingAdmin
 from taxpayers.admin.granting import GrantPermission
 from taxpayers.admin.importing import ImportRegistry
 from taxpayers.admin.intermediaries import RegisterIntermediary
@@ -33,7 +32,7 @@ from taxpayers.templatetags.staff import moment
 MOST_SYSTEM_USERS = 20
 
 
-class TaxpayerAdmin(SuggestingAdmin, ExportingAdmin):
+class TaxpayerAdmin(SuggestingAdmin):
     export = exports.TAXPAYERS
     list_display = ("identifier", "name", "state", "registered")
     list_display_links = ("identifier", "name")
