@@ -24,8 +24,10 @@ FROM (SELECT n, {since}::timestamptz + n * ({until}::timestamptz - {since}::time
              CASE WHEN n % 20 = 0 THEN (ARRAY['invalid_credentials', 'secret_expired',
                  'no_permission', 'system_user_blocked', 'invalid_scope'])[1 + n / 20 % 5]
              ELSE '' END AS reason,
-             1 + (n * 7919) % {users} AS system_user_id
-      FROM generate_series(0, {count} - 1) AS n) AS e
+             -- Refused is always the same fiftieth of the clients, so that some only fail.
+             1 + (n * 7919) % (CASE WHEN n % 20 = 0 THEN 1 + {users} / 50 ELSE {users} END)
+              AS system_user_id
+      FROM generate_series(0::bigint, {count} - 1) AS n) AS e
 JOIN system_users u ON u.id = e.system_user_id
 JOIN taxpayers t ON t.id = u.taxpayer_id
 """

@@ -61,7 +61,11 @@ def failing_clients(at: datetime) -> FailingClients:
     """Those with LEAST_REFUSALS in the last 24 hours since their last token of the last days."""
     refusals: dict[int, _Refusals] = defaultdict(list)
     latest = (
-        LoginEvent.objects.filter(pk__gte=first_id(at - LOOKED_BACK), system_user__isnull=False)
+        LoginEvent.objects.filter(
+            pk__gte=first_id(at - LOOKED_BACK),
+            pk__lt=first_id(at + LOOKED_BACK),  # no partition of the months to come is looked at
+            system_user__isnull=False,
+        )
         .exclude(reason="")
         .order_by("-pk")
         .values_list("system_user_id", "at", "reason")
