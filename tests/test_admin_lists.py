@@ -164,3 +164,17 @@ def test_a_field_suggests_taxpayers_by_identifier_and_name(officer: Client) -> N
     assert len(officer.get(f"{list_url(Taxpayer)}suggest/?q=borneo").json()["suggestions"]) == 10
     assert officer.get(f"{list_url(Taxpayer)}suggest/?q=bo").json() == {"suggestions": []}
     assert Client().get(f"{list_url(Taxpayer)}suggest/?q=borneo").status_code == 302
+
+
+@pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)
+def test_no_list_takes_a_condition_that_it_does_not_offer(
+    model: type[Model], officer: Client
+) -> None:
+    for query in ("?pk__gt=1", "?name__icontains=a", "?at__lt=2026-01-01", "?secrets__hashed=x"):
+        assert officer.get(list_url(model) + query).status_code == 400, query
+
+
+@pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)
+def test_no_filter_counts_its_choices(model: type[Model], officer: Client) -> None:
+    assert b"_facets" not in officer.get(list_url(model)).content
+    assert not officer.get(f"{list_url(model)}?_facets=True").context["cl"].add_facets

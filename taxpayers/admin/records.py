@@ -1,9 +1,6 @@
-"""How staff see records: a list that stays fast, a page for each, and the tasks on it.
+"""How staff see records: a list, a page for each, and the tasks on both."""
 
-Nothing can be added, changed or deleted here but by a task, which calls `taxpayers.services`.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
@@ -11,46 +8,27 @@ from urllib.parse import urlencode
 
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from unfold.admin import ModelAdmin
 
-from taxpayers.admin.paging import CappedPaginator
-from taxpayers.admin.searching import found
+from taxpayers.admin.lists import ViewOnlyList
 from taxpayers.admin.several import Several
 from taxpayers.admin.tasks import Button, Task, Text
 from taxpayers.templatetags.staff import record_url
 
 
-class RecordAdmin(ModelAdmin):
+class RecordAdmin(ViewOnlyList):
     """View-only but for its tasks."""
 
     record_template: ClassVar[str] = "staff/record.html"
     tasks: ClassVar[Sequence[type[Task]]] = ()
     several: ClassVar[Sequence[Several]] = ()  # tasks for all that are selected in the list
-    paginator = CappedPaginator
-    list_per_page = 25
-    list_max_show_all = 0
-    show_full_result_count = False
-    sortable_by = ()  # the order of a list is the order of an index
-    list_filter_sheet = True
-    list_filter_submit = False
 
     # --- The list -----------------------------------------------------------------------------
-
-    def ways_to_find(self, term: str) -> Iterable[Q]:
-        """Ways to find records by this term, each answered by one index."""
-        return ()
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
-    ) -> tuple["QuerySet[Any]", bool]:
-        term = " ".join(search_term.split())
-        return (found(queryset, self.ways_to_find(term)) if term else queryset), False
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -188,14 +166,3 @@ class RecordAdmin(ModelAdmin):
             for task in self.own_tasks()
         ]
         return own + super().get_urls()
-
-    # --- Nothing goes round the services ------------------------------------------------------
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
