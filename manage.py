@@ -4,8 +4,15 @@
 import os
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from environs import EnvError
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except (ImproperlyConfigured, EnvError) as fault:
+        sys.exit(f"Wrong setting: {fault}")
+    except KeyboardInterrupt:
+        sys.exit("Stopped.")
