@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from taxpayers.admin.changes import recent_changes
 from taxpayers.admin.forms import TaskForm
 from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.tasks import Task
@@ -84,7 +85,10 @@ class SigningKeyAdmin(RecordAdmin):
     def record_context(
         self, request: HttpRequest, record: SigningKey, at: datetime
     ) -> dict[str, Any]:
-        return {"state": state_of(record, read_key_ring(at), at)}
+        return {
+            "state": state_of(record, read_key_ring(at), at),
+            "changes": recent_changes(request, record),
+        }
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, row: SigningKey) -> str:
