@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.template.response import SimpleTemplateResponse
 from django.urls import Resolver404, URLResolver
 from django.urls.resolvers import RegexPattern
+from django.utils import translation
 
 from tokens.transport import TrustedProxies
 
@@ -38,6 +39,7 @@ def public_paths_first(get_response: Handler) -> Handler:
         except Resolver404:
             return get_response(request)
         request.resolver_match = match
+        translation.deactivate()  # this thread may have answered a page in Malay before
         response = match.func(request, *match.args, **match.kwargs)
         return response.render() if isinstance(response, SimpleTemplateResponse) else response
 

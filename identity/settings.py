@@ -159,6 +159,7 @@ USE_TZ = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("ms", _("Malay"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_AGE = 365 * 86_400  # chosen by the switch; without one, what the browser asks for
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -167,8 +168,9 @@ if IS_EMBEDDED:
     STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 _IS_HTTPS = AUTH_URL.startswith("https://")
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _IS_HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _IS_HTTPS
 SESSION_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_HTTPONLY, LANGUAGE_COOKIE_SAMESITE = True, "Lax"
 SESSION_COOKIE_SAMESITE = "Lax"  # a link to a page, sent to a colleague, finds them signed in
 CSRF_COOKIE_SAMESITE = "Strict"
 if _IS_HTTPS:  # the browser then refuses them from any other host (RFC 6265bis, __Host-)

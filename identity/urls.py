@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
+from django.views.i18n import set_language
 
 from identity import health
 from identity.signin.views import enter
@@ -17,6 +18,7 @@ public: list[URLPattern | URLResolver] = [
 ]
 staff: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="start"),
+    path("language/", set_language, name="set_language"),
     path("signin/", include("identity.signin.urls")),
     # The admin's own pages for this know neither the second factor nor the lock-out.
     path("admin/login/", enter),
