@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
             added.add_argument(f"--{option}", type=type(default), default=default)
         return added
 
-    compare = command("compare", _compare, "the service beside its peers", rounds=5, seconds=4.0)
+    compare = command("compare", _compare, "the service beside its peers", rounds=5, seconds=3.0)
     compare.add_argument("--only", default="", help="cases that hold one of these words: a,b")
     grow = command("growth", _growth, "cost with more users and events", rounds=5, seconds=4.0)
     grow.add_argument("--sizes", type=_numbers, default=[1_000, 100_000, 1_000_000])

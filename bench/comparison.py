@@ -58,9 +58,10 @@ def _planned(stage: Stage, population: Population) -> list[Planned]:
     view = cache(stage.bare_view)
     fast = cache(lambda: stage.toolkit("fast", users, FAST_HASHER))
     ours = cache(lambda: stage.identity("es256", population))
+    unit = [(UNIT, view, bare, FEW), (UNIT, view, bare, MANY)]
+    # All is divided by the unit: it is measured at the beginning, in the middle and at the end.
     return [
-        (UNIT, view, bare, FEW),
-        (UNIT, view, bare, MANY),
+        *unit,
         ("the same, reading the form", lambda: stage.bare_view(reads_form=True), bare, FEW),
         (
             _STOCK,
@@ -70,6 +71,7 @@ def _planned(stage: Stage, population: Population) -> list[Planned]:
         ),
         ("django-oauth-toolkit, fast hasher", fast, scenarios.toolkit_login(users), FEW),
         ("django-oauth-toolkit, fast hasher", fast, scenarios.toolkit_login(users), MANY),
+        *unit,
         (LOGIN, ours, taxpayer, FEW),
         (LOGIN, ours, taxpayer, MANY),
         ("login as intermediary", ours, scenarios.intermediary_login(population), FEW),
@@ -88,4 +90,5 @@ def _planned(stage: Stage, population: Population) -> list[Planned]:
             taxpayer,
             FEW,
         ),
+        *unit,
     ]

@@ -106,21 +106,26 @@ def rounds(
 
 
 def rows(cases: Sequence[Case], measured: Sequence[dict[int, Figures]]) -> list[Row]:
-    """The table. The first case at the same level of load (or at all) is the unit."""
-    units = {case.connections: index for index, case in reversed(list(enumerate(cases)))}
-    units = {level: index for level, index in units.items() if cases[index].name == cases[0].name}
-    return [
-        Row(
-            case.name,
-            case.connections,
-            statistics.median(
-                figures[index].cpu_ms / figures[units.get(case.connections, 0)].cpu_ms
-                for figures in measured
-            ),
-            _medians([figures[index] for figures in measured]),
-        )
-        for index, case in enumerate(cases)
-    ]
+    """The table, cases of one name and load in one row. The first case's name is the unit's.
+
+    The unit of a row is what the unit cost on average in the same round, at the same load if it
+    was measured there.
+    """
+    groups: dict[tuple[str, int], list[int]] = {}
+    for index, case in enumerate(cases):
+        groups.setdefault((case.name, case.connections), []).append(index)
+    (unit_name, unit_load), *_ = groups
+    table = []
+    for (name, connections), indexes in groups.items():
+        units = groups.get((unit_name, connections)) or groups[unit_name, unit_load]
+        ratios = [
+            figures[index].cpu_ms / statistics.mean(figures[unit].cpu_ms for unit in units)
+            for figures in measured
+            for index in indexes
+        ]
+        runs = [figures[index] for figures in measured for index in indexes]
+        table.append(Row(name, connections, statistics.median(ratios), _medians(runs)))
+    return table
 
 
 def _medians(runs: Sequence[Figures]) -> Figures:

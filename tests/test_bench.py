@@ -53,10 +53,14 @@ def test_the_ratio_is_to_the_unit_of_the_same_round_and_load() -> None:
         Case("unit", target, scenario, 64),
         Case("ours", target, scenario, 16),
         Case("ours", target, scenario, 64),
+        Case("unit", target, scenario, 16),
     ]
-    calm = dict(enumerate(map(figures, (1.0, 2.0, 4.0, 6.0))))
-    busy = dict(enumerate(map(figures, (2.0, 4.0, 8.0, 12.0))))
-    assert [row.ratio for row in rows(cases, [calm, busy])] == [1.0, 1.0, 4.0, 3.0]
+    calm = dict(enumerate(map(figures, (0.5, 2.0, 4.0, 6.0, 1.5))))
+    busy = dict(enumerate(map(figures, (1.0, 4.0, 8.0, 12.0, 3.0))))
+    table = rows(cases, [calm, busy])
+    assert [(row.case, row.ratio) for row in table] == [
+        *(("unit", 1.0), ("unit", 1.0), ("ours", 4.0), ("ours", 3.0)),
+    ]
 
 
 def test_an_answer_that_is_not_a_token_stops_the_measurement() -> None:
