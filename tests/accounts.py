@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from django.test import Client
 
 PASSWORD = "a-long-Password-for-tests-1"
+_TIME_TO_TYPE = 4  # seconds
 TOTP_SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 
 
@@ -52,7 +53,13 @@ def signed_in(user: User, **defaults: Any) -> Client:
 
 
 def totp_code(secret: str = TOTP_SECRET, step: int = 0) -> str:
-    """The code that an app shows now (RFC 6238), or `step` times 30 seconds later."""
+    """The code that an app shows now (RFC 6238), or `step` times 30 seconds later.
+
+    One that is about to end is not given: the service takes none but the present one.
+    """
+    left = 30 - time.time() % 30
+    if left < _TIME_TO_TYPE:
+        time.sleep(left)
     counter = struct.pack(">Q", int(time.time()) // 30 + step)
     digest = hmac.new(base64.b32decode(secret), counter, hashlib.sha1).digest()
     offset = digest[-1] & 15
