@@ -6,6 +6,7 @@ import socket
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from urllib.parse import urlencode, urlsplit
 
 import httpx
@@ -57,12 +58,13 @@ def erp_of_node(node: servers.Service) -> Erp:
 
 
 def test_the_reason_phrase_of_a_refusal_is_the_error_code(node: servers.Service) -> None:
-    connection = http.client.HTTPConnection(urlsplit(node.url).netloc)
-    connection.request("POST", PATH, "grant_type=x", {"Content-Type": "text/plain"})
-    answer = connection.getresponse()
+    with closing(http.client.HTTPConnection(urlsplit(node.url).netloc)) as connection:
+        connection.request("POST", PATH, "grant_type=x", {"Content-Type": "text/plain"})
+        answer = connection.getresponse()
+        body = answer.read()
     assert (answer.status, answer.reason) == (400, "invalid_request")
     assert answer.headers["Content-Type"] == "application/json"
-    assert json.loads(answer.read())["error"] == "invalid_request"
+    assert json.loads(body)["error"] == "invalid_request"
 
 
 def test_a_doubled_on_behalf_of_is_refused(node: servers.Service, erp_of_node: Erp) -> None:

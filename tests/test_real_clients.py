@@ -1,5 +1,6 @@
 """Third-party clients log in against the service as it runs, and others verify the tokens."""
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,14 +79,14 @@ def test_authlib_shows_the_reason_of_a_refusal(live: Live) -> None:
 def test_requests_oauthlib_logs_in(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")  # loopback
     for include_client_id in (True, False, None):
-        session = OAuth2Session(client=BackendApplicationClient(client_id=live.client_id))
-        token = session.fetch_token(
-            live.token_url,
-            client_id=live.client_id,
-            client_secret=live.client_secret,
-            include_client_id=include_client_id,
-            headers={"onbehalfof": REPRESENTED},
-        )
+        with OAuth2Session(client=BackendApplicationClient(live.client_id)) as session:
+            token = session.fetch_token(
+                live.token_url,
+                client_id=live.client_id,
+                client_secret=live.client_secret,
+                include_client_id=include_client_id,
+                headers={"onbehalfof": REPRESENTED},
+            )
         claims = jwt.decode(token["access_token"], options={"verify_signature": False})
         assert claims["sub"] == REPRESENTED
 
@@ -94,22 +95,31 @@ def test_requests_oauthlib_shows_the_reason_of_a_refusal(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
-    session = OAuth2Session(client=BackendApplicationClient(client_id=live.client_id))
     sent = {"client_secret": live.client_secret, "headers": {"onbehalfof": "C9999999999"}}
-    with pytest.raises(OAuth2Error, match="represented taxpayer must grant it") as caught:
+    with (
+        OAuth2Session(client=BackendApplicationClient(live.client_id)) as session,
+        pytest.raises(OAuth2Error, match="represented taxpayer must grant it") as caught,
+    ):
         session.fetch_token(live.token_url, include_client_id=True, **sent)
     assert "invalid_grant" in str(caught.value)
 
 
 def test_myinvois_logs_in_for_itself_and_on_behalf(live: Live) -> None:
-    manager = TokenManager(
-        client_id=live.client_id, client_secret=live.client_secret, token_url=live.token_url
-    )
-    client = MyInvoisClient(live.client_id, live.client_secret)
-    client._token_manager = manager  # its address is built in; everything else is its own
-    assert jwt.decode(client.login(), options={"verify_signature": False})["sub"] == TIN
-    manager.invalidate()
-    on_behalf = client.login(on_behalf_of=REPRESENTED)
+    with (
+        httpx.Client() as http,
+        closing(MyInvoisClient(live.client_id, live.client_secret)) as client,
+    ):
+        # Its address is built in; everything else is its own.
+        client._token_manager = TokenManager(
+            client_id=live.client_id,
+            client_secret=live.client_secret,
+            token_url=live.token_url,
+            client=http,
+        )
+        own = client.login()
+        client._token_manager.invalidate()
+        on_behalf = client.login(on_behalf_of=REPRESENTED)
+    assert jwt.decode(own, options={"verify_signature": False})["sub"] == TIN
     assert jwt.decode(on_behalf, options={"verify_signature": False})["sub"] == REPRESENTED
 
 

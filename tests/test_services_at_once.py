@@ -15,6 +15,7 @@ from taxpayers.models import (
     ClientSecret,
     GrantedPermission,
     Intermediary,
+    PermissionCode,
     SystemUser,
     Taxpayer,
 )
@@ -30,11 +31,17 @@ from taxpayers.services import (
 )
 from tests.factories import VIEW, IntermediaryFactory, SystemUserFactory, TaxpayerFactory
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BY: dict[str, Any] = {"by": Author("alice"), "at": AT}
 STAFF = 6
+
+
+@pytest.fixture(autouse=True)
+def permission_codes(transactional_db: None) -> None:
+    """What a migration made, and a test like these before took away with everything else."""
+    PermissionCode.objects.get_or_create(code=VIEW)
 
 
 def at_once(act: Callable[[], object]) -> list[object]:
