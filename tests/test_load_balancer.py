@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import ssl
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -374,6 +375,15 @@ def test_the_proxys_log_names_each_login_and_keeps_no_query(cluster: Cluster) ->
     with cluster.client() as client:
         answer = client.post(f"{PATH}?client_secret={erp.client_secret}", data=erp.form)
     assert_proxy_answer(answer, 400, "invalid_request", "query")
-    assert f"{CLIENT} POST {PATH} 400 " in cluster.balancer.log
-    assert answer.headers["correlationId"] in cluster.balancer.log
-    assert erp.client_secret not in cluster.balancer.log
+    log = log_with(answer.headers["correlationId"], cluster)
+    assert f"{CLIENT} POST {PATH} 400 " in log
+    assert erp.client_secret not in log
+
+
+def log_with(reference: str, cluster: Cluster) -> str:
+    """The proxy's log once it has this line: it writes a line after the answer has left."""
+    deadline = time.monotonic() + 10
+    while reference not in (log := cluster.balancer.log) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert reference in log
+    return log
