@@ -110,7 +110,7 @@ def _warnings(config: pytest.Config) -> list[str]:
 
 
 # Fixtures of running services, and of commands in a process and on a database of their own.
-_LIVE = {"service", "node", "stage", "cluster", "own_process"}
+_LIVE = {"service", "node", "stage", "cluster", "own_process", "office"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,0 +1,25 @@
+"""What axe-core finds on a page: each serious or critical violation in one line."""
+
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+
+_AXE = Axe()
+_OPTIONS = {
+    "resultTypes": ["violations"],
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+}
+
+
+def violations(page: Any) -> list[str]:
+    """Each with the page, the rule, and the first elements that break it."""
+    found = _AXE.run(page, options=_OPTIONS).response["violations"]
+    return [
+        f"{page.url}: {rule['id']} ({rule['help']}): "
+        + "; ".join(
+            f"{node['target']} {node['any'][0]['message'][:160] if node['any'] else ''}"
+            for node in rule["nodes"][:5]
+        )
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,109 @@
+"""Every main page for everybody: light and dark, on a phone, by keyboard, and with a screen reader.
+
+axe finds what keeps people out (WCAG 2.2 AA); the fixture `office` fails a test whose pages broke
+the content security policy or wrote an error to the console.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.browser.accessibility import violations
+from tests.browser.office import Office
+
+BOSS = ""
+LISTS = (
+    "taxpayers/taxpayer",
+    "taxpayers/intermediary",
+    "taxpayers/grantedpermission",
+    "taxpayers/permissioncode",
+    "taxpayers/systemuser",
+    "tokens/loginevent",
+    "taxpayers/change",
+    "tokens/signingkey",
+)
+TASKS = (
+    "taxpayers/taxpayer/register_taxpayer",
+    "taxpayers/taxpayer/import_registry",
+    "taxpayers/grantedpermission/grant_permission",
+    "taxpayers/systemuser/issue_credentials",
+    "tokens/loginevent/what_would_happen",
+)
+
+
+@pytest.fixture(scope="package")
+def paths(whole_office: Office) -> list[str]:
+    """The main pages: the first one, every list, a record of each, and the forms."""
+    page = whole_office.page(BOSS)
+    records = []
+    for name in LISTS:
+        page.goto(f"/admin/{name}/")
+        records.append(page.locator("#result_list tbody a[href*='/change/']").first)
+        records[-1] = records[-1].get_attribute("href").partition("?")[0]
+    user = next(record for record in records if "/systemuser/" in record).removesuffix("change/")
+    lists = [f"/admin/{name}/" for name in (*LISTS, *TASKS)]
+    return ["/admin/", *lists, *records, f"{user}block_system_user/", f"{user}rotate_secret/"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_keeps_people_out_of_a_page(office: Office, paths: list[str], theme: str) -> None:
+    page = office.page(BOSS)
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    found: list[str] = []
+    for path in paths:
+        page.goto(path)
+        is_dark = page.evaluate("document.documentElement.classList.contains('dark')")
+        assert is_dark is (theme == "dark"), path
+        found += violations(page)
+    page.emulate_media(color_scheme="light")
+    assert found == []
+
+
+def test_no_page_is_wider_than_a_phone(office: Office, paths: list[str]) -> None:
+    page = office.page(BOSS, "phone")
+    too_wide = []
+    for path in paths:
+        page.goto(path)
+        wide, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        if wide > window:
+            too_wide.append(f"{path}: {wide} px in {window} px")
+    assert too_wide == []
+
+
+def test_figures_of_the_first_page_lead_to_their_lists(office: Office) -> None:
+    page = office.page("auditor")
+    page.goto("/admin/")
+    links = page.locator(".figures a, .panel td a, a.figure")
+    addresses = sorted({link.get_attribute("href") for link in links.all()})
+    assert len(addresses) > 10
+    for address in addresses:
+        answer = page.request.get(address)
+        assert answer.status == 200, address
+    figure = page.locator(".figures a").first
+    count = figure.inner_text()
+    assert int(count.replace(",", "")) > 0
+    figure.click()
+    page.wait_for_url("**/loginevent/**")
+    assert page.locator("#result_list tbody tr").count() > 0
+
+
+def test_the_main_action_is_reached_by_keyboard_alone(office: Office) -> None:
+    page = office.page("security officer")
+    page.goto("/admin/taxpayers/systemuser/")
+    _tab_to(page, "Issue credentials")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/issue_credentials/**")
+    _tab_to(page, "Issue credentials")
+    page.keyboard.press("Enter")
+    page.locator(".field-error").first.wait_for()  # the form was sent, and says what it lacks
+
+
+def _tab_to(page: Any, title: str) -> None:
+    """Press Tab until the link or button of that title has the focus, which must be seen."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.evaluate_handle("document.activeElement").as_element()
+        if title in focused.inner_text() and focused.is_visible():
+            assert page.evaluate("document.activeElement.matches(':focus-visible')")
+            return
+    pytest.fail(f"60 times Tab do not lead to {title!r}")

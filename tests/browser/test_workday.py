@@ -1,0 +1,242 @@
+"""A working day of a new registrar and a new security officer, click by click (the workplace).
+
+It takes two of them to let a client in: one keeps the registry, the other hands out credentials.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.browser.office import Office
+
+TIN, CLIENT_NAME = "C7771234010", "Perniagaan Baru Sdn Bhd"
+REFUSED = (400, 401, 403)  # which of them is the contract's business, not that of these pages
+GOOD_ROW = "C7771234020,,Kilang Papan Jaya Sdn Bhd,yes"
+
+
+def press(page: Any, title: str) -> None:
+    """The link or the button of that title, among the buttons of the page itself."""
+    buttons = page.locator("#main, main, body").last
+    either = buttons.get_by_role("link", name=title).or_(buttons.get_by_role("button", name=title))
+    either.first.click()
+
+
+def find(page: Any, kind: str, term: str) -> None:
+    """Search the list of that kind, and open what is found."""
+    page.goto(f"/admin/{kind}/")
+    page.locator("#searchbar").fill(term)
+    page.locator("#searchbar").press("Enter")
+    page.wait_for_url("**q=**")
+    page.locator("#result_list tbody a[href*='/change/']").first.click()
+    page.wait_for_url("**/change/**")
+
+
+def says(page: Any, text: str) -> None:
+    """The page shows this text."""
+    page.get_by_text(text).first.wait_for()
+
+
+def log_in(office: Office, client_id: str, client_secret: str) -> httpx.Response:
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": client_id,
+        "client_secret": client_secret,
+    }
+    return httpx.post(f"{office.url}/connect/token", data=form, timeout=30)
+
+
+def handed_over(page: Any) -> tuple[str, str]:
+    """Client id and secret, from the page that shows them once."""
+    page.locator("#client-secret").wait_for()
+    secret = page.locator("#client-secret").inner_text()
+    page.get_by_role("button", name="Copy the client secret").click()
+    says(page, "Copied.")
+    return page.locator("#client-id").inner_text(), secret
+
+
+def never_again(page: Any, secret: str) -> None:
+    """Neither a reload, nor going back and forth, nor the page of the system user shows it."""
+    assert secret not in page.url
+    page.reload()
+    assert secret not in page.content()
+    page.go_back()
+    assert secret not in page.content()
+
+
+def test_a_client_is_let_in_stopped_explained_and_given_a_new_secret(office: Office) -> None:
+    _register_an_intermediary(office, office.page("registrar"))
+    officer = office.page("security officer")
+    client_id, secret = _issue_credentials(office, officer)
+    user_page = officer.url.partition("?")[0]
+    reference = _block(office, officer, client_id, secret)
+    _explain(office.page("viewer"), reference)
+    officer.goto(user_page)
+    _unblock(officer)
+    _change_the_secret(office, officer, client_id, secret)
+    for text in ("Secret seen in a ticket", "The ticket was deleted", "by kumar"):
+        says(officer, text)  # in the history, with who and why
+
+
+def _register_an_intermediary(office: Office, registrar: Any) -> None:
+    """A new taxpayer becomes an intermediary, and may act for another one."""
+    registrar.goto("/admin/taxpayers/taxpayer/")
+    press(registrar, "Register taxpayer")
+    registrar.get_by_label("TIN", exact=True).fill(TIN)
+    registrar.get_by_label("Name", exact=True).fill(CLIENT_NAME)
+    press(registrar, "Register a taxpayer")
+    says(registrar, f"{CLIENT_NAME} ({TIN}) is registered.")
+    press(registrar, "Make it an intermediary")
+    assert registrar.get_by_label("Taxpayer", exact=True).input_value() == TIN
+    press(registrar, "Register an intermediary")
+    says(registrar, f"{CLIENT_NAME} ({TIN}) is an intermediary.")
+    press(registrar, "Grant permission")
+    represented = office.credentials["taxpayer"]["tin"]
+    registrar.get_by_label("Represented taxpayer").fill(represented)
+    registrar.get_by_label("documents:submit").check()
+    press(registrar, "Grant a permission")
+    says(registrar, "is granted.")
+    find(registrar, "taxpayers/taxpayer", represented)
+    says(registrar, CLIENT_NAME)  # who may act for it
+
+
+def _issue_credentials(office: Office, officer: Any) -> tuple[str, str]:
+    """Client id and secret, which are shown once; then the page of the system user."""
+    find(officer, "taxpayers/taxpayer", TIN)
+    press(officer, "Issue credentials")
+    officer.get_by_label("Name of the ERP system").fill("AutoCount")
+    press(officer, "Issue credentials")
+    client_id, first_secret = handed_over(officer)
+    assert log_in(office, client_id, first_secret).status_code == 200
+    never_again(officer, first_secret)
+    find(officer, "taxpayers/systemuser", client_id)
+    assert first_secret not in officer.content()
+    says(officer, first_secret[-4:])  # the hint by which both sides know it
+    return client_id, first_secret
+
+
+def _block(office: Office, officer: Any, client_id: str, secret: str) -> str:
+    """First what it would have refused, then a reason, then a refusal: the reference of that."""
+    press(officer, "Block")
+    says(officer, "What it would have refused in the last 7 days")
+    says(officer, "1 login")
+    press(officer, "Block the system user")
+    says(officer, "This field is required.")
+    officer.get_by_label("Reason").fill("Secret seen in a ticket")
+    press(officer, "Block the system user")
+    says(officer, "is blocked.")
+    says(officer, "Secret seen in a ticket")
+    refused = log_in(office, client_id, secret)
+    assert refused.status_code in REFUSED
+    reference = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", refused.text)
+    assert reference is not None, refused.text
+    return reference[0]
+
+
+def _explain(viewer: Any, reference: str) -> None:
+    """Whoever answers the telephone pastes the reference and reads what happened."""
+    find(viewer, "tokens/loginevent", reference)
+    says(viewer, "Why did this login fail?")
+    assert "blocked" in viewer.locator(".check-failed").inner_text().lower()
+    assert viewer.locator(".check-passed").count() > 0
+    press(viewer, "What would happen now?")
+    says(viewer, "The login would be refused")
+
+
+def _unblock(officer: Any) -> None:
+    press(officer, "Unblock")
+    officer.get_by_label("Reason").fill("The ticket was deleted")
+    press(officer, "Unblock the system user")
+    says(officer, "is unblocked.")
+
+
+def _change_the_secret(office: Office, officer: Any, client_id: str, first_secret: str) -> None:
+    """A second secret beside the first one, which then ends."""
+    user_page = officer.url.partition("?")[0]
+    press(officer, "Issue secret")
+    press(officer, "Issue another secret")
+    _same_id, second_secret = handed_over(officer)
+    never_again(officer, second_secret)
+    assert log_in(office, client_id, first_secret).status_code == 200
+    assert log_in(office, client_id, second_secret).status_code == 200
+    officer.goto(user_page)
+    officer.locator("#secrets").get_by_role("link", name=f"Revoke …{first_secret[-4:]}").click()
+    officer.get_by_label("Reason").fill("The new one is in use")
+    press(officer, "Revoke a secret")
+    says(officer, "is revoked.")
+    assert log_in(office, client_id, first_secret).status_code in REFUSED
+    assert log_in(office, client_id, second_secret).status_code == 200
+
+
+def test_a_file_with_errors_changes_nothing_until_it_is_mended(
+    office: Office, tmp_path: Path
+) -> None:
+    page = office.page("registrar")
+    header, file = "tin,rob,name,active\n", tmp_path / "taxpayers.csv"
+
+    def send(rows: str) -> None:
+        file.write_text(header + rows)
+        page.goto("/admin/taxpayers/taxpayer/import_registry/")
+        page.locator("input[type=file]").set_input_files(file)
+        press(page, "Show what it would do")
+        says(page, "What it would do")
+
+    send(f"{GOOD_ROW}\nno tin,,Somebody,yes\nC7771234030,,Kedai Emas,perhaps\n")
+    bad = page.locator("section", has=page.locator("#bad-title")).locator("tbody tr")
+    assert [row.locator("td").first.inner_text() for row in bad.all()] == ["3", "4"]
+    assert "active must be yes or no" in bad.last.inner_text()
+    says(page, "Nothing has been registered")
+    assert page.get_by_role("button", name="Register 1 taxpayer").count() == 0
+    with page.expect_download() as download:
+        press(page, "Download the bad rows")
+    assert "perhaps" in download.value.path().read_text()
+    page.goto("/admin/taxpayers/taxpayer/?q=C777123402")
+    assert page.locator("#result_list tbody tr").count() == 0
+
+    send(f"{GOOD_ROW}\nC7771234030,,Kedai Emas,no\n")
+    press(page, "Register 2 taxpayers")
+    says(page, "2 taxpayers are registered.")
+
+    page.goto("/admin/taxpayers/taxpayer/?q=C77712340")
+    with page.expect_download() as download:
+        press(page, "Export CSV")
+    exported = download.value.path().read_text(encoding="utf-8-sig")
+    assert "C7771234020" in exported
+    assert "Kedai Emas" in exported
+
+
+@pytest.mark.parametrize(
+    ("role", "kind", "hidden", "task"),
+    [
+        ("viewer", "taxpayer", "Register taxpayer", "register_taxpayer"),
+        ("viewer", "taxpayer", "Export CSV", "export.csv"),
+        ("registrar", "systemuser", "Issue credentials", "issue_credentials"),
+        ("security officer", "taxpayer", "Register taxpayer", "register_taxpayer"),
+        ("auditor", "grantedpermission", "Grant permission", "grant_permission"),
+    ],
+)
+def test_a_role_is_neither_offered_nor_given_what_it_may_not_do(
+    office: Office, role: str, kind: str, hidden: str, task: str
+) -> None:
+    page = office.page(role)
+    page.goto(f"/admin/taxpayers/{kind}/")
+    assert page.get_by_role("link", name=hidden).count() == 0
+    suffix = "" if "." in task else "/"
+    answer = page.goto(f"/admin/taxpayers/{kind}/{task}{suffix}")
+    assert answer.status == 403
+    says(page, "Not allowed")
+    assert office.complaints()  # the browser notes the 403 itself
+
+
+def test_a_registrar_stops_a_client_but_does_not_let_it_in_again(office: Office) -> None:
+    page = office.page("registrar")
+    find(page, "taxpayers/systemuser", "Opera PMS")
+    press(page, "Block")
+    page.get_by_label("Reason").fill("Asked for by the taxpayer")
+    press(page, "Block the system user")
+    says(page, "is blocked.")
+    assert page.get_by_role("link", name="Unblock").count() == 0
+    assert page.goto(page.url.replace("change/", "unblock_system_user/")).status == 403
+    assert office.complaints()
