@@ -14,10 +14,10 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format types check bench profile lock clean
+.PHONY: help run test lint format types check bench profile messages screenshots lock clean
 
 help:  ## say what each target does
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
 	@$(BIN)/python manage.py demo --port $(PORT)
@@ -46,6 +46,12 @@ bench: $(DEV)  ## what a login costs, against its peers, into docs/performance.m
 
 profile: $(DEV)  ## where the CPU of a login goes: flame graph and table, into var/profile/
 	@$(BIN)/python -m bench profile $(ARGS)
+
+messages: $(DEV)  ## collect the staff's texts into locale/ and compile both catalogues
+	@$(BIN)/python -m tests.catalogues
+
+screenshots: $(DEV)  ## the pictures of docs/staff.md anew, from the sample day (needs Chromium)
+	@mkdir -p var && VAR_DIR=var $(BIN)/python -m tests.browser.screens
 
 lock: $(DEV)  ## resolve pyproject.toml into requirements*.txt; ARGS=--upgrade takes the newest
 	@$(LOCK) $(ARGS) --output-file requirements.txt
