@@ -47,7 +47,7 @@ class Office:
 
     def _signed_in(self, role: str, size: str) -> Browser:
         viewport = {"width": 1280, "height": 800} if size == "wide" else PHONE
-        given: dict[str, Any] = {"base_url": self.url, "viewport": viewport}
+        given: dict[str, Any] = {"base_url": self.url, "viewport": viewport, "locale": "en-GB"}
         others = [window for (known, _), window in self.windows.items() if known == role]
         if others:  # a code is good once, so the second window of somebody takes over the sign-in
             given["storage_state"] = others[0].page.context.storage_state()
