@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from taxpayers.credentials import without_secrets
 
@@ -27,28 +28,38 @@ def checked_text(text: str, what: str, longest: int) -> str:
     """
     stripped = without_secrets(text.strip())
     if not stripped:
-        raise Impossible(f"Give {what}: it is missing or blank.")
+        raise Impossible(_("Give {what}: it is missing or blank.").format(what=what))
     if len(stripped) > longest:
-        raise Impossible(f"Shorten {what} to {longest} characters: it has {len(stripped)}.")
+        raise Impossible(
+            _("Shorten {what} to {longest} characters: it has {length}.").format(
+                what=what, longest=longest, length=len(stripped)
+            )
+        )
     if not stripped.isprintable():
-        raise Impossible(f"Write {what} in one line without control characters.")
+        raise Impossible(
+            _("Write {what} in one line without control characters.").format(what=what)
+        )
     return stripped
 
 
 def checked_name(name: str) -> str:
     """A name of a taxpayer or system user. Raises Impossible as `checked_text`."""
-    return checked_text(name, "a name", LONGEST_NAME)
+    return checked_text(name, _("a name"), LONGEST_NAME)
 
 
 def checked_reason(reason: str) -> str:
     """Why a change is made. Raises Impossible as `checked_text`."""
-    return checked_text(reason, "a reason", LONGEST_REASON)
+    return checked_text(reason, _("a reason"), LONGEST_REASON)
 
 
 def checked_end(end: datetime | None, what: str, at: datetime) -> datetime | None:
     """A last moment that is still to come; None: no end. Raises Impossible if it has passed."""
     if end is not None and end <= at:
-        raise Impossible(f"Choose a later date: {what} would end {said(end)}, in the past.")
+        raise Impossible(
+            _("Choose a later date: {what} would end {moment}, in the past.").format(
+                what=what, moment=said(end)
+            )
+        )
     return end
 
 
@@ -58,5 +69,10 @@ def checked_known(given: Collection[str], known: Collection[str], what: str) -> 
     unknown = [name for name in names if name not in known]
     if names and not unknown:
         return names
-    fault = f"There is no {what} {', '.join(unknown)}" if unknown else f"Give at least one {what}"
-    raise Impossible(f"{fault}. Known are: {', '.join(sorted(known)) or 'none'}.")
+    fault = (
+        _("There is no {what} {names}. Known are: {known}.")
+        if unknown
+        else _("Give at least one {what}. Known are: {known}.")
+    )
+    listed = ", ".join(sorted(known)) or _("none")
+    raise Impossible(fault.format(what=what, names=", ".join(unknown), known=listed))

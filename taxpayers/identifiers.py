@@ -6,7 +6,14 @@ from functools import lru_cache
 
 
 class MalformedIdentifier(ValueError):
-    """The text names no taxpayer. Its message says what is wrong with the text, for its author."""
+    """The text names no taxpayer. Its message says what is wrong with the text, for its author.
+
+    `text` is the message with {kind} and {pattern} still in it, for pages that translate it.
+    """
+
+    def __init__(self, text: str, kind: str = "", pattern: str = "") -> None:
+        super().__init__(text.format(kind=kind, pattern=pattern))
+        self.text, self.kind, self.pattern = text, kind, pattern
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,9 +61,9 @@ def _checked(kind: str, text: str, pattern: str) -> str:
     # Upper-casing turns some letters outside ASCII into ASCII ones, so those are refused first.
     normalised = text.upper() if text.isascii() else ""
     if not normalised:
-        raise MalformedIdentifier(f"a {kind} is missing or has letters outside A-Z")
+        raise MalformedIdentifier("a {kind} is missing or has letters outside A-Z", kind)
     if not _compiled(pattern).fullmatch(normalised):
-        raise MalformedIdentifier(f"the {kind} does not have the form {pattern}")
+        raise MalformedIdentifier("the {kind} does not have the form {pattern}", kind, pattern)
     return normalised
 
 

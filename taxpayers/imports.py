@@ -7,6 +7,8 @@ database and changes nothing.
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from django.utils.translation import gettext as _
+
 from taxpayers.demands import Impossible, checked_name
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.tables import Row, read_rows
@@ -55,17 +57,27 @@ def read_entries(file: BinaryIO, notation: Notation, most_rows: int = MOST_ROWS)
     reading, first_lines = Reading(), dict[TaxpayerId, int]()
     for count, row in enumerate(read_rows(file, COLUMNS, OPTIONAL, IGNORED), start=1):
         if count > most_rows:
-            raise Impossible(f"The file has more than {most_rows} rows: split it.")
+            raise Impossible(
+                _("The file has more than {most} rows: split it.").format(most=most_rows)
+            )
         try:
             entry = _entry(row, notation)
             first = first_lines.setdefault(entry.taxpayer, row.line)
             if first != row.line:
-                raise Impossible(f"{entry.taxpayer} stands in line {first} already")
+                raise Impossible(
+                    _("{taxpayer} stands in line {line} already").format(
+                        taxpayer=entry.taxpayer, line=first
+                    )
+                )
             reading.entries.append(entry)
-        except (MalformedIdentifier, Impossible) as fault:
+        except MalformedIdentifier as fault:
+            kind = _(fault.kind)
+            said = _(fault.text).format(kind=kind, pattern=fault.pattern)
+            reading.bad_rows.append(BadRow(row.line, said))
+        except Impossible as fault:
             reading.bad_rows.append(BadRow(row.line, str(fault).rstrip(".")))
     if not reading.entries and not reading.bad_rows:
-        raise Impossible("The file has no rows below its header.")
+        raise Impossible(_("The file has no rows below its header."))
     return reading
 
 
@@ -74,7 +86,7 @@ def _entry(row: Row, notation: Notation) -> Entry:
         raise Impossible(row.fault)
     active = row.cells.get("active", "").lower()
     if active not in _ACTIVE:
-        raise Impossible(f"active must be yes or no, not {active[:20]!r}")
+        raise Impossible(_("active must be yes or no, not {given}").format(given=repr(active[:20])))
     return Entry(
         line=row.line,
         taxpayer=notation.parse_parts(row.cells["tin"], row.cells.get("rob", "")),

@@ -13,6 +13,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO
 
 import openpyxl
+from django.utils.translation import gettext as _
 from openpyxl.cell import WriteOnlyCell
 
 from taxpayers.demands import Impossible
@@ -40,9 +41,9 @@ def as_csv(workbook: BinaryIO) -> bytes:
         raise
     except Exception:  # noqa: BLE001 - openpyxl raises whatever a broken file makes it stumble over
         raise Impossible(
-            "The file cannot be read as an XLSX workbook. Open it and save it anew."
+            _("The file cannot be read as an XLSX workbook. Open it and save it anew.")
         ) from None
-    raise Impossible("The workbook is far too large. Keep only the sheet with the taxpayers.")
+    raise Impossible(_("The workbook is far too large. Keep only the sheet with the taxpayers."))
 
 
 def _first_sheet(file: BinaryIO) -> bytes:
@@ -53,7 +54,7 @@ def _first_sheet(file: BinaryIO) -> bytes:
         rows = workbook.worksheets[0].iter_rows(max_col=_MOST_COLUMNS, values_only=True)
         for number, row in enumerate(rows, start=1):
             if number > _MOST_ROWS:
-                raise Impossible("The first sheet has too many rows: split it.")
+                raise Impossible(_("The first sheet has too many rows: split it."))
             cells = [_text(value) for value in row]
             while cells and not cells[-1]:
                 cells.pop()

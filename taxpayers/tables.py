@@ -9,13 +9,16 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from taxpayers.cells import unescaped
 from taxpayers.demands import Impossible
 
 _LONGEST_LINE_BYTES = 64 * 1024
 _DELIMITERS = ",;"
 _SPREADSHEET = b"PK\x03\x04"  # .xlsx and .ods are zip archives
-_SAVE_AS = "Save it as CSV UTF-8 (spreadsheets offer that under Save as)"
+_SAVE_AS = gettext_lazy("Save it as CSV UTF-8 (spreadsheets offer that under Save as)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +67,20 @@ def raw_rows(
                 yield line, cells
             line = reader.line_num + 2  # the header was not the reader's
     except csv.Error as fault:
-        raise Impossible(f"Line {line} and what follows cannot be read as CSV: {fault}.") from None
+        raise Impossible(
+            _("Line {line} and what follows cannot be read as CSV: {fault}.").format(
+                line=line, fault=fault
+            )
+        ) from None
 
 
 def _row(line: int, cells: list[str], columns: list[str]) -> Row:
     if len(cells) < len(columns):
-        return Row(line, {}, f"it has {len(cells)} cells, the header has {len(columns)}")
+        fault = _("it has {cells} cells, the header has {columns}")
+        return Row(line, {}, fault.format(cells=len(cells), columns=len(columns)))
     if any(cell.strip() for cell in cells[len(columns) :]):
-        return Row(line, {}, f"it has more cells than the header, which has {len(columns)}")
+        fault = _("it has more cells than the header, which has {columns}")
+        return Row(line, {}, fault.format(columns=len(columns)))
     named = zip(columns, cells, strict=False)
     return Row(line, {column: unescaped(cell.strip()) for column, cell in named})
 
@@ -87,10 +96,14 @@ def _header(
         if len(named) == len(columns) and set(needed) <= named <= {*needed, *optional, *ignored}:
             return columns, delimiter
     if not line.strip():
-        raise Impossible("The file is empty, or its first line is.")
+        raise Impossible(_("The file is empty, or its first line is."))
     raise Impossible(
-        f"The first line must name the columns {', '.join(needed)} and where wanted"
-        f" {', '.join(optional)}, with commas or semicolons between. It is: {line.strip()[:60]!r}"
+        _(
+            "The first line must name the columns {needed} and where wanted {optional},"
+            " with commas or semicolons between. It is: {line}"
+        ).format(
+            needed=", ".join(needed), optional=", ".join(optional), line=repr(line.strip()[:60])
+        )
     )
 
 
@@ -99,10 +112,18 @@ def _lines(file: BinaryIO) -> Iterator[str]:
     while line := file.readline(_LONGEST_LINE_BYTES + 1):
         number += 1
         if number == 1 and line.startswith(_SPREADSHEET):
-            raise Impossible(f"This is a spreadsheet, not a CSV file. {_SAVE_AS}.")
+            raise Impossible(
+                _("This is a spreadsheet, not a CSV file. {save_as}.").format(save_as=_SAVE_AS)
+            )
         if len(line) > _LONGEST_LINE_BYTES:
-            raise Impossible(f"Line {number} is far too long: this is no CSV file. {_SAVE_AS}.")
+            raise Impossible(
+                _("Line {line} is far too long: this is no CSV file. {save_as}.").format(
+                    line=number, save_as=_SAVE_AS
+                )
+            )
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
-            raise Impossible(f"Line {number} is not UTF-8. {_SAVE_AS}.") from None
+            raise Impossible(
+                _("Line {line} is not UTF-8. {save_as}.").format(line=number, save_as=_SAVE_AS)
+            ) from None

@@ -27,6 +27,7 @@ _APPS = ("identity", "taxpayers", "tokens")
 _KEYWORDS = {
     **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop")),
     **dict.fromkeys(("ngettext", "ngettext_lazy"), (1, 2)),
+    "MalformedIdentifier": None,  # raised by a pure module, translated where a page shows it
 }
 _PLURALS = {"en": "nplurals=2; plural=(n != 1);", "ms": "nplurals=1; plural=0;"}
 _WIDTH = 100

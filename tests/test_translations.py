@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 
+from taxpayers.identifiers import Notation
+from taxpayers.imports import read_entries
 from taxpayers.models import (
     Change,
     GrantedPermission,
@@ -157,6 +160,16 @@ def test_the_switch_is_on_every_page_and_outlives_what_the_browser_asks_for(
     chosen = {"language": "en", "next": reverse("admin:index")}
     assert officer.post(reverse("set_language"), chosen)["Location"] == reverse("admin:index")
     assert heading_of(officer.get(reverse("admin:index"))) == "Today"
+
+
+def test_what_cannot_be_done_is_said_in_malay() -> None:
+    table = b"tin,name\nC1234567890,\n!,Acme\n"
+    with translation.override("ms"):
+        reading = read_entries(BytesIO(table), Notation())
+    assert [row.fault for row in reading.bad_rows] == [
+        "Berikan nama: tiada atau kosong",
+        "TIN tidak mengikut bentuk [A-Z0-9]{5,20}",
+    ]
 
 
 # --- Moments ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from datetime import datetime
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from taxpayers.demands import Impossible, said
 from taxpayers.services.history import Action, Author, Deed, remember
@@ -37,8 +38,10 @@ def rotate(*, alg: str, by: Author, at: datetime) -> Key:
     waiting = present.waiting(at)
     if waiting is not None:
         raise Impossible(
-            f"The key {waiting.kid} is published already and waits until {said(waiting.signs_from)}"
-            " to sign. Rotate again after that."
+            _(
+                "The key {kid} is published already and waits until {moment} to sign."
+                " Rotate again after that."
+            ).format(kid=waiting.kid, moment=said(waiting.signs_from))
         )
     # The generation after the one that was looked at: of two who rotate at once, one succeeds.
     row = _new_row(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
@@ -52,7 +55,7 @@ def rotate(*, alg: str, by: Author, at: datetime) -> Key:
                 after={"kid": row.kid, "alg": row.alg, "signs_from": row.signs_from},
             )
     except IntegrityError:
-        raise Impossible("Somebody else has rotated the signing key just now.") from None
+        raise Impossible(_("Somebody else has rotated the signing key just now.")) from None
     return _key(row, None)
 
 

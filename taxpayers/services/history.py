@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from django.db.models import Model
+from django.utils.translation import gettext as _
 
 from taxpayers.demands import Impossible
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
@@ -67,7 +68,7 @@ def locked(row: _Row) -> _Row:
     try:
         return model._default_manager.select_for_update().get(pk=row.pk)
     except model.DoesNotExist:  # type: ignore[attr-defined]  # every model has it
-        raise Impossible(f"{row} does not exist any more.") from None
+        raise Impossible(_("{record} does not exist any more.").format(record=row)) from None
 
 
 def change(row: Model, deed: Deed, **fields: Any) -> bool:

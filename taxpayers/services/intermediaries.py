@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from taxpayers.demands import Impossible, checked_end, checked_reason, said
 from taxpayers.models import Intermediary, Taxpayer
@@ -20,22 +21,25 @@ def register_intermediary(
     row = Intermediary.objects.filter(taxpayer=locked(taxpayer)).first()
     if row is None:
         row = Intermediary.objects.create(
-            taxpayer=taxpayer, active_until=checked_end(until, "the role", at), created_at=at
+            taxpayer=taxpayer, active_until=checked_end(until, _("the role"), at), created_at=at
         )
         after = {"is_active": row.is_active, "active_until": row.active_until}
         remember(row, Deed(Action.REGISTER_INTERMEDIARY, by, at), after=after)
     elif not row.is_active or row.active_until != until:
         raise Impossible(
-            f"{taxpayer.identifier} is an intermediary already, {_terms(row)}."
-            " Change that in the admin."
+            _("{taxpayer} is an intermediary already, {terms}. Change that in the admin.").format(
+                taxpayer=taxpayer.identifier, terms=_terms(row)
+            )
         )
     return row
 
 
 def _terms(row: Intermediary) -> str:
     if not row.is_active:
-        return "but not active"
-    return f"until {said(row.active_until)}" if row.active_until else "without an end"
+        return _("but not active")
+    if row.active_until is None:
+        return _("without an end")
+    return _("until {moment}").format(moment=said(row.active_until))
 
 
 @transaction.atomic
@@ -52,6 +56,6 @@ def set_intermediary_active(
     deed = Deed(Action.CHANGE_INTERMEDIARY, by, at, checked_reason(reason))
     row = locked(intermediary)
     if until != row.active_until:
-        checked_end(until, "the role", at)
+        checked_end(until, _("the role"), at)
     change(row, deed, is_active=is_active, active_until=until)
     return row

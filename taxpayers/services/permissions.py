@@ -5,6 +5,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from taxpayers.demands import (
     LONGEST_NAME,
@@ -27,10 +28,12 @@ def set_permission_code(*, code: str, description: str, by: Author, at: datetime
     """The code, made or described anew; safe to repeat."""
     if not _CODE.fullmatch(code) or len(code) > _LONGEST_CODE:
         raise Impossible(
-            f"Write the code as words of a-z, 0-9 and _ with colons between, {_LONGEST_CODE}"
-            " characters at most, for example documents:submit."
+            _(
+                "Write the code as words of a-z, 0-9 and _ with colons between, {longest}"
+                " characters at most, for example documents:submit."
+            ).format(longest=_LONGEST_CODE)
         )
-    description = checked_text(description, "a description", LONGEST_NAME)
+    description = checked_text(description, _("a description"), LONGEST_NAME)
     deed = Deed(Action.SET_PERMISSION_CODE, by, at)
     row, is_new = PermissionCode.objects.select_for_update().get_or_create(
         code=code, defaults={"description": description}
@@ -59,14 +62,20 @@ def grant_permission(
     """
     valid_from = valid_from or at
     if taxpayer.pk == intermediary.taxpayer_id:
-        raise Impossible(f"{taxpayer.identifier} needs no permission to act for itself.")
-    checked_end(valid_until, "the permission", at)
+        raise Impossible(
+            _("{taxpayer} needs no permission to act for itself.").format(
+                taxpayer=taxpayer.identifier
+            )
+        )
+    checked_end(valid_until, _("the permission"), at)
     if valid_until is not None and valid_until <= valid_from:
         raise Impossible(
-            f"The permission would end {said(valid_until)}, before it begins {said(valid_from)}."
+            _("The permission would end {end}, before it begins {begin}.").format(
+                end=said(valid_until), begin=said(valid_from)
+            )
         )
     known = set(PermissionCode.objects.values_list("code", flat=True))
-    wanted = checked_known(codes, known, "permission code")
+    wanted = checked_known(codes, known, _("permission code"))
     locked(taxpayer)  # so that two who grant the same at once make one permission
     present = GrantedPermission.objects.filter(
         taxpayer=taxpayer,
@@ -128,9 +137,13 @@ def revoke_codes(
     granted = GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=intermediary)
     affected = granted.filter(codes__in=codes).distinct() if codes else granted
     if not affected.exists():
-        what = ", ".join(sorted(codes)) or "anything"
+        what = ", ".join(sorted(codes)) or _("anything")
         raise Impossible(
-            f"{taxpayer.identifier} has never granted {what} to {intermediary.taxpayer.identifier}."
+            _("{taxpayer} has never granted {what} to {intermediary}.").format(
+                taxpayer=taxpayer.identifier,
+                what=what,
+                intermediary=intermediary.taxpayer.identifier,
+            )
         )
     ended = []
     for row in affected.filter(revoked_at=None).exclude(valid_until__lt=at):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from taxpayers.demands import Impossible
 from taxpayers.imports import BadRow, Entry, Reading
@@ -71,8 +72,10 @@ def import_registry(
                 raise BadRows(sorted(bad_rows), total)
     except IntegrityError:
         raise Impossible(
-            "Somebody else registered a taxpayer of this file just now. Nothing has been imported:"
-            " start it again."
+            _(
+                "Somebody else registered a taxpayer of this file just now."
+                " Nothing has been imported: start it again."
+            )
         ) from None
     return Imported(registered=count, unchanged=len(reading.entries) - count)
 

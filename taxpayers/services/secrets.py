@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
 from taxpayers.demands import Impossible, checked_end, checked_reason, said
@@ -39,7 +40,7 @@ def issue_secret(
     if two secrets are live.
     """
     owner = locked(system_user)
-    checked_end(retire_old_at, "the old secret", at)
+    checked_end(retire_old_at, _("the old secret"), at)
     slot = _free_slot(owner, at)
     if retire_old_at is not None:
         _retire_live(owner, retire_old_at, Deed(Action.RETIRE_SECRET, by, at))
@@ -61,7 +62,7 @@ def create_secret(
         hashed=hash_secret(clear),
         hint=hint_of(clear),
         created_at=deed.at,
-        expires_at=checked_end(expires_at, "the secret", deed.at)
+        expires_at=checked_end(expires_at, _("the secret"), deed.at)
         or deed.at + settings.SECRET_LIFETIME,
     )
     # A secret's history is its system user's: there staff look for it.
@@ -79,11 +80,11 @@ def retire_secret(
     Raises Impossible if it is not live any more.
     """
     deed = Deed(Action.RETIRE_SECRET, by, at, checked_reason(reason))
-    checked_end(last_moment, "the secret", at)
+    checked_end(last_moment, _("the secret"), at)
     owner = locked(secret.system_user)
     row = locked(secret)
     if not row.is_live(at):
-        raise Impossible(f"The secret {row} has ended already.")
+        raise Impossible(_("The secret {secret} has ended already.").format(secret=row))
     if last_moment < row.expires_at:
         _retire(owner, row, last_moment, deed)
     return row
@@ -113,17 +114,24 @@ def _free_slot(owner: SystemUser, at: datetime) -> int:
             secret.slot = None
             secret.save(update_fields=["slot"])
             return slot
-    listed = ", ".join(f"{s} (until {said(s.expires_at)}, {_use(s)})" for s in occupied.values())
+    listed = ", ".join(
+        f"{s} ({_('until {moment}').format(moment=said(s.expires_at))}, {_use(s)})"
+        for s in occupied.values()
+    )
     # One that was never used is missed by nobody; else the one that was used longest ago.
     idle = min(occupied.values(), key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
     raise Impossible(
-        f"{owner.client_id} has two live secrets: {listed}."
-        f" Revoke the one that is no longer in use first, probably {idle}."
+        _(
+            "{client_id} has two live secrets: {listed}."
+            " Revoke the one that is no longer in use first, probably {idle}."
+        ).format(client_id=owner.client_id, listed=listed, idle=idle)
     )
 
 
 def _use(secret: ClientSecret) -> str:
-    return f"last used {said(secret.last_used_at)}" if secret.last_used_at else "never used"
+    if secret.last_used_at is None:
+        return _("never used")
+    return _("last used {moment}").format(moment=said(secret.last_used_at))
 
 
 def _retire_live(owner: SystemUser, last_moment: datetime, deed: Deed) -> None:

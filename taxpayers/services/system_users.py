@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from taxpayers.credentials import new_client_id
 from taxpayers.demands import (
@@ -42,8 +43,10 @@ def register_system_user(
     present = locked(taxpayer).system_users.filter(name=name).first()
     if present is not None:
         raise Impossible(
-            f"{taxpayer.identifier} has a system user named {name} already: {present.client_id}."
-            " Rotate its secret, or choose another name."
+            _(
+                "{taxpayer} has a system user named {name} already: {client_id}."
+                " Rotate its secret, or choose another name."
+            ).format(taxpayer=taxpayer.identifier, name=name, client_id=present.client_id)
         )
     fields: dict[str, Any] = {
         "name": name,
@@ -51,7 +54,7 @@ def register_system_user(
         "logins_per_minute": DEFAULT_LOGINS_PER_MINUTE
         if logins_per_minute is None
         else _checked_limit(logins_per_minute),
-        "expires_at": checked_end(expires_at, "the system user", at),
+        "expires_at": checked_end(expires_at, _("the system user"), at),
     }
     owner = SystemUser.objects.create(
         client_id=new_client_id(settings.ENVIRONMENT), taxpayer=taxpayer, **fields
@@ -94,7 +97,7 @@ def extend_system_user(
     """Set the last moment at which it may log in; None: no end. To end it at once, block it."""
     deed = Deed(Action.EXTEND_SYSTEM_USER, by, at, checked_reason(reason))
     row = locked(system_user)
-    change(row, deed, expires_at=checked_end(expires_at, "the system user", at))
+    change(row, deed, expires_at=checked_end(expires_at, _("the system user"), at))
     return row
 
 
@@ -123,12 +126,14 @@ def unblock_system_user(
 
 
 def _checked_scopes(scopes: Collection[str]) -> str:
-    return " ".join(checked_known(scopes, settings.SCOPES, "scope"))
+    return " ".join(checked_known(scopes, settings.SCOPES, _("scope")))
 
 
 def _checked_limit(logins_per_minute: int) -> int:
     if not 0 <= logins_per_minute <= _MOST_LOGINS:
         raise Impossible(
-            f"Choose 0 (only observe) to {_MOST_LOGINS} logins per minute, not {logins_per_minute}."
+            _("Choose 0 (only observe) to {most} logins per minute, not {given}.").format(
+                most=_MOST_LOGINS, given=logins_per_minute
+            )
         )
     return logins_per_minute

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from taxpayers.demands import Impossible, checked_name, checked_reason
 from taxpayers.identifiers import TaxpayerId
@@ -24,8 +25,10 @@ def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: dateti
         remember(row, Deed(Action.REGISTER_TAXPAYER, by, at), after=registered(row))
     elif row.name != name:
         raise Impossible(
-            f"{taxpayer} is registered already, under the name {row.name}."
-            " Check the identifier, or rename the taxpayer in the admin."
+            _(
+                "{taxpayer} is registered already, under the name {name}."
+                " Check the identifier, or rename the taxpayer in the admin."
+            ).format(taxpayer=taxpayer, name=row.name)
         )
     return row
 
