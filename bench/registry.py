@@ -3,6 +3,7 @@
 It is a registry in daily use: every client was registered a month ago and logged in an hour ago.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
@@ -51,7 +52,7 @@ def fill(url: str, population: Population) -> None:
 def _make_room(connection: psycopg.Connection) -> list[str]:
     """Leaves room in each page, as in tables that were written to for a while; those it changed."""
     changed = []
-    for table in ("client_secrets", "login_allowances"):
+    for table in ("client_usage",):
         found = connection.execute(
             "SELECT reloptions::text LIKE '%%fillfactor%%' FROM pg_class WHERE relname = %s",
             [table],
@@ -99,13 +100,14 @@ def _client_secrets(population: Population, role: Role, numbers: range) -> Itera
     first = population.first_id(role)
     for number in numbers:
         id_, secret = first + number, client_secret(role, number)
-        yield (id_, id_, 1, hash_secret(secret), hint_of(secret), SINCE, _UNTIL, _LAST_LOGIN)
+        yield (id_, id_, 1, hash_secret(secret), hint_of(secret), SINCE, _UNTIL)
 
 
-def _login_allowances(population: Population, role: Role, numbers: range) -> Iterator[Row]:
+def _usage(population: Population, role: Role, numbers: range) -> Iterator[Row]:
     first = population.first_id(role)
     for number in numbers:
-        yield (first + number, _LAST_LOGIN, 1)
+        id_ = first + number
+        yield (id_, _LAST_LOGIN, 1, json.dumps({id_: _LAST_LOGIN.isoformat()}))
 
 
 TABLES: dict[str, tuple[tuple[str, ...], Rows]] = {
@@ -118,13 +120,10 @@ TABLES: dict[str, tuple[tuple[str, ...], Rows]] = {
         _system_users,
     ),
     "client_secrets": (
-        (
-            *("id", "system_user_id", "slot", "hashed", "hint", "created_at", "expires_at"),
-            "last_used_at",
-        ),
+        ("id", "system_user_id", "slot", "hashed", "hint", "created_at", "expires_at"),
         _client_secrets,
     ),
-    "login_allowances": (("system_user_id", "window_started_at", "used"), _login_allowances),
+    "client_usage": (("system_user_id", "minute_began_at", "used", "secrets_used"), _usage),
 }
 
 

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from tokens.keys import NoUsableKey
-from tokens.ledger import Counted, ledger
+from tokens.ledger import ledger
 from tokens.metrics import exposition
 from tokens.partitions import has_partition
 from tokens.readable import readable
@@ -102,7 +102,7 @@ def _signing_key(at: datetime) -> None:
 
 def _limits(at: datetime) -> None:
     if settings.REDIS_URL:  # without it they are in the database, which is asked above
-        ledger().allowance(Counted(system_user_id=0, limit=0, at=at))
+        ledger().allowance(system_user_id=0, limit=0, at=at)
 
 
 _CHAINS: tuple[dict[str, Check], ...] = (

@@ -20,7 +20,7 @@ from taxpayers.rules import (
 _CLIENT = """
 SELECT u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
        t.tin, t.rob, t.is_active,
-       s.id, s.hashed, s.hint, s.expires_at, s.revoked_at, s.last_used_at{columns}
+       s.id, s.hashed, s.hint, s.expires_at, s.revoked_at{columns}
 FROM system_users u
 JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = %s
 JOIN taxpayers t ON t.id = u.taxpayer_id{joins}
@@ -62,7 +62,7 @@ def load_facts(client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | No
 
 def _client(client_id: str, row: tuple[Any, ...]) -> ClientFacts:
     (id_, scopes, logins_per_minute, blocked_at, expires_at, tin, rob, is_active, *_) = row
-    is_intermediary = len(row) > _WIDTH_AS_TAXPAYER and row[14] is not None
+    is_intermediary = len(row) > _WIDTH_AS_TAXPAYER and row[13] is not None
     return ClientFacts(
         id=id_,
         client_id=client_id,
@@ -72,24 +72,24 @@ def _client(client_id: str, row: tuple[Any, ...]) -> ClientFacts:
         logins_per_minute=logins_per_minute,
         blocked_at=_moment(blocked_at),
         expires_at=_moment(expires_at),
-        intermediary=IntermediaryFacts(bool(row[15]), _moment(row[16]))
+        intermediary=IntermediaryFacts(bool(row[14]), _moment(row[15]))
         if is_intermediary
         else None,
     )
 
 
-_WIDTH_AS_TAXPAYER = 14
+_WIDTH_AS_TAXPAYER = 13
 
 
 def _secret(row: tuple[Any, ...]) -> SecretFacts:
-    id_, _hashed, hint, expires_at, revoked_at, last_used_at = row[8:14]
+    id_, _hashed, hint, expires_at, revoked_at = row[8:13]
     expiry = _moment(expires_at)
     assert expiry is not None  # noqa: S101 - the column is NOT NULL
-    return SecretFacts(id_, hint, expiry, _moment(revoked_at), _moment(last_used_at))
+    return SecretFacts(id_, hint, expiry, _moment(revoked_at))
 
 
 def _represented(taxpayer: TaxpayerId, rows: list[tuple[Any, ...]]) -> RepresentedFacts:
-    is_active = rows[0][17]
+    is_active = rows[0][16]
     permissions: dict[int, PermissionFacts] = {}
     for *_, id_, valid_from, valid_until, revoked_at, code in rows:
         if id_ is None:

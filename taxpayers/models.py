@@ -237,7 +237,6 @@ class ClientSecret(models.Model):
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     expires_at = models.DateTimeField(_("expires"))
     revoked_at = models.DateTimeField(_("revoked"), null=True, editable=False)
-    last_used_at = models.DateTimeField(_("last used"), null=True, editable=False)
 
     class Meta:
         db_table = "client_secrets"
@@ -278,6 +277,40 @@ class ClientSecret(models.Model):
 
     def is_live(self, at: datetime) -> bool:
         return self.revoked_at is None and not is_over(self.expires_at, at)
+
+    @property
+    def last_used_at(self) -> datetime | None:
+        """The beginning of the minute in which it last logged in; None if it never did."""
+        usage: Usage | None = getattr(self.system_user, "usage", None)
+        return usage.last_use_of(self.pk) if usage else None
+
+
+class Usage(models.Model):
+    """What each login of a client changes (contract 1, Limits; contract 3, last used).
+
+    One narrow row beside the registry's own: a login writes once, and the registry rests. A minute
+    begins with the client's first login; in the minute of its last one it logged in `used` times.
+    """
+
+    system_user = models.OneToOneField(
+        SystemUser, models.CASCADE, primary_key=True, db_constraint=False, related_name="usage"
+    )
+    minute_began_at = models.DateTimeField()
+    used = models.PositiveIntegerField()
+    # For each secret, by its id: the beginning of the minute in which it last logged in. So it
+    # changes at most once a minute, however often the secret is used.
+    secrets_used = models.JSONField(default=dict)
+
+    class Meta:
+        db_table = "client_usage"
+        default_permissions: ClassVar = ()  # no page shows it
+
+    def __str__(self) -> str:
+        return f"{self.used} since {self.minute_began_at}"
+
+    def last_use_of(self, secret_id: int) -> datetime | None:
+        began_at = self.secrets_used.get(str(secret_id))
+        return datetime.fromisoformat(began_at) if began_at else None
 
 
 class Change(models.Model):

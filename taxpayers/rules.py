@@ -65,7 +65,6 @@ class SecretFacts:
     hint: str
     expires_at: datetime
     revoked_at: datetime | None
-    last_used_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from tokens.management.sample_logins import note_use
 
 ENVIRONMENT: Environment = "test"
 SUBMIT, VIEW = "documents:submit", "documents:view"
@@ -73,7 +74,10 @@ class SystemUserFactory(DjangoModelFactory[SystemUser]):
 
 
 class ClientSecretFactory(DjangoModelFactory[ClientSecret]):
-    """Made yesterday, valid for a year, in slot 1. The secret itself is `.clear` of the result."""
+    """Made yesterday, valid for a year, in slot 1. The secret itself is `.clear` of the result.
+
+    `last_used_at` is written into its client's usage.
+    """
 
     class Meta:
         model = ClientSecret
@@ -89,6 +93,9 @@ class ClientSecretFactory(DjangoModelFactory[ClientSecret]):
     @classmethod
     def _create(cls, model_class: type[ClientSecret], *args: Any, **kwargs: Any) -> ClientSecret:
         clear = kwargs.pop("clear")  # no column: the database never sees it
+        used_at = kwargs.pop("last_used_at", None)
         secret: ClientSecret = super()._create(model_class, *args, **kwargs)
+        if used_at is not None:
+            note_use(secret, used_at)
         secret.clear = clear  # type: ignore[attr-defined]
         return secret

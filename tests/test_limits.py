@@ -9,6 +9,7 @@ from django.db import connections
 from uuid_utils.compat import uuid7
 
 from taxpayers.credentials import new_client_id, new_client_secret
+from taxpayers.models import Usage
 from tests.erp import Erp, new_erp
 from tokens import audit
 from tokens.ledger import Counted, Event, Failed, Ledger, ledger
@@ -21,7 +22,7 @@ from tokens.limits import (
     Denials,
     is_open,
 )
-from tokens.models import FailureBucket, LoginAllowance, LoginEvent
+from tokens.models import FailureBucket, LoginEvent
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -73,6 +74,10 @@ def event(at: datetime = AT) -> Event:
     return Event(uuid7(), at, "", "", "c", None, None, "", "", "", "", "127.0.0.1", "")
 
 
+def counted(limit: int, at: datetime = AT, secret_id: int = 5) -> Counted:
+    return Counted(1, secret_id, limit, at)
+
+
 @pytest.fixture
 def kept(db: None) -> Ledger:
     return ledger()
@@ -80,7 +85,7 @@ def kept(db: None) -> Ledger:
 
 def test_exactly_the_limit_is_allowed_in_a_minute_and_again_in_the_next(kept: Ledger) -> None:
     def used(at: datetime) -> int | None:
-        outcome = kept.add_counted(event(at), Counted(1, 3, at))
+        outcome = kept.add_counted(event(at), counted(3, at))
         return outcome.used if isinstance(outcome, Allowance) else None
 
     assert [used(AT + n * SECOND) for n in range(5)] == [1, 2, 3, None, None]
@@ -90,27 +95,48 @@ def test_exactly_the_limit_is_allowed_in_a_minute_and_again_in_the_next(kept: Le
 
 
 def test_a_denial_says_when_the_minute_is_over(kept: Ledger) -> None:
-    kept.add_counted(event(), Counted(1, 1, AT))
-    denial = kept.add_counted(event(), Counted(1, 1, AT + 7 * SECOND))
+    kept.add_counted(event(), counted(1))
+    denial = kept.add_counted(event(), counted(1, AT + 7 * SECOND))
     assert denial == Denial(AT + 60 * SECOND, 1)
 
 
 def test_observe_only_counts_and_never_denies(kept: Ledger) -> None:
-    outcomes = [kept.add_counted(event(), Counted(1, 0, AT)) for _ in range(30)]
+    outcomes = [kept.add_counted(event(), counted(0)) for _ in range(30)]
     assert [o.used for o in outcomes if isinstance(o, Allowance)] == list(range(1, 31))
 
 
 def test_a_node_whose_clock_is_behind_counts_in_the_same_minute(kept: Ledger) -> None:
-    kept.add_counted(event(), Counted(1, 2, AT))
-    outcome = kept.add_counted(event(), Counted(1, 2, AT - 2 * SECOND))
+    kept.add_counted(event(), counted(2))
+    outcome = kept.add_counted(event(), counted(2, AT - 2 * SECOND))
     assert outcome == Allowance(2, 2, AT)
 
 
+def test_the_minute_of_each_secrets_last_use_is_kept(kept: Ledger) -> None:
+    def login(secret_id: int, at: datetime) -> dict[str, datetime]:
+        kept.add_counted(event(at), counted(0, at, secret_id))
+        used = Usage.objects.get().secrets_used
+        return {key: datetime.fromisoformat(began_at) for key, began_at in used.items()}
+
+    later, next_day = AT + 7 * SECOND, AT + timedelta(days=1)
+    assert login(5, AT) == {"5": AT}
+    assert login(5, later) == {"5": AT}
+    assert login(6, later) == {"5": AT, "6": AT}
+    assert login(6, next_day) == {"5": AT, "6": next_day}
+    # A secret that was idle for long is not taken for idle because another one began the minute.
+    assert login(5, next_day + SECOND) == {"5": next_day, "6": next_day}
+
+
+def test_a_denied_login_is_no_use_of_its_secret(kept: Ledger) -> None:
+    kept.add_counted(event(), counted(1, secret_id=5))
+    kept.add_counted(event(), counted(1, secret_id=6))
+    assert list(Usage.objects.get().secrets_used) == ["5"]
+
+
 def test_looking_at_an_allowance_counts_nothing(kept: Ledger) -> None:
-    assert kept.allowance(Counted(1, 3, AT)) == Allowance(3, 0, AT)
-    kept.add_counted(event(), Counted(1, 3, AT))
-    assert kept.allowance(Counted(1, 3, AT)) == Allowance(3, 1, AT)
-    assert kept.allowance(Counted(1, 3, AT + 60 * SECOND)).used == 0
+    assert kept.allowance(1, 3, AT) == Allowance(3, 0, AT)
+    kept.add_counted(event(), counted(3))
+    assert kept.allowance(1, 3, AT) == Allowance(3, 1, AT)
+    assert kept.allowance(1, 3, AT + 60 * SECOND).used == 0
 
 
 def test_failures_of_one_caller_are_heard_later_and_later(kept: Ledger) -> None:
@@ -153,7 +179,7 @@ def test_failures_are_forgotten_after_an_hour_of_peace(kept: Ledger) -> None:
 def test_many_threads_get_exactly_the_limit(kept: Ledger) -> None:
     def log_in(_: int) -> bool:
         try:
-            return isinstance(kept.add_counted(event(), Counted(7, 12, AT)), Allowance)
+            return isinstance(kept.add_counted(event(), counted(12)), Allowance)
         finally:
             connections.close_all()
 
@@ -194,7 +220,7 @@ def test_failures_write_to_a_table_of_a_fixed_size(erp: Erp) -> None:
         erp.login(client_id=new_client_id("test"))
     assert FailureBucket.objects.count() <= 21
     assert max(FailureBucket.objects.values_list("id", flat=True)) < 2 * audit._BUCKETS
-    assert LoginAllowance.objects.count() == 0
+    assert Usage.objects.count() == 0
 
 
 @pytest.mark.django_db
@@ -210,7 +236,7 @@ def test_a_client_without_a_limit_is_told_none() -> None:
     response = new_erp(logins_per_minute=0).login()
     assert response.status_code == 200
     assert "X-Rate-Limit-Limit" not in response
-    assert LoginAllowance.objects.get().used == 1
+    assert Usage.objects.get().used == 1
 
 
 @pytest.mark.django_db

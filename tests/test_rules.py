@@ -29,7 +29,7 @@ TICK = timedelta(microseconds=1)
 DAY = timedelta(days=1)
 OWN, OTHER = TaxpayerId("C1000000001"), TaxpayerId("C2000000002", "201901234567")
 
-SECRET = SecretFacts(1, "7aQ2", expires_at=AT + DAY, revoked_at=None, last_used_at=None)
+SECRET = SecretFacts(1, "7aQ2", expires_at=AT + DAY, revoked_at=None)
 CLIENT = ClientFacts(
     id=1,
     client_id="ci_test_x",

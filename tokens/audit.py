@@ -7,7 +7,6 @@ the metrics. Which denials this process remembers is decided here too.
 import hashlib
 from collections.abc import Hashable
 from dataclasses import replace
-from datetime import timedelta
 from functools import cache
 
 from django.conf import settings
@@ -18,7 +17,6 @@ from tokens.ledger import Counted, Event, Failed, ledger
 from tokens.limits import Denial, Denials
 from tokens.login import Login
 
-_TOUCHED_EVERY = timedelta(minutes=1)
 _FAILED = frozenset({Reason.INVALID_CREDENTIALS, Reason.SECRET_EXPIRED, Reason.SECRET_REVOKED})
 _BUCKETS = 1 << 16
 _CLIENT_ID_LENGTH, _TAXPAYER_LENGTH, _DETAIL_LENGTH, _USER_AGENT_LENGTH = 64, 64, 200, 200
@@ -53,8 +51,9 @@ def record(login: Login) -> None:
         denial = ledger().add_failed(_event(login), _failed(login))
         if denial is not None:
             _deny(login, denial)
-        if login.secret is not None:
-            login.allowance = ledger().allowance(_counted(login))
+        if login.facts is not None:
+            client = login.facts.client
+            login.allowance = ledger().allowance(client.id, client.logins_per_minute, login.at)
     elif login.secret is not None:
         outcome = ledger().add_counted(_event(login), _counted(login))
         if isinstance(outcome, Denial):
@@ -82,8 +81,7 @@ def _keys(login: Login) -> tuple[Hashable, Hashable]:
 def _counted(login: Login) -> Counted:
     assert login.facts is not None  # noqa: S101 - only called when a secret matched
     client, secret = login.facts.client, login.facts.secret
-    is_fresh = secret.last_used_at is not None and login.at < secret.last_used_at + _TOUCHED_EVERY
-    return Counted(client.id, client.logins_per_minute, login.at, None if is_fresh else secret.id)
+    return Counted(client.id, secret.id, client.logins_per_minute, login.at)
 
 
 def _failed(login: Login) -> Failed:

@@ -110,27 +110,6 @@ class SigningKey(models.Model):
         return self.kid
 
 
-class LoginAllowance(models.Model):
-    """How often a client logged in during its present minute (contract 1, Limits)."""
-
-    system_user = models.OneToOneField(
-        SystemUser,
-        models.CASCADE,
-        primary_key=True,
-        db_constraint=False,
-        related_name="allowance",
-    )
-    window_started_at = models.DateTimeField()
-    used = models.PositiveIntegerField()
-
-    class Meta:
-        db_table = "login_allowances"
-        default_permissions: ClassVar = ()  # no page shows it
-
-    def __str__(self) -> str:
-        return f"{self.used} since {self.window_started_at}"
-
-
 class FailureBucket(models.Model):
     """Failed logins of all callers whose keyed hash is this number: a table of a fixed size."""
 

@@ -4,6 +4,7 @@ Both keep the same promise, which `Ledger` states: the event and what it counts 
 together or not at all.
 """
 
+from datetime import datetime
 from functools import cache
 from typing import Protocol
 
@@ -20,13 +21,16 @@ class Ledger(Protocol):
         """Keeps an event that counts against nothing."""
 
     def add_counted(self, event: Event, counted: Counted) -> Allowance | Denial:
-        """Keeps the event of an authenticated login and counts it, unless its limit is reached."""
+        """Keeps the event of an authenticated login, its count and the use of its secret.
+
+        Unless its limit is reached: then nothing is kept.
+        """
 
     def add_failed(self, event: Event, failed: Failed) -> Denial | None:
         """Keeps the event of a failed login and counts it, unless its caller has to wait."""
 
-    def allowance(self, counted: Counted) -> Allowance:
-        """The counter as it stands; nothing is counted."""
+    def allowance(self, system_user_id: int, limit: int, at: datetime) -> Allowance:
+        """The client's counter as it stands; nothing is counted."""
 
 
 def ledger() -> Ledger:

@@ -28,12 +28,12 @@ class Event(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """An authenticated login; `touched_secret_id` is None while its last use is fresh enough."""
+    """An authenticated login, for the counter of its client."""
 
     system_user_id: int
+    secret_id: int
     limit: int
     at: datetime
-    touched_secret_id: int | None = None
 
 
 class Failed(NamedTuple):

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from taxpayers.models import ClientSecret
+from taxpayers.models import Usage
 from tokens.ledger.entries import Counted, Event, Failed
 from tokens.limits import (
     ADDRESS_BACKOFF,
@@ -14,7 +14,7 @@ from tokens.limits import (
     Denial,
     is_open,
 )
-from tokens.models import FailureBucket, LoginAllowance, LoginEvent
+from tokens.models import FailureBucket, LoginEvent
 
 
 class PortableLedger:
@@ -25,18 +25,18 @@ class PortableLedger:
 
     @transaction.atomic
     def add_counted(self, event: Event, counted: Counted) -> Allowance | Denial:
-        before = self._locked_allowance(counted)
+        usage = Usage.objects.select_for_update().filter(pk=counted.system_user_id).first()
+        before = _allowance(usage, counted.limit, counted.at)
         if before.is_used_up:
             return Denial(before.resets_at, before.limit)
         after = before.with_one_more()
-        LoginAllowance.objects.update_or_create(
+        secrets_used = usage.secrets_used if usage else {}
+        Usage(
             system_user_id=counted.system_user_id,
-            defaults={"window_started_at": after.started_at, "used": after.used},
-        )
-        if counted.touched_secret_id is not None:
-            ClientSecret.objects.filter(id=counted.touched_secret_id).update(
-                last_used_at=counted.at
-            )
+            minute_began_at=after.started_at,
+            used=after.used,
+            secrets_used=secrets_used | {str(counted.secret_id): after.started_at.isoformat()},
+        ).save(force_insert=usage is None, force_update=usage is not None)
         self.add(event)
         return after
 
@@ -70,24 +70,17 @@ class PortableLedger:
         self.add(event)
         return None
 
-    def allowance(self, counted: Counted) -> Allowance:
-        counter = LoginAllowance.objects.filter(pk=counted.system_user_id).first()
-        return self._as_allowance(counter, counted)
-
-    def _locked_allowance(self, counted: Counted) -> Allowance:
-        counter = (
-            LoginAllowance.objects.select_for_update().filter(pk=counted.system_user_id).first()
-        )
-        return self._as_allowance(counter, counted)
-
-    @staticmethod
-    def _as_allowance(counter: LoginAllowance | None, counted: Counted) -> Allowance:
-        if counter is None or not is_open(counter.window_started_at, counted.at):
-            return Allowance(counted.limit, 0, counted.at)
-        return Allowance(counted.limit, counter.used, counter.window_started_at)
+    def allowance(self, system_user_id: int, limit: int, at: datetime) -> Allowance:
+        return _allowance(Usage.objects.filter(pk=system_user_id).first(), limit, at)
 
     @staticmethod
     def _failures(bucket: FailureBucket | None, at: datetime) -> int:
         if bucket is None or bucket.last_at < at - FAILURES_FORGOTTEN_AFTER:
             return 0
         return bucket.failures
+
+
+def _allowance(usage: Usage | None, limit: int, at: datetime) -> Allowance:
+    if usage is None or not is_open(usage.minute_began_at, at):
+        return Allowance(limit, 0, at)
+    return Allowance(limit, usage.used, usage.minute_began_at)

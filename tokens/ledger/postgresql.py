@@ -4,6 +4,8 @@ Plain SQL, so that the server keeps the plans prepared. The arithmetic is that o
 and the same tests run on both ledgers.
 """
 
+from datetime import datetime
+
 from taxpayers.statements import fetch
 from tokens.ledger.entries import Counted, Event, Failed
 from tokens.limits import (
@@ -29,29 +31,24 @@ _VALUES = ", ".join(f"%s::{_TYPES.get(column, 'varchar')}" for column in Event._
 _ADD = f"INSERT INTO login_events ({_COLUMNS}) VALUES ({_VALUES}) RETURNING id"
 
 _WINDOW_SECONDS = int(WINDOW.total_seconds())
-_IS_OPEN = f"""(a.window_started_at > excluded.window_started_at - interval '{_WINDOW_SECONDS} s'
-        AND a.window_started_at < excluded.window_started_at + interval '{_WINDOW_SECONDS} s')"""
-_COUNT = f"""
-WITH counter AS (
-    INSERT INTO login_allowances AS a (system_user_id, window_started_at, used)
-    VALUES (%s, %s, 1)
+_IS_OPEN = f"""(u.minute_began_at > excluded.minute_began_at - interval '{_WINDOW_SECONDS} s'
+        AND u.minute_began_at < excluded.minute_began_at + interval '{_WINDOW_SECONDS} s')"""
+_MINUTE = f"CASE WHEN {_IS_OPEN} THEN u.minute_began_at ELSE excluded.minute_began_at END"
+_ADD_COUNTED = f"""
+WITH usage AS (
+    INSERT INTO client_usage AS u (system_user_id, minute_began_at, used, secrets_used)
+    VALUES (%s, %s, 1, jsonb_build_object(%s::bigint, %s::timestamptz))
     ON CONFLICT (system_user_id) DO UPDATE SET
-        window_started_at =
-            CASE WHEN {_IS_OPEN} THEN a.window_started_at ELSE excluded.window_started_at END,
-        used = CASE WHEN {_IS_OPEN} THEN a.used + 1 ELSE 1 END
-    WHERE %s OR a.used < %s OR NOT {_IS_OPEN}
-    RETURNING window_started_at, used
-), """
-_TOUCH = """touched AS (
-    UPDATE client_secrets SET last_used_at = %s WHERE id = %s AND EXISTS (SELECT 1 FROM counter)
-), """
-_ADD_IF_COUNTED = f"""event AS (
-    INSERT INTO login_events ({_COLUMNS}) SELECT {_VALUES} FROM counter
+        minute_began_at = {_MINUTE},
+        used = CASE WHEN {_IS_OPEN} THEN u.used + 1 ELSE 1 END,
+        secrets_used = u.secrets_used || jsonb_build_object(%s::bigint, {_MINUTE})
+    WHERE %s OR u.used < %s OR NOT {_IS_OPEN}
+    RETURNING minute_began_at, used
+), event AS (
+    INSERT INTO login_events ({_COLUMNS}) SELECT {_VALUES} FROM usage
 )
-SELECT window_started_at, used FROM counter"""
-_ADD_COUNTED = _COUNT + _ADD_IF_COUNTED
-_ADD_COUNTED_AND_TOUCH = _COUNT + _TOUCH + _ADD_IF_COUNTED
-_ALLOWANCE = "SELECT window_started_at, used FROM login_allowances WHERE system_user_id = %s"
+SELECT minute_began_at, used FROM usage"""
+_ALLOWANCE = "SELECT minute_began_at, used FROM client_usage WHERE system_user_id = %s"
 
 
 def _count_failure(backoff: Backoff) -> str:
@@ -83,23 +80,19 @@ SELECT until FROM wait"""
 
 
 class PostgresqlLedger:
-    """See `Ledger`. Two logins of one client wait for each other on its counter's row."""
+    """See `Ledger`. Two logins of one client wait for each other on its usage."""
 
     def add(self, event: Event) -> None:
         fetch(_ADD, event)
 
     def add_counted(self, event: Event, counted: Counted) -> Allowance | Denial:
-        count = (counted.system_user_id, counted.at, counted.limit == 0, counted.limit)
-        if counted.touched_secret_id is None:
-            rows = fetch(_ADD_COUNTED, (*count, *event))
-        else:
-            touch = (counted.at, counted.touched_secret_id)
-            rows = fetch(_ADD_COUNTED_AND_TOUCH, (*count, *touch, *event))
+        client, secret, limit, at = counted
+        rows = fetch(_ADD_COUNTED, (client, at, secret, at, secret, limit == 0, limit, *event))
         if not rows:
-            before = self.allowance(counted)
+            before = self.allowance(client, limit, at)
             return Denial(before.resets_at, before.limit)
-        started_at, used = rows[0]
-        return Allowance(counted.limit, used, started_at)
+        began_at, used = rows[0]
+        return Allowance(limit, used, began_at)
 
     def add_failed(self, event: Event, failed: Failed) -> Denial | None:
         pair, address, at = failed
@@ -107,9 +100,9 @@ class PostgresqlLedger:
         until = rows[0][0]
         return None if until is None else Denial(until)
 
-    def allowance(self, counted: Counted) -> Allowance:
-        rows = fetch(_ALLOWANCE, (counted.system_user_id,))
-        if not rows or not is_open(rows[0][0], counted.at):
-            return Allowance(counted.limit, 0, counted.at)
-        started_at, used = rows[0]
-        return Allowance(counted.limit, used, started_at)
+    def allowance(self, system_user_id: int, limit: int, at: datetime) -> Allowance:
+        rows = fetch(_ALLOWANCE, (system_user_id,))
+        if not rows or not is_open(rows[0][0], at):
+            return Allowance(limit, 0, at)
+        began_at, used = rows[0]
+        return Allowance(limit, used, began_at)

@@ -6,13 +6,11 @@ is counted in the database all the same: it is rare, and its table has a fixed s
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import cast
 
 import redis
-from django.db import transaction
 
-from taxpayers.models import ClientSecret
 from tokens.ledger import Ledger
 from tokens.ledger.entries import Counted, Event, Failed, LimiterOutOfReach
 from tokens.limits import WINDOW, Allowance, Denial
@@ -53,28 +51,25 @@ class RedisCountedLedger:
         with _out_of_reach():
             used, left = cast(
                 "tuple[int, int]",
-                self._count(keys=[_key(counted)], args=[counted.limit, milliseconds]),
+                self._count(
+                    keys=[_key(counted.system_user_id)], args=[counted.limit, milliseconds]
+                ),
             )
         ends_at = counted.at + timedelta(milliseconds=max(left, 0))
         if used == 0:
             return Denial(ends_at, counted.limit)
-        if counted.touched_secret_id is None:
-            self._events.add(event)
-        else:
-            with transaction.atomic():
-                ClientSecret.objects.filter(id=counted.touched_secret_id).update(
-                    last_used_at=counted.at
-                )
-                self._events.add(event)
+        # The database observes only: it is told of the event and of the use of the secret.
+        self._events.add_counted(event, counted._replace(limit=0))
         return Allowance(counted.limit, used, ends_at - WINDOW)
 
-    def allowance(self, counted: Counted) -> Allowance:
+    def allowance(self, system_user_id: int, limit: int, at: datetime) -> Allowance:
+        key = _key(system_user_id)
         with _out_of_reach():
-            used, left = self._redis.get(_key(counted)), self._redis.pttl(_key(counted))
+            used, left = self._redis.get(key), self._redis.pttl(key)
         if used is None:
-            return Allowance(counted.limit, 0, counted.at)
-        ends_at = counted.at + timedelta(milliseconds=max(left, 0))
-        return Allowance(counted.limit, int(cast("bytes", used)), ends_at - WINDOW)
+            return Allowance(limit, 0, at)
+        ends_at = at + timedelta(milliseconds=max(left, 0))
+        return Allowance(limit, int(cast("bytes", used)), ends_at - WINDOW)
 
 
 @contextmanager
@@ -85,5 +80,5 @@ def _out_of_reach() -> Iterator[None]:
         raise LimiterOutOfReach from error
 
 
-def _key(counted: Counted) -> str:
-    return f"logins:{counted.system_user_id}"
+def _key(system_user_id: int) -> str:
+    return f"logins:{system_user_id}"

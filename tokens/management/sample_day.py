@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import ClientSecret, SystemUser, Taxpayer
+from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.rules import Reason
 from taxpayers.services import (
     Author,
@@ -27,7 +27,7 @@ from taxpayers.services import (
     revoke_permission,
 )
 from tokens.key_store import read_key_ring
-from tokens.management.sample_logins import LoginsOf, Refused, make_logins
+from tokens.management.sample_logins import LoginsOf, Refused, make_logins, note_use
 
 _REGISTRAR, _SECURITY = Author("aminah", "10.20.0.14"), Author("wei.ming", "10.20.0.31")
 _FIRST = TaxpayerId("C2581234010")
@@ -185,5 +185,5 @@ def _second_secret(issued: Issued, at: datetime) -> None:
     """A rotation that is under way: the new secret is used, the old one is safe to remove."""
     changed = at - 6 * _DAY
     new = issue_secret(system_user=issued.system_user, by=_SECURITY, at=changed).secret
-    ClientSecret.objects.filter(pk=new.pk).update(last_used_at=at - _HOUR)
-    ClientSecret.objects.filter(pk=issued.secret.pk).update(last_used_at=changed)
+    note_use(new, at - _HOUR)
+    note_use(issued.secret, changed)

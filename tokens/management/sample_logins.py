@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from taxpayers.models import ClientSecret, Taxpayer
+from taxpayers.models import ClientSecret, Taxpayer, Usage
 from taxpayers.rules import Reason
 from taxpayers.services import Issued
 from tokens.limits import WINDOW
@@ -70,9 +70,18 @@ def make_logins(clients: list[LoginsOf], kid: str, chance: Random, at: datetime)
     events += _of_strangers(chance, at)
     LoginEvent.objects.bulk_create(sorted(events, key=lambda e: e.id), batch_size=_BATCH)
     for one in clients:
-        used = [e.at for e in events if e.secret_id == one.issued.secret.pk]
-        ClientSecret.objects.filter(pk=one.issued.secret.pk).update(last_used_at=max(used))
+        secret = one.issued.secret
+        note_use(secret, max(e.at for e in events if e.secret_id == secret.pk))
     count_all(at)
+
+
+def note_use(secret: ClientSecret, at: datetime) -> None:
+    """Writes that this secret was last used at this moment."""
+    usage, _ = Usage.objects.get_or_create(
+        pk=secret.system_user_id, defaults={"minute_began_at": at, "used": 1}
+    )
+    usage.secrets_used[str(secret.pk)] = at.isoformat()
+    usage.save()
 
 
 def _of_client(one: LoginsOf, kid: str, chance: Random, at: datetime) -> Iterator[LoginEvent]:

@@ -9,7 +9,7 @@ from django.template import Context, Library
 from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
 from taxpayers.states import State
 from tokens.consequences import Consequences, of_blocking, of_deactivating, of_revoking
-from tokens.ledger import Counted, LimiterOutOfReach, ledger
+from tokens.ledger import LimiterOutOfReach, ledger
 from tokens.limits import Allowance
 from tokens.models import LoginEvent
 from tokens.partitions import first_id
@@ -87,6 +87,6 @@ def _listed(logins: Iterable[LoginEvent]) -> list[tuple[LoginEvent, State]]:
 
 def _allowance(system_user: SystemUser, at: datetime) -> Allowance | None:
     try:
-        return ledger().allowance(Counted(system_user.pk, system_user.logins_per_minute, at))
+        return ledger().allowance(system_user.pk, system_user.logins_per_minute, at)
     except LimiterOutOfReach:
         return None
