@@ -32,8 +32,6 @@ def fill(url: str, population: Population) -> None:
         for role in Role
         for start in range(0, population.count(role), _CHUNK)
     ]
-    with psycopg.connect(url, autocommit=True) as connection:
-        roomy = _make_room(connection)
     # Forked processes would share what this one has open; these start empty.
     with get_context("spawn").Pool() as pool:
         pool.starmap(_copy, work, chunksize=1)
@@ -44,25 +42,7 @@ def fill(url: str, population: Population) -> None:
             " FROM taxpayers WHERE tin LIKE 'I%'"
         )
         _permit(connection, population)
-        for table in roomy:
-            connection.execute(SQL("ALTER TABLE {} RESET (fillfactor)").format(Identifier(table)))
         _after(connection)
-
-
-def _make_room(connection: psycopg.Connection) -> list[str]:
-    """Leaves room in each page, as in tables that were written to for a while; those it changed."""
-    changed = []
-    for table in ("client_usage",):
-        found = connection.execute(
-            "SELECT reloptions::text LIKE '%%fillfactor%%' FROM pg_class WHERE relname = %s",
-            [table],
-        ).fetchone()
-        if not (found and found[0]):
-            connection.execute(
-                SQL("ALTER TABLE {} SET (fillfactor = 90)").format(Identifier(table))
-            )
-            changed.append(table)
-    return changed
 
 
 def _copy(url: str, population: Population, role: Role, numbers: range) -> None:
