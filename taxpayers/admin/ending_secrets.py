@@ -9,7 +9,8 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from taxpayers.admin.forms import LastDayField, ReasonField, TaskForm
-from taxpayers.admin.tasks import Task, Text
+from taxpayers.admin.pages import Text
+from taxpayers.admin.tasks import Task
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services import Author, retire_secret, revoke_secret
 from taxpayers.templatetags.staff import said
