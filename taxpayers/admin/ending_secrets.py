@@ -13,6 +13,7 @@ from taxpayers.admin.pages import Text
 from taxpayers.admin.tasks import Task
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services import Author, retire_secret, revoke_secret
+from taxpayers.services.secrets import use_of
 from taxpayers.templatetags.staff import said
 
 
@@ -31,7 +32,9 @@ class SecretForm(TaskForm):
 
 
 def _in_words(secret: ClientSecret) -> str:
-    return _("{secret}, created {moment}").format(secret=secret, moment=said(secret.created_at))
+    return _("{secret}, created {moment}, {use}").format(
+        secret=secret, moment=said(secret.created_at), use=use_of(secret)
+    )
 
 
 class _EndSecret(Task):
