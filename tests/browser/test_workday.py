@@ -155,6 +155,7 @@ def test_a_file_with_errors_changes_nothing_until_it_is_mended(
     send(f"{GOOD_ROW}\nno tin,,Somebody,yes\nC7771234030,,Kedai Emas,perhaps\n")
     bad = page.locator("section", has=page.locator("#bad-title")).locator("tbody tr")
     assert [row.locator("td").first.inner_text() for row in bad.all()] == ["3", "4"]
+    assert "the TIN must be 5 to 20 letters and digits" in bad.first.inner_text()
     assert "active must be yes or no" in bad.last.inner_text()
     says(page, "Nothing has been registered")
     assert page.get_by_role("button", name="Register 1 taxpayer").count() == 0
