@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+TIN_PATTERN, ROB_PATTERN = "[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}"  # unless a country has others
+
 
 class MalformedIdentifier(ValueError):
     """The text names no taxpayer. Its message says what is wrong with the text, for its author.
@@ -34,8 +36,8 @@ class TaxpayerId:
 class Notation:
     """What a TIN and a ROB number look like in this country, as regular expressions."""
 
-    tin: str = "[A-Z0-9]{5,20}"
-    rob: str = "[A-Z0-9-]{5,20}"
+    tin: str = TIN_PATTERN
+    rob: str = ROB_PATTERN
 
     def parse(self, text: str) -> TaxpayerId:
         """The taxpayer that `text` names; outer blanks are trimmed, letters upper-cased.

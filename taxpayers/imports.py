@@ -8,9 +8,16 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from taxpayers.demands import Impossible, checked_name
-from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
+from taxpayers.identifiers import (
+    ROB_PATTERN,
+    TIN_PATTERN,
+    MalformedIdentifier,
+    Notation,
+    TaxpayerId,
+)
 from taxpayers.tables import Row, read_rows
 
 MOST_ROWS = 500_000
@@ -18,6 +25,11 @@ COLUMNS, OPTIONAL = ("tin", "name"), ("rob", "active")
 # What an export and a list of bad rows have besides: so both can be sent in again.
 IGNORED = ("line", "fault", "registered_at")
 _ACTIVE = {"": None, "yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+# Who keeps a table reads no regular expressions. A country's own pattern is shown as it is.
+_IN_WORDS = {
+    TIN_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters and digits"),
+    ROB_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters, digits and hyphens"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +83,17 @@ def read_entries(file: BinaryIO, notation: Notation, most_rows: int = MOST_ROWS)
                 )
             reading.entries.append(entry)
         except MalformedIdentifier as fault:
-            kind = _(fault.kind)
-            said = _(fault.text).format(kind=kind, pattern=fault.pattern)
-            reading.bad_rows.append(BadRow(row.line, said))
+            reading.bad_rows.append(BadRow(row.line, _said(fault)))
         except Impossible as fault:
             reading.bad_rows.append(BadRow(row.line, str(fault).rstrip(".")))
     if not reading.entries and not reading.bad_rows:
         raise Impossible(_("The file has no rows below its header."))
     return reading
+
+
+def _said(fault: MalformedIdentifier) -> str:
+    text = _IN_WORDS.get(fault.pattern, fault.text)
+    return _(text).format(kind=_(fault.kind), pattern=fault.pattern)
 
 
 def _entry(row: Row, notation: Notation) -> Entry:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,17 @@ def test_pure_modules_import_no_framework_and_only_pure_modules() -> None:
     assert PURE & importers("django", "oauth2_provider", "oauthlib", "rest_framework") == set()
     impure = IMPORTS.keys() - PURE - set(ROOMS)
     assert PURE & importers(*impure) == set()
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not for type hints either; what a function imports when it is called is another matter."""
+    graph = {}
+    for path, tree in TREES.items():
+        at_once = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
+        imported = set(imports_of(ast.Module(at_once, type_ignores=[])))
+        modules = {name if name in IMPORTS else name.rpartition(".")[0] for name in imported}
+        graph[name_of(path)] = modules - {name_of(path)}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names them
 
 
 def test_the_oauth_libraries_are_imported_in_a_handful_of_files() -> None:

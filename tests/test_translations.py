@@ -163,12 +163,13 @@ def test_the_switch_is_on_every_page_and_outlives_what_the_browser_asks_for(
 
 
 def test_what_cannot_be_done_is_said_in_malay() -> None:
-    table = b"tin,name\nC1234567890,\n!,Acme\n"
+    table = b"tin,rob,name\nC1234567890,,\n!,,Acme\nC1234567890,!,Acme\n"
     with translation.override("ms"):
         reading = read_entries(BytesIO(table), Notation())
     assert [row.fault for row in reading.bad_rows] == [
         "Berikan nama: tiada atau kosong",
-        "TIN tidak mengikut bentuk [A-Z0-9]{5,20}",
+        "TIN mestilah 5 hingga 20 huruf dan angka",
+        "Nombor ROB mestilah 5 hingga 20 huruf, angka dan tanda sempang",
     ]
 
 

@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from taxpayers.admin.forms import ReasonForm
-from taxpayers.admin.tasks import Task, Text
+from taxpayers.admin.pages import Text
+from taxpayers.admin.tasks import Task
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, block_system_user, unblock_system_user
 

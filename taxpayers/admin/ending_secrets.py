@@ -9,9 +9,11 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from taxpayers.admin.forms import LastDayField, ReasonField, TaskForm
-from taxpayers.admin.tasks import Task, Text
+from taxpayers.admin.pages import Text
+from taxpayers.admin.tasks import Task
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services import Author, retire_secret, revoke_secret
+from taxpayers.services.secrets import use_of
 from taxpayers.templatetags.staff import said
 
 
@@ -30,7 +32,9 @@ class SecretForm(TaskForm):
 
 
 def _in_words(secret: ClientSecret) -> str:
-    return _("{secret}, created {moment}").format(secret=secret, moment=said(secret.created_at))
+    return _("{secret}, created {moment}, {use}").format(
+        secret=secret, moment=said(secret.created_at), use=use_of(secret)
+    )
 
 
 class _EndSecret(Task):

@@ -18,7 +18,8 @@ from taxpayers.admin.forms import (
     TaskForm,
     TaxpayerField,
 )
-from taxpayers.admin.tasks import Task, Text
+from taxpayers.admin.pages import Text
+from taxpayers.admin.tasks import Task
 from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import Author, grant_permission, revoke_permission, set_permission_code
 

@@ -6,22 +6,18 @@ from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
 from django.db.models import Model
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
-from taxpayers.admin.lists import ViewOnlyList
+from taxpayers.admin.pages import RecordPages
 from taxpayers.admin.several import Several
-from taxpayers.admin.tasks import Button, Task, Text
-from taxpayers.templatetags.staff import record_url
+from taxpayers.admin.tasks import Button, Task
 
 
-class RecordAdmin(ViewOnlyList):
+class RecordAdmin(RecordPages):
     """View-only but for its tasks."""
 
     record_template: ClassVar[str] = "staff/record.html"
@@ -109,51 +105,10 @@ class RecordAdmin(ViewOnlyList):
         button = other.button_for()
         return [replace(button, url=f"{button.url}?{urlencode(given)}", variant="default")]
 
-    # --- What both and the tasks need ---------------------------------------------------------
+    # --- What both need -----------------------------------------------------------------------
 
     def own_tasks(self) -> list[Task]:
         return [task(self) for task in self.tasks]
-
-    def record_or_404(self, request: HttpRequest, object_id: str) -> Any:
-        """The record. Raises Http404, or PermissionDenied if this person may not see it."""
-        record = self.get_object(request, unquote(object_id))
-        if record is None:
-            raise Http404(_("There is no such record."))
-        if not self.has_view_permission(request, record):
-            raise PermissionDenied
-        return record
-
-    def list_title(self) -> Any:
-        """What the list is called."""
-        return self.opts.verbose_name_plural
-
-    def record_title(self, record: Any) -> str:
-        """What the record is called where there is little room."""
-        return str(record)
-
-    def list_url(self) -> str:
-        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
-
-    def record_url(self, record: Any) -> str:
-        return record_url(record) if record is not None else self.list_url()
-
-    def page_context(
-        self, request: HttpRequest, record: Any, at: datetime, crumb: Text = ""
-    ) -> dict[str, Any]:
-        """What every page has: the frame, the way that led to it, and the moment it shows."""
-        request.current_app = self.admin_site.name
-        crumbs: list[tuple[Any, str]] = [(self.list_title(), self.list_url())]
-        if record is not None:
-            crumbs.append((self.record_title(record), self.record_url(record)))
-        if crumb:
-            crumbs.append((crumb, ""))
-        return {
-            **self.admin_site.each_context(request),
-            "crumbs": crumbs,
-            "title": crumb or str(record),
-            "record": record,
-            "at": at,
-        }
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from taxpayers.admin.forms import NameField, ReasonField, ReasonForm, TaskForm, parsed_identifier
-from taxpayers.admin.tasks import Task, Text
+from taxpayers.admin.pages import Text
+from taxpayers.admin.tasks import Task
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.services import Author, register_taxpayer, rename_taxpayer, set_taxpayer_active

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from taxpayers.admin.forms import LastDayField
 from taxpayers.admin.handover import HandoverTask, OnceForm, check_once, newest_secret
-from taxpayers.admin.tasks import Text
+from taxpayers.admin.pages import Text
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, Issued, issue_secret
 from taxpayers.templatetags.staff import said

@@ -1,7 +1,7 @@
 """One task for several records at once: confirmed on a page that names them, then all or none."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -15,11 +15,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from taxpayers.admin.forms import TaskForm
-from taxpayers.admin.tasks import Task, Text, author
+from taxpayers.admin.pages import RecordPages, Text
+from taxpayers.admin.tasks import Task, author
 from taxpayers.services import Author, Impossible
-
-if TYPE_CHECKING:
-    from taxpayers.admin.records import RecordAdmin
 
 MOST = 500
 MOST_LISTED = 20
@@ -38,7 +36,7 @@ class Several:
         self.name = f"{task.name}_several"
 
     def __call__(
-        self, admin: "RecordAdmin", request: HttpRequest, selected: "QuerySet[Any]"
+        self, admin: RecordPages, request: HttpRequest, selected: "QuerySet[Any]"
     ) -> HttpResponse | None:
         """The page that asks; once confirmed, done. None: back to the list."""
         task = self.task(admin)

@@ -70,8 +70,8 @@ class SystemUserAdmin(ExportingAdmin):
             BlockSystemUser,
             gettext_lazy("Block the selected"),
             gettext_lazy(
-                "From now on every login of these system users is refused. Those that are blocked"
-                " already stay as they are."
+                "From now on every login of these system users is refused. Tokens that they have"
+                " stay valid for an hour at most. Those that are blocked already stay as they are."
             ),
         ),
         Several(

@@ -5,7 +5,7 @@ Every button of the staff's pages leads to such a page; nothing else in the admi
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin.utils import quote
@@ -15,15 +15,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.functional import Promise
 
 from taxpayers.admin.forms import TaskForm
+from taxpayers.admin.pages import RecordPages, Text
 from taxpayers.services import Author, Impossible
-
-if TYPE_CHECKING:
-    from taxpayers.admin.records import RecordAdmin
-
-Text = str | Promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +50,7 @@ class Task:
     has_button: ClassVar[bool] = True  # on the page of the record; otherwise linked there in place
     app_label: ClassVar[str] = "taxpayers"
 
-    def __init__(self, admin: "RecordAdmin") -> None:
+    def __init__(self, admin: RecordPages) -> None:
         self.admin = admin
 
     # --- What a task says of itself --------------------------------------------------------

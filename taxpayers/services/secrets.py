@@ -115,7 +115,7 @@ def _free_slot(owner: SystemUser, at: datetime) -> int:
             secret.save(update_fields=["slot"])
             return slot
     listed = ", ".join(
-        f"{s} ({_('until {moment}').format(moment=said(s.expires_at))}, {_use(s)})"
+        f"{s} ({_('until {moment}').format(moment=said(s.expires_at))}, {use_of(s)})"
         for s in occupied.values()
     )
     # One that was never used is missed by nobody; else the one that was used longest ago.
@@ -128,7 +128,8 @@ def _free_slot(owner: SystemUser, at: datetime) -> int:
     )
 
 
-def _use(secret: ClientSecret) -> str:
+def use_of(secret: ClientSecret) -> str:
+    """When a login with it succeeded last, in words: tells the one that nobody would miss."""
     if secret.last_used_at is None:
         return _("never used")
     return _("last used {moment}").format(moment=said(secret.last_used_at))

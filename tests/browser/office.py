@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from tests import servers
 from tests.accounts import PASSWORD, totp_code
 from tests.browser import Browser, open_window
@@ -55,6 +57,15 @@ class Office:
         if not others:
             sign_in(window.page, STAFF[role])
         return window
+
+    def log_in(self, client_id: str, client_secret: str) -> httpx.Response:
+        """What an ERP system is answered."""
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": client_id,
+            "client_secret": client_secret,
+        }
+        return httpx.post(f"{self.url}/connect/token", data=form, timeout=30)
 
     def complaints(self) -> list[str]:
         """What the browser complained about since the last time, in any window."""

@@ -7,45 +7,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from tests.browser.clicks import find, press, says
 from tests.browser.office import Office
 
 TIN, CLIENT_NAME = "C7771234010", "Perniagaan Baru Sdn Bhd"
 REFUSED = (400, 401, 403)  # which of them is the contract's business, not that of these pages
 GOOD_ROW = "C7771234020,,Kilang Papan Jaya Sdn Bhd,yes"
-
-
-def press(page: Any, title: str) -> None:
-    """The link or the button of that title, among the buttons of the page itself."""
-    buttons = page.locator("#main, main, body").last
-    either = buttons.get_by_role("link", name=title).or_(buttons.get_by_role("button", name=title))
-    either.first.click()
-
-
-def find(page: Any, kind: str, term: str) -> None:
-    """Search the list of that kind, and open what is found."""
-    page.goto(f"/admin/{kind}/")
-    page.locator("#searchbar").fill(term)
-    page.locator("#searchbar").press("Enter")
-    page.wait_for_url("**q=**")
-    page.locator("#result_list tbody a[href*='/change/']").first.click()
-    page.wait_for_url("**/change/**")
-
-
-def says(page: Any, text: str) -> None:
-    """The page shows this text."""
-    page.get_by_text(text).first.wait_for()
-
-
-def log_in(office: Office, client_id: str, client_secret: str) -> httpx.Response:
-    form = {
-        "grant_type": "client_credentials",
-        "client_id": client_id,
-        "client_secret": client_secret,
-    }
-    return httpx.post(f"{office.url}/connect/token", data=form, timeout=30)
 
 
 def handed_over(page: Any) -> tuple[str, str]:
@@ -109,7 +78,7 @@ def _issue_credentials(office: Office, officer: Any) -> tuple[str, str]:
     officer.get_by_label("Name of the ERP system").fill("AutoCount")
     press(officer, "Issue credentials")
     client_id, first_secret = handed_over(officer)
-    assert log_in(office, client_id, first_secret).status_code == 200
+    assert office.log_in(client_id, first_secret).status_code == 200
     never_again(officer, first_secret)
     find(officer, "taxpayers/systemuser", client_id)
     assert first_secret not in officer.content()
@@ -128,7 +97,7 @@ def _block(office: Office, officer: Any, client_id: str, secret: str) -> str:
     press(officer, "Block the system user")
     says(officer, "is blocked.")
     says(officer, "Secret seen in a ticket")
-    refused = log_in(office, client_id, secret)
+    refused = office.log_in(client_id, secret)
     assert refused.status_code in REFUSED
     reference = re.search(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", refused.text)
     assert reference is not None, refused.text
@@ -159,15 +128,15 @@ def _change_the_secret(office: Office, officer: Any, client_id: str, first_secre
     press(officer, "Issue another secret")
     _same_id, second_secret = handed_over(officer)
     never_again(officer, second_secret)
-    assert log_in(office, client_id, first_secret).status_code == 200
-    assert log_in(office, client_id, second_secret).status_code == 200
+    assert office.log_in(client_id, first_secret).status_code == 200
+    assert office.log_in(client_id, second_secret).status_code == 200
     officer.goto(user_page)
     officer.locator("#secrets").get_by_role("link", name=f"Revoke …{first_secret[-4:]}").click()
     officer.get_by_label("Reason").fill("The new one is in use")
     press(officer, "Revoke a secret")
     says(officer, "is revoked.")
-    assert log_in(office, client_id, first_secret).status_code in REFUSED
-    assert log_in(office, client_id, second_secret).status_code == 200
+    assert office.log_in(client_id, first_secret).status_code in REFUSED
+    assert office.log_in(client_id, second_secret).status_code == 200
 
 
 def test_a_file_with_errors_changes_nothing_until_it_is_mended(
@@ -186,6 +155,7 @@ def test_a_file_with_errors_changes_nothing_until_it_is_mended(
     send(f"{GOOD_ROW}\nno tin,,Somebody,yes\nC7771234030,,Kedai Emas,perhaps\n")
     bad = page.locator("section", has=page.locator("#bad-title")).locator("tbody tr")
     assert [row.locator("td").first.inner_text() for row in bad.all()] == ["3", "4"]
+    assert "the TIN must be 5 to 20 letters and digits" in bad.first.inner_text()
     assert "active must be yes or no" in bad.last.inner_text()
     says(page, "Nothing has been registered")
     assert page.get_by_role("button", name="Register 1 taxpayer").count() == 0

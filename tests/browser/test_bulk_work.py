@@ -1,0 +1,100 @@
+"""Lists as staff use them: taken away as a file, and several of their records stopped at once."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from tests.browser.clicks import find, press, says
+from tests.browser.office import Office
+
+TIN = "C7775550010"
+DEPOTS = ("Depot Ipoh", "Depot Kluang", "Depot Muar")
+
+
+def rows_of(path: Path, form: str) -> list[list[str]]:
+    """Every row of the file, its header first."""
+    if form == "csv":
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return list(csv.reader(file))
+    with path.open("rb") as file:
+        sheet = openpyxl.load_workbook(file).active
+        assert sheet is not None
+        return [[str(cell or "") for cell in row] for row in sheet.iter_rows(values_only=True)]
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+@pytest.mark.parametrize(
+    ("kind", "query", "column"),
+    [("taxpayer", "q=C25812340", "name"), ("systemuser", "state=90", "client_id")],
+)
+def test_an_export_opens_and_has_the_rows_that_are_on_screen(
+    office: Office, kind: str, query: str, column: str, form: str
+) -> None:
+    page = office.page("registrar")
+    page.goto(f"/admin/taxpayers/{kind}/?{query}")
+    shown = page.locator(f"#result_list .field-{column}, #result_list .field-{column}_shown")
+    names = [name.strip() for name in shown.all_inner_texts()]
+    assert 2 < len(names) < 25  # one page of the list, and not the whole list
+    with page.expect_download() as download:
+        press(page, f"Export {form.upper()}")
+    assert download.value.suggested_filename.startswith(f"{kind}-2")
+    assert download.value.suggested_filename.endswith(f".{form}")
+    header, *rows = rows_of(download.value.path(), form)
+    assert [row[header.index(column)] for row in rows] == names
+
+
+@pytest.fixture
+def depots(office: Office) -> list[dict[str, Any]]:
+    """Three ERP systems of one taxpayer, with their credentials."""
+    manage = office.service.manage
+    manage("register_taxpayer", TIN, "--name", "Pengedar Selatan Sdn Bhd")
+    return [manage("issue_credentials", TIN, "--name", name) for name in DEPOTS]
+
+
+def test_several_clients_are_stopped_at_once_and_let_in_again(
+    office: Office, depots: list[dict[str, Any]]
+) -> None:
+    page = office.page("security officer")
+    page.goto("/admin/taxpayers/systemuser/?q=Depot")
+    for name in DEPOTS[:2]:
+        row_of(page, name).get_by_role("checkbox").check()
+    page.get_by_label("Select action to run").select_option("Block the selected")
+    page.get_by_role("button", name="Run").click()
+    says(page, "2 selected")
+    selected = page.locator("ul.selected").inner_text()
+    assert [name in selected for name in DEPOTS] == [True, True, False]
+    press(page, "Block the selected")
+    says(page, "This field is required.")
+    assert logins(office, depots) == [200, 200, 200]
+
+    page.get_by_label("Reason").fill("The depots were sold")
+    press(page, "Block the selected")
+    says(page, "2 done")
+    states = [row_of(page, name).locator(".field-state").inner_text() for name in DEPOTS]
+    assert states == ["Blocked", "Blocked", "Active"]
+    assert logins(office, depots) == [400, 400, 200]
+
+    for name in DEPOTS[:2]:
+        find(page, "taxpayers/systemuser", name)
+        says(page, "The depots were sold")
+        press(page, "Unblock")
+        page.get_by_label("Reason").fill("The sale was undone")
+        press(page, "Unblock the system user")
+        says(page, f"{name} is unblocked.")
+    assert logins(office, depots) == [200, 200, 200]
+
+
+def row_of(page: Any, name: str) -> Any:
+    """The row of the list with that name."""
+    return page.locator("#result_list tbody tr", has_text=name)
+
+
+def logins(office: Office, clients: list[dict[str, Any]]) -> list[int]:
+    """With which status each of them is answered now."""
+    return [
+        office.log_in(client["client_id"], client["client_secret"]).status_code
+        for client in clients
+    ]

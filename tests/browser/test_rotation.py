@@ -1,0 +1,88 @@
+"""The old secret goes when the new one is in use: what the page says about both (contract 3)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests import servers
+from tests.browser.clicks import find, press, says
+from tests.browser.office import Office
+
+TIN = "C7776660010"
+# The ERP system was moved two days ago; a login tells the page of it at most once a minute.
+_MOVED = """
+from datetime import timedelta
+from django.utils import timezone
+from taxpayers.models import ClientSecret
+before = timezone.now() - timedelta(days=2)
+ClientSecret.objects.filter(hint="{hint}").update(created_at=before, last_used_at=before)
+"""
+
+
+@pytest.fixture
+def client(office: Office) -> dict[str, str]:
+    """An ERP system with two secrets: the old one is not used any more, the new one is."""
+    manage = office.service.manage
+    manage("register_taxpayer", TIN, "--name", "Kilang Getah Utara Sdn Bhd")
+    old = manage("issue_credentials", TIN, "--name", f"Getah ERP {uuid4()}")
+    new = manage("rotate_secret", old["client_id"])
+    for said in (old, new):
+        assert office.log_in(old["client_id"], said["client_secret"]).status_code == 200
+    moved = _MOVED.format(hint=old["secret_hint"])
+    servers.manage(office.service.environment, "shell", "-v0", "-c", moved)
+    return {"id": old["client_id"], "old": old["client_secret"], "new": new["client_secret"]}
+
+
+def test_the_old_secret_is_safe_to_remove_once_the_new_one_is_in_use_and_ends_on_a_day(
+    office: Office, client: dict[str, str]
+) -> None:
+    page = office.page("security officer")
+    find(page, "taxpayers/systemuser", client["id"])
+    assert "Safe to remove" in row_of(page, client["old"]).inner_text()
+    assert "Safe to remove" not in row_of(page, client["new"]).inner_text()
+    last_day = datetime.now(UTC).date() + timedelta(days=30)
+    press(page, f"Retire …{client['old'][-4:]}")
+    page.get_by_label("Last day").fill(f"{last_day}")
+    page.get_by_label("Reason").fill("The ERP system has moved")
+    press(page, "Retire a secret")
+    says(page, "is set.")
+    expires = row_of(page, client["old"]).locator("td[data-label=Expires]").inner_text()
+    assert expires == f"{last_day.day} {last_day:%b %Y}, 23:59"
+    for secret in (client["old"], client["new"]):  # it was not revoked
+        assert office.log_in(client["id"], secret).status_code == 200
+
+
+def test_a_login_with_a_revoked_secret_is_refused_and_staff_see_why(
+    office: Office, client: dict[str, str]
+) -> None:
+    page = office.page("security officer")
+    find(page, "taxpayers/systemuser", client["id"])
+    press(page, f"Revoke …{client['old'][-4:]}")
+    chosen = page.get_by_label("Secret").locator("option:checked").inner_text()
+    assert chosen.startswith(f"…{client['old'][-4:]}, created ")
+    assert ", last used " in chosen
+    page.get_by_label("Reason").fill("Nobody needs it any more")
+    press(page, "Revoke a secret")
+    says(page, "is revoked.")
+    ended = row_of(page, client["old"])
+    assert "Revoked" in ended.locator("td[data-label=State]").inner_text()
+    assert "Revoked" in ended.locator("td[data-label=Expires]").inner_text()  # not a day to come
+    assert "Safe to remove" not in ended.inner_text()
+    assert ended.get_by_role("link").count() == 0
+    assert row_of(page, client["new"]).get_by_role("link").count() == 2
+
+    refused = office.log_in(client["id"], client["old"])
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_client")
+    assert "was revoked on" in refused.json()["error_description"]
+    assert office.log_in(client["id"], client["new"]).status_code == 200
+    find(page, "tokens/loginevent", refused.headers["correlationId"])
+    assert "Is the secret not revoked?" in page.locator(".check-failed").inner_text()
+    page.goto(f"/admin/tokens/loginevent/?reason=secret_revoked&q={client['id']}")
+    assert page.locator("#result_list tbody tr").count() == 1
+
+
+def row_of(page: Any, secret: str) -> Any:
+    """The row of that secret on the page of the system user."""
+    return page.locator("#secrets tbody tr", has_text=f"…{secret[-4:]}")

@@ -1,0 +1,120 @@
+"""The sign-in pages for everybody, light and dark: from the first password to the last key."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests import servers
+from tests.accounts import PASSWORD, totp_code
+from tests.browser import Browser, open_window
+from tests.browser.accessibility import violations
+from tests.browser.office import Office
+
+NAME = "lina"
+_MAKE_NEWCOMER = f"""
+from tests.accounts import new_staff
+new_staff("viewer", "{NAME}")
+"""
+
+
+@pytest.fixture
+def newcomer(office: Office) -> Iterator[Browser]:
+    """The window of somebody with an account and no second step yet, where passkeys work."""
+    servers.manage(office.service.environment, "shell", "-v0", "-c", _MAKE_NEWCOMER)
+    passkeys_at = office.url.replace("127.0.0.1", "localhost")
+    window = open_window(office.chromium, base_url=passkeys_at, locale="en-GB")
+    window.page.emulate_media(reduced_motion="reduce")
+    window.add_passkey_device()
+    yield window
+    window.page.context.close()
+    assert window.complaints == []
+
+
+def test_nothing_keeps_people_out_of_a_sign_in_page(newcomer: Browser) -> None:
+    page = newcomer.page
+    found = [
+        *_signing_in(page),
+        *_setting_up_an_app(page),
+        *_setting_up_a_passkey(page),
+        *_whoever_has_both(page),
+        *_signing_in_with_a_code(page),
+    ]
+    assert found == []
+
+
+def _signing_in(page: Any) -> list[str]:
+    found = [*_at(page, "inactive/"), *_at(page, "")]
+    _give_password(page, "wrong")
+    page.get_by_text("do not belong together").wait_for()
+    found += _here(page)
+    _give_password(page, PASSWORD)
+    page.wait_for_url("**/admin/")
+    return [*found, *_at(page, "password/"), *_at(page, "second/")]
+
+
+def _setting_up_an_app(page: Any) -> list[str]:
+    found = _at(page, "second/totp/activate/")
+    secret = page.locator("#authenticator_secret").input_value()
+    _give_code(page, "000000")
+    page.get_by_text("Incorrect code").wait_for()
+    found += _here(page)
+    _give_code(page, totp_code(secret))
+    page.wait_for_url("**/recovery-codes/")
+    page.get_by_text("Unused codes").wait_for()
+    return found + _here(page)
+
+
+def _setting_up_a_passkey(page: Any) -> list[str]:
+    found = [*_at(page, "second/webauthn/"), *_at(page, "second/webauthn/add/")]
+    page.locator("#mfa_webauthn_add").click()
+    page.wait_for_url("**/signin/second/")
+    return found
+
+
+def _whoever_has_both(page: Any) -> list[str]:
+    page.goto("/signin/second/webauthn/")
+    links = page.locator("main a[href*='/keys/']").all()
+    paths = [link.get_attribute("href").removeprefix("/signin/") for link in links]
+    assert len(paths) == 2  # to give the key another name, and to remove it
+    paths += ["second/", "second/webauthn/", "second/totp/deactivate/"]
+    paths += ["second/recovery-codes/", "second/recovery-codes/generate/"]
+    paths += ["again/", "second/reauthenticate/", "out/"]
+    return [violation for path in paths for violation in _at(page, path)]
+
+
+def _signing_in_with_a_code(page: Any) -> list[str]:
+    page.goto("/signin/out/")
+    page.locator("main button[type=submit]").click()
+    page.wait_for_url("**/signin/")
+    _give_password(page, PASSWORD)
+    page.wait_for_url("**/authenticate/**")
+    return _here(page)
+
+
+def _at(page: Any, path: str) -> list[str]:
+    page.goto(f"/signin/{path}")
+    assert page.url.endswith(f"/signin/{path}"), "it leads elsewhere"
+    return _here(page)
+
+
+def _here(page: Any) -> list[str]:
+    """What axe finds on the page as it stands, light and dark: some are shown only once."""
+    found = []
+    for theme, drawn in (("light", "html:not(.dark)"), ("dark", "html.dark")):
+        page.emulate_media(color_scheme=theme)
+        page.locator(drawn).wait_for(state="attached")
+        found += [f"{theme}: {violation}" for violation in violations(page)]
+    page.emulate_media(color_scheme="light")
+    return found
+
+
+def _give_password(page: Any, password: str) -> None:
+    page.get_by_label("Username").fill(NAME)
+    page.get_by_label("Password", exact=True).fill(password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def _give_code(page: Any, code: str) -> None:
+    page.locator("[name=code]").fill(code)
+    page.locator("[name=code]").press("Enter")
