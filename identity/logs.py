@@ -4,6 +4,7 @@ import json
 import logging
 from datetime import UTC, datetime
 
+_encoder = json.JSONEncoder(default=str)  # json.dumps would make a new one for each line
 _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
@@ -20,4 +21,4 @@ class JsonFormatter(logging.Formatter):
         line |= {k: v for k, v in vars(record).items() if k not in _OWN_FIELDS}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return _encoder.encode(line)

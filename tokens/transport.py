@@ -2,8 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 
+Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 # In a request's environment: why the server could not read the whole body, for its refusal.
@@ -15,21 +23,19 @@ class TrustedProxies:
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks: tuple[Network, ...] = tuple(ip_network(n, strict=False) for n in networks)
-        self._is_trusted = lru_cache(maxsize=1024)(self._lies_in_networks)
 
     def source_address(self, meta: Mapping[str, str]) -> str | None:
         """The address of the last hop that is no trusted proxy; None if it cannot be known."""
         address = _address(meta.get("REMOTE_ADDR", ""))
-        if not self._networks or not self._is_trusted(address):
-            return address
-        for hop in reversed(meta.get("HTTP_X_FORWARDED_FOR", "").split(",")):
-            named = _address(hop.strip())
-            if named is None:
-                break  # what an untrusted party wrote further left is not believed
-            address = named
-            if not self._is_trusted(named):
-                break
-        return address
+        if self._is_trusted(address):
+            for hop in reversed(meta.get("HTTP_X_FORWARDED_FOR", "").split(",")):
+                named = _address(hop.strip())
+                if named is None:
+                    break  # what an untrusted party wrote further left is not believed
+                address = named
+                if not self._is_trusted(named):
+                    break
+        return None if address is None else str(address)
 
     def is_secure(self, meta: Mapping[str, str], scheme: str) -> bool:
         """Whether the client's own connection was HTTPS; `scheme` is that of the last hop."""
@@ -38,18 +44,14 @@ class TrustedProxies:
             return forwarded.split(",")[-1].strip().lower() == "https"
         return scheme == "https"
 
-    def _lies_in_networks(self, address: str | None) -> bool:
-        if address is None:
-            return False
-        parsed = ip_address(address)
-        return any(parsed in network for network in self._networks)
+    def _is_trusted(self, address: Address | None) -> bool:
+        return address is not None and any(address in network for network in self._networks)
 
 
 @lru_cache(maxsize=1024)
-def _address(text: str) -> str | None:
+def _address(text: str) -> Address | None:
     try:
         address = ip_address(text)
     except ValueError:
         return None
-    mapped = getattr(address, "ipv4_mapped", None)
-    return str(mapped or address)
+    return getattr(address, "ipv4_mapped", None) or address
