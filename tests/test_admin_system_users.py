@@ -10,8 +10,14 @@ from django.utils import timezone
 from taxpayers.models import Change, SystemUser
 from taxpayers.states import is_safe_to_remove
 from tests.erp import Erp, new_erp
-from tests.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
+from tests.factories import (
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
 from tests.staff import ADDRESS, errors_of, page_url, staff_client, task_url, text_of
+from tokens.consequences import MOST_CLIENTS, of_deactivating
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +92,37 @@ def test_before_deactivating_a_taxpayer_its_logins_are_shown(erp: Erp) -> None:
     erp.login()
     url = task_url(erp.system_user.taxpayer, "deactivate_taxpayer")
     assert "in the last 7 days 1 login" in text_of(staff_client("registrar").get(url))
+
+
+def test_before_deactivating_an_intermediary_its_logins_for_others_are_shown_too(
+    intermediary: Erp,
+) -> None:
+    taxpayer = intermediary.system_user.taxpayer
+    permission = GrantedPermissionFactory.create(intermediary=taxpayer.intermediary)
+    represented = str(permission.taxpayer.identifier)
+    references = [
+        intermediary.login(**for_whom)["correlationId"]
+        for for_whom in ({"on_behalf_of": represented}, {}, {"on_behalf_of": represented})
+    ]
+    intermediary.login(client_secret="wrong")
+    new_erp(taxpayer=permission.taxpayer).login()  # another taxpayer's own
+    consequences = of_deactivating(taxpayer, timezone.now())
+    assert [str(event.pk) for event in consequences.refused] == references[::-1]
+    assert not consequences.has_more
+    page = text_of(staff_client("registrar").get(task_url(taxpayer, "deactivate_taxpayer")))
+    assert "in the last 7 days 3 logins" in page
+    assert "on behalf of others" in page
+
+
+def test_what_deactivating_refuses_takes_a_bounded_number_of_queries(
+    django_assert_max_num_queries: object,
+) -> None:
+    taxpayer = TaxpayerFactory.create()
+    SystemUserFactory.create_batch(MOST_CLIENTS + 1, taxpayer=taxpayer)
+    with django_assert_max_num_queries(MOST_CLIENTS + 2):  # type: ignore[operator]
+        assert of_deactivating(taxpayer, timezone.now()).has_more
+    page = text_of(staff_client("registrar").get(task_url(taxpayer, "deactivate_taxpayer")))
+    assert "in the last 7 days At least 0 logins" in page  # not all were looked at
 
 
 def test_a_system_user_is_extended_to_the_end_of_a_day_or_for_good(officer: Client) -> None:

@@ -106,7 +106,8 @@ class DeactivateTaxpayer(_SetActive):
     button = gettext_lazy("Deactivate")
     says = gettext_lazy(
         "From now on nobody can log in for it: neither its own system users, nor intermediaries"
-        " on its behalf. Tokens that were issued stay valid for an hour at most."
+        " on its behalf. Nor can its own system users log in on behalf of others. Tokens that were"
+        " issued stay valid for an hour at most."
     )
     icon = "toggle_off"
     variant = "danger"
