@@ -31,6 +31,13 @@ class ExtendForm(TaskForm):
     reason = ReasonField()
 
 
+class ExtendSeveralForm(TaskForm):
+    """Needs a day: a field that begins empty must not make all of them last for good."""
+
+    expires = LastDayField(label=gettext_lazy("Last day"))
+    reason = ReasonField()
+
+
 class ExtendSystemUser(Task):
     name = "extend_system_user"
     title = gettext_lazy("Extend the system user")
