@@ -55,9 +55,7 @@ def of_deactivating(taxpayer: Taxpayer, at: datetime) -> Consequences:
         found += _seen(at, client_id=client_id)
     by_key = {event.pk: event for event in found}
     seen = [by_key[key] for key in sorted(by_key, reverse=True)]
-    return Consequences(
-        seen[:MOST_SEEN], has_more=len(seen) > MOST_SEEN or len(own) > MOST_CLIENTS
-    )
+    return Consequences(seen[:MOST_SEEN], has_more=len(seen) > MOST_SEEN or len(own) > MOST_CLIENTS)
 
 
 def of_revoking(permission: GrantedPermission, at: datetime) -> Consequences:
