@@ -9,13 +9,14 @@ from urllib.parse import urlencode
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from taxpayers.admin.lists import ViewOnlyList
+from taxpayers.admin.missing import NotThere
 from taxpayers.admin.several import Several
 from taxpayers.admin.tasks import Button, Task, Text
 from taxpayers.templatetags.staff import record_url
@@ -115,10 +116,10 @@ class RecordAdmin(ViewOnlyList):
         return [task(self) for task in self.tasks]
 
     def record_or_404(self, request: HttpRequest, object_id: str) -> Any:
-        """The record. Raises Http404, or PermissionDenied if this person may not see it."""
+        """The record. Raises NotThere, or PermissionDenied if this person may not see it."""
         record = self.get_object(request, unquote(object_id))
         if record is None:
-            raise Http404(_("There is no such record."))
+            raise NotThere(_("There is no such record."))
         if not self.has_view_permission(request, record):
             raise PermissionDenied
         return record
