@@ -22,7 +22,8 @@ for model in models:
 class Accounts(UserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # as unfold wants it
     """Django's own: only with unfold's class and forms has it a way to add and fields to see."""
 
-    filter_horizontal = ()  # two lists side by side are wider than a screen
+    # A few groups fit in one list. Of permissions a stray click there would drop all the others.
+    filter_horizontal = ("user_permissions",)
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -31,5 +32,3 @@ class Accounts(UserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # as unfo
 @admin.register(Group)
 class Groups(GroupAdmin, ModelAdmin):  # type: ignore[misc]  # as unfold wants it
     """The same for groups."""
-
-    filter_horizontal = ()
