@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import cast
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import Resolver404, URLResolver
 from django.urls.resolvers import RegexPattern
@@ -62,10 +62,3 @@ def through_trusted_proxies(get_response: Handler) -> Handler:
         return get_response(request)
 
     return middleware
-
-
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The 404 of an API: JSON, whatever was asked for."""
-    return JsonResponse(
-        {"error": "not_found", "error_description": "There is nothing at this path."}, status=404
-    )

@@ -58,6 +58,13 @@ _SIDEBAR = [
             _records(_("Signing keys"), "key", "tokens.signingkey"),
         ],
     },
+    {
+        "title": _("Staff accounts"),
+        "items": [
+            _records(_("Users"), "person", "auth.user"),
+            _records(_("Groups"), "group", "auth.group"),
+        ],
+    },
 ]
 
 # A calm blue; white on its 600 and 700 has a contrast of more than 4.5:1 (WCAG 1.4.3).

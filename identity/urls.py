@@ -31,4 +31,4 @@ urlpatterns = {
     "staff": [*staff, *public[len(protocol) :]],
     "both": [*public, *staff],
 }[settings.SERVE]
-handler404 = "identity.middleware.not_found"
+handler404 = "identity.not_found.not_found"

@@ -45,6 +45,12 @@ def text_of(response: Any) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
 
 
+def opened(client: Client, url: str) -> dict[str, Any]:
+    """What the hidden fields of the form say, as a browser sends them back."""
+    form = client.get(url).context["form"]
+    return {field.html_name: field.value() for field in form.hidden_fields()}
+
+
 def errors_of(response: Any) -> str:
     """What the form complains about."""
     form = response.context["form"]

@@ -17,7 +17,16 @@ from tests.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.staff import ADDRESS, errors_of, list_url, page_url, staff_client, task_url, text_of
+from tests.staff import (
+    ADDRESS,
+    errors_of,
+    list_url,
+    opened,
+    page_url,
+    staff_client,
+    task_url,
+    text_of,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -70,8 +79,9 @@ def test_a_taxpayer_is_renamed_deactivated_and_activated_with_a_reason(registrar
     ]
     for deed, form in deeds:
         url = task_url(row, deed)
-        assert "required" in errors_of(registrar.post(url, form))
-        registrar.post(url, {**form, "reason": "as asked"})
+        sent = opened(registrar, url) | form
+        assert "required" in errors_of(registrar.post(url, sent))
+        registrar.post(url, {**sent, "reason": "as asked"})
         assert last_change() == (deed, "siti", ADDRESS, "as asked")
     row.refresh_from_db()
     assert (row.name, row.is_active) == ("After", True)
@@ -124,12 +134,31 @@ def test_a_taxpayer_becomes_an_intermediary_until_the_end_of_a_day(registrar: Cl
 def test_the_role_of_an_intermediary_is_changed_with_a_reason(registrar: Client) -> None:
     role = IntermediaryFactory.create()
     url = task_url(role, "change_intermediary")
-    assert "required" in errors_of(registrar.post(url, {}))
-    registrar.post(url, {"reason": "contract ended"})
+    sent = opened(registrar, url)
+    assert "required" in errors_of(registrar.post(url, sent))
+    registrar.post(url, sent | {"reason": "contract ended"})
     role.refresh_from_db()
     assert not role.is_active
     assert last_change() == (Action.CHANGE_INTERMEDIARY, "siti", ADDRESS, "contract ended")
     assert "Not active" in text_of(registrar.get(page_url(role)))
+
+
+def test_an_outdated_form_gives_no_role_back_and_no_name(registrar: Client) -> None:
+    role = IntermediaryFactory.create()
+    changing, naming = (
+        task_url(role, "change_intermediary"),
+        task_url(role.taxpayer, "rename_taxpayer"),
+    )
+    form = {"is_active": "on", "until": "2099-12-31", "reason": "longer"}
+    sent = opened(registrar, changing) | form
+    Intermediary.objects.update(is_active=False)
+    assert "it is now: no" in errors_of(registrar.post(changing, sent))
+    assert not Intermediary.objects.get().is_active
+
+    sent = opened(registrar, naming) | {"name": "Mine", "reason": "typo"}
+    Taxpayer.objects.update(name="Theirs")
+    assert "it is now: Theirs" in errors_of(registrar.post(naming, sent))
+    assert Taxpayer.objects.get().name == "Theirs"
 
 
 def grant(client: Client, **form: object) -> object:
@@ -218,7 +247,8 @@ def test_a_code_is_added_and_described_anew(registrar: Client) -> None:
 
 def test_the_history_shows_before_and_after_in_words(registrar: Client) -> None:
     row = TaxpayerFactory.create(name="Before")
-    registrar.post(task_url(row, "rename_taxpayer"), {"name": "After", "reason": "new register"})
+    url = task_url(row, "rename_taxpayer")
+    registrar.post(url, opened(registrar, url) | {"name": "After", "reason": "new register"})
     page = text_of(registrar.get(page_url(Change.objects.latest("pk"))))
     for shown in ("Renamed the taxpayer", "siti", ADDRESS, "new register", "Before → After"):
         assert shown in page

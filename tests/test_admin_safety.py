@@ -1,18 +1,22 @@
 """Nothing in the staff's admin goes round the services, and every task asks for its permission."""
 
+from html import unescape
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.auth import get_user_model
 from django.db.models import Model
 from django.test import Client
+from django.urls import reverse
 
 from taxpayers.admin.records import RecordAdmin
 from taxpayers.admin.tasks import Task
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.roles import ROLES
 from taxpayers.services import Action
+from tests.accounts import PASSWORD, new_staff
 from tests.factories import (
     ClientSecretFactory,
     GrantedPermissionFactory,
@@ -120,7 +124,60 @@ def test_nobody_sees_a_list_without_signing_in(record_admin: RecordAdmin) -> Non
     assert Client().get(list_url(record_admin.model)).status_code == 302
 
 
-def test_a_record_that_does_not_exist_is_a_plain_404() -> None:
+@pytest.mark.parametrize("role", [None, *ROLES])
+def test_the_sidebar_leads_to_the_staffs_accounts_whoever_may_see_them(role: str | None) -> None:
+    client = staff_client(role)
+    page = client.get(reverse("admin:index")).content.decode()
+    for name in ("user", "group"):
+        may = role is None or f"auth.view_{name}" in ROLES[role].permissions
+        url = reverse(f"admin:auth_{name}_changelist")
+        assert (f'href="{url}"' in page) is may
+        assert client.get(url).status_code == (200 if may else 403)
+
+
+def test_a_superuser_makes_accounts_and_sets_passwords_on_the_pages_themselves() -> None:
+    client, other = staff_client(), new_staff("viewer", "badrul", password=None)
+    listed = reverse("admin:auth_user_changelist")
+    assert f'href="{reverse("admin:auth_user_add")}' in client.get(listed).content.decode()
+    page = client.get(page_url(other)).content.decode()
+    assert "../password/" in page
+    sent = {"username": "chong", "usable_password": "true"}
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    assert client.post(reverse("admin:auth_user_add"), sent | passwords).status_code == 302
+    client.post(reverse("admin:auth_user_password_change", args=[other.pk]), sent | passwords)
+    for name in ("chong", "badrul"):
+        assert get_user_model().objects.get(username=name).check_password(PASSWORD)
+
+
+def told(response: Any) -> str:
+    """What a page says to whom finds nothing there."""
+    assert (response.status_code, response["Content-Type"]) == (404, "text/html; charset=utf-8")
+    return unescape(response.content.decode())
+
+
+def test_a_record_that_does_not_exist_is_a_page_that_says_so() -> None:
     client = staff_client()
     for path in ("4711/change/", "4711/block_system_user/", "nonsense/change/"):
-        assert client.get(list_url(SystemUser) + path).status_code == 404
+        page = told(client.get(list_url(SystemUser) + path))
+        assert "There is no such record." in page
+        assert list_url(Taxpayer) in page  # with the sidebar: the way on is not lost
+    page = told(client.get(task_url(Taxpayer, "import_registry") + "?upload=1"))
+    assert "This file does not wait any more. Send it again." in page
+
+
+def test_nothing_meant_for_developers_is_on_the_page_of_a_404() -> None:
+    client = staff_client()
+    foreign_key = reverse("mfa_remove_webauthn", args=[4711])
+    for path in ("/admin/nothing/at/all/", "/signin/nothing/", foreign_key):
+        page = told(client.get(path))
+        assert "There is nothing at this address." in page
+        assert f'href="{reverse("admin:index")}"' in page
+        for leaked in ("URLResolver", "tried", "matches the given query"):
+            assert leaked not in page
+    assert "nothing at this address" in told(Client().get("/signin/nothing/"))
+
+
+def test_a_404_elsewhere_is_json() -> None:
+    for path in ("/nothing", "/administration/", "/connect/nothing"):
+        response = Client().get(path, headers={"Accept": "text/html"})
+        assert (response.status_code, response["Content-Type"]) == (404, "application/json")

@@ -1,17 +1,26 @@
 """System users in the browser: state at a glance, and every deed with its confirmation."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from taxpayers.admin.terms import ExtendForm
 from taxpayers.models import Change, SystemUser
+from taxpayers.services import Author, Impossible, change_system_user
 from taxpayers.states import is_safe_to_remove
 from tests.erp import Erp, new_erp
-from tests.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
-from tests.staff import ADDRESS, errors_of, page_url, staff_client, task_url, text_of
+from tests.factories import (
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+from tests.staff import ADDRESS, errors_of, opened, page_url, staff_client, task_url, text_of
+from tokens.consequences import MOST_CLIENTS, of_deactivating
 
 pytestmark = pytest.mark.django_db
 
@@ -88,17 +97,50 @@ def test_before_deactivating_a_taxpayer_its_logins_are_shown(erp: Erp) -> None:
     assert "in the last 7 days 1 login" in text_of(staff_client("registrar").get(url))
 
 
+def test_before_deactivating_an_intermediary_its_logins_for_others_are_shown_too(
+    intermediary: Erp,
+) -> None:
+    taxpayer = intermediary.system_user.taxpayer
+    permission = GrantedPermissionFactory.create(intermediary=taxpayer.intermediary)
+    represented = str(permission.taxpayer.identifier)
+    references = [
+        intermediary.login(**for_whom)["correlationId"]
+        for for_whom in ({"on_behalf_of": represented}, {}, {"on_behalf_of": represented})
+    ]
+    intermediary.login(client_secret="wrong")
+    new_erp(taxpayer=permission.taxpayer).login()  # another taxpayer's own
+    consequences = of_deactivating(taxpayer, timezone.now())
+    assert [str(event.pk) for event in consequences.refused] == references[::-1]
+    assert not consequences.has_more
+    page = text_of(staff_client("registrar").get(task_url(taxpayer, "deactivate_taxpayer")))
+    assert "in the last 7 days 3 logins" in page
+    assert "on behalf of others" in page
+
+
+def test_what_deactivating_refuses_takes_a_bounded_number_of_queries(
+    django_assert_max_num_queries: object,
+) -> None:
+    taxpayer = TaxpayerFactory.create()
+    SystemUserFactory.create_batch(MOST_CLIENTS + 1, taxpayer=taxpayer)
+    with django_assert_max_num_queries(MOST_CLIENTS + 2):  # type: ignore[operator]
+        assert of_deactivating(taxpayer, timezone.now()).has_more
+    page = text_of(staff_client("registrar").get(task_url(taxpayer, "deactivate_taxpayer")))
+    assert "in the last 7 days At least 0 logins" in page  # not all were looked at
+
+
 def test_a_system_user_is_extended_to_the_end_of_a_day_or_for_good(officer: Client) -> None:
     user = SystemUserFactory.create(expires_at=timezone.now() - timedelta(days=1))
     assert "Expired" in text_of(officer.get(page_url(user)))
     url = task_url(user, "extend_system_user")
-    officer.post(url, {"expires": "2099-12-31", "reason": "new contract"})
+    officer.post(url, opened(officer, url) | {"expires": "2099-12-31", "reason": "new contract"})
     user.refresh_from_db()
     zone = ZoneInfo("Asia/Kuala_Lumpur")
     assert user.expires_at == datetime(2099, 12, 31, 23, 59, 59, 999999, zone)
     assert 'value="2099-12-31"' in officer.get(url).content.decode()
-    assert "in the past" in errors_of(officer.post(url, {"expires": "2001-01-01", "reason": "x"}))
-    officer.post(url, {"expires": "", "reason": "for good"})
+    as_opened = opened(officer, url)
+    past = as_opened | {"expires": "2001-01-01", "reason": "x"}
+    assert "in the past" in errors_of(officer.post(url, past))
+    officer.post(url, as_opened | {"expires": "", "reason": "for good"})
     user.refresh_from_db()
     assert user.expires_at is None
 
@@ -107,12 +149,59 @@ def test_name_scopes_and_limit_are_changed(officer: Client) -> None:
     user = SystemUserFactory.create(name="Old")
     url = task_url(user, "change_system_user")
     form = {"name": "New", "scopes": ["InvoicingAPI"], "logins_per_minute": "600", "reason": "hub"}
-    officer.post(url, form)
+    officer.post(url, opened(officer, url) | form)
     user.refresh_from_db()
     assert (user.name, user.logins_per_minute) == ("New", 600)
     for wrong in form:
         left_out = {name: value for name, value in form.items() if name != wrong}
         assert "required" in errors_of(officer.post(url, left_out))
+
+
+def test_a_form_that_was_opened_before_a_colleagues_change_does_not_undo_it(
+    officer: Client,
+) -> None:
+    user = SystemUserFactory.create(name="Old", logins_per_minute=12)
+    url = task_url(user, "change_system_user")
+    form = {"name": "New", "scopes": ["InvoicingAPI"], "logins_per_minute": "12", "reason": "typo"}
+    sent = opened(officer, url) | form
+    change_system_user(
+        system_user=user, logins_per_minute=600, reason="hub", by=Author("x"), at=timezone.now()
+    )
+    refused = officer.post(url, sent)
+    assert "somebody changed this" in errors_of(refused)
+    assert refused.context["form"].errors["logins_per_minute"] == [
+        "Changed meanwhile; it is now: 600."
+    ]
+    assert 'value="New"' in refused.content.decode()  # what was entered is not lost
+    user.refresh_from_db()
+    assert (user.name, user.logins_per_minute) == ("Old", 600)
+
+    seen = {"opened": refused.context["form"]["opened"].value()}
+    officer.post(url, form | seen)  # sent again, now that it is known: a decision
+    user.refresh_from_db()
+    assert (user.name, user.logins_per_minute) == ("New", 12)
+    assert officer.post(url, form | seen).status_code == 302  # sent twice, nothing is undone
+
+
+def test_a_day_that_a_colleague_set_is_not_taken_back_by_an_outdated_form(officer: Client) -> None:
+    user = SystemUserFactory.create(expires_at=None)
+    url = task_url(user, "extend_system_user")
+    sent = opened(officer, url) | {"expires": "2098-01-01", "reason": "new contract"}
+    end = datetime(2099, 1, 1, 4, tzinfo=UTC)
+    SystemUser.objects.update(expires_at=end)
+    assert "it is now: 1 Jan 2099, 12:00" in errors_of(officer.post(url, sent))
+    without = {name: value for name, value in sent.items() if name != "opened"}
+    for outdated in (without, without | {"opened": "["}, without | {"opened": "1"}):
+        assert "somebody changed this" in errors_of(officer.post(url, outdated))
+    assert SystemUser.objects.get().expires_at == end
+
+
+def test_a_change_between_the_look_and_the_lock_is_not_undone() -> None:
+    as_loaded = SystemUserFactory.create(expires_at=None)
+    data = {"opened": {"expires": None}, "expires": timezone.now(), "reason": "x"}
+    SystemUser.objects.update(expires_at=timezone.now() + timedelta(days=1))
+    with pytest.raises(Impossible, match="somebody changed this"), transaction.atomic():
+        ExtendForm.entered(as_loaded, data)
 
 
 def test_the_page_shows_the_rate_against_the_limit(officer: Client) -> None:

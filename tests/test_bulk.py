@@ -340,6 +340,16 @@ def test_all_or_none(users: list[SystemUser], monkeypatch: pytest.MonkeyPatch) -
     assert SystemUser.objects.filter(expires_at__gt=timezone.now()).count() == 3
 
 
+def test_several_are_never_extended_for_good_by_leaving_the_day_empty() -> None:
+    end = timezone.now() + timedelta(days=9)
+    users = SystemUserFactory.create_batch(3, expires_at=end)
+    client = staff_client(SECURITY_OFFICER)
+    assert "optional" not in text_of(act(client, "extend_system_user", users))
+    sent = act(client, "extend_system_user", users, confirmed="1", reason="renewed", expires="")
+    assert "required" in errors_of(sent)
+    assert SystemUser.objects.filter(expires_at=end).count() == 3
+
+
 def test_so_many_are_no_selection(
     registrar: Client, users: list[SystemUser], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,6 @@
 """What a change would have refused, had it been made a week ago: asked before it is made.
 
-Every question looks at the newest MOST_SEEN logins at most, and each is answered by one index.
+Every query looks at the newest MOST_SEEN logins at most, and each is answered by one index.
 """
 
 from collections.abc import Iterable
@@ -16,6 +16,7 @@ from tokens.partitions import first_id
 
 LOOKED_BACK = timedelta(days=7)
 MOST_SEEN = 1000
+MOST_CLIENTS = 20
 MOST_SHOWN = 5
 
 
@@ -42,9 +43,19 @@ def of_blocking(system_user: SystemUser, at: datetime) -> Consequences:
 
 
 def of_deactivating(taxpayer: Taxpayer, at: datetime) -> Consequences:
-    """Every login for the taxpayer would have been refused, whoever logged in."""
-    seen = _seen(at, subject=str(taxpayer.identifier))
-    return Consequences(seen[:MOST_SEEN], has_more=len(seen) > MOST_SEEN)
+    """Every login for the taxpayer, whoever logged in, and every login of its own system users.
+
+    Looks at the newest MOST_CLIENTS system users.
+    """
+    clients = taxpayer.system_users.order_by("-pk").values_list("client_id", flat=True)
+    own = list(clients[: MOST_CLIENTS + 1])
+    found = _seen(at, subject=str(taxpayer.identifier))
+    # One query for each: only so does the index give the newest first. The actor has no index.
+    for client_id in own[:MOST_CLIENTS]:
+        found += _seen(at, client_id=client_id)
+    by_key = {event.pk: event for event in found}
+    seen = [by_key[key] for key in sorted(by_key, reverse=True)]
+    return Consequences(seen[:MOST_SEEN], has_more=len(seen) > MOST_SEEN or len(own) > MOST_CLIENTS)
 
 
 def of_revoking(permission: GrantedPermission, at: datetime) -> Consequences:

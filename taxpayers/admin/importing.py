@@ -15,7 +15,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.base import File
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from taxpayers.admin.forms import TaskForm
+from taxpayers.admin.missing import NotThere
 from taxpayers.admin.tasks import Task, author
 from taxpayers.cells import escaped
 from taxpayers.imports import COLUMNS, IGNORED, OPTIONAL, Reading, read_entries
@@ -101,7 +102,7 @@ class ImportRegistry(Task):
         key = request.GET["upload"]
         upload = find_upload(key=int(key), by=author(request), at=at) if key.isdecimal() else None
         if upload is None:
-            raise Http404(_("This file does not wait any more. Send it again."))
+            raise NotThere(_("This file does not wait any more. Send it again."))
         return upload
 
     # --- It is looked at, and confirmed -----------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -17,6 +18,7 @@ from taxpayers.admin import exports
 from taxpayers.admin.changes import recent_changes
 from taxpayers.admin.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
 from taxpayers.admin.granting import GrantPermission
+from taxpayers.admin.meanwhile import OpenedForm
 from taxpayers.admin.permissions import listed_permissions
 from taxpayers.admin.searching import taxpayer_ways
 from taxpayers.admin.suggesting import SuggestingAdmin
@@ -57,7 +59,9 @@ class RegisterIntermediary(Task):
         return _("{name} is an intermediary.").format(name=result)
 
 
-class ChangeIntermediaryForm(TaskForm):
+class ChangeIntermediaryForm(OpenedForm):
+    overwrites: ClassVar = {"is_active": "is_active", "until": "active_until"}
+
     is_active = forms.BooleanField(
         label=gettext_lazy("It may act for others"), required=False, widget=UnfoldBooleanWidget
     )
@@ -86,10 +90,12 @@ class ChangeIntermediary(Task):
             "until": timezone.localtime(until).date() if until else None,
         }
 
+    @transaction.atomic
     def perform(
         self, record: Intermediary, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Intermediary:
-        return set_intermediary_active(intermediary=record, by=by, at=at, **data)
+        entered = ChangeIntermediaryForm.entered(record, data)
+        return set_intermediary_active(intermediary=record, by=by, at=at, **entered)
 
     def done(self, result: Intermediary) -> str:
         return _("The role of {name} is changed.").format(name=result)

@@ -5,12 +5,13 @@ from typing import Any
 
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from taxpayers.admin.lists import ViewOnlyList
+from taxpayers.admin.missing import NotThere
 from taxpayers.templatetags.staff import record_url
 
 Text = str | Promise
@@ -20,10 +21,10 @@ class RecordPages(ViewOnlyList):
     """One kind of record: where its pages are and what they have in common."""
 
     def record_or_404(self, request: HttpRequest, object_id: str) -> Any:
-        """The record. Raises Http404, or PermissionDenied if this person may not see it."""
+        """The record. Raises NotThere, or PermissionDenied if this person may not see it."""
         record = self.get_object(request, unquote(object_id))
         if record is None:
-            raise Http404(_("There is no such record."))
+            raise NotThere(_("There is no such record."))
         if not self.has_view_permission(request, record):
             raise PermissionDenied
         return record

@@ -1,15 +1,17 @@
 """Registering a taxpayer, naming it anew, and taking it out of use (contract 4)."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from taxpayers.admin.forms import NameField, ReasonField, ReasonForm, TaskForm, parsed_identifier
+from taxpayers.admin.meanwhile import OpenedForm
 from taxpayers.admin.pages import Text
 from taxpayers.admin.tasks import Task
 from taxpayers.identifiers import TaxpayerId
@@ -45,7 +47,9 @@ class RegisterTaxpayer(Task):
         return _("{name} is registered.").format(name=result)
 
 
-class RenameForm(TaskForm):
+class RenameForm(OpenedForm):
+    overwrites: ClassVar = {"name": "name"}
+
     name = NameField()
     reason = ReasonField()
 
@@ -60,12 +64,11 @@ class RenameTaxpayer(Task):
     def initial(self, request: HttpRequest, record: Taxpayer, at: datetime) -> dict[str, Any]:
         return {"name": record.name}
 
+    @transaction.atomic
     def perform(
         self, record: Taxpayer, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Taxpayer:
-        return rename_taxpayer(
-            taxpayer=record, name=data["name"], reason=data["reason"], by=by, at=at
-        )
+        return rename_taxpayer(taxpayer=record, by=by, at=at, **RenameForm.entered(record, data))
 
     def done(self, result: Taxpayer) -> str:
         return _("It is now called {name}.").format(name=result)
@@ -107,7 +110,8 @@ class DeactivateTaxpayer(_SetActive):
     button = gettext_lazy("Deactivate")
     says = gettext_lazy(
         "From now on nobody can log in for it: neither its own system users, nor intermediaries"
-        " on its behalf. Tokens that were issued stay valid for an hour at most."
+        " on its behalf. Nor can its own system users log in on behalf of others. Tokens that were"
+        " issued stay valid for an hour at most."
     )
     icon = "toggle_off"
     variant = "danger"

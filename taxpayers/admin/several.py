@@ -25,12 +25,18 @@ _CONFIRMED = "confirmed"
 
 
 class Several:
-    """Django's action for a Task: `title` says it of several records, `says` what will happen."""
+    """Django's action for a Task: `title` says it of several records, `says` what will happen.
+
+    `form`: what is asked, where that is not the same as for one record.
+    """
 
     do_not_call_in_templates = True
 
-    def __init__(self, task: type[Task], title: Text, says: Text) -> None:
+    def __init__(
+        self, task: type[Task], title: Text, says: Text, form: type[TaskForm] | None = None
+    ) -> None:
         self.task = task
+        self.form = form or task.form
         self.short_description = title
         self.says = says
         self.name = f"{task.name}_several"
@@ -49,7 +55,7 @@ class Several:
                 request, _("Select at most {most}, or narrow the list first.").format(most=MOST)
             )
             return None
-        form = task.form(request.POST if _CONFIRMED in request.POST else None)
+        form = self.form(request.POST if _CONFIRMED in request.POST else None)
         if form.is_bound and form.is_valid():
             try:
                 done = _perform(task, records, form.cleaned_data, author(request), at)

@@ -21,7 +21,7 @@ from taxpayers.admin.searching import taxpayer_ways
 from taxpayers.admin.secret_filter import SecretEndsFilter
 from taxpayers.admin.secrets import RotateSecret
 from taxpayers.admin.several import Several
-from taxpayers.admin.terms import ChangeSystemUser, ExtendSystemUser
+from taxpayers.admin.terms import ChangeSystemUser, ExtendSeveralForm, ExtendSystemUser
 from taxpayers.models import SystemUser
 from taxpayers.states import (
     is_safe_to_remove,
@@ -78,6 +78,7 @@ class SystemUserAdmin(ExportingAdmin):
             ExtendSystemUser,
             gettext_lazy("Extend the selected"),
             gettext_lazy("Sets the last day on which these system users may log in."),
+            ExtendSeveralForm,
         ),
     )
     list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "created_on")

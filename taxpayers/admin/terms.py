@@ -1,8 +1,9 @@
 """On what terms a system user may log in: until when, with which scopes, how often."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,17 +18,27 @@ from taxpayers.admin.forms import (
     TaskForm,
     scope_choices,
 )
+from taxpayers.admin.meanwhile import OpenedForm
 from taxpayers.admin.tasks import Task
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, change_system_user, extend_system_user
 
 
-class ExtendForm(TaskForm):
+class ExtendForm(OpenedForm):
+    overwrites: ClassVar = {"expires": "expires_at"}
+
     expires = LastDayField(
         label=gettext_lazy("Last day"),
         required=False,
         help_text=gettext_lazy("Without a day it does not expire."),
     )
+    reason = ReasonField()
+
+
+class ExtendSeveralForm(TaskForm):
+    """Needs a day: a field that begins empty must not make all of them last for good."""
+
+    expires = LastDayField(label=gettext_lazy("Last day"))
     reason = ReasonField()
 
 
@@ -43,9 +54,12 @@ class ExtendSystemUser(Task):
         until = record.expires_at
         return {"expires": timezone.localtime(until).date() if until else None}
 
+    @transaction.atomic
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> SystemUser:
+        if "opened" in data:  # not where the same day is set for several
+            data = ExtendForm.entered(record, data)
         return extend_system_user(
             system_user=record, expires_at=data["expires"], reason=data["reason"], by=by, at=at
         )
@@ -54,7 +68,13 @@ class ExtendSystemUser(Task):
         return _("The last day of {name} is set.").format(name=result)
 
 
-class ChangeForm(TaskForm):
+class ChangeForm(OpenedForm):
+    overwrites: ClassVar = {
+        "name": "name",
+        "scopes": "scopes",
+        "logins_per_minute": "logins_per_minute",
+    }
+
     name = NameField()
     scopes = CheckboxesField(label=gettext_lazy("Scopes"), choices=scope_choices)
     logins_per_minute = LimitField()
@@ -76,10 +96,12 @@ class ChangeSystemUser(Task):
             "logins_per_minute": record.logins_per_minute,
         }
 
+    @transaction.atomic
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> SystemUser:
-        return change_system_user(system_user=record, by=by, at=at, **data)
+        entered = ChangeForm.entered(record, data)
+        return change_system_user(system_user=record, by=by, at=at, **entered)
 
     def done(self, result: SystemUser) -> str:
         return _("{name} is changed.").format(name=result)
