@@ -10,18 +10,27 @@ from django.utils.translation import gettext_lazy as _
 from identity import content_security, navigation
 from identity.databases import database
 from identity.env import env, secret, secret_kept_in
+from tokens.running import running_address
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(env.str("VAR_DIR", "") or BASE_DIR / "var")
 
 # --- What this process serves -----------------------------------------------------------------
 
-PORT = env.int("PORT", 8000)
-AUTH_URL = env.str("AUTH_URL", "") or f"http://127.0.0.1:{PORT}"
 ENVIRONMENT: Literal["live", "test"]
 ENVIRONMENT = env.str("ENVIRONMENT", "test")  # type: ignore[assignment]  # checked next
 if ENVIRONMENT not in ("live", "test"):
     raise ImproperlyConfigured("ENVIRONMENT must be live or test.")
+DATABASE_URL = secret("DATABASE_URL", "")
+# Without a database of its own the service is the embedded one of `make run`: it keeps its
+# secrets in var/. With one it is in production, and they must be given.
+IS_EMBEDDED = not DATABASE_URL
+# To try it, doors stand open that stay shut wherever real credentials are issued.
+IS_TRIAL = IS_EMBEDDED and ENVIRONMENT == "test"
+PORT = env.int("PORT", 8000)
+# Beside a demo that runs on the same data, what other shells say is true of that one.
+_DEMO_URL = running_address(VAR_DIR) if IS_TRIAL and not env.str("PORT", "") else None
+AUTH_URL = env.str("AUTH_URL", "") or _DEMO_URL or f"http://127.0.0.1:{PORT}"
 # The public login and the staff's admin may run as separate processes: login, staff or both.
 SERVE = env.str("SERVE", "both")
 if SERVE not in ("login", "staff", "both"):
@@ -29,11 +38,7 @@ if SERVE not in ("login", "staff", "both"):
 
 # --- Data -------------------------------------------------------------------------------------
 
-DATABASE_URL = secret("DATABASE_URL", "")
 REDIS_URL = secret("REDIS_URL", "")
-# Without a database of its own the service is the embedded one of `make run`: it keeps its
-# secrets in var/. With one it is in production, and they must be given.
-IS_EMBEDDED = not DATABASE_URL
 DATABASES = {"default": database(DATABASE_URL, VAR_DIR)}
 # Optional: logins read the registry there, as long as it lags no more than that.
 if REPLICA_DATABASE_URL := secret("REPLICA_DATABASE_URL", ""):
@@ -76,7 +81,7 @@ TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", [])
 # --- Django -----------------------------------------------------------------------------------
 
 DEBUG = env.bool("DEBUG", False)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["*"] if IS_EMBEDDED else [])
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["*"] if IS_TRIAL else [])
 ROOT_URLCONF = "identity.urls"
 WSGI_APPLICATION = "identity.wsgi.application"
 APPEND_SLASH = True  # of the admin; the public paths never reach the middleware that does it
@@ -188,7 +193,7 @@ CONTENT_SECURITY_POLICY = {"DIRECTIVES": content_security.DIRECTIVES}
 # The address that staff open: passkeys are bound to its name (never to a number), so a change of
 # the name makes them useless. Browsers know 127.0.0.1 as localhost.
 STAFF_URL = env.str("STAFF_URL", "") or AUTH_URL.replace("//127.0.0.1", "//localhost", 1)
-SECOND_FACTOR_REQUIRED = not IS_EMBEDDED
+SECOND_FACTOR_REQUIRED = not IS_TRIAL
 SESSION_COOKIE_AGE = env.int("SESSION_IDLE_MINUTES", 30) * 60  # since the last request
 SESSION_LONGEST = timedelta(hours=env.int("SESSION_LONGEST_HOURS", 10))
 LOGIN_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"

@@ -10,13 +10,16 @@ from identity import health
 from identity.signin.views import enter
 from tokens.urls import urlpatterns as protocol
 
-public: list[URLPattern | URLResolver] = [
-    *protocol,  # the login first: one comparison finds it
+Paths = list[URLPattern | URLResolver]
+
+health_paths: Paths = [
     path("health/live", health.live),
     path("health/ready", health.ready),
     path("metrics", health.metrics),
 ]
-staff: list[URLPattern | URLResolver] = [
+# What goes round the staff's middleware. The login first: one comparison finds it.
+public: Paths = health_paths if settings.SERVE == "staff" else [*protocol, *health_paths]
+staff: Paths = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="start"),
     path("language/", set_language, name="set_language"),
     path("signin/", include("identity.signin.urls")),
@@ -26,9 +29,5 @@ staff: list[URLPattern | URLResolver] = [
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
 ]
-urlpatterns = {
-    "login": public,
-    "staff": [*staff, *public[len(protocol) :]],
-    "both": [*public, *staff],
-}[settings.SERVE]
+urlpatterns: Paths = public if settings.SERVE == "login" else [*public, *staff]
 handler404 = "identity.not_found.not_found"

@@ -199,3 +199,9 @@ def test_the_signing_key_is_rotated_by_a_security_officer() -> None:
         officer.post(url, {"alg": "ES256"}).context["form"].non_field_errors()
     )
     assert Change.objects.latest("pk").by == "ravi"
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00", "0001-01-02T00:00", "9999-12-31T23:59"])
+def test_what_if_knows_no_moment_beyond_the_calendar(viewer: Client, erp: Erp, moment: str) -> None:
+    page = what_if(viewer, client_id=erp.client_id, moment=moment)
+    assert ("Enter a valid date/time." in page) == (moment == "0001-01-01T00:00")

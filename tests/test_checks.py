@@ -15,6 +15,7 @@ KEY = "k" * 32
 PRODUCTION = {
     "AUTH_URL": "https://identity.example.org",
     "ALLOWED_HOSTS": "identity.example.org",
+    "TRUSTED_PROXIES": "10.0.0.5",
     "ENVIRONMENT": "live",
     "DATABASE_URL": "postgresql://identity@127.0.0.1:1/identity",
     "REDIS_URL": "redis://127.0.0.1:1/0",
@@ -140,16 +141,66 @@ def test_a_pattern_that_admits_a_separator_is_named(pattern: str, settings: Sett
 
 
 def test_plain_http_is_right_here_and_a_warning_in_production(settings: Settings) -> None:
+    settings.ALLOWED_HOSTS = ["identity.example.org"]
     settings.AUTH_URL = "http://identity.example.org"
     assert found() == []
     assert [message.id for message in check_deployment()] == ["tokens.W001"]
-    settings.AUTH_URL = "https://identity.example.org"
+    settings.AUTH_URL, settings.TRUSTED_PROXIES = "https://identity.example.org", ["10.0.0.5"]
     assert check_deployment() == []
 
 
+def test_https_that_nobody_is_believed_to_have_ended_is_a_warning(settings: Settings) -> None:
+    settings.AUTH_URL, settings.TRUSTED_PROXIES = "https://identity.example.org", []
+    settings.ALLOWED_HOSTS = ["identity.example.org"]
+    assert [message.id for message in check_deployment()] == ["tokens.W002"]
+
+
+def production(**changes: str | None) -> dict[str, str]:
+    """The environment of a production as documented, but for these; None: left out."""
+    settings = {**PRODUCTION, **changes}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return {**servers.clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **given}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"TRUSTED_PROXIES": None}, "tokens.W002"),
+        ({"DATABASE_URL": None}, "tokens.W003"),
+        ({"DATABASE_URL": None, "ENVIRONMENT": "test"}, "tokens.W004"),
+        ({"ALLOWED_HOSTS": "*"}, "tokens.W004"),
+    ],
+)
+def test_a_production_that_would_not_work_or_not_be_safe_is_found(
+    changes: dict[str, str | None], says: str
+) -> None:
+    if changes.get("ENVIRONMENT") == "test":
+        changes = changes | {"ALLOWED_HOSTS": None}
+    with pytest.raises(RuntimeError, match=says):
+        servers.manage(production(**changes), "check", "--deploy", "--fail-level", "WARNING")
+
+
+@pytest.mark.parametrize(
+    ("changes", "second_factor", "hosts"),
+    [
+        ({}, True, ["identity.example.org"]),
+        ({"DATABASE_URL": None, "ALLOWED_HOSTS": None}, True, []),
+        ({"DATABASE_URL": None, "ALLOWED_HOSTS": None, "ENVIRONMENT": "test"}, False, ["*"]),
+    ],
+)
+def test_only_a_demo_has_open_doors(
+    changes: dict[str, str | None], second_factor: bool, hosts: list[str]
+) -> None:
+    said = servers.manage(
+        production(**changes),
+        *("shell", "--no-imports", "-c"),
+        "from django.conf import settings as s; print([s.SECOND_FACTOR_REQUIRED, s.ALLOWED_HOSTS])",
+    )
+    assert said.strip() == str([second_factor, hosts])
+
+
 def test_a_production_as_documented_passes_without_a_warning() -> None:
-    environment = {**servers.clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **PRODUCTION}
-    servers.manage(environment, "check", "--deploy", "--fail-level", "WARNING")
+    servers.manage(production(), "check", "--deploy", "--fail-level", "WARNING")
 
 
 @pytest.mark.parametrize(

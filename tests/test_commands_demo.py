@@ -1,6 +1,7 @@
 """`demo`: from nothing to tokens by pasted curl lines, and nothing made twice (contract 6)."""
 
 import contextlib
+import itertools
 import json
 import os
 import shlex
@@ -176,6 +177,52 @@ def test_the_answer_for_machines_is_one_object_and_its_addresses_follow_the_port
         assert answer["intermediary"]["onbehalfof"] == answer["taxpayer"]["tin"]
         token = login(answer["curl"]["intermediary"]).json()["access_token"]
         assert jwt.decode(token, options={"verify_signature": False})["iss"] == base
+
+
+def test_another_shell_knows_the_demos_address_as_long_as_it_runs(
+    again: Environment, first: dict[str, Any], tmp_path: Path
+) -> None:
+    shell = {name: value for name, value in again.items() if name != "PORT"}
+    names = itertools.count()
+
+    def told(**settings: str) -> str:
+        command = ("issue_credentials", first["taxpayer"]["tin"], "--name", f"{next(names)}")
+        code, out, err = manage(shell | settings, *command, "--json")
+        assert (code, err) == (0, "")
+        return str(json.loads(out)["token_endpoint"])
+
+    usual = "http://127.0.0.1:8000/connect/token"
+    assert told() == usual
+    port = free_port()
+    with serving(again, tmp_path / "log", "--json", "--port", str(port)) as process:
+        assert process.stdout
+        assert "}\n" in process.stdout
+        assert told() == f"http://127.0.0.1:{port}/connect/token"
+        # What is said in this shell itself counts more.
+        assert told(PORT="8200") == "http://127.0.0.1:8200/connect/token"
+        assert told(AUTH_URL="https://id.example.org") == "https://id.example.org/connect/token"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(25) == 0
+    assert told() == usual
+
+
+def test_an_address_set_in_the_demos_shell_is_known_in_another(
+    again: Environment, tmp_path: Path
+) -> None:
+    shell = {name: value for name, value in again.items() if name != "PORT"}
+    demo = again | {"AUTH_URL": "http://demo.example.org:81"}
+    show = (
+        "shell",
+        "--no-imports",
+        "-c",
+        "from django.conf import settings as s; print(s.AUTH_URL)",
+    )
+    with serving(demo, tmp_path / "log", "--json", "--port", str(free_port())) as process:
+        assert process.stdout
+        assert "}\n" in process.stdout
+        assert manage(shell, *show)[1] == "http://demo.example.org:81\n"
+    # Killed, as with a power cut: nothing could be tidied up.
+    assert manage(shell, *show)[1] == "http://127.0.0.1:8000\n"
 
 
 def test_nothing_is_made_twice_also_by_two_that_start_at_once(fresh: Environment) -> None:

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from taxpayers.rules import Reason
 from tests.erp import Erp, post
 from tests.factories import GrantedPermissionFactory
+from tests.staff import page_url, staff_client, text_of
 from tokens.errors import ERRORS
 from tokens.explanation import State, explain, refusal_of
 from tokens.models import LoginEvent
@@ -91,6 +92,23 @@ def test_what_was_refused_is_read_back_from_the_event(erp: Erp) -> None:
     assert refusal is not None
     assert refusal.reason is Reason.MALFORMED_REQUEST
     assert "percent" in refusal.detail
+
+
+@pytest.mark.parametrize("scope", ["2026-01-01", "2026-01-01T00:00:00+00:00", "20260101"])
+def test_what_the_client_wrote_is_no_date_whatever_it_looks_like(erp: Erp, scope: str) -> None:
+    response = erp.login(scope=scope)
+    told = json.loads(response.content)["error_description"].split(" Reference: ")[0]
+    answer = explained(response["correlationId"])
+    (failed,) = [check for check in answer["checks"] if check["state"] == "failed"]
+    assert failed["advice"] == told
+    event = LoginEvent.objects.get(pk=response["correlationId"])
+    assert scope in text_of(staff_client("viewer").get(page_url(event)))
+
+
+@pytest.mark.parametrize("detail", ["", "2026-01-01", "2026-01-01T00:00:00", "x"])
+def test_a_moment_that_cannot_be_read_is_an_unknown_one(detail: str) -> None:
+    event = LoginEvent(reason=Reason.SECRET_EXPIRED, detail=detail, at=_now())
+    assert "expired on an unknown date" in explain(event).outcome
 
 
 def _now() -> Any:

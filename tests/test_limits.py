@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connections
+from django.http import HttpResponse
 from uuid_utils.compat import uuid7
 
 from taxpayers.credentials import new_client_id, new_client_secret
@@ -212,6 +213,32 @@ def test_failures_of_unknown_and_known_ids_back_off_alike(erp: Erp) -> None:
         return [erp.login(client_secret=wrong, **form).status_code for _ in range(13)]
 
     assert statuses() == statuses(client_id=unknown)
+
+
+@pytest.mark.django_db
+def test_a_back_off_says_what_was_wrong_and_to_whom(erp: Erp) -> None:
+    def backed_off(**form: str) -> HttpResponse:
+        secret = new_client_secret("test")
+        answers = [erp.login(client_secret=secret, **form) for _ in range(PAIR_BACKOFF.free + 2)]
+        return answers[-1]
+
+    def told(response: HttpResponse) -> str:
+        text: str = json.loads(response.content)["error_description"]
+        return text.split(" Reference: ")[0]
+
+    answer, of_unknown = backed_off(), backed_off(client_id=new_client_id("test"))
+    assert told(answer) == told(of_unknown)
+    assert "Too many failed logins" in told(answer)
+    assert "operator of the ERP system must compare client_id and client_secret" in told(answer)
+    assert "reuse" not in told(answer)
+    for response in (answer, of_unknown):
+        assert response.status_code == 429
+        assert response.reason_phrase == json.loads(response.content)["error"] == "invalid_request"
+        assert response["Retry-After"] == "1"
+        # One failed login is heard after each pause.
+        assert response["X-Rate-Limit-Limit"] == "1"
+        assert response["X-Rate-Limit-Remaining"] == "0"
+        assert "X-Rate-Limit-Reset" in response
 
 
 @pytest.mark.django_db

@@ -167,3 +167,25 @@ def test_a_rotated_key_is_picked_up_by_running_workers(
             break
         time.sleep(2)
     assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    ("serve", "answered"),
+    [
+        ("both", {"login": 400, "keys": 200, "health": 200, "metrics": 200, "staff": 302}),
+        ("login", {"login": 400, "keys": 200, "health": 200, "metrics": 200, "staff": 404}),
+        ("staff", {"login": 404, "keys": 404, "health": 200, "metrics": 200, "staff": 302}),
+    ],
+)
+def test_a_process_answers_what_it_is_told_to_serve(
+    service: StartService, serve: str, answered: dict[str, int]
+) -> None:
+    url = service(SERVE=serve).url
+    answers = {
+        "login": httpx.post(f"{url}/connect/token", data={"grant_type": "client_credentials"}),
+        "keys": httpx.get(f"{url}/.well-known/jwks.json"),
+        "health": httpx.get(f"{url}/health/ready"),
+        "metrics": httpx.get(f"{url}/metrics"),
+        "staff": httpx.get(f"{url}/admin/"),
+    }
+    assert {name: answer.status_code for name, answer in answers.items()} == answered

@@ -1,6 +1,7 @@
 """`prune_logins`: old events go, by month where there are partitions (contract 6)."""
 
 import json
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import connection, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 from uuid_utils.compat import uuid7
 
 from tests.erp import Erp
@@ -74,6 +75,16 @@ def test_a_month_is_dropped_only_when_all_of_it_is_old() -> None:
     assert partitions_before(connection, end) == ["login_events_2020_02"]
 
 
+def read_for_long(reading: threading.Event, done: threading.Event) -> None:
+    try:
+        with transaction.atomic():
+            LoginEvent.objects.count()
+            reading.set()
+            done.wait(20)
+    finally:
+        connections.close_all()
+
+
 @pytest.mark.django_db(transaction=True)
 @on_postgresql
 def test_pruning_gives_way_to_who_reads_and_never_locks_a_login_out(
@@ -84,22 +95,14 @@ def test_pruning_gives_way_to_who_reads_and_never_locks_a_login_out(
     event_at(OLD)
     reading, done = threading.Event(), threading.Event()
 
-    def read_for_long() -> None:
-        try:
-            with transaction.atomic():
-                LoginEvent.objects.count()
-                reading.set()
-                done.wait(20)
-        finally:
-            connections.close_all()
-
     def prune_aside() -> None:
         try:
             prune()
         finally:
             connections.close_all()
 
-    reader, pruner = threading.Thread(target=read_for_long), threading.Thread(target=prune_aside)
+    reader = threading.Thread(target=read_for_long, args=(reading, done))
+    pruner = threading.Thread(target=prune_aside)
     reader.start()
     assert reading.wait(10)
     pruner.start()
@@ -113,6 +116,103 @@ def test_pruning_gives_way_to_who_reads_and_never_locks_a_login_out(
         reader.join(20)
         pruner.join(20)
     assert not LoginEvent.objects.filter(pk__lt=first_id(NOW - timedelta(days=400))).exists()
+
+
+def partition_of(event: LoginEvent) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT tableoid::regclass::text FROM login_events WHERE id = %s", [event.id]
+        )
+        return str(cursor.fetchone()[0])
+
+
+def lose_partition_of(at: datetime) -> str:
+    """As if nobody had made the month's partition: its events lie in the default one."""
+    name = f"login_events_{at:%Y_%m}"
+    partitions.drop_partition(connection, name)
+    return name
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+@pytest.mark.parametrize("at_once", [1, 2, 20_000])
+def test_a_month_that_lies_in_the_default_partition_is_repaired(
+    at_once: int, erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitions, "_COPIED_AT_ONCE", at_once)
+    month = lose_partition_of(NOW)
+    events = [event_at(NOW) for _ in range(5)]
+    assert erp.login().status_code == 200
+    assert {partition_of(event) for event in LoginEvent.objects.all()} == {"login_events_default"}
+    assert not partitions.has_partition(connection, NOW)
+    prune()
+    assert partitions.has_partition(connection, NOW)
+    assert erp.login().status_code == 200
+    assert LoginEvent.objects.count() == len(events) + 2
+    assert {partition_of(event) for event in LoginEvent.objects.all()} == {month}
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_a_repaired_month_is_a_partition_like_every_other() -> None:
+    def pattern(name: str) -> list[tuple[str, str]]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT replace(pg_get_indexdef(indexrelid), %s, ''), indisvalid::text"
+                " FROM pg_index JOIN pg_inherits ON inhrelid = indexrelid"
+                " WHERE indrelid = %s::regclass"
+                " UNION ALL SELECT pg_get_constraintdef(oid), convalidated::text"
+                " FROM pg_constraint WHERE conrelid = %s::regclass",
+                [name, name, name],
+            )
+            return sorted(
+                (re.sub("INDEX \\S+ ON", "INDEX ON", one), two) for one, two in cursor.fetchall()
+            )
+
+    name = lose_partition_of(NOW)
+    event_at(NOW)
+    prune()
+    assert pattern(name)
+    assert pattern(name) == pattern("login_events_default")
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_a_repair_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitions, "_TRIES", 1)
+    name = lose_partition_of(NOW)
+    events = [event_at(NOW)]
+    reading, done = threading.Event(), threading.Event()
+    reader = threading.Thread(target=read_for_long, args=(reading, done))
+    reader.start()
+    try:
+        assert reading.wait(10)
+        with pytest.raises(OperationalError):
+            make_partitions(connection, NOW)
+    finally:
+        done.set()
+        reader.join(20)
+    events.append(event_at(NOW))
+    assert LoginEvent.objects.count() == len(events)  # each can be read once, all the while
+    make_partitions(connection, NOW)
+    assert LoginEvent.objects.count() == len(events)
+    assert {partition_of(event) for event in events} == {name}
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_old_logins_of_no_month_go_too() -> None:
+    old, young = (event_at(datetime(year, 1, 1, tzinfo=UTC)) for year in (2001, 2099))
+    assert partition_of(old) == partition_of(young) == "login_events_default"
+    assert prune()["logins_of_no_month"] == 1
+    assert list(LoginEvent.objects.all()) == [young]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_age_before_there_were_computers_deletes_nothing() -> None:
+    kept = event_at(NOW)
+    assert prune("--older-than", "99999d")["deleted"] == 0
+    assert list(LoginEvent.objects.all()) == [kept]
 
 
 @pytest.mark.parametrize("text", ["400", "", "x", "-1d", "29d", "1e3d"])

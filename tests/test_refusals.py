@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
+from urllib.parse import urlencode
 
 import pytest
 from django.db import OperationalError
@@ -96,7 +97,7 @@ def test_nobody_else_may_say_that_it_was_https(erp: Erp) -> None:
         ("client_id=%ff", {}, "UTF-8"),
         (b"client_id=\xc3\xa9", {}, "percent-encoded"),
         ("grant_type=a&grant_type=a", {}, "grant_type is sent more than once"),
-        ("client_id=&client_id=a", {}, "client_id is sent more than once"),
+        ("client_id=a&client_id=&client_id=a", {}, "client_id is sent more than once"),
         ("foo=1&foo=2", {}, "foo is sent more than once"),
         ("&".join(f"p{n}=1" for n in range(101)), {}, "more than 100"),
         ("a=b", {"query": "client_secret=x"}, "query string"),
@@ -119,6 +120,12 @@ def test_a_malformed_request_is_refused_and_the_fault_is_named(
         says=says,
         mended_by=DEVELOPER,
     )
+
+
+@pytest.mark.parametrize("form", ["scope=&scope=InvoicingAPI&scope", "foo=&foo=&client_id="])
+def test_a_parameter_without_a_value_is_as_if_left_out(erp: Erp, form: str) -> None:
+    response = post(f"{form}&{urlencode(erp.form)}")
+    assert response.status_code == 200, response.content
 
 
 @pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret"])

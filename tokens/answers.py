@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from django.http import HttpResponse
 
 from taxpayers.rules import Reason, Refusal
-from tokens.errors import ERRORS, describe
+from tokens.errors import ERRORS, TOO_MANY_FAILED, describe
 from tokens.limits import Denial
 from tokens.login import Login
 
 _RETRY_UNAVAILABLE_SECONDS = 5
+_HEARD_AFTER_A_PAUSE = 1
 
 
 def issued(login: Login, body: str) -> HttpResponse:
@@ -21,7 +22,9 @@ def issued(login: Login, body: str) -> HttpResponse:
 def refused(login: Login, refusal: Refusal, denial: Denial | None = None) -> HttpResponse:
     """The refusal as `ERRORS` says it; `denial` where a limit refused."""
     error = ERRORS[refusal.reason]
-    description = f"{describe(refusal)} Reference: {login.id}"
+    is_backoff = denial is not None and not denial.limit
+    text = TOO_MANY_FAILED if is_backoff else describe(refusal)
+    description = f"{text} Reference: {login.id}"
     body = json.dumps({"error": error.error, "error_description": description})
     # Many ERP systems show nothing but the status line, so it names the error.
     response = _answer(login, error.status, error.error, body)
@@ -56,7 +59,8 @@ def _answer(login: Login, status: int, phrase: str, body: str) -> HttpResponse:
 
 def _say_denied(response: HttpResponse, login: Login, denial: Denial) -> None:
     response["Retry-After"] = str(denial.retry_after_seconds(login.at))
-    response["X-Rate-Limit-Limit"] = str(denial.limit)
+    # Of failed logins one is heard after each pause.
+    response["X-Rate-Limit-Limit"] = str(denial.limit or _HEARD_AFTER_A_PAUSE)
     response["X-Rate-Limit-Remaining"] = "0"
     # A moment, not a number of seconds: that is how ERP systems of this field read it.
     response["X-Rate-Limit-Reset"] = rfc3339(denial.until)

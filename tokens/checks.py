@@ -31,15 +31,44 @@ def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
 @checks.register(checks.Tags.security, deploy=True)
 def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
     """What is right on a developer's machine and wrong in production, as a Warning."""
-    if settings.AUTH_URL.startswith("https://"):
-        return []
     return [
-        checks.Warning(
-            "AUTH_URL is not https: client secrets and tokens travel in clear.",
-            hint="Put a proxy with TLS in front and its address into AUTH_URL (specification 5).",
-            id="tokens.W001",
-        )
+        checks.Warning(message, hint=hint, id=f"tokens.{id_}")
+        for check in (_transport, _database, _hosts)
+        for id_, message, hint in check()
     ]
+
+
+def _transport() -> Iterator[Fault]:
+    if not settings.AUTH_URL.startswith("https://"):
+        yield (
+            "W001",
+            "AUTH_URL is not https: client secrets and tokens travel in clear.",
+            "Put a proxy with TLS in front and its address into AUTH_URL (specification 5).",
+        )
+    elif not settings.TRUSTED_PROXIES:
+        yield (
+            "W002",
+            "AUTH_URL is https, but no proxy is trusted: every login is refused as insecure.",
+            "Name the proxy that ends TLS in TRUSTED_PROXIES, like 10.0.0.5.",
+        )
+
+
+def _database() -> Iterator[Fault]:
+    if settings.ENVIRONMENT == "live" and settings.IS_EMBEDDED:
+        yield (
+            "W003",
+            "ENVIRONMENT is live without DATABASE_URL: SQLite and the secrets lie in var/.",
+            "Set DATABASE_URL to a PostgreSQL, and SECRET_KEY and KEY_ENCRYPTION_KEYS.",
+        )
+
+
+def _hosts() -> Iterator[Fault]:
+    if "*" in settings.ALLOWED_HOSTS:
+        yield (
+            "W004",
+            "ALLOWED_HOSTS admits every name: links can be made to lead elsewhere.",
+            "Name the hosts of the staff's pages, like id.example.org.",
+        )
 
 
 def _auth_url() -> Iterator[Fault]:

@@ -163,6 +163,14 @@ ERRORS: dict[Reason, OAuthError] = {
     ),
 }
 
+# Of a denial by the back-off: RATE_LIMITED as well, but another cause, and another one mends it.
+# It is said of ids that do not exist, too.
+TOO_MANY_FAILED = (
+    "Too many failed logins. Wait as long as Retry-After says. The operator of the ERP system must"
+    " compare client_id and client_secret with what was handed over at registration, or have a new"
+    " secret issued."
+)
+
 _FAULTS = {
     Fault.BLANKS: "{parameter} has blanks around it.",
     Fault.SWAPPED: "client_id and client_secret are swapped: {parameter} holds the other one.",

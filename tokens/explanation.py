@@ -10,7 +10,7 @@ from enum import StrEnum
 from django.utils.translation import gettext_noop as _
 
 from taxpayers.rules import Reason, Refusal
-from tokens.errors import describe, said
+from tokens.errors import ERRORS, describe, said
 from tokens.models import LoginEvent
 
 
@@ -79,10 +79,17 @@ def refusal_of(event: LoginEvent) -> Refusal | None:
     if event.is_issued:
         return None
     reason = Reason(event.reason)
+    # The client wrote the detail of other reasons, and may have written a date.
+    since = _moment(event.detail) if "{since" in ERRORS[reason].text else None
+    return Refusal(reason, detail="" if since else event.detail, since=since)
+
+
+def _moment(text: str) -> datetime | None:
     try:
-        return Refusal(reason, since=datetime.fromisoformat(event.detail))
+        moment = datetime.fromisoformat(text)
     except ValueError:
-        return Refusal(reason, detail=event.detail)
+        return None
+    return moment if moment.tzinfo else None
 
 
 def explain(event: LoginEvent) -> Explanation:

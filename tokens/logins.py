@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from django.db import connection, transaction
 from tokens.models import LoginEvent
 from tokens.overview.counting import count_all
 from tokens.partitions import (
+    delete_from_default,
     drop_partition,
     first_id,
     is_partitioned,
@@ -40,24 +42,33 @@ def reference_in(text: str) -> UUID | None:
     return UUID(match[0]) if match else None
 
 
-def prune(before: datetime, at: datetime, progress: Callable[[int], object] = int) -> int:
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What went: whole months where there are partitions, and single logins."""
+
+    months: int
+    logins: int
+
+
+def prune(before: datetime, at: datetime, progress: Callable[[int], object] = int) -> Pruned:
     """Deletes what happened before the moment, and makes the partitions of the months to come.
 
     On PostgreSQL whole months are dropped, without reading them; the month in which `before` lies
-    stays whole until it is over. Elsewhere rows go in small batches, each a transaction of its own,
-    so that a login never waits long. Returns the number of rows or, where months are dropped, of
-    months; `progress` is told each step. Raises django.db.OperationalError if the table stayed
-    busy.
+    stays whole until it is over. Elsewhere, and where an event lies in no month's partition, rows
+    go in small batches, each a transaction of its own, so that a login never waits long. `progress`
+    is told how many months, or rows where there are no months. Raises django.db.OperationalError if
+    the table stayed busy.
     """
     make_partitions(connection, at)
     count_all(at)  # what goes is counted before
     if not is_partitioned(connection):
-        return sum(iter(lambda: _delete_batch(before, progress), 0))
+        return Pruned(0, sum(iter(lambda: _delete_batch(before, progress), 0)))
     months = partitions_before(connection, before)
     for month in months:
         drop_partition(connection, month)
         progress(1)
-    return len(months)
+    strays = sum(iter(lambda: delete_from_default(connection, before, _BATCH), 0))
+    return Pruned(len(months), strays)
 
 
 def _delete_batch(before: datetime, progress: Callable[[int], object]) -> int:

@@ -94,6 +94,8 @@ def _form(raw: RawLogin) -> dict[str, str]:
         raise _malformed("the body has bytes that are not percent-encoded") from None
     form: dict[str, str] = {}
     for name, value in _pairs(text, charset, "body"):
+        if not value:
+            continue  # as if it were left out (RFC 6749 section 3.2), so it repeats nothing
         if name in form:
             raise _malformed(f"the parameter {name[:40]} is sent more than once")
         form[name] = value

@@ -62,7 +62,10 @@ class WhatIfForm(forms.Form):
 
     def clean_moment(self) -> datetime:
         chosen: datetime | None = self.cleaned_data["moment"]
-        return (chosen or timezone.now()).astimezone(UTC)
+        try:
+            return (chosen or timezone.now()).astimezone(UTC)
+        except OverflowError:  # the calendar's first and last hours, seen from the other side
+            raise ValidationError(self.fields["moment"].error_messages["invalid"]) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from taxpayers.services import Author
 from tokens.management.kept import read_kept, write_kept
 from tokens.management.sample_day import make_sample_day
 from tokens.management.serving import HOST, refuse_busy_port, serve
+from tokens.running import keep_address
 
 _STAFF = "admin"
 
@@ -49,6 +50,7 @@ class Command(ServiceCommand):
         if options["no_serve"]:
             super().say(answer, options)
         else:
+            keep_address(settings.VAR_DIR, answer.data["auth_url"])
             # The server's own first words come before, so that these stay on the screen.
             serve(options["port"], announce=lambda: super(Command, self).say(answer, options))
 

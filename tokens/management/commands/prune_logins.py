@@ -44,8 +44,17 @@ class Command(ServiceCommand):
         before = at - options["older_than"]
         unit = "months" if is_partitioned(connection) else "logins"
         with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty()) as bar:
-            deleted = prune(before, at, bar.update)
-        text = f"{deleted} {unit} deleted that were older than {before:%Y-%m-%d}."
-        if unit == "months":
-            text += " A month goes once all of it is older."
-        return Answer({"deleted": deleted, "unit": unit, "before": before}, text)
+            pruned = prune(before, at, bar.update)
+        if unit == "logins":
+            return Answer(
+                {"deleted": pruned.logins, "unit": unit, "before": before},
+                f"{pruned.logins} logins deleted that were older than {before:%Y-%m-%d}.",
+            )
+        text = (
+            f"{pruned.months} months deleted that were older than {before:%Y-%m-%d}."
+            " A month goes once all of it is older."
+        )
+        if pruned.logins:
+            text += f" {pruned.logins} older logins went that lay in no month's table."
+        data = {"deleted": pruned.months, "unit": unit, "before": before}
+        return Answer(data | {"logins_of_no_month": pruned.logins}, text)
