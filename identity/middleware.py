@@ -6,8 +6,6 @@ from typing import cast
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import SimpleTemplateResponse
-from django.urls import Resolver404, URLResolver
-from django.urls.resolvers import RegexPattern
 from django.utils import translation
 
 from tokens.transport import TrustedProxies
@@ -31,16 +29,14 @@ def public_paths_first(get_response: Handler) -> Handler:
     """Answers a public path by its view alone; everything else takes the whole chain."""
     from identity.urls import public
 
-    resolver = URLResolver(RegexPattern(r"^/"), list(public))
+    views = {f"/{path.pattern}": path.callback for path in public}
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        try:
-            match = resolver.resolve(request.path_info)
-        except Resolver404:
+        view = views.get(request.path_info)
+        if view is None:
             return get_response(request)
-        request.resolver_match = match
         translation.deactivate()  # this thread may have answered a page in Malay before
-        response = match.func(request, *match.args, **match.kwargs)
+        response = view(request)
         return response.render() if isinstance(response, SimpleTemplateResponse) else response
 
     return middleware

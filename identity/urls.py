@@ -12,13 +12,13 @@ from tokens.urls import urlpatterns as protocol
 
 Paths = list[URLPattern | URLResolver]
 
-health_paths: Paths = [
+health_paths: list[URLPattern] = [
     path("health/live", health.live),
     path("health/ready", health.ready),
     path("metrics", health.metrics),
 ]
-# What goes round the staff's middleware. The login first: one comparison finds it.
-public: Paths = health_paths if settings.SERVE == "staff" else [*protocol, *health_paths]
+# What goes round the staff's middleware: exact paths, without a part that varies.
+public = health_paths if settings.SERVE == "staff" else [*protocol, *health_paths]
 staff: Paths = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="start"),
     path("language/", set_language, name="set_language"),
@@ -29,5 +29,5 @@ staff: Paths = [
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
 ]
-urlpatterns: Paths = public if settings.SERVE == "login" else [*public, *staff]
+urlpatterns: Paths = [*public] if settings.SERVE == "login" else [*public, *staff]
 handler404 = "identity.not_found.not_found"

@@ -6,6 +6,7 @@ queries, Django's cursor is used. (Behind a pooler a connection has no `prepare_
 psycopg prepares nothing.)
 """
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ def fetch(sql: str, parameters: Sequence[Any], using: str = DEFAULT_DB_ALIAS) ->
         return _through_django(sql, parameters, using)
     kept.ensure_connection()
     with kept.wrap_database_errors:
-        cursor = psycopg.Cursor(kept.connection)
+        cursor = _cursors.of(using, kept.connection)
         cursor.execute(sql, parameters, prepare=True, binary=True)
         rows: list[Row] = cursor.fetchall()
         return rows
@@ -45,6 +46,22 @@ def fetch_on_living_connection(sql: str, parameters: Sequence[Any]) -> list[Row]
             raise
         connection.close()
         return fetch(sql, parameters)
+
+
+class _Cursors(threading.local):
+    """The cursor of each connection of this thread: a new one costs a quarter of a statement."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, psycopg.Cursor[Row]] = {}
+
+    def of(self, using: str, connection: psycopg.Connection[Row]) -> psycopg.Cursor[Row]:
+        cursor = self._kept.get(using)
+        if cursor is None or cursor.connection is not connection:
+            cursor = self._kept[using] = psycopg.Cursor(connection)
+        return cursor
+
+
+_cursors = _Cursors()
 
 
 def _through_django(sql: str, parameters: Sequence[Any], using: str) -> list[Row]:

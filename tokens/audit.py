@@ -28,7 +28,7 @@ class TooMany(Refused):
     """A login beyond a limit: nothing was recorded."""
 
     def __init__(self, denial: Denial) -> None:
-        super().__init__(Refusal(Reason.RATE_LIMITED, denial.until))
+        super().__init__(Refusal(Reason.RATE_LIMITED))
         self.denial = denial
 
 

@@ -6,9 +6,7 @@ from django.conf import settings
 from oauth2_provider.oauth2_validators import OAuth2Validator
 
 from taxpayers.authorization import load_facts
-from taxpayers.credentials import hash_secret
 from taxpayers.rules import Question, Reason, Refusal, Refused, decide
-from tokens.audit import check_remembered
 from tokens.server import LoginRequest
 
 
@@ -22,8 +20,6 @@ class LoginValidator(OAuth2Validator):
         """Is the secret one of the client's?"""
         login = request.login
         attempt = login.attempt
-        login.hashed_secret = hash_secret(attempt.client_secret)
-        check_remembered(login)
         login.facts = load_facts(attempt.client_id, login.hashed_secret, attempt.on_behalf_of)
         if login.facts is None:
             raise Refused(Refusal(Reason.INVALID_CREDENTIALS))

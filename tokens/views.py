@@ -14,10 +14,11 @@ from django.views.generic import View
 from oauth2_provider.views.mixins import OAuthLibMixin
 from uuid_utils.compat import uuid7
 
+from taxpayers.credentials import hash_secret
 from taxpayers.identifiers import Notation
 from taxpayers.rules import Reason, Refusal, Refused
 from tokens.answers import issued, refused
-from tokens.audit import TooMany, client_id_as_sent, record
+from tokens.audit import TooMany, check_remembered, client_id_as_sent, record
 from tokens.ledger import LimiterOutOfReach
 from tokens.limits import Denial
 from tokens.login import Login
@@ -63,6 +64,7 @@ class TokenView(OAuthLibMixin, View):
         try:
             _check_transport(request)
             _read(request, login)
+            check_remembered(login)
             body: str
             _uri, _headers, body, status = self.create_token_response(login)
         except TooMany:
@@ -130,6 +132,7 @@ def _read(request: HttpRequest, login: Login) -> None:
         notation=Notation(settings.TIN_PATTERN, settings.ROB_PATTERN),
         environment=settings.ENVIRONMENT,
     )
+    login.hashed_secret = hash_secret(login.attempt.client_secret)
 
 
 def _record_if_possible(login: Login) -> None:
