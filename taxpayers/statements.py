@@ -7,17 +7,18 @@ psycopg prepares nothing.)
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
 
 Row = tuple[Any, ...]
+Parameters = Sequence[Any] | Mapping[str, Any]
 
 
-def fetch(sql: str, parameters: Sequence[Any], using: str = DEFAULT_DB_ALIAS) -> list[Row]:
-    """The rows of a statement that has some, with `%s` for its parameters.
+def fetch(sql: str, parameters: Parameters, using: str = DEFAULT_DB_ALIAS) -> list[Row]:
+    """The rows of a statement that has some, with `%s` or `%(name)s` for its parameters.
 
     Raises django.db.DatabaseError.
     """
@@ -64,7 +65,7 @@ class _Cursors(threading.local):
 _cursors = _Cursors()
 
 
-def _through_django(sql: str, parameters: Sequence[Any], using: str) -> list[Row]:
+def _through_django(sql: str, parameters: Parameters, using: str) -> list[Row]:
     with connections[using].cursor() as cursor:
         cursor.execute(sql, parameters)
         rows: list[Row] = cursor.fetchall()

@@ -1,4 +1,4 @@
-"""Where events and counters are kept: one statement on PostgreSQL, one transaction elsewhere.
+"""Where events and counters are kept: one statement on PostgreSQL, one transaction on SQLite.
 
 Both keep the same promise, which `Ledger` states: the event and what it counts become durable
 together or not at all.
@@ -47,9 +47,9 @@ def _ledger(engine: str, redis_url: str) -> Ledger:
 
         kept = PostgresqlLedger()
     else:
-        from tokens.ledger.portable import PortableLedger
+        from tokens.ledger.sqlite import SqliteLedger
 
-        kept = PortableLedger()
+        kept = SqliteLedger()
     if redis_url:
         from tokens.ledger.redis import RedisCountedLedger
 
