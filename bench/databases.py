@@ -32,6 +32,8 @@ OPTIONS = {
     "shared_buffers": "3GB",
     "max_wal_size": "16GB",
     "checkpoint_timeout": "15min",
+    # The toolkit's server opens one for each of its threads, and all servers are there at once.
+    "max_connections": "500",
 }
 
 _CONTENT = ("clients", "registry", "sqlite_registry")  # the modules that say what is filled in
