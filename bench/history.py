@@ -20,7 +20,7 @@ SELECT (lpad(to_hex((extract(epoch FROM e.at) * 1000)::bigint), 12, '0') || '7'
 FROM (SELECT n, {since}::timestamptz + n * ({until}::timestamptz - {since}::timestamptz) / {count}
               AS at,
              1 + (n * 7919) % {users} AS system_user_id
-      FROM generate_series(0, {count} - 1) AS n) AS e
+      FROM generate_series(0::bigint, {count} - 1) AS n) AS e
 JOIN system_users u ON u.id = e.system_user_id
 JOIN taxpayers t ON t.id = u.taxpayer_id
 """
