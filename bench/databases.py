@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import psycopg
+from psycopg.sql import SQL, Identifier
 
 from bench import registry, sqlite_registry
 from bench.clients import Population
@@ -107,8 +108,14 @@ class Databases:
             self._drop(self._copies.pop())
 
     def settle(self) -> None:
-        """Writes out what filling and copying left, so that no measurement pays for it."""
+        """Writes out what filling and copying left, so that no measurement pays for it.
+
+        Then it is as in the middle of the time between two checkpoints: each page of the table that
+        logins change has been in the log in full, which the first change after a checkpoint costs.
+        """
         self._server.execute("CHECKPOINT")
+        for name in self._copies:
+            _lock_rows(self._server.url(name), "client_usage")
 
     def _drop(self, name: str) -> None:
         self._server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
@@ -130,6 +137,17 @@ def _warm(url: str) -> None:
             " WHERE relkind IN ('r', 'i') AND relpersistence = 'p' AND relnamespace ="
             " 'public'::regnamespace"
         )
+
+
+def _lock_rows(url: str, table: str) -> None:
+    # A row that was locked is a page that was changed, and nothing else.
+    with psycopg.connect(url, autocommit=True) as connection:
+        if connection.execute("SELECT to_regclass(%s)", [table]).fetchone() != (None,):
+            connection.execute(
+                SQL("SELECT count(*) FROM (SELECT FROM {} FOR UPDATE) AS locked").format(
+                    Identifier(table)
+                )
+            )
 
 
 def sqlite(folder: Path, population: Population, var: Path) -> None:
