@@ -16,8 +16,10 @@ _MOVED = """
 from datetime import timedelta
 from django.utils import timezone
 from taxpayers.models import ClientSecret
+from tokens.management.sample_logins import note_use
 before = timezone.now() - timedelta(days=2)
-ClientSecret.objects.filter(hint="{hint}").update(created_at=before, last_used_at=before)
+ClientSecret.objects.filter(hint="{hint}").update(created_at=before)
+note_use(ClientSecret.objects.get(hint="{hint}"), before)
 """
 
 
