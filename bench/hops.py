@@ -2,8 +2,8 @@
 
 # Time in a function counts for its hop until it calls one of another hop.
 HOPS: dict[str, tuple[str, ...]] = {
-    "read the request": ("tokens.views:_begin", "tokens.views:_read"),
-    "authenticate: hash, one query": ("tokens.validator:LoginValidator.authenticate_client",),
+    "read the request, hash the secret": ("tokens.views:_begin", "tokens.views:_read"),
+    "authenticate: one query": ("tokens.validator:LoginValidator.authenticate_client",),
     "decide": ("taxpayers.rules:decide",),
     "claims and signature": ("tokens.issuing:access_token",),
     "record and count": ("tokens.audit:record",),
