@@ -48,7 +48,7 @@ profile: $(DEV)  ## where the CPU of a login goes: flame graph and table, into v
 	@$(BIN)/python -m bench profile $(ARGS)
 
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile both catalogues
-	@$(BIN)/python -m tests.catalogues
+	@$(BIN)/python -m tests.support.catalogues
 
 screenshots: $(DEV)  ## the pictures of docs/staff.md anew, from the sample day (needs Chromium)
 	@mkdir -p var && VAR_DIR=var $(BIN)/python -m tests.browser.screens

@@ -14,7 +14,7 @@ from bench.clients import Population
 from bench.measure import Row
 from bench.report import Table, table_of
 from bench.stage import Stage, stage
-from tests.servers import CHECKOUT
+from tests.support.servers import CHECKOUT
 
 Given = argparse.Namespace
 _CHARTS = page.PAGE.parent / "performance"

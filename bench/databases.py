@@ -12,7 +12,7 @@ from psycopg.sql import SQL, Identifier
 
 from bench import registry, sqlite_registry
 from bench.clients import Population
-from tests.servers import (
+from tests.support.servers import (
     CHECKOUT,
     Postgres,
     free_port,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.report import Table
-from tests.servers import CHECKOUT
+from tests.support.servers import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "performance.md"
 

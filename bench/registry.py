@@ -103,7 +103,7 @@ TABLES: dict[str, tuple[tuple[str, ...], Rows]] = {
         ("id", "system_user_id", "slot", "hashed", "hint", "created_at", "expires_at"),
         _client_secrets,
     ),
-    "client_usage": (("system_user_id", "minute_began_at", "used", "secrets_used"), _usage),
+    "client_usage": (("system_user_id", "window_started_at", "used", "secrets_used"), _usage),
 }
 
 

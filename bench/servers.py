@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.servers import (
+from tests.support.servers import (
     CHECKOUT,
     TEST_SECRETS,
     NotAvailable,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 from psycopg.sql import SQL, Identifier, Literal
 
-from tokens.partitions import first_id
+from tokens.login_events.partitions import first_id
 
 DAYS = 30
 # Filled aside, its indexes built afterwards: a month is put in its place when it is complete.

@@ -25,7 +25,7 @@ from bench.clients import Population, Role, client_id, tin
 from bench.report import Table
 from bench.servers import Target
 from bench.stage import Stage, stage
-from tests.servers import CHECKOUT, free_port, manage, service_environment
+from tests.support.servers import CHECKOUT, free_port, manage, service_environment
 
 LIMIT_MS = 300.0
 _FORWARDED = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "10.20.0.14"}

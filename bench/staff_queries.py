@@ -16,7 +16,7 @@ def main() -> None:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    from tests.accounts import new_staff, signed_in, with_totp
+    from tests.support.accounts import new_staff, signed_in, with_totp
 
     user = with_totp(new_staff(username=f"bench{id(sys)}", password=None))
     client = signed_in(user, HTTP_X_FORWARDED_PROTO="https", secure=True)

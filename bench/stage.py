@@ -9,7 +9,7 @@ from bench.clients import Population
 from bench.databases import Databases
 from bench.peers import toolkit_registry
 from bench.servers import Target
-from tests.servers import Postgres, stopping
+from tests.support.servers import Postgres, stopping
 
 
 class Stage:

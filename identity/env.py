@@ -29,7 +29,7 @@ def secret(name: str, default: str | None = None) -> str | None:
     return text
 
 
-def secret_kept_in(path: Path) -> str:
+def saved_secret(path: Path) -> str:
     """A random secret kept in the file `path`, made on first use, readable by its owner alone.
 
     For the embedded start only. Processes that start together agree: one creates, all read.

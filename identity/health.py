@@ -14,12 +14,12 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from tokens.keys import NoUsableKey
-from tokens.ledger import ledger
+from tokens.http import read_only
+from tokens.keys.ring import NoUsableKey
+from tokens.keys.signer import current_key_ring
+from tokens.login_events.partitions import has_partition
+from tokens.login_events.store import login_event_store
 from tokens.metrics import exposition
-from tokens.partitions import has_partition
-from tokens.readable import readable
-from tokens.signing import current_key_ring
 
 logger = logging.getLogger("identity.health")
 
@@ -33,13 +33,13 @@ class NotReady(Exception):
     """Why not, in words for everybody."""
 
 
-@readable
+@read_only
 def live(request: HttpRequest) -> HttpResponse:
     """`GET /health/live`: 200 as long as this process answers at all."""
     return JsonResponse({"status": "ok"}, headers=_NO_STORE)
 
 
-@readable
+@read_only
 def ready(request: HttpRequest) -> HttpResponse:
     """`GET /health/ready`: 200 if a login can be answered now, else 503 and what is missing."""
     at = datetime.now(UTC)
@@ -102,7 +102,7 @@ def _signing_key(at: datetime) -> None:
 
 def _limits(at: datetime) -> None:
     if settings.REDIS_URL:  # without it they are in the database, which is asked above
-        ledger().allowance(system_user_id=0, limit=0, at=at)
+        login_event_store().quota(system_user_id=0, limit=0, at=at)
 
 
 _CHAINS: tuple[dict[str, Check], ...] = (
@@ -116,7 +116,7 @@ _CHAINS: tuple[dict[str, Check], ...] = (
 )
 
 
-@readable
+@read_only
 def metrics(request: HttpRequest) -> HttpResponse:
     """`GET /metrics` for Prometheus. Keep it inside: it tells how busy the service is."""
     return HttpResponse(exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers=_NO_STORE)

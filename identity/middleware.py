@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils import translation
 
-from tokens.transport import TrustedProxies
+from tokens.endpoint.proxies import TrustedProxies
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
-def said_length(get_response: Handler) -> Handler:
+def set_content_length(get_response: Handler) -> Handler:
     """Says how long each answer is: without it a server must close the connection behind it."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
@@ -25,7 +25,7 @@ def said_length(get_response: Handler) -> Handler:
     return middleware
 
 
-def public_paths_first(get_response: Handler) -> Handler:
+def bypass_staff_middleware(get_response: Handler) -> Handler:
     """Answers a public path by its view alone; everything else takes the whole chain."""
     from identity.urls import public
 
@@ -42,7 +42,7 @@ def public_paths_first(get_response: Handler) -> Handler:
     return middleware
 
 
-def through_trusted_proxies(get_response: Handler) -> Handler:
+def apply_forwarded_headers(get_response: Handler) -> Handler:
     """Gives the staff's pages the client's own address and scheme, as a trusted proxy tells them.
 
     Without the scheme Django would send the browser to HTTPS again and again, and refuse its forms;

@@ -20,9 +20,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _page(request: HttpRequest, exception: Exception) -> HttpResponse:
-    from taxpayers.admin.missing import NotThere
+    from identity.staff.framework.not_found import RecordNotFound
 
-    context = {"says": str(exception) if isinstance(exception, NotThere) else ""}
+    context = {"says": str(exception) if isinstance(exception, RecordNotFound) else ""}
     match = request.resolver_match
     if match is None or match.app_name != "admin" or not request.user.is_staff:
         return render(request, "404.html", context, status=404)

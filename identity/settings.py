@@ -7,10 +7,10 @@ from typing import Any, Literal, cast
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from identity import content_security, navigation
 from identity.databases import database
-from identity.env import env, secret, secret_kept_in
-from tokens.running import running_address
+from identity.demo_address import demo_address
+from identity.env import env, saved_secret, secret
+from identity.staff import content_security, navigation
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(env.str("VAR_DIR", "") or BASE_DIR / "var")
@@ -29,7 +29,7 @@ IS_EMBEDDED = not DATABASE_URL
 IS_TRIAL = IS_EMBEDDED and ENVIRONMENT == "test"
 PORT = env.int("PORT", 8000)
 # Beside a demo that runs on the same data, what other shells say is true of that one.
-_DEMO_URL = running_address(VAR_DIR) if IS_TRIAL and not env.str("PORT", "") else None
+_DEMO_URL = demo_address(VAR_DIR) if IS_TRIAL and not env.str("PORT", "") else None
 AUTH_URL = env.str("AUTH_URL", "") or _DEMO_URL or f"http://127.0.0.1:{PORT}"
 # The public login and the staff's admin may run as separate processes: login, staff or both.
 SERVE = env.str("SERVE", "both")
@@ -48,7 +48,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 
 def _required(name: str) -> str:
-    value = secret(name) or (secret_kept_in(VAR_DIR / name.lower()) if IS_EMBEDDED else None)
+    value = secret(name) or (saved_secret(VAR_DIR / name.lower()) if IS_EMBEDDED else None)
     if value is None:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE.")
     return value
@@ -100,17 +100,18 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "csp",
-    "identity.signin",  # after allauth: it takes its admin pages away
     "rest_framework",
-    "oauth2_provider",  # before our apps: they take its admin pages away
+    "oauth2_provider",
     "tokens",
     "taxpayers",
+    "identity.demo",
+    "identity.staff",  # last: it takes the libraries' own admin pages away
 ]
 
 _STAFF_MIDDLEWARE = [
-    "identity.middleware.through_trusted_proxies",
+    "identity.middleware.apply_forwarded_headers",
     "django.middleware.security.SecurityMiddleware",
-    "identity.content_security.PageProtection",
+    "identity.staff.content_security.PageProtection",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -120,13 +121,13 @@ _STAFF_MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "identity.signin.sessions.limit_sessions",
-    "identity.signin.second_factor.require_second_factor",
+    "identity.staff.accounts.sessions.limit_sessions",
+    "identity.staff.accounts.second_factor.require_second_factor",
 ]
 # The public paths go round the staff's middleware: no session, cookie, CSRF or redirect there.
 MIDDLEWARE = [
-    "identity.middleware.said_length",
-    "identity.middleware.public_paths_first",
+    "identity.middleware.set_content_length",
+    "identity.middleware.bypass_staff_middleware",
     # allauth does not start without its own; a process without staff has no use for it.
     *(["allauth.account.middleware.AccountMiddleware"] if SERVE == "login" else _STAFF_MIDDLEWARE),
 ]
@@ -143,7 +144,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "identity.signin.context.signin",
+                "identity.staff.accounts.context.signin",
             ]
         },
     }
@@ -199,7 +200,7 @@ SESSION_LONGEST = timedelta(hours=env.int("SESSION_LONGEST_HOURS", 10))
 LOGIN_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_REDIRECT_URL = "admin:index"
 
-ACCOUNT_ADAPTER = "identity.signin.adapters.StaffAccounts"
+ACCOUNT_ADAPTER = "identity.staff.accounts.adapters.StaffAccounts"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = False
@@ -207,7 +208,7 @@ ACCOUNT_SESSION_REMEMBER = False  # the cookie ends with the browser
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds; after that, once more before a factor changes
 # Per user name (known or not) and per address; the same for codes of the second factor.
 ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "20/15m/ip,5/15m/key"}
-MFA_ADAPTER = "identity.signin.adapters.SecondFactors"
+MFA_ADAPTER = "identity.staff.accounts.adapters.SecondFactors"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_USER_VERIFICATION = "required"  # a PIN or a fingerprint: a found key opens nothing
@@ -249,12 +250,14 @@ OAUTH2_PROVIDER: dict[str, Any] = {
 }
 UNFOLD = navigation.UNFOLD
 REST_FRAMEWORK: dict[str, Any] = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["tokens.authentication.AccessTokenAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "tokens.resource_server.authentication.AccessTokenAuthentication"
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "EXCEPTION_HANDLER": "tokens.api.answer_exception",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "tokens.api.AlwaysJson",
+    "EXCEPTION_HANDLER": "tokens.resource_server.errors.answer_exception",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "tokens.resource_server.errors.AlwaysJson",
     "DEFAULT_METADATA_CLASS": None,  # OPTIONS is a 405 like every other method
     "UNAUTHENTICATED_USER": None,
 }

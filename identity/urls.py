@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from identity import health
-from identity.signin.views import enter
+from identity.staff.accounts.views import enter
 from tokens.urls import urlpatterns as protocol
 
 Paths = list[URLPattern | URLResolver]
@@ -22,7 +22,7 @@ public = health_paths if settings.SERVE == "staff" else [*protocol, *health_path
 staff: Paths = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="start"),
     path("language/", set_language, name="set_language"),
-    path("signin/", include("identity.signin.urls")),
+    path("signin/", include("identity.staff.accounts.urls")),
     # The admin's own pages for this know neither the second factor nor the lock-out.
     path("admin/login/", enter),
     path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),

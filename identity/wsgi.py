@@ -9,11 +9,11 @@ from django.core.signals import request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, reset_queries
 
-from identity.boundary import no_body_for_head, whole_requests_only
-from identity.counting import count_together
+from identity.metrics_files import share_counters
+from identity.uwsgi_requests import no_body_for_head, whole_requests_only
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
-count_together(settings.VAR_DIR / f"metrics-{settings.PORT}")
+share_counters(settings.VAR_DIR / f"metrics-{settings.PORT}")
 application = no_body_for_head(whole_requests_only(get_wsgi_application()))
 # A login would pay for these and has no use for them: a log of queries is for DEBUG, a broken
 # connection is closed after a request already, and our log lines name no thread and no line.

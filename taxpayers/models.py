@@ -19,7 +19,7 @@ DEFAULT_SCOPE = "InvoicingAPI"
 DEFAULT_LOGINS_PER_MINUTE = 12  # specification 8
 
 # Rows are changed by services alone: what staff may do is named after the deed, one permission for
-# each `services.Action`. Who may do what: taxpayers/roles.py.
+# each `services.Action`. Who may do what: identity/staff/accounts/roles.py.
 VIEW_ONLY = ("view",)
 
 
@@ -281,11 +281,11 @@ class ClientSecret(models.Model):
     @property
     def last_used_at(self) -> datetime | None:
         """The beginning of the minute in which it last logged in; None if it never did."""
-        usage: Usage | None = getattr(self.system_user, "usage", None)
+        usage: RateLimitCounter | None = getattr(self.system_user, "usage", None)
         return usage.last_use_of(self.pk) if usage else None
 
 
-class Usage(models.Model):
+class RateLimitCounter(models.Model):
     """What each login of a client changes (contract 1, Limits; contract 3, last used).
 
     One narrow row beside the registry's own: a login writes once, and the registry rests. A minute
@@ -295,7 +295,7 @@ class Usage(models.Model):
     system_user = models.OneToOneField(
         SystemUser, models.CASCADE, primary_key=True, db_constraint=False, related_name="usage"
     )
-    minute_began_at = models.DateTimeField()
+    window_started_at = models.DateTimeField()
     used = models.PositiveIntegerField()
     # For each secret, by its id: the beginning of the minute in which it last logged in. So it
     # changes at most once a minute, however often the secret is used.
@@ -306,7 +306,7 @@ class Usage(models.Model):
         default_permissions: ClassVar = ()  # no page shows it
 
     def __str__(self) -> str:
-        return f"{self.used} since {self.minute_began_at}"
+        return f"{self.used} since {self.window_started_at}"
 
     def last_use_of(self, secret_id: int) -> datetime | None:
         began_at = self.secrets_used.get(str(secret_id))

@@ -147,7 +147,7 @@ class Authorization:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AuthorizationRequest:
     """What is decided: the facts, the scopes asked for (None: nothing) and known, the moment."""
 
     facts: Facts
@@ -156,7 +156,7 @@ class Question:
     at: datetime
 
 
-def decide(question: Question) -> Authorization | Refusal:
+def decide(question: AuthorizationRequest) -> Authorization | Refusal:
     """The decision about one login: the first rule that fails refuses it."""
     for _reasons, rule in RULES:
         refusal = rule(question)
@@ -185,45 +185,45 @@ def is_in_force(permission: PermissionFacts, at: datetime) -> bool:
     return permission.valid_from <= at and not revoked and not is_over(permission.valid_until, at)
 
 
-def _secret_expired(q: Question) -> Refusal | None:
+def _secret_expired(q: AuthorizationRequest) -> Refusal | None:
     until = q.facts.secret.expires_at
     return Refusal(Reason.SECRET_EXPIRED, until) if is_over(until, q.at) else None
 
 
-def _secret_revoked(q: Question) -> Refusal | None:
+def _secret_revoked(q: AuthorizationRequest) -> Refusal | None:
     revoked_at = q.facts.secret.revoked_at
     revoked = revoked_at is not None and revoked_at <= q.at
     return Refusal(Reason.SECRET_REVOKED, revoked_at) if revoked else None
 
 
-def _system_user_blocked(q: Question) -> Refusal | None:
+def _system_user_blocked(q: AuthorizationRequest) -> Refusal | None:
     blocked_at = q.facts.client.blocked_at
     blocked = blocked_at is not None and blocked_at <= q.at
     return Refusal(Reason.SYSTEM_USER_BLOCKED, blocked_at) if blocked else None
 
 
-def _system_user_expired(q: Question) -> Refusal | None:
+def _system_user_expired(q: AuthorizationRequest) -> Refusal | None:
     until = q.facts.client.expires_at
     return Refusal(Reason.SYSTEM_USER_EXPIRED, until) if is_over(until, q.at) else None
 
 
-def _taxpayer_inactive(q: Question) -> Refusal | None:
+def _taxpayer_inactive(q: AuthorizationRequest) -> Refusal | None:
     return None if q.facts.client.taxpayer_is_active else Refusal(Reason.TAXPAYER_INACTIVE)
 
 
-def _not_an_intermediary(q: Question) -> Refusal | None:
+def _not_an_intermediary(q: AuthorizationRequest) -> Refusal | None:
     missing = q.facts.represented is not None and q.facts.client.intermediary is None
     return Refusal(Reason.NOT_AN_INTERMEDIARY) if missing else None
 
 
-def _intermediary_inactive(q: Question) -> Refusal | None:
+def _intermediary_inactive(q: AuthorizationRequest) -> Refusal | None:
     role = q.facts.client.intermediary if q.facts.represented else None
     if role is None or (role.is_active and not is_over(role.active_until, q.at)):
         return None
     return Refusal(Reason.INTERMEDIARY_INACTIVE, role.active_until if role.is_active else None)
 
 
-def _no_permission(q: Question) -> Refusal | None:
+def _no_permission(q: AuthorizationRequest) -> Refusal | None:
     # Unknown, inactive and nothing granted are one answer: whether a TIN exists is not told.
     represented = q.facts.represented
     if represented is None or (represented.is_active and represented.permissions):
@@ -231,7 +231,7 @@ def _no_permission(q: Question) -> Refusal | None:
     return Refusal(Reason.NO_PERMISSION)
 
 
-def _permission_not_in_force(q: Question) -> Refusal | None:
+def _permission_not_in_force(q: AuthorizationRequest) -> Refusal | None:
     represented = q.facts.represented
     if represented is None or any(is_in_force(p, q.at) for p in represented.permissions):
         return None
@@ -249,7 +249,7 @@ def _is_coming(permission: PermissionFacts, at: datetime) -> bool:
     return permission.valid_from > at and permission.revoked_at is None
 
 
-def _invalid_scope(q: Question) -> Refusal | None:
+def _invalid_scope(q: AuthorizationRequest) -> Refusal | None:
     unknown = [scope for scope in q.asked_scopes or () if scope not in q.known_scopes]
     if unknown:
         return Refusal(Reason.INVALID_SCOPE, detail=unknown[0])
@@ -258,7 +258,7 @@ def _invalid_scope(q: Question) -> Refusal | None:
 
 # The contract's order. `rate_limited`, between the secret's rules and the system user's, is not
 # here: it is no fact of the registry but is counted together with the record of the login.
-RULES: tuple[tuple[tuple[Reason, ...], Callable[[Question], Refusal | None]], ...] = (
+RULES: tuple[tuple[tuple[Reason, ...], Callable[[AuthorizationRequest], Refusal | None]], ...] = (
     ((Reason.SECRET_EXPIRED,), _secret_expired),
     ((Reason.SECRET_REVOKED,), _secret_revoked),
     ((Reason.SYSTEM_USER_BLOCKED,), _system_user_blocked),
@@ -275,7 +275,7 @@ RULES: tuple[tuple[tuple[Reason, ...], Callable[[Question], Refusal | None]], ..
 )
 
 
-def _granted_scopes(q: Question) -> tuple[str, ...]:
+def _granted_scopes(q: AuthorizationRequest) -> tuple[str, ...]:
     wanted = q.known_scopes if q.asked_scopes is None else q.asked_scopes
     return tuple(s for s in dict.fromkeys(wanted) if s in q.facts.client.scopes)
 

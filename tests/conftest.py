@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests import servers
+from tests.support import servers
 
 if TYPE_CHECKING:
-    from tests.erp import Erp
+    from tests.support.erp import Erp
 
 IS_CI = bool(os.environ.get("CI"))
 
@@ -232,7 +232,8 @@ def service(tmp_path: Path) -> Iterator[StartService]:
 @pytest.fixture(autouse=True)
 def fresh_process() -> None:
     """What a process remembers is forgotten, as if each test were a process of its own."""
-    from tokens import audit, signing
+    from tokens.endpoint import recording as audit
+    from tokens.keys import signer as signing
 
     audit.forget_denials()
     signing.forget_key_ring()
@@ -241,7 +242,7 @@ def fresh_process() -> None:
 @pytest.fixture
 def erp(db: None) -> "Erp":
     """An ERP system of a taxpayer."""
-    from tests.erp import new_erp
+    from tests.support.erp import new_erp
 
     return new_erp()
 
@@ -249,8 +250,8 @@ def erp(db: None) -> "Erp":
 @pytest.fixture
 def intermediary(db: None) -> "Erp":
     """An ERP system of an active intermediary."""
-    from tests.erp import new_erp
-    from tests.factories import IntermediaryFactory
+    from tests.support.erp import new_erp
+    from tests.support.factories import IntermediaryFactory
 
     return new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
 
@@ -260,7 +261,7 @@ def blocked(db: None) -> "Erp":
     """An ERP system that was blocked yesterday."""
     from datetime import UTC, datetime, timedelta
 
-    from tests.erp import new_erp
+    from tests.support.erp import new_erp
 
     yesterday = datetime.now(UTC) - timedelta(days=1)
     return new_erp(blocked_at=yesterday, blocked_by="officer", blocked_reason="abuse")

@@ -21,7 +21,7 @@ from bench.stage import Stage
 from bench.stage import stage as open_stage
 from taxpayers.credentials import Kind, fault_of
 from taxpayers.identifiers import Notation, TaxpayerId
-from tests import servers
+from tests.support import servers
 
 SMALL = Population(40)
 

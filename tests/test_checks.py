@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
-from tests import servers
+from tests.support import servers
 from tokens.checks import check_deployment, check_settings
 
 SCOPE = {"description": "d", "audience": "a"}

@@ -14,11 +14,11 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from identity import health
-from tests import servers
-from tests.answers import body_of, headers_of
-from tests.outages import database_out_of_reach
-from tokens.key_store import read_key_ring
-from tokens.signing import forget_key_ring
+from tests.support import servers
+from tests.support.answers import body_of, headers_of
+from tests.support.outages import database_out_of_reach
+from tokens.keys.signer import forget_key_ring
+from tokens.keys.store import read_key_ring
 
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 CHECKS = dict.fromkeys(["database", "migrations", "login_events", "signing_key", "limits"], "ok")

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 
-from tokens.keys import ALGORITHMS
+from tokens.keys.ring import ALGORITHMS
 
 Fault = tuple[str, str, str]  # id, message, hint
 

@@ -10,11 +10,11 @@ from enum import StrEnum
 from django.utils.translation import gettext_noop as _
 
 from taxpayers.rules import Reason, Refusal
-from tokens.errors import ERRORS, describe, said
 from tokens.models import LoginEvent
+from tokens.refusals import ERRORS, describe, format_moment
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     PASSED = _("passed")
     FAILED = _("failed")
     NOT_REACHED = _("not reached")
@@ -26,7 +26,7 @@ class Step:
     """One check: what it asks, how it ended, and the reasons that it can refuse with."""
 
     question: str
-    state: State
+    state: CheckState
     reasons: tuple[Reason, ...]
     advice: str = ""
 
@@ -104,22 +104,22 @@ def steps_of(refusal: Refusal | None, *, is_on_behalf: bool) -> tuple[Step, ...]
     steps = []
     is_planned = refusal is None or any(refusal.reason in reasons for _q, reasons in _QUESTIONS)
     # Where the service itself failed, nobody knows how far it came.
-    state = State.PASSED if is_planned else State.NOT_REACHED
+    state = CheckState.PASSED if is_planned else CheckState.NOT_REACHED
     for question, reasons in _QUESTIONS:
         failed = refusal is not None and refusal.reason in reasons
         if failed:
             assert refusal is not None  # noqa: S101 - for the type checker
-            steps.append(Step(question, State.FAILED, reasons, describe(refusal)))
-            state = State.NOT_REACHED
-        elif state is State.PASSED and reasons[0] in _ON_BEHALF_ONLY and not is_on_behalf:
-            steps.append(Step(question, State.NOT_ASKED, reasons))
+            steps.append(Step(question, CheckState.FAILED, reasons, describe(refusal)))
+            state = CheckState.NOT_REACHED
+        elif state is CheckState.PASSED and reasons[0] in _ON_BEHALF_ONLY and not is_on_behalf:
+            steps.append(Step(question, CheckState.NOT_ASKED, reasons))
         else:
             steps.append(Step(question, state, reasons))
     return tuple(steps)
 
 
 def _outcome(event: LoginEvent, refusal: Refusal | None) -> str:
-    when = said(event.at)
+    when = format_moment(event.at)
     if refusal is None:
         acting = f", {event.actor} acting for it" if event.actor else ""
         return f"On {when} a token was issued for {event.subject}{acting}, scope {event.scope}."

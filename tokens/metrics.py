@@ -14,12 +14,12 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from taxpayers.rules import Reason
-from tokens.keys import NoUsableKey
-from tokens.signing import current_key_ring
+from tokens.keys.ring import NoUsableKey
+from tokens.keys.signer import current_key_ring
 
 ISSUED = "issued"
 
-# With other processes, see identity.counting; prometheus_client looks when it is imported, too.
+# With other processes, see identity.metrics_files; prometheus_client looks when imported, too.
 _COUNTS_TOGETHER = "PROMETHEUS_MULTIPROC_DIR" in os.environ
 _OUTCOMES = (ISSUED, *Reason)
 _BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)

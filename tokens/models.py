@@ -116,7 +116,7 @@ class FailureBucket(models.Model):
     id = models.PositiveIntegerField(primary_key=True)
     failures = models.PositiveIntegerField()
     last_at = models.DateTimeField()
-    open_at = models.DateTimeField()  # the next failure is heard from this moment on
+    retry_at = models.DateTimeField()  # the next failure is heard from this moment on
 
     class Meta:
         db_table = "failure_buckets"

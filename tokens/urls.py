@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from tokens.me import MeView
-from tokens.metadata import jwks, metadata
-from tokens.views import token_view
+from tokens.discovery import jwks, metadata
+from tokens.endpoint.view import token_view
+from tokens.resource_server.me import MeView
 
 urlpatterns = [
     path("connect/token", token_view, name="token"),

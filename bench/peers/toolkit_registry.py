@@ -5,7 +5,7 @@ import sys
 
 import psycopg
 
-from tests.servers import CHECKOUT, TEST_SECRETS, clean_environment
+from tests.support.servers import CHECKOUT, TEST_SECRETS, clean_environment
 
 # MD5 is as good as any here: it stands for "fast", and the secret is a random one.
 FAST_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"

@@ -16,7 +16,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.utils import timezone
 from psycopg.errors import UndefinedColumn, UndefinedTable
 
-from taxpayers.services import Author, Impossible
+from taxpayers.services import Author, ServiceError
 
 # Kept in the history where the contract's command has no reason and none was given.
 NO_REASON = "not given"
@@ -45,7 +45,7 @@ class ServiceCommand(BaseCommand):
     requires_system_checks = ()
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        """Do it. Raise Impossible or CommandError for what cannot be done."""
+        """Do it. Raise ServiceError or CommandError for what cannot be done."""
         raise NotImplementedError
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -97,7 +97,7 @@ def author() -> Author:
 def _clear_errors() -> Iterator[None]:
     try:
         yield
-    except Impossible as fault:
+    except ServiceError as fault:
         raise CommandError(str(fault)) from fault
     except (DatabaseError, InterfaceError) as fault:
         _say_database_fault(fault)

@@ -5,15 +5,15 @@ from django.conf import settings
 from taxpayers.credentials import Fault, Kind, fault_of, hint_of
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, Intermediary, SystemUser, Taxpayer
-from taxpayers.services import Impossible
+from taxpayers.services import ServiceError
 
 
 def find_taxpayer(taxpayer: TaxpayerId) -> Taxpayer:
-    """Raises Impossible if there is none."""
+    """Raises ServiceError if there is none."""
     row = Taxpayer.objects.filter(tin=taxpayer.tin, rob=taxpayer.rob).first()
     if row is None:
         rob = f" --rob {taxpayer.rob}" if taxpayer.rob else ""
-        raise Impossible(
+        raise ServiceError(
             f"There is no taxpayer {taxpayer}. Check it, or register it first:"
             f" manage.py register_taxpayer {taxpayer.tin}{rob} --name NAME"
         )
@@ -21,11 +21,11 @@ def find_taxpayer(taxpayer: TaxpayerId) -> Taxpayer:
 
 
 def find_intermediary(taxpayer: TaxpayerId) -> Intermediary:
-    """Raises Impossible if there is no such taxpayer or it is no intermediary."""
+    """Raises ServiceError if there is no such taxpayer or it is no intermediary."""
     row = Intermediary.objects.filter(taxpayer=find_taxpayer(taxpayer)).first()
     if row is None:
         rob = f" --rob {taxpayer.rob}" if taxpayer.rob else ""
-        raise Impossible(
+        raise ServiceError(
             f"{taxpayer} is no intermediary. Register it as one first:"
             f" manage.py register_intermediary {taxpayer.tin}{rob}"
         )
@@ -33,19 +33,19 @@ def find_intermediary(taxpayer: TaxpayerId) -> Intermediary:
 
 
 def find_system_user(client_id: str) -> SystemUser:
-    """Raises Impossible if there is none; a text that may be a secret is not repeated."""
+    """Raises ServiceError if there is none; a text that may be a secret is not repeated."""
     row = SystemUser.objects.filter(client_id=client_id).first()
     if row is not None:
         return row
     fault = fault_of(client_id, Kind.CLIENT_ID, settings.ENVIRONMENT)
     if fault is Fault.SWAPPED:
-        raise Impossible(
+        raise ServiceError(
             "That is a client secret. Give the client id (ci_…), and have the secret replaced if"
             " others can read this command line."
         )
     if fault is not None:
-        raise Impossible(f"That is no client id of this service: {_SAID[fault]}.")
-    raise Impossible(f"There is no system user {client_id}.")
+        raise ServiceError(f"That is no client id of this service: {_SAID[fault]}.")
+    raise ServiceError(f"There is no system user {client_id}.")
 
 
 _SAID = {
@@ -61,7 +61,7 @@ _SAID = {
 def find_secret(system_user: SystemUser, hint: str) -> ClientSecret:
     """The secret that ends with these four characters, a live one before others.
 
-    Raises Impossible if there is none, and lists those that there are.
+    Raises ServiceError if there is none, and lists those that there are.
     """
     secrets = list(system_user.secrets.order_by("-created_at"))
     found = [secret for secret in secrets if secret.hint == hint_of(hint)]
@@ -69,6 +69,8 @@ def find_secret(system_user: SystemUser, hint: str) -> ClientSecret:
     if len(live) == 1 or len(found) == 1:
         return (live or found)[0]
     if found:
-        raise Impossible(f"Several secrets end with {hint_of(hint)}. Revoke it in the admin.")
+        raise ServiceError(f"Several secrets end with {hint_of(hint)}. Revoke it in the admin.")
     listed = ", ".join(str(secret) for secret in secrets) or "none"
-    raise Impossible(f"{system_user.client_id} has no secret that ends so. Its secrets: {listed}.")
+    raise ServiceError(
+        f"{system_user.client_id} has no secret that ends so. Its secrets: {listed}."
+    )

@@ -1,10 +1,9 @@
 """Every change of state of the registry: keyword-only, atomic, each kept in the history.
 
-Commands and admin are two doors to these functions. They raise `Impossible`, with one line for the
-person who asked, and then nothing has changed.
+Commands and staff pages are two doors to these functions. They raise `ServiceError`, with one line
+for the person who asked, and then nothing has changed.
 """
 
-from taxpayers.demands import Impossible
 from taxpayers.services.history import Action, Author
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.permissions import (
@@ -29,15 +28,16 @@ from taxpayers.services.system_users import (
     unblock_system_user,
 )
 from taxpayers.services.taxpayers import register_taxpayer, rename_taxpayer, set_taxpayer_active
+from taxpayers.validation import ServiceError
 
 __all__ = [
     "Action",
     "Author",
     "BadRows",
     "Imported",
-    "Impossible",
     "Issued",
     "Preview",
+    "ServiceError",
     "block_system_user",
     "change_system_user",
     "extend_system_user",

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from taxpayers.demands import Impossible
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.validation import ServiceError
 
 _Row = TypeVar("_Row", bound=Model)
 
@@ -50,8 +50,8 @@ class Author:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
-    """What all entries about one deed have in common."""
+class ChangeContext:
+    """What all entries about one context have in common."""
 
     action: Action
     by: Author
@@ -62,65 +62,71 @@ class Deed:
 def locked(row: _Row) -> _Row:
     """The row as it is now, for nobody else to change until the transaction ends.
 
-    Raises Impossible if it is gone.
+    Raises ServiceError if it is gone.
     """
     model = type(row)
     try:
         return model._default_manager.select_for_update().get(pk=row.pk)
     except model.DoesNotExist:  # type: ignore[attr-defined]  # every model has it
-        raise Impossible(_("{record} does not exist any more.").format(record=row)) from None
+        raise ServiceError(_("{record} does not exist any more.").format(record=row)) from None
 
 
-def change(row: Model, deed: Deed, **fields: Any) -> bool:
-    """Save these new values and remember the old ones; False, writing nothing, if none is new."""
+def change(row: Model, context: ChangeContext, **fields: Any) -> bool:
+    """Save these new values, record the old ones; False, writing nothing, if none is new."""
     before = {name: getattr(row, name) for name in fields if getattr(row, name) != fields[name]}
     if not before:
         return False
     for name in before:
         setattr(row, name, fields[name])
     row.save(update_fields=list(before))
-    remember(row, deed, before=before, after={name: fields[name] for name in before})
+    record_change(row, context, before=before, after={name: fields[name] for name in before})
     return True
 
 
-def remember(
-    row: Model, deed: Deed, *, before: dict[str, Any] | None = None, after: dict[str, Any]
+def record_change(
+    row: Model,
+    context: ChangeContext,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any],
 ) -> None:
-    """Write the deed into the history. Never hand it a secret or a hash."""
-    entry(row, deed, before=before or {}, after=after).save()
+    """Write the context into the history. Never hand it a secret or a hash."""
+    entry(row, context, before=before or {}, after=after).save()
 
 
-def remember_all(rows: Iterable[tuple[Model, dict[str, Any]]], deed: Deed) -> None:
-    """The deed about many new rows, each with its values, in few statements."""
-    Change.objects.bulk_create(entry(row, deed, before={}, after=after) for row, after in rows)
+def record_changes(rows: Iterable[tuple[Model, dict[str, Any]]], context: ChangeContext) -> None:
+    """The context about many new rows, each with its values, in few statements."""
+    Change.objects.bulk_create(entry(row, context, before={}, after=after) for row, after in rows)
 
 
-def remember_export(model: type[Model], deed: Deed, *, filters: str, form: str) -> None:
+def record_export(model: type[Model], context: ChangeContext, *, filters: str, form: str) -> None:
     """Who took a list of rows away, which part of it and in which form."""
     Change(
-        at=deed.at,
-        by=deed.by.name[:150],
-        address=deed.by.address,
-        action=deed.action,
+        at=context.at,
+        by=context.by.name[:150],
+        address=context.by.address,
+        action=context.action,
         object_type=model._meta.model_name or "",
         object_id="",
         label=str(model._meta.verbose_name_plural)[:255],
-        reason=deed.reason,
+        reason=context.reason,
         after={"form": form, "filters": filters[:500]},
     ).save()
 
 
-def entry(row: Model, deed: Deed, *, before: dict[str, Any], after: dict[str, Any]) -> Change:
+def entry(
+    row: Model, context: ChangeContext, *, before: dict[str, Any], after: dict[str, Any]
+) -> Change:
     """The unsaved entry about `row`."""
     return Change(
-        at=deed.at,
-        by=deed.by.name[:150],
-        address=deed.by.address,
-        action=deed.action,
+        at=context.at,
+        by=context.by.name[:150],
+        address=context.by.address,
+        action=context.action,
         object_type=row._meta.model_name or "",
         object_id=str(row.pk),
         label=label_of(row)[:255],
-        reason=deed.reason,
+        reason=context.reason,
         before={name: _plain(value) for name, value in before.items()},
         after={name: _plain(value) for name, value in after.items()},
     )

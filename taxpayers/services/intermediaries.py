@@ -5,9 +5,9 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from taxpayers.demands import Impossible, checked_end, checked_reason, said
 from taxpayers.models import Intermediary, Taxpayer
-from taxpayers.services.history import Action, Author, Deed, change, locked, remember
+from taxpayers.services.history import Action, Author, ChangeContext, change, locked, record_change
+from taxpayers.validation import ServiceError, format_moment, validate_end, validate_reason
 
 
 @transaction.atomic
@@ -16,17 +16,17 @@ def register_intermediary(
 ) -> Intermediary:
     """The taxpayer as an intermediary, until a last moment or for good; safe to repeat.
 
-    Raises Impossible if it is one already on other terms.
+    Raises ServiceError if it is one already on other terms.
     """
     row = Intermediary.objects.filter(taxpayer=locked(taxpayer)).first()
     if row is None:
         row = Intermediary.objects.create(
-            taxpayer=taxpayer, active_until=checked_end(until, _("the role"), at), created_at=at
+            taxpayer=taxpayer, active_until=validate_end(until, _("the role"), at), created_at=at
         )
         after = {"is_active": row.is_active, "active_until": row.active_until}
-        remember(row, Deed(Action.REGISTER_INTERMEDIARY, by, at), after=after)
+        record_change(row, ChangeContext(Action.REGISTER_INTERMEDIARY, by, at), after=after)
     elif not row.is_active or row.active_until != until:
-        raise Impossible(
+        raise ServiceError(
             _("{taxpayer} is an intermediary already, {terms}. Change that in the admin.").format(
                 taxpayer=taxpayer.identifier, terms=_terms(row)
             )
@@ -39,7 +39,7 @@ def _terms(row: Intermediary) -> str:
         return _("but not active")
     if row.active_until is None:
         return _("without an end")
-    return _("until {moment}").format(moment=said(row.active_until))
+    return _("until {moment}").format(moment=format_moment(row.active_until))
 
 
 @transaction.atomic
@@ -53,9 +53,9 @@ def set_intermediary_active(
     at: datetime,
 ) -> Intermediary:
     """Activate or deactivate it, and set its last moment (None: no end)."""
-    deed = Deed(Action.CHANGE_INTERMEDIARY, by, at, checked_reason(reason))
+    deed = ChangeContext(Action.CHANGE_INTERMEDIARY, by, at, validate_reason(reason))
     row = locked(intermediary)
     if until != row.active_until:
-        checked_end(until, _("the role"), at)
+        validate_end(until, _("the role"), at)
     change(row, deed, is_active=is_active, active_until=until)
     return row

@@ -7,17 +7,17 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from taxpayers.demands import (
-    LONGEST_NAME,
-    Impossible,
-    checked_end,
-    checked_known,
-    checked_reason,
-    checked_text,
-    said,
-)
 from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
-from taxpayers.services.history import Action, Author, Deed, change, locked, remember
+from taxpayers.services.history import Action, Author, ChangeContext, change, locked, record_change
+from taxpayers.validation import (
+    LONGEST_NAME,
+    ServiceError,
+    format_moment,
+    validate_end,
+    validate_known,
+    validate_reason,
+    validate_text,
+)
 
 _CODE = re.compile(r"[a-z0-9_]+(:[a-z0-9_]+)*")
 _LONGEST_CODE = 64
@@ -27,19 +27,19 @@ _LONGEST_CODE = 64
 def set_permission_code(*, code: str, description: str, by: Author, at: datetime) -> PermissionCode:
     """The code, made or described anew; safe to repeat."""
     if not _CODE.fullmatch(code) or len(code) > _LONGEST_CODE:
-        raise Impossible(
+        raise ServiceError(
             _(
                 "Write the code as words of a-z, 0-9 and _ with colons between, {longest}"
                 " characters at most, for example documents:submit."
             ).format(longest=_LONGEST_CODE)
         )
-    description = checked_text(description, _("a description"), LONGEST_NAME)
-    deed = Deed(Action.SET_PERMISSION_CODE, by, at)
+    description = validate_text(description, _("a description"), LONGEST_NAME)
+    deed = ChangeContext(Action.SET_PERMISSION_CODE, by, at)
     row, is_new = PermissionCode.objects.select_for_update().get_or_create(
         code=code, defaults={"description": description}
     )
     if is_new:
-        remember(row, deed, after={"description": description})
+        record_change(row, deed, after={"description": description})
     else:
         change(row, deed, description=description)
     return row
@@ -62,20 +62,20 @@ def grant_permission(
     """
     valid_from = valid_from or at
     if taxpayer.pk == intermediary.taxpayer_id:
-        raise Impossible(
+        raise ServiceError(
             _("{taxpayer} needs no permission to act for itself.").format(
                 taxpayer=taxpayer.identifier
             )
         )
-    checked_end(valid_until, _("the permission"), at)
+    validate_end(valid_until, _("the permission"), at)
     if valid_until is not None and valid_until <= valid_from:
-        raise Impossible(
+        raise ServiceError(
             _("The permission would end {end}, before it begins {begin}.").format(
-                end=said(valid_until), begin=said(valid_from)
+                end=format_moment(valid_until), begin=format_moment(valid_from)
             )
         )
     known = set(PermissionCode.objects.values_list("code", flat=True))
-    wanted = checked_known(codes, known, _("permission code"))
+    wanted = validate_known(codes, known, _("permission code"))
     locked(taxpayer)  # so that two who grant the same at once make one permission
     present = GrantedPermission.objects.filter(
         taxpayer=taxpayer,
@@ -96,7 +96,7 @@ def grant_permission(
     )
     row.codes.set(PermissionCode.objects.filter(pk__in=wanted))
     after = {"codes": wanted, "valid_from": valid_from, "valid_until": valid_until}
-    remember(row, Deed(Action.GRANT_PERMISSION, by, at), after=after)
+    record_change(row, ChangeContext(Action.GRANT_PERMISSION, by, at), after=after)
     return row
 
 
@@ -110,7 +110,7 @@ def revoke_permission(
     *, permission: GrantedPermission, reason: str, by: Author, at: datetime
 ) -> GrantedPermission:
     """End it now and for good; nothing happens if it was revoked before."""
-    deed = Deed(Action.REVOKE_PERMISSION, by, at, checked_reason(reason))
+    deed = ChangeContext(Action.REVOKE_PERMISSION, by, at, validate_reason(reason))
     row = locked(permission)
     if row.revoked_at is None:
         change(row, deed, revoked_at=at)
@@ -130,15 +130,15 @@ def revoke_codes(
     """Take these codes (none named: all) from the intermediary; the permissions that ended by it.
 
     What else such a permission held is granted again for its remaining time. Safe to repeat.
-    Raises Impossible if nothing of the kind was ever granted.
+    Raises ServiceError if nothing of the kind was ever granted.
     """
-    reason = checked_reason(reason)
+    reason = validate_reason(reason)
     locked(taxpayer)
     granted = GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=intermediary)
     affected = granted.filter(codes__in=codes).distinct() if codes else granted
     if not affected.exists():
         what = ", ".join(sorted(codes)) or _("anything")
-        raise Impossible(
+        raise ServiceError(
             _("{taxpayer} has never granted {what} to {intermediary}.").format(
                 taxpayer=taxpayer.identifier,
                 what=what,

@@ -7,11 +7,11 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from taxpayers.demands import Impossible
-from taxpayers.imports import BadRow, Entry, Reading
+from taxpayers.files.taxpayer_rows import BadRow, Entry, Reading
 from taxpayers.models import Taxpayer
-from taxpayers.services.history import Action, Author, Deed, remember_all
+from taxpayers.services.history import Action, Author, ChangeContext, record_changes
 from taxpayers.services.taxpayers import registered
+from taxpayers.validation import ServiceError
 
 _BATCH = 900  # SQLite takes no more than 999 parameters in one statement
 
@@ -33,7 +33,7 @@ class Preview:
     bad_rows: list[BadRow]
 
 
-class BadRows(Impossible):
+class BadRows(ServiceError):
     """Rows that cannot be taken, in the file's order; so none was."""
 
     def __init__(self, bad_rows: Sequence[BadRow], total: int) -> None:
@@ -52,10 +52,10 @@ def import_registry(
     """Register every taxpayer of the file `source` in one transaction; safe to repeat.
 
     Calls `progress` with the number of rows after each batch. Raises BadRows, naming all of them,
-    if a row is bad or contradicts a registered taxpayer, and Impossible if somebody else
+    if a row is bad or contradicts a registered taxpayer, and ServiceError if somebody else
     registered one of them meanwhile.
     """
-    deed = Deed(Action.IMPORT_REGISTRY, by, at, reason=f"file {source}"[:500])
+    deed = ChangeContext(Action.IMPORT_REGISTRY, by, at, reason=f"file {source}"[:500])
     bad_rows, count = list(reading.bad_rows), 0
     try:
         with transaction.atomic():
@@ -71,7 +71,7 @@ def import_registry(
                 total = len(reading.entries) + len(reading.bad_rows)
                 raise BadRows(sorted(bad_rows), total)
     except IntegrityError:
-        raise Impossible(
+        raise ServiceError(
             _(
                 "Somebody else registered a taxpayer of this file just now."
                 " Nothing has been imported: start it again."
@@ -111,7 +111,7 @@ def _compare(batch: list[Entry]) -> tuple[list[Entry], list[BadRow]]:
     return new, contradictions
 
 
-def _register(entries: list[Entry], deed: Deed) -> None:
+def _register(entries: list[Entry], deed: ChangeContext) -> None:
     rows = Taxpayer.objects.bulk_create(
         Taxpayer(
             tin=entry.taxpayer.tin,
@@ -122,4 +122,4 @@ def _register(entries: list[Entry], deed: Deed) -> None:
         )
         for entry in entries
     )
-    remember_all(((row, registered(row)) for row in rows), deed)
+    record_changes(((row, registered(row)) for row in rows), deed)

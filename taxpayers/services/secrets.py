@@ -9,9 +9,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
-from taxpayers.demands import Impossible, checked_end, checked_reason, said
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.services.history import Action, Author, Deed, locked, remember
+from taxpayers.services.history import Action, Author, ChangeContext, locked, record_change
+from taxpayers.validation import ServiceError, format_moment, validate_end, validate_reason
 
 _SLOTS = (1, 2)
 
@@ -36,22 +36,22 @@ def issue_secret(
 ) -> Issued:
     """A further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
 
-    `retire_old_at` ends the present ones at that moment unless they end before. Raises Impossible
+    `retire_old_at` ends the present ones at that moment unless they end before. Raises ServiceError
     if two secrets are live.
     """
     owner = locked(system_user)
-    checked_end(retire_old_at, _("the old secret"), at)
+    validate_end(retire_old_at, _("the old secret"), at)
     slot = _free_slot(owner, at)
     if retire_old_at is not None:
-        _retire_live(owner, retire_old_at, Deed(Action.RETIRE_SECRET, by, at))
-    return create_secret(owner, slot, expires_at, Deed(Action.ROTATE_SECRET, by, at))
+        _retire_live(owner, retire_old_at, ChangeContext(Action.RETIRE_SECRET, by, at))
+    return create_secret(owner, slot, expires_at, ChangeContext(Action.ROTATE_SECRET, by, at))
 
 
 def create_secret(
     owner: SystemUser,
     slot: int,
     expires_at: datetime | None,
-    deed: Deed,
+    deed: ChangeContext,
     also: dict[str, Any] | None = None,
 ) -> Issued:
     """A new secret in a free slot; `also` is what else the history shall say of the deed."""
@@ -62,12 +62,12 @@ def create_secret(
         hashed=hash_secret(clear),
         hint=hint_of(clear),
         created_at=deed.at,
-        expires_at=checked_end(expires_at, _("the secret"), deed.at)
+        expires_at=validate_end(expires_at, _("the secret"), deed.at)
         or deed.at + settings.SECRET_LIFETIME,
     )
     # A secret's history is its system user's: there staff look for it.
     after = {**(also or {}), "secret": str(secret), "secret_expires_at": secret.expires_at}
-    remember(owner, deed, after=after)
+    record_change(owner, deed, after=after)
     return Issued(owner, secret, Credentials(owner.client_id, clear))
 
 
@@ -77,14 +77,14 @@ def retire_secret(
 ) -> ClientSecret:
     """Let a live secret end earlier; nothing happens if it ends by then anyway.
 
-    Raises Impossible if it is not live any more.
+    Raises ServiceError if it is not live any more.
     """
-    deed = Deed(Action.RETIRE_SECRET, by, at, checked_reason(reason))
-    checked_end(last_moment, _("the secret"), at)
+    deed = ChangeContext(Action.RETIRE_SECRET, by, at, validate_reason(reason))
+    validate_end(last_moment, _("the secret"), at)
     owner = locked(secret.system_user)
     row = locked(secret)
     if not row.is_live(at):
-        raise Impossible(_("The secret {secret} has ended already.").format(secret=row))
+        raise ServiceError(_("The secret {secret} has ended already.").format(secret=row))
     if last_moment < row.expires_at:
         _retire(owner, row, last_moment, deed)
     return row
@@ -93,14 +93,14 @@ def retire_secret(
 @transaction.atomic
 def revoke_secret(*, secret: ClientSecret, reason: str, by: Author, at: datetime) -> ClientSecret:
     """End it now and for good; nothing happens if it was revoked before."""
-    deed = Deed(Action.REVOKE_SECRET, by, at, checked_reason(reason))
+    deed = ChangeContext(Action.REVOKE_SECRET, by, at, validate_reason(reason))
     owner = locked(secret.system_user)
     row = locked(secret)
     if row.revoked_at is None:
         row.revoked_at, row.slot = at, None
         row.save(update_fields=["revoked_at", "slot"])
         before = {"secret": str(row), "secret_revoked_at": None}
-        remember(owner, deed, before=before, after={**before, "secret_revoked_at": at})
+        record_change(owner, deed, before=before, after={**before, "secret_revoked_at": at})
     return row
 
 
@@ -115,12 +115,12 @@ def _free_slot(owner: SystemUser, at: datetime) -> int:
             secret.save(update_fields=["slot"])
             return slot
     listed = ", ".join(
-        f"{s} ({_('until {moment}').format(moment=said(s.expires_at))}, {use_of(s)})"
+        f"{s} ({_('until {moment}').format(moment=format_moment(s.expires_at))}, {use_of(s)})"
         for s in occupied.values()
     )
     # One that was never used is missed by nobody; else the one that was used longest ago.
     idle = min(occupied.values(), key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
-    raise Impossible(
+    raise ServiceError(
         _(
             "{client_id} has two live secrets: {listed}."
             " Revoke the one that is no longer in use first, probably {idle}."
@@ -132,16 +132,18 @@ def use_of(secret: ClientSecret) -> str:
     """When a login with it succeeded last, in words: tells the one that nobody would miss."""
     if secret.last_used_at is None:
         return _("never used")
-    return _("last used {moment}").format(moment=said(secret.last_used_at))
+    return _("last used {moment}").format(moment=format_moment(secret.last_used_at))
 
 
-def _retire_live(owner: SystemUser, last_moment: datetime, deed: Deed) -> None:
+def _retire_live(owner: SystemUser, last_moment: datetime, deed: ChangeContext) -> None:
     for secret in owner.secrets.filter(slot__isnull=False, expires_at__gt=last_moment):
         _retire(owner, secret, last_moment, deed)
 
 
-def _retire(owner: SystemUser, secret: ClientSecret, last_moment: datetime, deed: Deed) -> None:
+def _retire(
+    owner: SystemUser, secret: ClientSecret, last_moment: datetime, deed: ChangeContext
+) -> None:
     before = {"secret": str(secret), "secret_expires_at": secret.expires_at}
     secret.expires_at = last_moment
     secret.save(update_fields=["expires_at"])
-    remember(owner, deed, before=before, after={**before, "secret_expires_at": last_moment})
+    record_change(owner, deed, before=before, after={**before, "secret_expires_at": last_moment})

@@ -9,16 +9,16 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import new_client_id
-from taxpayers.demands import (
-    Impossible,
-    checked_end,
-    checked_known,
-    checked_name,
-    checked_reason,
-)
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
-from taxpayers.services.history import Action, Author, Deed, change, locked
+from taxpayers.services.history import Action, Author, ChangeContext, change, locked
 from taxpayers.services.secrets import Issued, create_secret
+from taxpayers.validation import (
+    ServiceError,
+    validate_end,
+    validate_known,
+    validate_name,
+    validate_reason,
+)
 
 _MOST_LOGINS = 1_000_000
 
@@ -37,12 +37,12 @@ def register_system_user(
 ) -> Issued:
     """A new system user of the taxpayer, with its first secret. Omitted: the defaults.
 
-    Raises Impossible if the taxpayer has one of that name: its secret cannot be shown again.
+    Raises ServiceError if the taxpayer has one of that name: its secret cannot be shown again.
     """
-    name = checked_name(name)
+    name = validate_name(name)
     present = locked(taxpayer).system_users.filter(name=name).first()
     if present is not None:
-        raise Impossible(
+        raise ServiceError(
             _(
                 "{taxpayer} has a system user named {name} already: {client_id}."
                 " Rotate its secret, or choose another name."
@@ -54,12 +54,12 @@ def register_system_user(
         "logins_per_minute": DEFAULT_LOGINS_PER_MINUTE
         if logins_per_minute is None
         else _checked_limit(logins_per_minute),
-        "expires_at": checked_end(expires_at, _("the system user"), at),
+        "expires_at": validate_end(expires_at, _("the system user"), at),
     }
     owner = SystemUser.objects.create(
         client_id=new_client_id(settings.ENVIRONMENT), taxpayer=taxpayer, **fields
     )
-    deed = Deed(Action.ISSUE_CREDENTIALS, by, at)
+    deed = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
     return create_secret(
         owner, 1, secret_expires_at, deed, {"taxpayer": str(taxpayer.identifier), **fields}
     )
@@ -77,10 +77,10 @@ def change_system_user(
     at: datetime,
 ) -> SystemUser:
     """Give it another name, other scopes, another limit; None leaves a thing as it is."""
-    deed = Deed(Action.CHANGE_SYSTEM_USER, by, at, checked_reason(reason))
+    deed = ChangeContext(Action.CHANGE_SYSTEM_USER, by, at, validate_reason(reason))
     fields: dict[str, Any] = {}
     if name is not None:
-        fields["name"] = checked_name(name)
+        fields["name"] = validate_name(name)
     if scopes is not None:
         fields["scopes"] = _checked_scopes(scopes)
     if logins_per_minute is not None:
@@ -95,9 +95,9 @@ def extend_system_user(
     *, system_user: SystemUser, expires_at: datetime | None, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Set the last moment at which it may log in; None: no end. To end it at once, block it."""
-    deed = Deed(Action.EXTEND_SYSTEM_USER, by, at, checked_reason(reason))
+    deed = ChangeContext(Action.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
     row = locked(system_user)
-    change(row, deed, expires_at=checked_end(expires_at, _("the system user"), at))
+    change(row, deed, expires_at=validate_end(expires_at, _("the system user"), at))
     return row
 
 
@@ -106,10 +106,10 @@ def block_system_user(
     *, system_user: SystemUser, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Refuse it every login from now on; nothing happens if it is blocked."""
-    reason = checked_reason(reason)
+    reason = validate_reason(reason)
     row = locked(system_user)
     if row.blocked_at is None:
-        deed = Deed(Action.BLOCK_SYSTEM_USER, by, at, reason)
+        deed = ChangeContext(Action.BLOCK_SYSTEM_USER, by, at, reason)
         change(row, deed, blocked_at=at, blocked_by=by.name[:150], blocked_reason=reason)
     return row
 
@@ -119,19 +119,19 @@ def unblock_system_user(
     *, system_user: SystemUser, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Let it log in again; nothing happens if it is not blocked."""
-    deed = Deed(Action.UNBLOCK_SYSTEM_USER, by, at, checked_reason(reason))
+    deed = ChangeContext(Action.UNBLOCK_SYSTEM_USER, by, at, validate_reason(reason))
     row = locked(system_user)
     change(row, deed, blocked_at=None, blocked_by="", blocked_reason="")
     return row
 
 
 def _checked_scopes(scopes: Collection[str]) -> str:
-    return " ".join(checked_known(scopes, settings.SCOPES, _("scope")))
+    return " ".join(validate_known(scopes, settings.SCOPES, _("scope")))
 
 
 def _checked_limit(logins_per_minute: int) -> int:
     if not 0 <= logins_per_minute <= _MOST_LOGINS:
-        raise Impossible(
+        raise ServiceError(
             _("Choose 0 (only observe) to {most} logins per minute, not {given}.").format(
                 most=_MOST_LOGINS, given=logins_per_minute
             )

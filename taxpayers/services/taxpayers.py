@@ -5,26 +5,26 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from taxpayers.demands import Impossible, checked_name, checked_reason
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
-from taxpayers.services.history import Action, Author, Deed, change, locked, remember
+from taxpayers.services.history import Action, Author, ChangeContext, change, locked, record_change
+from taxpayers.validation import ServiceError, validate_name, validate_reason
 
 
 @transaction.atomic
 def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: datetime) -> Taxpayer:
     """The taxpayer of this identifier, registered now unless it was; safe to repeat.
 
-    Raises Impossible if it is registered under another name.
+    Raises ServiceError if it is registered under another name.
     """
-    name = checked_name(name)
+    name = validate_name(name)
     row, is_new = Taxpayer.objects.get_or_create(
         tin=taxpayer.tin, rob=taxpayer.rob, defaults={"name": name, "created_at": at}
     )
     if is_new:
-        remember(row, Deed(Action.REGISTER_TAXPAYER, by, at), after=registered(row))
+        record_change(row, ChangeContext(Action.REGISTER_TAXPAYER, by, at), after=registered(row))
     elif row.name != name:
-        raise Impossible(
+        raise ServiceError(
             _(
                 "{taxpayer} is registered already, under the name {name}."
                 " Check the identifier, or rename the taxpayer in the admin."
@@ -43,9 +43,9 @@ def rename_taxpayer(
     *, taxpayer: Taxpayer, name: str, reason: str, by: Author, at: datetime
 ) -> Taxpayer:
     """Give it another name; nothing happens if it has that name."""
-    deed = Deed(Action.RENAME_TAXPAYER, by, at, checked_reason(reason))
+    deed = ChangeContext(Action.RENAME_TAXPAYER, by, at, validate_reason(reason))
     row = locked(taxpayer)
-    change(row, deed, name=checked_name(name))
+    change(row, deed, name=validate_name(name))
     return row
 
 
@@ -55,7 +55,7 @@ def set_taxpayer_active(
 ) -> Taxpayer:
     """Activate or deactivate it: without an active taxpayer its system users get no token."""
     action = Action.ACTIVATE_TAXPAYER if is_active else Action.DEACTIVATE_TAXPAYER
-    deed = Deed(action, by, at, checked_reason(reason))
+    deed = ChangeContext(action, by, at, validate_reason(reason))
     row = locked(taxpayer)
     change(row, deed, is_active=is_active)
     return row

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests import servers
 from tests.conftest import SESSION, StartService
+from tests.support import servers
 
 # No sandbox: the tests may run as root in a container. The rest keeps it quiet and offline.
 _ARGUMENTS = [
@@ -78,7 +78,7 @@ def find_chromium() -> Chromium:
 @pytest.fixture
 def staff_pages(service: StartService, postgres_url: str, tmp_path: Path) -> str:
     """The address of a service in production, with the superuser `boss`."""
-    from tests.accounts import PASSWORD  # needs Django's models
+    from tests.support.accounts import PASSWORD  # needs Django's models
 
     environment = servers.service_environment(tmp_path, 0, DATABASE_URL=postgres_url)
     servers.manage(environment, "collectstatic", "--noinput", "-v0")

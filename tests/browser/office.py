@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 
-from tests import servers
-from tests.accounts import PASSWORD, totp_code
 from tests.browser import Browser, open_window
+from tests.support import servers
+from tests.support.accounts import PASSWORD, totp_code
 
-# One of each role; each with an authenticator app that knows tests.accounts.TOTP_SECRET.
+# One of each role; each with an authenticator app that knows tests.support.accounts.TOTP_SECRET.
 STAFF = {
     "registrar": "nurul",
     "security officer": "kumar",
@@ -22,7 +22,7 @@ STAFF = {
     "": "boss",
 }
 _MAKE_STAFF = """
-from tests.accounts import new_staff, with_totp
+from tests.support.accounts import new_staff, with_totp
 for role, name in {staff}.items():
     with_totp(new_staff(role, name))
 """

@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests import servers
 from tests.browser.clicks import find, press, says
 from tests.browser.office import Office
+from tests.support import servers
 
 TIN = "C7776660010"
 # The ERP system was moved two days ago; a login tells the page of it at most once a minute.
@@ -16,7 +16,7 @@ _MOVED = """
 from datetime import timedelta
 from django.utils import timezone
 from taxpayers.models import ClientSecret
-from tokens.management.sample_logins import note_use
+from identity.demo.sample_logins import note_use
 before = timezone.now() - timedelta(days=2)
 ClientSecret.objects.filter(hint="{hint}").update(created_at=before)
 note_use(ClientSecret.objects.get(hint="{hint}"), before)

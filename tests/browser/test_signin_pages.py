@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests import servers
-from tests.accounts import PASSWORD, totp_code
 from tests.browser import Browser, open_window
 from tests.browser.accessibility import violations
 from tests.browser.office import Office
+from tests.support import servers
+from tests.support.accounts import PASSWORD, totp_code
 
 NAME = "lina"
 _MAKE_NEWCOMER = f"""
-from tests.accounts import new_staff
+from tests.support.accounts import new_staff
 new_staff("viewer", "{NAME}")
 """
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.demands import said
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.lookups import find_system_user
 from taxpayers.services import Author, block_system_user
+from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
@@ -29,7 +29,7 @@ class Command(ServiceCommand):
                 "blocked_by": row.blocked_by,
                 "blocked_reason": row.blocked_reason,
             },
-            f"{row.client_id} ({row.name}) is blocked since {said(row.blocked_at)} by"
+            f"{row.client_id} ({row.name}) is blocked since {format_moment(row.blocked_at)} by"
             f" {row.blocked_by}: {row.blocked_reason}\n"
             "Its logins are refused; tokens that it has stay valid for an hour at most.",
         )

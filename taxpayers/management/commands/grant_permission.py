@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.demands import said
 from taxpayers.management.arguments import add_taxpayer_and_intermediary, first_moment, last_moment
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.lookups import find_intermediary, find_taxpayer
 from taxpayers.services import Author, grant_permission
 from taxpayers.services.permissions import codes_of
+from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
@@ -37,7 +37,9 @@ class Command(ServiceCommand):
             at=at,
         )
         codes = codes_of(row)
-        until = f" until {said(row.valid_until)}" if row.valid_until else ", without an end"
+        until = (
+            f" until {format_moment(row.valid_until)}" if row.valid_until else ", without an end"
+        )
         return Answer(
             {
                 "taxpayer": options["taxpayer"],
@@ -47,6 +49,6 @@ class Command(ServiceCommand):
                 "valid_until": row.valid_until,
             },
             f"{options['intermediary']} may act for {options['taxpayer']} from"
-            f" {said(row.valid_from)}{until}: {', '.join(codes)}.\n"
+            f" {format_moment(row.valid_from)}{until}: {', '.join(codes)}.\n"
             f"Its ERP logs in with the header onbehalfof: {options['taxpayer']}",
         )

@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import CommandParser
 from tqdm import tqdm
 
-from taxpayers.demands import Impossible
-from taxpayers.imports import Reading, read_entries
+from taxpayers.files.taxpayer_rows import Reading, read_entries
 from taxpayers.management.arguments import notation
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author, BadRows, Imported, import_registry
+from taxpayers.validation import ServiceError
 
 
 class Command(ServiceCommand):
@@ -49,7 +49,7 @@ def _read(path: Path) -> Reading:
         with path.open("rb") as file:
             return read_entries(file, notation())
     except OSError as fault:
-        raise Impossible(f"{path} cannot be read: {fault.strerror}.") from None
+        raise ServiceError(f"{path} cannot be read: {fault.strerror}.") from None
 
 
 def _import(path: Path, reading: Reading, by: Author, at: datetime) -> Imported:

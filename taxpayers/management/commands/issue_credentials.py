@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import last_moment, taxpayer_id
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.handover import secret_data, secret_text
 from taxpayers.management.lookups import find_taxpayer
+from taxpayers.management.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user
 
 

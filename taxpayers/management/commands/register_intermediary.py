@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.demands import said
 from taxpayers.management.arguments import add_tin_and_rob, last_moment, tin_and_rob
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.lookups import find_taxpayer
 from taxpayers.services import Author, register_intermediary
+from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
@@ -23,7 +23,7 @@ class Command(ServiceCommand):
         taxpayer = find_taxpayer(tin_and_rob(options))
         row = register_intermediary(taxpayer=taxpayer, until=options["until"], by=by, at=at)
         name = taxpayer.identifier
-        until = f" until {said(row.active_until)}" if row.active_until else ""
+        until = f" until {format_moment(row.active_until)}" if row.active_until else ""
         return Answer(
             {"intermediary": name, "is_active": row.is_active, "active_until": row.active_until},
             f"{name} ({taxpayer.name}) is an intermediary{until}.\n"

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.demands import said
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.management.lookups import find_secret, find_system_user
 from taxpayers.services import Author, revoke_secret
+from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
@@ -40,5 +40,5 @@ class Command(ServiceCommand):
                 "revoked_at": row.revoked_at,
                 "live_secrets": [other.hint for other in live],
             },
-            f"{row} of {owner.client_id} is revoked since {said(row.revoked_at)}. {left}",
+            f"{row} of {owner.client_id} is revoked since {format_moment(row.revoked_at)}. {left}",
         )

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.demands import said
 from taxpayers.management.arguments import last_moment
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.handover import secret_data, secret_text
 from taxpayers.management.lookups import find_system_user
+from taxpayers.management.secret_once import secret_data, secret_text
 from taxpayers.services import Author, issue_secret
+from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
@@ -36,7 +36,8 @@ class Command(ServiceCommand):
         secrets = issued.system_user.secrets.exclude(pk=issued.secret.pk).filter(slot__isnull=False)
         old = [{"secret_hint": s.hint, "secret_expires_at": s.expires_at} for s in secrets]
         works = "".join(
-            f"\nThe old secret {s} works until {said(s.expires_at)}. Once its ERP has changed over:"
+            f"\nThe old secret {s} works until {format_moment(s.expires_at)}."
+            f" Once its ERP has changed over:"
             f" manage.py revoke_secret {issued.system_user.client_id} {s.hint}"
             for s in secrets
         )

@@ -6,10 +6,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from taxpayers.demands import said
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
-from tokens.overview.counting import SETTLED_AFTER, count_all
+from taxpayers.validation import format_moment
+from tokens.login_events.hourly_counts import SETTLED_AFTER, count_all
 
 
 class Command(ServiceCommand):
@@ -23,5 +23,6 @@ class Command(ServiceCommand):
             steps = count_all(at, bar.update)
         until = at - SETTLED_AFTER
         return Answer(
-            {"steps": steps, "until": until}, f"Counted are all logins until {said(until)}."
+            {"steps": steps, "until": until},
+            f"Counted are all logins until {format_moment(until)}.",
         )

@@ -7,11 +7,16 @@ from django.core.management.base import CommandError, CommandParser
 
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
-from tokens.explanation import Explanation, State, explain
-from tokens.logins import find_login
+from tokens.explanation import CheckState, Explanation, explain
+from tokens.login_events.retention import find_login
 from tokens.models import LoginEvent
 
-_MARKS = {State.PASSED: "ok", State.FAILED: "NO", State.NOT_REACHED: " .", State.NOT_ASKED: " -"}
+_MARKS = {
+    CheckState.PASSED: "ok",
+    CheckState.FAILED: "NO",
+    CheckState.NOT_REACHED: " .",
+    CheckState.NOT_ASKED: " -",
+}
 
 
 class Command(ServiceCommand):

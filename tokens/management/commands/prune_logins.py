@@ -12,8 +12,8 @@ from tqdm import tqdm
 
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
-from tokens.logins import prune
-from tokens.partitions import is_partitioned
+from tokens.login_events.partitions import is_partitioned
+from tokens.login_events.retention import prune
 
 _LEAST_DAYS = 30
 

@@ -6,11 +6,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from taxpayers.demands import said
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
-from tokens.key_store import rotate
-from tokens.keys import ALGORITHMS
+from taxpayers.validation import format_moment
+from tokens.keys.ring import ALGORITHMS
+from tokens.keys.store import rotate
 
 
 class Command(ServiceCommand):
@@ -28,7 +28,8 @@ class Command(ServiceCommand):
         key = rotate(alg=options["alg"], by=by, at=at)
         return Answer(
             {"kid": key.kid, "alg": key.alg, "published_at": at, "signs_from": key.signs_from},
-            f"The key {key.kid} ({key.alg}) is published and signs from {said(key.signs_from)}.\n"
+            f"The key {key.kid} ({key.alg}) is published and signs from"
+            f" {format_moment(key.signs_from)}.\n"
             "The old key stays published until the last token that it signed has expired;"
             " there is nothing else to do.",
         )

@@ -1,0 +1,7 @@
+"""The embedded start: sample data, and a server for it (contract 6, `demo`)."""
+
+from django.apps import AppConfig
+
+
+class DemoConfig(AppConfig):
+    name = "identity.demo"

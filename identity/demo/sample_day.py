@@ -1,0 +1,189 @@
+"""Sample data that looks like a real day at the tax authority (contract 6, `demo`).
+
+Everything of the registry is done by its services, each at its own moment of the past year, so
+that pages, history and first page have something to tell. Made once; the same at every start.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from random import Random
+
+from django.db import transaction
+from django.utils import timezone
+
+from identity.demo.sample_logins import LoginsOf, Refused, make_logins, note_use
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.rules import Reason
+from taxpayers.services import (
+    Author,
+    Issued,
+    block_system_user,
+    grant_permission,
+    issue_secret,
+    register_intermediary,
+    register_system_user,
+    register_taxpayer,
+    revoke_permission,
+)
+from tokens.keys.store import read_key_ring
+
+_REGISTRAR, _SECURITY = Author("aminah", "10.20.0.14"), Author("wei.ming", "10.20.0.31")
+_FIRST = TaxpayerId("C2581234010")
+_DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Company:
+    """A taxpayer with one ERP: when its secret and its system user end, in days from now."""
+
+    tin: str
+    name: str
+    erp: str
+    secret_ends: float = 210
+    user_ends: float | None = None
+    rob: str = ""
+    works_at_night: bool = False
+
+
+_COMPANIES = (
+    _Company(_FIRST.tin, "Kedai Runcit Seri Wangsa Sdn Bhd", "AutoCount"),
+    _Company("C2581234020", "Bintang Logistics Sdn Bhd", "SAP S/4HANA", works_at_night=True),
+    _Company("C2581234030", "Teh Tarik Holdings Bhd", "Oracle NetSuite", secret_ends=3),
+    _Company("C2581234040", "Perak Tin & Rubber Sdn Bhd", "SQL Account", user_ends=5),
+    _Company("C2581234050", "Kinabalu Outdoor Sdn Bhd", "Odoo 18", 12, works_at_night=True),
+    _Company("C2581234060", "Selangor Semiconductor Sdn Bhd", "SAP ECC", works_at_night=True),
+    _Company("C2581234070", "Nasi Lemak Express Bhd", "Xero bridge", -0.15, works_at_night=True),
+    _Company("C2581234080", "Lim & Daughters Hardware", "UBS", rob="202301045678", secret_ends=25),
+    _Company("C2581234090", "Penang Bridge Motors Sdn Bhd", "Dynamics 365", user_ends=20),
+    _Company("C2581234100", "Sarawak Timber Export Sdn Bhd", "Infor LN", secret_ends=55),
+    _Company("C2581234110", "Melaka Heritage Hotels Bhd", "Opera PMS", works_at_night=True),
+    _Company(
+        "C2581234120", "Johor Palm Oil Mills Bhd", "SAP S/4HANA", secret_ends=80, user_ends=70
+    ),
+    _Company("C2581234130", "Cyberjaya Cloud Sdn Bhd", "in-house billing", works_at_night=True),
+    _Company("C2581234140", "Klinik Keluarga Ampang", "MedicERP"),
+    _Company("C2581234150", "Langkawi Ferry Lines Sdn Bhd", "Sage 300", secret_ends=6),
+    _Company("C2581234160", "Gombak Printing Sdn Bhd", "AutoCount", 210, -2, works_at_night=True),
+)
+_INTERMEDIARIES = (
+    _Company("C2590001010", "Prisma Tax Agents Plt", "Prisma e-Invoice hub", works_at_night=True),
+    _Company("C2590001020", "Suria Accounting Services Sdn Bhd", "Suria Connect"),
+)
+
+
+@transaction.atomic
+def make_sample_day(at: datetime) -> bool:
+    """Companies, intermediaries, a month of logins and what staff did; False if it is there."""
+    if Taxpayer.objects.filter(tin=_FIRST.tin, rob=_FIRST.rob).exists():
+        return False
+    kid = (
+        read_key_ring(at - 41 * _DAY).signer(at).kid
+    )  # begins the first key then, if there is none
+    chance = Random(20)  # noqa: S311 - the same sample at every start
+    own = [LoginsOf(_issued(c, at), c.works_at_night) for c in _COMPANIES]
+    agents = [_issued(company, at) for company in _INTERMEDIARIES]
+    _grant(own, agents, at)
+    logins = [*own, *_on_behalf(own, agents)]
+    logins = list(_with_trouble(logins, at))
+    make_logins(logins, kid, chance, at)
+    _second_secret(own[9].issued, at)
+    return True
+
+
+def _issued(company: _Company, at: datetime) -> Issued:
+    """Its taxpayer was registered about a year ago, and its ERP got its credentials then."""
+    registered = at - 200 * _DAY
+    if company.secret_ends < 100:  # a secret lives for a year
+        registered = at - 365 * _DAY + timedelta(days=company.secret_ends)
+    number = int(company.tin[-3:-1])  # in office hours, and not all at the same moment
+    registered = timezone.localtime(registered).replace(hour=9 + number % 8, minute=7 * number % 60)
+    taxpayer = register_taxpayer(
+        taxpayer=TaxpayerId(company.tin, company.rob),
+        name=company.name,
+        by=_REGISTRAR,
+        at=registered - _DAY,
+    )
+    issued = register_system_user(
+        taxpayer=taxpayer,
+        name=company.erp,
+        expires_at=None if company.user_ends is None else at + timedelta(days=company.user_ends),
+        secret_expires_at=at + timedelta(days=company.secret_ends),
+        by=_SECURITY,
+        at=registered,
+    )
+    # The toolkit's field takes the clock's time, whatever the service says.
+    SystemUser.objects.filter(pk=issued.system_user.pk).update(created=registered)
+    return issued
+
+
+def _grant(own: list[LoginsOf], agents: list[Issued], at: datetime) -> None:
+    """Every second company permits an intermediary; some permissions end soon, one was revoked."""
+    roles = [
+        register_intermediary(
+            taxpayer=agent.system_user.taxpayer, by=_REGISTRAR, at=at - 190 * _DAY
+        )
+        for agent in agents
+    ]
+    ends = (4, None, 18, 60, None, 75, None, None)
+    for number, (company, days) in enumerate(zip(own[::2], ends, strict=True)):
+        permission = grant_permission(
+            taxpayer=company.taxpayer,
+            intermediary=roles[number % len(roles)],
+            codes=("documents:submit", "documents:view"),
+            valid_until=None if days is None else at + timedelta(days=days),
+            by=_REGISTRAR,
+            at=at - 150 * _DAY,
+        )
+        if number == 4:
+            revoke_permission(
+                permission=permission,
+                reason="The taxpayer ended the contract; letter of this week",
+                by=_REGISTRAR,
+                at=at - 2.4 * _HOUR,
+            )
+
+
+def _on_behalf(own: list[LoginsOf], agents: list[Issued]) -> Iterator[LoginsOf]:
+    for number, company in enumerate(own[::2]):
+        agent = agents[number % len(agents)]
+        yield LoginsOf(agent, works_at_night=number % 2 == 0, for_taxpayer=company.taxpayer)
+
+
+def _with_trouble(logins: list[LoginsOf], at: datetime) -> Iterator[LoginsOf]:
+    """What went wrong, and since when."""
+    for number, one in enumerate(logins):
+        user = one.issued.system_user
+        secret_ended = one.issued.secret.expires_at
+        if secret_ended < at:
+            yield replace(one, refused=Refused(Reason.SECRET_EXPIRED, secret_ended, secret_ended))
+        elif user.expires_at and user.expires_at < at:
+            ended = user.expires_at
+            yield replace(one, refused=Refused(Reason.SYSTEM_USER_EXPIRED, ended, ended))
+        elif number == 4:
+            yield replace(one, refused=_blocked(user, at))
+        elif number == len(logins) - 4:  # the one whose permission was revoked
+            since = at - 2.4 * _HOUR
+            yield replace(one, refused=Refused(Reason.PERMISSION_REVOKED, since, since))
+        else:
+            yield replace(one, is_hasty=number == 12)
+
+
+def _blocked(user: SystemUser, at: datetime) -> Refused:
+    since = at - 20 * _HOUR
+    block_system_user(
+        system_user=user,
+        reason="Sends invoices of another company; the taxpayer is asked",
+        by=_SECURITY,
+        at=since,
+    )
+    return Refused(Reason.SYSTEM_USER_BLOCKED, since, since)
+
+
+def _second_secret(issued: Issued, at: datetime) -> None:
+    """A rotation that is under way: the new secret is used, the old one is safe to remove."""
+    changed = at - 6 * _DAY
+    new = issue_secret(system_user=issued.system_user, by=_SECURITY, at=changed).secret
+    note_use(new, at - _HOUR)
+    note_use(issued.secret, changed)

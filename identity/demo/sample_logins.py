@@ -1,0 +1,149 @@
+"""A month of logins as ERP systems make them: once an hour while people work (contract 5)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from uuid import UUID
+
+from django.utils import timezone
+
+from taxpayers.models import ClientSecret, RateLimitCounter, Taxpayer
+from taxpayers.rules import Reason
+from taxpayers.services import Issued
+from tokens.login_events.hourly_counts import count_all
+from tokens.login_events.partitions import first_id
+from tokens.models import LoginEvent
+from tokens.rate_limits.limits import WINDOW
+
+_DAYS = 30
+_SATURDAY = 5
+_OPENS, _CLOSES = 8, 19
+_HOUR = timedelta(hours=1)
+_BATCH = 500
+_AGENTS = (
+    "SAP NetWeaver Application Server",
+    "Java/17.0.12",
+    "python-requests/2.32.3",
+    "GuzzleHttp/7",
+    "Odoo/18.0",
+    "RestSharp/112.1.0.0",
+)
+# What strangers and beginners send: no system user is known, so nobody is told apart.
+_STRANGERS = (
+    (Reason.INVALID_CREDENTIALS, "", 5),
+    (Reason.MALFORMED_CREDENTIALS, "client_secret:placeholder", 3),
+    (Reason.MALFORMED_CREDENTIALS, "client_id:cut_off", 2),
+    (Reason.MISSING_PARAMETER, "client_secret", 3),
+    (Reason.UNSUPPORTED_GRANT_TYPE, "", 2),
+    (Reason.MALFORMED_ON_BEHALF_OF, "nothing stands behind the colon", 2),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why every login since a moment is refused; `told` is the date in the refusal."""
+
+    reason: Reason
+    since: datetime
+    told: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LoginsOf:
+    """A client, whom it represents if not its own taxpayer, and what is the matter with it."""
+
+    issued: Issued
+    works_at_night: bool
+    for_taxpayer: Taxpayer | None = None
+    refused: Refused | None = None
+    is_hasty: bool = False
+
+    @property
+    def taxpayer(self) -> Taxpayer:
+        return self.issued.system_user.taxpayer
+
+
+def make_logins(clients: list[LoginsOf], kid: str, chance: Random, at: datetime) -> None:
+    """Writes the logins of the last 30 days, and counts them for the first page."""
+    events = [event for one in clients for event in _of_client(one, kid, chance, at)]
+    events += _of_strangers(chance, at)
+    LoginEvent.objects.bulk_create(sorted(events, key=lambda e: e.id), batch_size=_BATCH)
+    for one in clients:
+        secret = one.issued.secret
+        note_use(secret, max(e.at for e in events if e.secret_id == secret.pk))
+    count_all(at)
+
+
+def note_use(secret: ClientSecret, at: datetime) -> None:
+    """Writes that this secret was last used at this moment."""
+    usage, _ = RateLimitCounter.objects.get_or_create(
+        pk=secret.system_user_id, defaults={"window_started_at": at, "used": 1}
+    )
+    usage.secrets_used[str(secret.pk)] = at.isoformat()
+    usage.save()
+
+
+def _of_client(one: LoginsOf, kid: str, chance: Random, at: datetime) -> Iterator[LoginEvent]:
+    address = f"203.0.113.{chance.randrange(2, 250)}"
+    agent = chance.choice(_AGENTS)
+    for moment in _moments(one, chance, at):
+        yield _event(one, moment, kid, chance, source_address=address, user_agent=agent)
+
+
+def _moments(one: LoginsOf, chance: Random, at: datetime) -> Iterator[datetime]:
+    moment = at - timedelta(days=_DAYS) + chance.random() * _HOUR
+    while moment < at:
+        if one.works_at_night or _is_working_time(moment):
+            yield moment
+        refused = one.refused is not None and moment >= one.refused.since
+        # An ERP that is refused tries again and again, ever more slowly.
+        moment += (0.8 + 0.7 * chance.random() if refused else 0.93 + 0.1 * chance.random()) * _HOUR
+    if one.is_hasty:  # a token for every call, until its minute is used up
+        limit = one.issued.system_user.logins_per_minute
+        yield from (at - 2 * WINDOW + n * timedelta(seconds=2) for n in range(limit))
+
+
+def _is_working_time(moment: datetime) -> bool:
+    local = timezone.localtime(moment)
+    return local.weekday() < _SATURDAY and _OPENS <= local.hour < _CLOSES
+
+
+def _event(one: LoginsOf, moment: datetime, kid: str, chance: Random, **facts: str) -> LoginEvent:
+    user, own = one.issued.system_user, one.taxpayer.identifier
+    refused = one.refused if one.refused and moment >= one.refused.since else None
+    return LoginEvent(
+        id=_id(moment, chance),
+        at=moment,
+        reason=refused.reason if refused else "",
+        detail=refused.told.isoformat() if refused else "",
+        client_id=user.client_id,
+        system_user=user,
+        secret_id=one.issued.secret.pk,
+        subject=str(one.for_taxpayer.identifier if one.for_taxpayer else own),
+        actor=str(own) if one.for_taxpayer else "",
+        scope="" if refused else user.scopes,
+        kid="" if refused else kid,
+        **facts,
+    )
+
+
+def _of_strangers(chance: Random, at: datetime) -> Iterator[LoginEvent]:
+    for reason, detail, times_a_day in _STRANGERS:
+        for _ in range(times_a_day * _DAYS):
+            moment = at - chance.random() * timedelta(days=_DAYS)
+            yield LoginEvent(
+                id=_id(moment, chance),
+                at=moment,
+                reason=reason,
+                detail=detail,
+                client_id="" if reason is Reason.MISSING_PARAMETER else "my-erp",
+                source_address=f"198.51.100.{chance.randrange(2, 250)}",
+                user_agent=chance.choice(_AGENTS),
+            )
+
+
+def _id(moment: datetime, chance: Random) -> UUID:
+    """A UUIDv7 of this moment (RFC 9562 section 5.7)."""
+    random = chance.getrandbits(12) << 64 | 0b10 << 62 | chance.getrandbits(62)
+    return UUID(int=first_id(moment).int | 7 << 76 | random)

@@ -1,0 +1,106 @@
+"""What django-allauth asks of us: who may sign in, what is logged, how secrets are kept."""
+
+import logging
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.authentication import get_authentication_records
+from allauth.mfa.adapter import DefaultMFAAdapter
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from identity.staff.accounts import encryption
+
+logger = logging.getLogger("identity.staff.accounts")
+
+
+class StaffAccounts(DefaultAccountAdapter):
+    """Accounts are made by a superuser; whoever is not staff has none here."""
+
+    # One text for an unknown name, a wrong password and an account that was switched off.
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "username_password_mismatch": _(
+            "This user name and password do not belong together. Try again;"
+            " a superuser can give you a new password."
+        ),
+        "too_many_login_attempts": _(
+            "Too many failed attempts. Wait 15 minutes, then try again. If it was not you,"
+            " tell your security officer."
+        ),
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            _log("locked out", request, credentials.get("username", ""), logging.WARNING)
+            raise
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        _log("sign-in failed", request, credentials.get("username", ""), logging.WARNING)
+
+    def pre_login(
+        self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any
+    ) -> HttpResponse | None:
+        if not getattr(user, "is_staff", False):
+            _log("no staff account", request, user.get_username(), logging.WARNING)
+            return self.respond_user_inactive(request, user)
+        return super().pre_login(request, user, **kwargs)
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        # Whoever signed in, or confirmed, a moment ago is not asked for the same once more.
+        records = get_authentication_records(self.request, self.request.user)
+        is_recent = bool(records) and (
+            time.time() - records[-1]["at"] < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
+        )
+        return not is_recent and super().is_reauthentication_required(app=app, **kwargs)
+
+    def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
+        super().login(request, user)
+        _log("signed in", request, user.get_username())
+
+    def send_notification_mail(
+        self, template_prefix: str, user: AbstractBaseUser, *args: Any, **kwargs: Any
+    ) -> None:
+        # Told by allauth whenever a password or a second factor changes. There are no addresses
+        # to write to; the log has it.
+        what = template_prefix.rpartition("/")[2].replace("_", " ")
+        _log(what, self.request, user.get_username())
+
+
+class SecondFactors(DefaultMFAAdapter):
+    """Second factors of staff: encrypted at rest, passkeys bound to the name in STAFF_URL."""
+
+    def get_totp_issuer(self) -> str:
+        return f"Token service ({settings.ENVIRONMENT})"
+
+    def encrypt(self, text: str) -> str:
+        return encryption.encrypt(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return encryption.decrypt(encrypted_text)
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        return {"id": passkey_host(), "name": "Token service"}
+
+    def generate_authenticator_name(self, user: AbstractBaseUser, type: Any) -> str:  # noqa: A002 - allauth's name
+        return gettext("My passkey")
+
+
+def passkey_host() -> str:
+    """The name that passkeys belong to (WebAuthn: the RP ID): that of the staff's address."""
+    return urlsplit(settings.STAFF_URL).hostname or ""
+
+
+def _log(what: str, request: HttpRequest, username: str, level: int = logging.INFO) -> None:
+    address = request.META.get("REMOTE_ADDR")
+    logger.log(level, what, extra={"username": username[:150], "address": address})

@@ -1,0 +1,26 @@
+"""What every sign-in page knows: the look of the staff's pages, and where passkeys work."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from unfold.settings import get_config
+
+from identity.staff.accounts.adapters import passkey_host
+
+
+def signin(request: HttpRequest) -> dict[str, Any]:
+    """The context of `templates/allauth/`; empty for every other page."""
+    match = request.resolver_match
+    if match is not None and match.app_name == "admin":
+        return {}
+    look = get_config()
+    return {
+        "site_title": look["SITE_TITLE"],
+        "colors": look["COLORS"],
+        "border_radius": look.get("BORDER_RADIUS"),
+        "is_demo": settings.IS_EMBEDDED,
+        "is_second_factor_required": settings.SECOND_FACTOR_REQUIRED,
+        "passkey_host": passkey_host(),
+        "staff_url": settings.STAFF_URL,
+    }

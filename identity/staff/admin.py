@@ -1,0 +1,52 @@
+"""Every record that staff see, registered in one place: Django finds this module by its name."""
+
+from allauth.account.models import EmailAddress, EmailConfirmation
+from allauth.mfa.models import Authenticator
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+
+from identity.staff.accounts.admin import GroupAccounts, UserAccounts
+from identity.staff.logins.logins import LoginEventAdmin
+from identity.staff.logins.signing_keys import SigningKeyAdmin
+from identity.staff.registry.history import ChangeAdmin
+from identity.staff.registry.intermediaries import IntermediaryAdmin
+from identity.staff.registry.permissions import GrantedPermissionAdmin, PermissionCodeAdmin
+from identity.staff.registry.system_users import SystemUserAdmin
+from identity.staff.registry.taxpayers import TaxpayerAdmin
+from taxpayers.models import (
+    Change,
+    GrantedPermission,
+    Intermediary,
+    PermissionCode,
+    SystemUser,
+    Taxpayer,
+)
+from tokens.models import LoginEvent, SigningKey
+
+# What the libraries registered for themselves: Django's and allauth's account pages, and the
+# toolkit's application model with tables that this service never fills.
+_FOREIGN: list[type[Model]] = [
+    EmailAddress,
+    EmailConfirmation,
+    Authenticator,
+    User,
+    Group,
+    SystemUser,
+    *apps.get_app_config("oauth2_provider").get_models(),
+]
+for _model in _FOREIGN:
+    if admin.site.is_registered(_model):
+        admin.site.unregister(_model)
+
+admin.site.register(Taxpayer, TaxpayerAdmin)
+admin.site.register(Intermediary, IntermediaryAdmin)
+admin.site.register(GrantedPermission, GrantedPermissionAdmin)
+admin.site.register(PermissionCode, PermissionCodeAdmin)
+admin.site.register(SystemUser, SystemUserAdmin)
+admin.site.register(Change, ChangeAdmin)
+admin.site.register(LoginEvent, LoginEventAdmin)
+admin.site.register(SigningKey, SigningKeyAdmin)
+admin.site.register(User, UserAccounts)
+admin.site.register(Group, GroupAccounts)

@@ -1,0 +1,163 @@
+"""A list as a file: what the list shows with its search and filters, as CSV or XLSX.
+
+CSV is streamed row by row. Every export is kept in the history: it takes data out of the house.
+"""
+
+import csv
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import (
+    FileResponse,
+    HttpRequest,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.tasks import Button, author
+from taxpayers.files.csv_escaping import escaped
+from taxpayers.files.spreadsheets import MOST_ROWS_WRITTEN, write_workbook
+from taxpayers.models import Taxpayer
+from taxpayers.services import Action
+from taxpayers.services.history import ChangeContext, record_export
+
+_CHUNK = 2_000
+_FORMS = {"csv": gettext_lazy("Export CSV"), "xlsx": gettext_lazy("Export XLSX")}
+_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+Column = tuple[str, Callable[[Any], Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Who may take the list away: a permission that is the action's name; and its columns."""
+
+    action: Action
+    columns: tuple[Column, ...]
+    app_label: str = "taxpayers"
+
+    def rows(self, records: Iterable[Any]) -> Iterator[list[str]]:
+        """The names of the columns, then each record."""
+        yield [name for name, _value in self.columns]
+        for record in records:
+            yield [escaped(_text(value(record))) for _name, value in self.columns]
+
+
+class ExportingAdmin(RecordAdmin):
+    """A list that can be taken away by those who may."""
+
+    export: ClassVar[Export]
+
+    def may_export(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(f"{self.export.app_label}.{self.export.action}")
+
+    def list_buttons(self, request: HttpRequest) -> list[Button]:
+        buttons = super().list_buttons(request)
+        if self.may_export(request):
+            query = f"?{request.GET.urlencode()}" if request.GET else ""
+            buttons += [
+                Button(title, reverse(f"admin:{self._export_url_name(form)}") + query, "download")
+                for form, title in _FORMS.items()
+            ]
+        return buttons
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        own = [
+            path(
+                f"export.{form}",
+                wrap(self._export),
+                kwargs={"form": form},
+                name=self._export_url_name(form),
+            )
+            for form in _FORMS
+        ]
+        return own + super().get_urls()
+
+    def _export_url_name(self, form: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_export_{form}"
+
+    def _export(self, request: HttpRequest, form: str) -> HttpResponseBase:
+        if not self.may_export(request):
+            raise PermissionDenied
+        at = timezone.now()
+        records = self.get_changelist_instance(request).get_queryset(request)
+        if form == "xlsx" and records.order_by()[MOST_ROWS_WRITTEN : MOST_ROWS_WRITTEN + 1]:
+            messages.error(
+                request,
+                _("This list has more than {most} rows: export it as CSV, or narrow it.").format(
+                    most=f"{MOST_ROWS_WRITTEN:,}"
+                ),
+            )
+            return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
+        deed = ChangeContext(self.export.action, author(request), at)
+        record_export(self.model, deed, filters=request.GET.urlencode(), form=form)
+        name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{form}"
+        rows = self.export.rows(records.iterator(chunk_size=_CHUNK))
+        response = _as_workbook(rows, name) if form == "xlsx" else _as_csv(rows, name)
+        response["Cache-Control"] = "no-store"
+        return response
+
+
+class _Line:
+    """What csv.writer writes to: it hands each line back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _as_csv(rows: Iterator[list[str]], name: str) -> HttpResponseBase:
+    writer = csv.writer(_Line())
+
+    def chunks() -> Iterator[str]:
+        yield "\ufeff"  # so that a spreadsheet reads it as UTF-8
+        while chunk := "".join(writer.writerow(row) for row in islice(rows, _CHUNK)):
+            yield chunk
+
+    return StreamingHttpResponse(
+        chunks(),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def _as_workbook(rows: Iterator[list[str]], name: str) -> HttpResponseBase:
+    file = write_workbook(rows, name.partition("-")[0])
+    return FileResponse(file, as_attachment=True, filename=name, content_type=_XLSX)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"  # as an import reads it, so never translated
+        case datetime():
+            return timezone.localtime(value).isoformat(timespec="seconds")
+        case _:
+            return str(value)
+
+
+def taxpayer_columns(of: Callable[[Any], Taxpayer]) -> tuple[Column, ...]:
+    """A taxpayer as an import reads it; `of` leads to it from the listed record."""
+    return (
+        ("tin", lambda row: of(row).tin),
+        ("rob", lambda row: of(row).rob),
+        ("name", lambda row: of(row).name),
+    )
+
+
+def field(name: str) -> Column:
+    """A column with a field's own name."""
+    return name, lambda row: getattr(row, name)

@@ -1,0 +1,172 @@
+"""What staff are asked before something changes: each field has a label and one clear error."""
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.urls import reverse_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from identity.staff.framework.days import first_moment, last_moment
+from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
+from taxpayers.models import Intermediary, Taxpayer
+from taxpayers.validation import LONGEST_NAME, LONGEST_REASON
+
+
+class TaskForm(forms.Form):
+    """Asks what one task needs. Errors are announced with their field."""
+
+    def __init__(
+        self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None
+    ) -> None:
+        super().__init__(data, files, initial=initial)
+        self.record = record
+
+
+class NameField(forms.CharField):
+    """A name in one line."""
+
+    widget = UnfoldAdminTextInputWidget
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("label", gettext_lazy("Name"))
+        super().__init__(max_length=LONGEST_NAME, **kwargs)
+
+
+class ReasonField(forms.CharField):
+    """Why it is done, in one line: kept in the history for good."""
+
+    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("label", gettext_lazy("Reason"))
+        kwargs.setdefault("help_text", gettext_lazy("Kept in the history with your name."))
+        super().__init__(max_length=LONGEST_REASON, **kwargs)
+
+
+class ReasonForm(TaskForm):
+    reason = ReasonField()
+
+
+class _DayField(forms.DateField):
+    widget = forms.DateInput
+
+    def __init__(self, **kwargs: Any) -> None:
+        # The browser's own calendar: it needs no script and can be used by keyboard.
+        kwargs["widget"] = forms.DateInput(
+            format="%Y-%m-%d",
+            attrs={"type": "date", "class": UnfoldAdminTextInputWidget().attrs["class"]},
+        )
+        super().__init__(**kwargs)
+
+    def moment(self, day: date) -> datetime:
+        raise NotImplementedError
+
+    def clean(self, value: Any) -> Any:
+        day = super().clean(value)
+        return None if day is None else self.moment(day)
+
+
+class FirstDayField(_DayField):
+    """A day, read as its first moment."""
+
+    def moment(self, day: date) -> datetime:
+        return first_moment(day)
+
+
+class LastDayField(_DayField):
+    """A day, read as its last moment."""
+
+    def moment(self, day: date) -> datetime:
+        return last_moment(day)
+
+
+class TaxpayerField(forms.CharField):
+    """A taxpayer by its TIN, or TIN:ROB; suggests some while one types."""
+
+    suggests = "taxpayer"
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("label", gettext_lazy("Taxpayer"))
+        kwargs.setdefault("help_text", gettext_lazy("TIN, TIN:ROB, or the beginning of the name."))
+        suggest_url = reverse_lazy(f"admin:taxpayers_{self.suggests}_suggest")
+        attrs = {"autocomplete": "off", "spellcheck": "false", "data-suggest": suggest_url}
+        super().__init__(widget=UnfoldAdminTextInputWidget(attrs=attrs), **kwargs)
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        if not text:
+            return None
+        identifier = parsed_identifier(text)
+        row = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
+        if row is None:
+            raise ValidationError(
+                _("There is no taxpayer {identifier}. Check it, or register it first.").format(
+                    identifier=identifier
+                )
+            )
+        return row
+
+
+class IntermediaryField(TaxpayerField):
+    """An intermediary by its TIN, or TIN:ROB."""
+
+    suggests = "intermediary"
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("label", gettext_lazy("Intermediary"))
+        super().__init__(**kwargs)
+
+    def clean(self, value: Any) -> Any:
+        taxpayer = super().clean(value)
+        if taxpayer is None:
+            return None
+        row = Intermediary.objects.filter(taxpayer=taxpayer).first()
+        if row is None:
+            raise ValidationError(
+                _("{identifier} is no intermediary. Register it as one first.").format(
+                    identifier=taxpayer.identifier
+                )
+            )
+        return row
+
+
+class CheckboxesField(forms.MultipleChoiceField):
+    """Several of a few choices."""
+
+    widget = UnfoldAdminCheckboxSelectMultipleWidget
+
+
+class LimitField(forms.IntegerField):
+    """Logins per minute."""
+
+    widget = UnfoldAdminIntegerFieldWidget
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("label", gettext_lazy("Logins per minute"))
+        kwargs.setdefault("help_text", gettext_lazy("0: never refused, only observed."))
+        super().__init__(min_value=0, **kwargs)
+
+
+def scope_choices() -> Iterable[tuple[str, str]]:
+    """The scopes of this service, each with its description."""
+    return [(name, f"{name} — {scope['description']}") for name, scope in settings.SCOPES.items()]
+
+
+def parsed_identifier(text: str) -> TaxpayerId:
+    """The taxpayer that the text names. Raises ValidationError, in the reader's language."""
+    try:
+        return Notation(tin=settings.TIN_PATTERN, rob=settings.ROB_PATTERN).parse(text)
+    except MalformedIdentifier:
+        raise ValidationError(
+            _("This names no taxpayer: write TIN or TIN:ROB, in letters A-Z and digits.")
+        ) from None

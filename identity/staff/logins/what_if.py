@@ -1,0 +1,117 @@
+"""What would happen if a client logged in? The decision of `taxpayers.rules`, without a login."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from identity.staff.framework.badges import Badge, badge_of_secret, badge_of_system_user
+from identity.staff.framework.forms import parsed_identifier
+from identity.staff.logins.login_checks import Check
+from identity.staff.logins.reasons import StaffText, staff_text_of
+from taxpayers.facts.query import load_facts
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.rules import RULES, Authorization, AuthorizationRequest, Facts, Refusal, decide
+from tokens.explanation import steps_of
+
+_TEXT = {"autocomplete": "off", "spellcheck": "false"}
+
+
+class WhatIfForm(forms.Form):
+    """Who would log in, for whom, and when."""
+
+    client_id = forms.CharField(
+        label=gettext_lazy("Client ID"), widget=UnfoldAdminTextInputWidget(attrs=_TEXT)
+    )
+    on_behalf_of = forms.CharField(
+        label=gettext_lazy("On behalf of"),
+        required=False,
+        help_text=gettext_lazy("TIN, or TIN:ROB. Empty: for its own taxpayer."),
+        widget=UnfoldAdminTextInputWidget(attrs=_TEXT),
+    )
+    moment = forms.DateTimeField(
+        label=gettext_lazy("When"),
+        required=False,
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
+        help_text=gettext_lazy("Empty: now. Judged by the registry as it is now."),
+        widget=forms.DateTimeInput(
+            format="%Y-%m-%dT%H:%M",
+            attrs={"type": "datetime-local", "class": UnfoldAdminTextInputWidget().attrs["class"]},
+        ),
+    )
+
+    def clean_client_id(self) -> SystemUser:
+        users = SystemUser.objects.select_related("taxpayer")
+        user = users.filter(client_id=self.cleaned_data["client_id"].strip()).first()
+        if user is None:
+            raise ValidationError(_("There is no system user with this client ID."))
+        return user
+
+    def clean_on_behalf_of(self) -> TaxpayerId | None:
+        text = self.cleaned_data["on_behalf_of"].strip()
+        return parsed_identifier(text) if text else None
+
+    def clean_moment(self) -> datetime:
+        chosen: datetime | None = self.cleaned_data["moment"]
+        try:
+            return (chosen or timezone.now()).astimezone(UTC)
+        except OverflowError:  # the calendar's first and last hours, seen from the other side
+            raise ValidationError(self.fields["moment"].error_messages["invalid"]) from None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The decision, and the checks that led to it."""
+
+    system_user: SystemUser
+    user_state: Badge
+    secret: ClientSecret
+    secret_state: Badge
+    at: datetime
+    authorization: Authorization | None
+    words: StaffText | None
+    checks: list[Check]
+
+
+def what_if(asked: dict[str, Any]) -> WhatIf | None:
+    """The decision for what the form asks; None if the client has no secret at all.
+
+    With the secret that lives longest: the one that its ERP has, or should have by then.
+    """
+    user, on_behalf_of, at = asked["client_id"], asked["on_behalf_of"], asked["moment"]
+    secret = user.secrets.order_by(F("revoked_at").desc(nulls_first=True), "-expires_at").first()
+    if secret is None:
+        return None
+    facts = load_facts(user.client_id, secret.hashed, on_behalf_of)
+    assert facts is not None  # noqa: S101 - the secret is one of its own
+    decision = _decided(facts, at)
+    refusal = decision if isinstance(decision, Refusal) else None
+    decided_by_rules = {reason for reasons, _rule in RULES for reason in reasons}
+    return WhatIf(
+        system_user=user,
+        user_state=badge_of_system_user(user, at),
+        secret=secret,
+        secret_state=badge_of_secret(secret, at),
+        at=at,
+        authorization=None if isinstance(decision, Refusal) else decision,
+        words=staff_text_of(refusal.reason) if refusal else None,
+        checks=[
+            Check(step)
+            for step in steps_of(refusal, is_on_behalf=on_behalf_of is not None)
+            if step.reasons[0] in decided_by_rules
+        ],
+    )
+
+
+def _decided(facts: Facts, at: datetime) -> Authorization | Refusal:
+    known = tuple(settings.SCOPES)
+    return decide(AuthorizationRequest(facts, asked_scopes=None, known_scopes=known, at=at))

@@ -1,0 +1,68 @@
+"""Issuing credentials: a new system user with its first secret (contract 3)."""
+
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.forms import (
+    CheckboxesField,
+    LastDayField,
+    LimitField,
+    NameField,
+    TaskForm,
+    TaxpayerField,
+    scope_choices,
+)
+from identity.staff.framework.secret_once import SecretOnceTask
+from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE
+from taxpayers.services import Author, Issued, register_system_user
+
+
+class IssueCredentialsForm(TaskForm):
+    taxpayer = TaxpayerField()
+    name = NameField(
+        label=gettext_lazy("Name of the ERP system"),
+        help_text=gettext_lazy("So that you and the taxpayer know which one is meant."),
+    )
+    scopes = CheckboxesField(
+        label=gettext_lazy("Scopes"), choices=scope_choices, initial=[DEFAULT_SCOPE]
+    )
+    logins_per_minute = LimitField(initial=DEFAULT_LOGINS_PER_MINUTE)
+    expires = LastDayField(
+        label=gettext_lazy("Last day of the system user"),
+        required=False,
+        help_text=gettext_lazy("Without a day it does not expire."),
+    )
+    secret_expires = LastDayField(
+        label=gettext_lazy("Last day of the secret"),
+        required=False,
+        help_text=gettext_lazy("Without a day: as long as the service is set to, usually a year."),
+    )
+
+
+class IssueCredentials(SecretOnceTask):
+    name = "issue_credentials"
+    title = gettext_lazy("Issue credentials")
+    button = gettext_lazy("Issue credentials")
+    says = gettext_lazy(
+        "A new system user is registered for the taxpayer. Its secret is shown once, on the next"
+        " page: have a safe way ready to hand it over."
+    )
+    icon = "person_add"
+    variant = "primary"
+    form = IssueCredentialsForm
+    is_for_record = False
+
+    def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Issued:
+        # Sent twice, the second is refused: a taxpayer has one system user of a name.
+        return register_system_user(
+            taxpayer=data["taxpayer"],
+            name=data["name"],
+            scopes=data["scopes"],
+            expires_at=data["expires"],
+            secret_expires_at=data["secret_expires"],
+            logins_per_minute=data["logins_per_minute"],
+            by=by,
+            at=at,
+        )

@@ -1,0 +1,53 @@
+"""Which columns each list of the registry is exported with. Names are for machines, as in files."""
+
+from identity.staff.framework.export import Export, field, taxpayer_columns
+from taxpayers.services import Action
+from taxpayers.services.permissions import codes_of
+
+# Exactly what an import takes, and one column that it ignores.
+TAXPAYERS = Export(
+    Action.EXPORT_REGISTRY,
+    (
+        *taxpayer_columns(lambda row: row),
+        ("active", lambda row: row.is_active),
+        ("registered_at", lambda row: row.created_at),
+    ),
+)
+INTERMEDIARIES = Export(
+    Action.EXPORT_REGISTRY,
+    (
+        *taxpayer_columns(lambda row: row.taxpayer),
+        ("active", lambda row: row.is_active),
+        field("active_until"),
+        ("registered_at", lambda row: row.created_at),
+    ),
+)
+PERMISSIONS = Export(
+    Action.EXPORT_REGISTRY,
+    (
+        ("taxpayer", lambda row: row.taxpayer.identifier),
+        ("taxpayer_name", lambda row: row.taxpayer.name),
+        ("intermediary", lambda row: row.intermediary.taxpayer.identifier),
+        ("intermediary_name", lambda row: row.intermediary.taxpayer.name),
+        ("codes", lambda row: " ".join(codes_of(row))),
+        field("valid_from"),
+        field("valid_until"),
+        field("revoked_at"),
+    ),
+)
+SYSTEM_USERS = Export(
+    Action.EXPORT_REGISTRY,
+    (
+        field("client_id"),
+        field("name"),
+        ("taxpayer", lambda row: row.taxpayer.identifier),
+        ("taxpayer_name", lambda row: row.taxpayer.name),
+        field("scopes"),
+        field("logins_per_minute"),
+        field("expires_at"),
+        field("blocked_at"),
+        field("blocked_by"),
+        field("blocked_reason"),
+        ("registered_at", lambda row: row.created),
+    ),
+)

@@ -1,0 +1,128 @@
+"""Registering a taxpayer, naming it anew, and taking it out of use (contract 4)."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.forms import (
+    NameField,
+    ReasonField,
+    ReasonForm,
+    TaskForm,
+    parsed_identifier,
+)
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.tasks import Task
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import Taxpayer
+from taxpayers.services import Author, register_taxpayer, rename_taxpayer, set_taxpayer_active
+
+
+class RegisterTaxpayerForm(TaskForm):
+    identifier = forms.CharField(
+        label=gettext_lazy("TIN"),
+        help_text=gettext_lazy("TIN, or TIN:ROB for a taxpayer with a ROB number."),
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    name = NameField()
+
+    def clean_identifier(self) -> TaxpayerId:
+        return parsed_identifier(self.cleaned_data["identifier"])
+
+
+class RegisterTaxpayer(Task):
+    name = "register_taxpayer"
+    title = gettext_lazy("Register a taxpayer")
+    button = gettext_lazy("Register taxpayer")
+    icon = "add_business"
+    variant = "primary"
+    form = RegisterTaxpayerForm
+    is_for_record = False
+
+    def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Taxpayer:
+        return register_taxpayer(taxpayer=data["identifier"], name=data["name"], by=by, at=at)
+
+    def done(self, result: Taxpayer) -> str:
+        return _("{name} is registered.").format(name=result)
+
+
+class RenameForm(EditConflictForm):
+    overwrites: ClassVar = {"name": "name"}
+
+    name = NameField()
+    reason = ReasonField()
+
+
+class RenameTaxpayer(Task):
+    name = "rename_taxpayer"
+    title = gettext_lazy("Rename the taxpayer")
+    button = gettext_lazy("Rename")
+    says = gettext_lazy("The identifier stays as it is: permissions and credentials are kept.")
+    form = RenameForm
+
+    def initial(self, request: HttpRequest, record: Taxpayer, at: datetime) -> dict[str, Any]:
+        return {"name": record.name}
+
+    @transaction.atomic
+    def perform(
+        self, record: Taxpayer, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> Taxpayer:
+        return rename_taxpayer(taxpayer=record, by=by, at=at, **RenameForm.entered(record, data))
+
+    def done(self, result: Taxpayer) -> str:
+        return _("It is now called {name}.").format(name=result)
+
+
+class _SetActive(Task):
+    form = ReasonForm
+    makes_active: bool
+
+    def refusal(self, record: Taxpayer, at: datetime) -> Text:
+        if record.is_active != self.makes_active:
+            return ""
+        return _("It is active already.") if self.makes_active else _("It is not active already.")
+
+    def perform(
+        self, record: Taxpayer, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> Taxpayer:
+        return set_taxpayer_active(
+            taxpayer=record, is_active=self.makes_active, reason=data["reason"], by=by, at=at
+        )
+
+
+class ActivateTaxpayer(_SetActive):
+    name = "activate_taxpayer"
+    title = gettext_lazy("Activate the taxpayer")
+    button = gettext_lazy("Activate")
+    says = gettext_lazy("Its system users and its intermediaries can log in for it again.")
+    icon = "toggle_on"
+    variant = "success"
+    makes_active = True
+
+    def done(self, result: Taxpayer) -> str:
+        return _("{name} is active.").format(name=result)
+
+
+class DeactivateTaxpayer(_SetActive):
+    name = "deactivate_taxpayer"
+    title = gettext_lazy("Deactivate the taxpayer")
+    button = gettext_lazy("Deactivate")
+    says = gettext_lazy(
+        "From now on nobody can log in for it: neither its own system users, nor intermediaries"
+        " on its behalf. Nor can its own system users log in on behalf of others. Tokens that were"
+        " issued stay valid for an hour at most."
+    )
+    icon = "toggle_off"
+    variant = "danger"
+    template = "staff/deactivate_taxpayer.html"
+    makes_active = False
+
+    def done(self, result: Taxpayer) -> str:
+        return _("{name} is not active any more.").format(name=result)

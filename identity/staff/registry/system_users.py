@@ -1,0 +1,164 @@
+"""System users: the list, the page of one, and what can be done with it (contract 3 and 4)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.badges import (
+    badge_of_secret,
+    badge_of_system_user,
+    badge_of_taxpayer,
+    is_safe_to_remove,
+)
+from identity.staff.framework.bulk_tasks import BulkTask
+from identity.staff.framework.export import ExportingAdmin
+from identity.staff.framework.search import taxpayer_ways
+from identity.staff.registry import exports
+from identity.staff.registry.blocking import BlockSystemUser, UnblockSystemUser
+from identity.staff.registry.credentials import IssueCredentials
+from identity.staff.registry.expiring_secrets import RetireSecret, RevokeSecret
+from identity.staff.registry.history import recent_changes
+from identity.staff.registry.secret_filter import SecretEndsFilter
+from identity.staff.registry.secrets import RotateSecret
+from identity.staff.registry.system_user_tasks import (
+    ChangeSystemUser,
+    ExtendSeveralForm,
+    ExtendSystemUser,
+)
+from identity.staff.templatetags.staff import moment
+from taxpayers.models import SystemUser
+
+MOST_SECRETS = 20
+
+
+class StateFilter(admin.SimpleListFilter):
+    """Each choice is answered by an index of its own."""
+
+    title = gettext_lazy("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("blocked", gettext_lazy("Blocked")),
+            ("expired", gettext_lazy("Expired")),
+            ("7", gettext_lazy("Expires within 7 days")),
+            ("30", gettext_lazy("Expires within 30 days")),
+            ("90", gettext_lazy("Expires within 90 days")),
+        ]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        at = timezone.now()
+        match self.value():
+            case "blocked":
+                return queryset.filter(blocked_at__isnull=False)
+            case "expired":
+                return queryset.filter(expires_at__lt=at)
+            case str(days) if days in ("7", "30", "90"):
+                return queryset.filter(
+                    expires_at__gte=at, expires_at__lt=at + timedelta(days=int(days))
+                )
+        return queryset
+
+
+class SystemUserAdmin(ExportingAdmin):
+    export = exports.SYSTEM_USERS
+    several = (
+        BulkTask(
+            BlockSystemUser,
+            gettext_lazy("Block the selected"),
+            gettext_lazy(
+                "From now on every login of these system users is refused. Tokens that they have"
+                " stay valid for an hour at most. Those that are blocked already stay as they are."
+            ),
+        ),
+        BulkTask(
+            ExtendSystemUser,
+            gettext_lazy("Extend the selected"),
+            gettext_lazy("Sets the last day on which these system users may log in."),
+            ExtendSeveralForm,
+        ),
+    )
+    list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "created_on")
+    list_display_links = ("name_shown", "client_id_shown")
+    list_select_related = ("taxpayer",)
+    list_filter = (StateFilter, SecretEndsFilter)
+    ordering = ("-pk",)
+    search_fields = ("client_id",)  # what is searched is said by ways_to_find
+    search_help_text = gettext_lazy("Client ID, TIN, name of the system user or taxpayer")
+    record_template = "staff/system_user.html"
+    tasks: ClassVar = (
+        IssueCredentials,
+        BlockSystemUser,
+        UnblockSystemUser,
+        RotateSecret,
+        ExtendSystemUser,
+        ChangeSystemUser,
+        RetireSecret,
+        RevokeSecret,
+    )
+
+    def ways_to_find(self, term: str) -> Iterable[Q]:
+        if term.startswith("ci_"):
+            return [Q(client_id__startswith=term)]
+        return [Q(name__istartswith=term), *taxpayer_ways(term, "taxpayer__")]
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        return super().get_queryset(request).select_related("taxpayer")
+
+    def record_context(
+        self, request: HttpRequest, record: SystemUser, at: datetime
+    ) -> dict[str, Any]:
+        return {
+            "state": badge_of_system_user(record, at),
+            "taxpayer_state": badge_of_taxpayer(record.taxpayer),
+            "secrets": self._secrets(request, record, at),
+            "changes": recent_changes(request, record),
+        }
+
+    def _secrets(
+        self, request: HttpRequest, record: SystemUser, at: datetime
+    ) -> list[dict[str, Any]] | None:
+        if not request.user.has_perm("taxpayers.view_clientsecret"):
+            return None
+        secrets = list(record.secrets.order_by("-pk")[:MOST_SECRETS])
+        ends = [task for task in (RetireSecret(self), RevokeSecret(self)) if task.may(request)]
+        return [
+            {
+                "row": secret,
+                "state": badge_of_secret(secret, at),
+                "is_safe_to_remove": is_safe_to_remove(secret, secrets, at),
+                "buttons": [
+                    replace(button, url=f"{button.url}?secret={secret.pk}")
+                    for button in (task.button_for(record) for task in ends)
+                    if secret.is_live(at)
+                ],
+            }
+            for secret in secrets
+        ]
+
+    @admin.display(description=gettext_lazy("name"))
+    def name_shown(self, row: SystemUser) -> str:
+        return row.name or "—"
+
+    @admin.display(description=gettext_lazy("client ID"))
+    def client_id_shown(self, row: SystemUser) -> str:
+        return row.client_id
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, row: SystemUser) -> str:
+        return badge_of_system_user(row, timezone.now()).badge
+
+    @admin.display(description=gettext_lazy("expires"))
+    def expires(self, row: SystemUser) -> str:
+        return moment(row.expires_at)
+
+    @admin.display(description=gettext_lazy("registered"))
+    def created_on(self, row: SystemUser) -> str:
+        return moment(row.created)

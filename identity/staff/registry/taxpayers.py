@@ -1,0 +1,104 @@
+"""Taxpayers: the list and the page of one (contract 4)."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.autocomplete import SuggestingAdmin
+from identity.staff.framework.badges import (
+    badge_of_intermediary,
+    badge_of_system_user,
+    badge_of_taxpayer,
+)
+from identity.staff.framework.search import taxpayer_ways
+from identity.staff.framework.tasks import Button
+from identity.staff.registry import exports
+from identity.staff.registry.credentials import IssueCredentials
+from identity.staff.registry.granting import GrantPermission
+from identity.staff.registry.history import recent_changes
+from identity.staff.registry.importing import ImportRegistry
+from identity.staff.registry.intermediaries import RegisterIntermediary
+from identity.staff.registry.permissions import listed_permissions
+from identity.staff.registry.registering import (
+    ActivateTaxpayer,
+    DeactivateTaxpayer,
+    RegisterTaxpayer,
+    RenameTaxpayer,
+)
+from identity.staff.templatetags.staff import moment
+from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
+
+MOST_SYSTEM_USERS = 20
+
+
+class TaxpayerAdmin(SuggestingAdmin):
+    export = exports.TAXPAYERS
+    list_display = ("identifier", "name", "state", "registered")
+    list_display_links = ("identifier", "name")
+    list_filter = (("is_active", admin.BooleanFieldListFilter),)
+    ordering = ("tin", "rob")
+    search_fields = ("tin",)
+    search_help_text = gettext_lazy("TIN, TIN:ROB, or how the name begins")
+    record_template = "staff/taxpayer.html"
+    tasks: ClassVar = (
+        RegisterTaxpayer,
+        ImportRegistry,
+        RenameTaxpayer,
+        ActivateTaxpayer,
+        DeactivateTaxpayer,
+    )
+
+    def ways_to_find(self, term: str) -> Iterable[Q]:
+        return taxpayer_ways(term)
+
+    def buttons(self, request: HttpRequest, record: Taxpayer, at: datetime) -> list[Button]:
+        named = str(record.identifier)
+        elsewhere = [
+            *self.button_elsewhere(request, SystemUser, IssueCredentials, taxpayer=named),
+            *self.button_elsewhere(request, GrantedPermission, GrantPermission, taxpayer=named),
+        ]
+        if role_of(record) is None:
+            elsewhere += self.button_elsewhere(
+                request, Intermediary, RegisterIntermediary, taxpayer=named
+            )
+        return [*elsewhere, *super().buttons(request, record, at)]
+
+    def record_context(
+        self, request: HttpRequest, record: Taxpayer, at: datetime
+    ) -> dict[str, Any]:
+        role = role_of(record)
+        users = list(record.system_users.order_by("-pk")[: MOST_SYSTEM_USERS + 1])
+        return {
+            "state": badge_of_taxpayer(record),
+            "role": role,
+            "role_state": badge_of_intermediary(role, at) if role else None,
+            "system_users": [
+                {"row": user, "state": badge_of_system_user(user, at)}
+                for user in users[:MOST_SYSTEM_USERS]
+            ],
+            "has_more_system_users": len(users) > MOST_SYSTEM_USERS,
+            "granted": listed_permissions(record.granted, at),
+            "changes": recent_changes(request, record),
+        }
+
+    @admin.display(description=gettext_lazy("TIN"))
+    def identifier(self, row: Taxpayer) -> str:
+        return str(row.identifier)
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, row: Taxpayer) -> str:
+        return badge_of_taxpayer(row).badge
+
+    @admin.display(description=gettext_lazy("registered"))
+    def registered(self, row: Taxpayer) -> str:
+        return moment(row.created_at)
+
+
+def role_of(record: Taxpayer) -> Intermediary | None:
+    """Its role as an intermediary, if it has one."""
+    return getattr(record, "intermediary", None)

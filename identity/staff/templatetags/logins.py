@@ -1,0 +1,92 @@
+"""What the pages of the registry show of logins: the registry itself knows nothing of them."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.template import Context, Library
+
+from identity.staff.framework.badges import Badge
+from identity.staff.logins.impact import Impact, of_blocking, of_deactivating, of_revoking
+from identity.staff.logins.reasons import badge_of_login
+from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
+from tokens.login_events.partitions import first_id
+from tokens.login_events.store import LimiterOutOfReach, login_event_store
+from tokens.models import LoginEvent
+from tokens.rate_limits.limits import Quota
+
+register = Library()
+
+RECENT = 20
+_MOST_COUNTED = 10_000
+
+
+@register.inclusion_tag("staff/parts/recent_logins.html", takes_context=True)
+def recent_logins(context: Context, system_user: SystemUser) -> dict[str, Any]:
+    """The latest logins under its client id, with their reasons."""
+    if not may_see_logins(context):
+        return {}
+    logins = LoginEvent.objects.filter(client_id=system_user.client_id).order_by("-pk")
+    return {"may_see": True, "logins": _listed(logins[:RECENT]), "client_id": system_user.client_id}
+
+
+@register.inclusion_tag("staff/parts/rate.html", takes_context=True)
+def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
+    """How often it logs in, against its limit."""
+    at: datetime = context["at"]
+    hour_ago = first_id(at - timedelta(hours=1))
+    last_hour = LoginEvent.objects.filter(client_id=system_user.client_id, pk__gte=hour_ago)
+    limit = system_user.logins_per_minute
+    quota = _quota(system_user, at)
+    used = quota.used if quota else 0
+    return {
+        "limit": limit,
+        "is_known": quota is not None,
+        "used": used,
+        "percent": min(100, round(100 * used / limit)) if limit else 0,
+        "last_hour": last_hour.order_by()[:_MOST_COUNTED].count()
+        if may_see_logins(context)
+        else None,
+    }
+
+
+@register.inclusion_tag("staff/parts/consequences.html", takes_context=True)
+def refused_by_blocking(context: Context, system_user: SystemUser) -> dict[str, Any]:
+    """What blocking it would have refused."""
+    return _consequences(context, of_blocking(system_user, context["at"]))
+
+
+@register.inclusion_tag("staff/parts/consequences.html", takes_context=True)
+def refused_by_deactivating(context: Context, taxpayer: Taxpayer) -> dict[str, Any]:
+    """What deactivating it would have refused."""
+    return _consequences(context, of_deactivating(taxpayer, context["at"]))
+
+
+@register.inclusion_tag("staff/parts/consequences.html", takes_context=True)
+def refused_by_revoking(context: Context, permission: GrantedPermission) -> dict[str, Any]:
+    """What revoking it would have refused."""
+    return _consequences(context, of_revoking(permission, context["at"]))
+
+
+def _consequences(context: Context, consequences: Impact) -> dict[str, Any]:
+    return {
+        "consequences": consequences,
+        "logins": _listed(consequences.shown) if may_see_logins(context) else [],
+        "hidden": max(0, len(consequences.refused) - len(consequences.shown)),
+    }
+
+
+def may_see_logins(context: Context) -> bool:
+    """Whether the reader of the page may see logins."""
+    return bool(context["request"].user.has_perm("tokens.view_loginevent"))
+
+
+def _listed(logins: Iterable[LoginEvent]) -> list[tuple[LoginEvent, Badge]]:
+    return [(event, badge_of_login(event)) for event in logins]
+
+
+def _quota(system_user: SystemUser, at: datetime) -> Quota | None:
+    try:
+        return login_event_store().quota(system_user.pk, system_user.logins_per_minute, at)
+    except LimiterOutOfReach:
+        return None

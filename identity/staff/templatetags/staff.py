@@ -1,0 +1,45 @@
+"""What the staff's pages show everywhere: moments, and links to records.
+
+Imports nothing of the theme: it draws widgets, and so reads this library, while it is imported.
+"""
+
+from datetime import UTC, datetime
+
+from django.contrib.admin.utils import quote
+from django.db.models import Model
+from django.template import Library
+from django.urls import reverse
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+register = Library()
+
+
+@register.filter
+def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
+    """The moment in the authority's time zone, to the minute; UTC to the second on hover."""
+    if value is None:
+        return format_html("{}", otherwise)
+    utc = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        _("{moment} UTC").format(moment=f"{utc:%Y-%m-%d %H:%M:%S}"),
+        format_moment(value),
+    )
+
+
+def format_moment(value: datetime) -> str:
+    """The moment as text, in the language of the reader."""
+    return formats.date_format(timezone.localtime(value), "j M Y, H:i")
+
+
+@register.filter
+def record_url(record: Model | None) -> str:
+    """The page of any record; empty for none."""
+    if record is None:
+        return ""
+    opts = record._meta
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[quote(record.pk)])

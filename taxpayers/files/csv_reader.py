@@ -1,0 +1,129 @@
+"""A table in a CSV file, however a spreadsheet wrote it: each row with its line in the file.
+
+UTF-8 with or without a byte order mark, commas or semicolons, blank rows between. Memory is bounded
+by the longest row, so that no file of another kind can exhaust it.
+"""
+
+import csv
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from taxpayers.files.csv_escaping import unescaped
+from taxpayers.validation import ServiceError
+
+_LONGEST_LINE_BYTES = 64 * 1024
+_DELIMITERS = ",;"
+_SPREADSHEET = b"PK\x03\x04"  # .xlsx and .ods are zip archives
+_SAVE_AS = gettext_lazy("Save it as CSV UTF-8 (spreadsheets offer that under Save as)")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its cells by the name of their column, without outer blanks, or what is wrong."""
+
+    line: int
+    cells: dict[str, str]
+    fault: str = ""
+
+
+def read_rows(
+    file: BinaryIO,
+    needed: Collection[str],
+    optional: Collection[str],
+    ignored: Collection[str] = (),
+) -> Iterator[Row]:
+    """All rows below the header, which names the columns in any order; blank rows are left out.
+
+    Raises ServiceError as soon as the file proves not to be such a table.
+    """
+    rows = raw_rows(file, needed, optional, ignored)
+    _line, columns = next(rows)
+    for line, cells in rows:
+        yield _row(line, cells, columns)
+
+
+def raw_rows(
+    file: BinaryIO,
+    needed: Collection[str],
+    optional: Collection[str],
+    ignored: Collection[str] = (),
+) -> Iterator[tuple[int, list[str]]]:
+    """The names of the columns, then the cells of each row as they stand there, with their line.
+
+    Raises as `read_rows`.
+    """
+    lines = _lines(file)
+    columns, delimiter = _header(next(lines, ""), needed, optional, ignored)
+    yield 1, columns
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    line = 2
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield line, cells
+            line = reader.line_num + 2  # the header was not the reader's
+    except csv.Error as fault:
+        raise ServiceError(
+            _("Line {line} and what follows cannot be read as CSV: {fault}.").format(
+                line=line, fault=fault
+            )
+        ) from None
+
+
+def _row(line: int, cells: list[str], columns: list[str]) -> Row:
+    if len(cells) < len(columns):
+        fault = _("it has {cells} cells, the header has {columns}")
+        return Row(line, {}, fault.format(cells=len(cells), columns=len(columns)))
+    if any(cell.strip() for cell in cells[len(columns) :]):
+        fault = _("it has more cells than the header, which has {columns}")
+        return Row(line, {}, fault.format(columns=len(columns)))
+    named = zip(columns, cells, strict=False)
+    return Row(line, {column: unescaped(cell.strip()) for column, cell in named})
+
+
+def _header(
+    line: str, needed: Collection[str], optional: Collection[str], ignored: Collection[str]
+) -> tuple[list[str], str]:
+    for delimiter in _DELIMITERS:
+        columns = [cell.strip().strip('"').strip().lower() for cell in line.split(delimiter)]
+        while columns and not columns[-1]:
+            columns.pop()
+        named = set(columns)
+        if len(named) == len(columns) and set(needed) <= named <= {*needed, *optional, *ignored}:
+            return columns, delimiter
+    if not line.strip():
+        raise ServiceError(_("The file is empty, or its first line is."))
+    raise ServiceError(
+        _(
+            "The first line must name the columns {needed} and where wanted {optional},"
+            " with commas or semicolons between. It is: {line}"
+        ).format(
+            needed=", ".join(needed), optional=", ".join(optional), line=repr(line.strip()[:60])
+        )
+    )
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    number = 0
+    while line := file.readline(_LONGEST_LINE_BYTES + 1):
+        number += 1
+        if number == 1 and line.startswith(_SPREADSHEET):
+            raise ServiceError(
+                _("This is a spreadsheet, not a CSV file. {save_as}.").format(save_as=_SAVE_AS)
+            )
+        if len(line) > _LONGEST_LINE_BYTES:
+            raise ServiceError(
+                _("Line {line} is far too long: this is no CSV file. {save_as}.").format(
+                    line=number, save_as=_SAVE_AS
+                )
+            )
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise ServiceError(
+                _("Line {line} is not UTF-8. {save_as}.").format(line=number, save_as=_SAVE_AS)
+            ) from None

@@ -1,0 +1,32 @@
+"""How new credentials are handed over: shown once, with what to do next (contract 3)."""
+
+from typing import Any
+
+from django.conf import settings
+
+from taxpayers.services import Issued
+from taxpayers.validation import format_moment
+
+
+def secret_data(issued: Issued) -> dict[str, Any]:
+    """The credentials for machines, the secret in clear."""
+    return {
+        "client_id": issued.credentials.client_id,
+        "client_secret": issued.credentials.client_secret,
+        "secret_hint": issued.secret.hint,
+        "secret_expires_at": issued.secret.expires_at,
+        "environment": settings.ENVIRONMENT,
+        "token_endpoint": f"{settings.AUTH_URL}/connect/token",
+    }
+
+
+def secret_text(issued: Issued) -> str:
+    """The credentials for people, the secret in clear."""
+    return (
+        f"client_id      {issued.credentials.client_id}\n"
+        f"client_secret  {issued.credentials.client_secret}\n"
+        f"valid until    {format_moment(issued.secret.expires_at)} ({settings.TIME_ZONE})\n"
+        f"log in at      {settings.AUTH_URL}/connect/token\n"
+        "\n"
+        "Give both to the ERP's operator; the secret is not shown again."
+    )

@@ -1,0 +1,268 @@
+"""The commands for system users and their secrets (contract 6)."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from taxpayers.credentials import Kind, fault_of, hash_secret, new_client_id, new_client_secret
+from taxpayers.models import Change, ClientSecret, SystemUser
+from tests.support.command_line import answered, refused, said
+from tests.support.factories import ClientSecretFactory, TaxpayerFactory
+
+pytestmark = pytest.mark.django_db
+
+TIN, ROB = "C1234567890", "201901234567"
+UNKNOWN = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+
+
+@pytest.fixture
+def secret() -> Any:
+    """The only secret of a system user; in clear as `.clear`."""
+    return ClientSecretFactory.create(system_user__name="ERP")
+
+
+@pytest.fixture
+def client_id(secret: Any) -> str:
+    name: str = secret.system_user.client_id
+    return name
+
+
+# --- issue_credentials --------------------------------------------------------------------------
+
+
+def test_issue_credentials_shows_id_and_secret_once_and_says_what_to_do_with_them() -> None:
+    TaxpayerFactory.create(tin=TIN, rob=ROB)
+    text = said("issue_credentials", f"{TIN}:{ROB}", "--name", "ERP", "--secret-expires=2099-12-31")
+    shown = re.fullmatch(
+        r"client_id      (ci_test_\w+)\n"
+        r"client_secret  (cs_test_\w+)\n"
+        r"valid until    2099-12-31 23:59 \(Asia/Kuala_Lumpur\)\n"
+        r"log in at      http://127\.0\.0\.1:8000/connect/token\n"
+        r"\n"
+        r"Give both to the ERP's operator; the secret is not shown again\.\n",
+        text,
+    )
+    assert shown
+    assert fault_of(shown[1], Kind.CLIENT_ID, "test") is None
+    assert ClientSecret.objects.get().hashed == hash_secret(shown[2])
+
+
+def test_issue_credentials_answers_machines() -> None:
+    TaxpayerFactory.create(tin=TIN)
+    answer = answered(
+        *("issue_credentials", TIN, "--name", "ERP", "--scope", "InvoicingAPI"),
+        *("--expires", "2099-06-30", "--secret-expires", "2099-01-31"),
+        *("--logins-per-minute", "0"),
+    )
+    user = SystemUser.objects.get()
+    secret = user.secrets.get()
+    assert answer == {
+        "client_id": user.client_id,
+        "client_secret": answer["client_secret"],
+        "secret_hint": answer["client_secret"][-4:],
+        "secret_expires_at": "2099-01-31T15:59:59.999999Z",
+        "environment": "test",
+        "token_endpoint": "http://127.0.0.1:8000/connect/token",
+        "taxpayer": TIN,
+        "name": "ERP",
+        "scopes": ["InvoicingAPI"],
+        "logins_per_minute": 0,
+        "expires_at": "2099-06-30T15:59:59.999999Z",
+    }
+    assert secret.hashed == hash_secret(answer["client_secret"])
+    assert (user.logins_per_minute, user.scopes) == (0, "InvoicingAPI")
+
+
+def test_issue_credentials_makes_no_second_system_user_when_it_is_repeated() -> None:
+    TaxpayerFactory.create(tin=TIN)
+    first = answered("issue_credentials", TIN, "--name", "ERP")
+    line = refused("issue_credentials", TIN, "--name", "ERP")
+    assert f"already: {first['client_id']}. Rotate its secret, or choose another name." in line
+    assert SystemUser.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((TIN,), "the following arguments are required: --name"),
+        (("C0000000009", "--name", "ERP"), "There is no taxpayer C0000000009."),
+        (("x", "--name", "ERP"), "argument TIN[:ROB]: 'x' names no taxpayer: the TIN does not"),
+        ((TIN, "--name", "ERP", "--scope", "X"), "There is no scope X. Known are: InvoicingAPI."),
+        ((TIN, "--name", "ERP", "--expires", "2020-01-01"), "the system user would end"),
+        ((TIN, "--name", "ERP", "--secret-expires", "2020-01-01"), "the secret would end"),
+        ((TIN, "--name", "ERP", "--expires", "31/12/2099"), "'31/12/2099' is no date: write 2027"),
+        ((TIN, "--name", "ERP", "--logins-per-minute", "many"), "invalid int value: 'many'"),
+        ((TIN, "--name", "ERP", "--logins-per-minute", "-5"), "logins per minute, not -5."),
+    ],
+)
+def test_issue_credentials_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
+    TaxpayerFactory.create(tin=TIN)
+    assert line in refused("issue_credentials", *arguments)
+    assert not SystemUser.objects.exists()
+
+
+# --- rotate_secret ------------------------------------------------------------------------------
+
+
+def test_rotate_secret_shows_the_new_one_and_how_to_end_the_old_one(
+    secret: Any, client_id: str
+) -> None:
+    text = said("rotate_secret", client_id, "--retire-old", "2026-12-31T12:00")
+    assert re.search(rf"client_id      {client_id}\nclient_secret  cs_test_\w+\n", text)
+    assert "the secret is not shown again." in text
+    assert f"The old secret {secret} works until " in text
+    assert f"manage.py revoke_secret {client_id} {secret.hint}\n" in text
+    assert secret.clear not in text
+
+
+def test_rotate_secret_answers_machines_with_both(secret: Any, client_id: str) -> None:
+    end = (timezone.now() + timedelta(days=7)).replace(microsecond=0)
+    moment = end.isoformat().replace("+00:00", "Z")
+    answer = answered(
+        *("rotate_secret", client_id, "--retire-old", moment, "--secret-expires", "2099-12-31")
+    )
+    assert answer["client_id"] == client_id
+    assert answer["secret_expires_at"] == "2099-12-31T15:59:59.999999Z"
+    assert answer["old"] == [{"secret_hint": secret.hint, "secret_expires_at": moment}]
+    secret.refresh_from_db()
+    assert secret.expires_at == end
+
+
+def test_rotate_secret_refuses_a_third_live_secret(client_id: str) -> None:
+    answered("rotate_secret", client_id)
+    line = refused("rotate_secret", client_id)
+    assert f"{client_id} has two live secrets: " in line
+    assert "Revoke the one that is no longer in use first, probably …" in line
+    assert ClientSecret.objects.count() == 2
+
+
+# --- revoke_secret ------------------------------------------------------------------------------
+
+
+def test_revoke_secret_ends_it_and_warns_if_it_was_the_last(secret: Any, client_id: str) -> None:
+    text = said("revoke_secret", client_id, secret.hint, "--reason", "leaked")
+    assert text.startswith(f"{secret} of {client_id} is revoked since 20")
+    assert "It has no other live secret, so it cannot log in." in text
+    assert f"manage.py rotate_secret {client_id}\n" in text
+    assert Change.objects.get().reason == "leaked"
+
+
+def test_revoke_secret_is_safe_to_repeat(secret: Any, client_id: str) -> None:
+    kept = answered("rotate_secret", client_id)["secret_hint"]
+    first = answered("revoke_secret", client_id, secret.hint)
+    assert answered("revoke_secret", client_id, secret.hint) == first
+    secret.refresh_from_db()
+    assert first == {
+        "client_id": client_id,
+        "secret_hint": secret.hint,
+        "revoked_at": secret.revoked_at.isoformat().replace("+00:00", "Z"),
+        "live_secrets": [kept],
+    }
+    assert f"It still has …{kept}." in said("revoke_secret", client_id, secret.hint)
+
+
+@pytest.mark.parametrize("form", ["{hint}", "…{hint}", "{clear}"])
+def test_revoke_secret_takes_the_hint_as_it_is_shown_or_the_whole_secret(
+    secret: Any, client_id: str, form: str
+) -> None:
+    given = form.format(hint=secret.hint, clear=secret.clear)
+    assert secret.clear not in said("revoke_secret", client_id, given)
+    secret.refresh_from_db()
+    assert secret.revoked_at
+
+
+def test_revoke_secret_lists_the_secrets_if_none_has_the_hint(secret: Any, client_id: str) -> None:
+    line = refused("revoke_secret", client_id, "zzzz")
+    assert line == f"{client_id} has no secret that ends so. Its secrets: {secret}."
+
+
+def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(secret: Any) -> None:
+    owner = secret.system_user
+    gone = ClientSecretFactory.create(
+        system_user=owner, slot=None, revoked_at=timezone.now(), hint=secret.hint
+    )
+    said("revoke_secret", owner.client_id, secret.hint)
+    secret.refresh_from_db()
+    assert secret.revoked_at
+    line = refused("revoke_secret", owner.client_id, gone.hint)
+    assert line == f"Several secrets end with {gone.hint}. Revoke it in the admin."
+
+
+# --- block_system_user, unblock_system_user -----------------------------------------------------
+
+
+def test_block_system_user_blocks_once_and_says_what_that_means(client_id: str) -> None:
+    first = answered("block_system_user", client_id, "--reason", "leaked")
+    again = answered("block_system_user", client_id, "--reason", "leaked again")
+    user = SystemUser.objects.get()
+    assert user.blocked_at
+    assert first == again
+    assert first == {
+        "client_id": client_id,
+        "blocked_at": user.blocked_at.isoformat().replace("+00:00", "Z"),
+        "blocked_by": user.blocked_by,
+        "blocked_reason": "leaked",
+    }
+    assert user.blocked_by.endswith(" (manage.py)")
+    text = said("block_system_user", client_id, "--reason", "leaked")
+    assert text.startswith(f"{client_id} (ERP) is blocked since ")
+    assert Change.objects.count() == 1
+
+
+def test_unblock_system_user_undoes_it_and_is_safe_to_repeat(client_id: str) -> None:
+    said("block_system_user", client_id, "--reason", "leaked")
+    for _ in range(2):
+        answer = answered("unblock_system_user", client_id, "--reason", "replaced")
+        assert answer == {"client_id": client_id, "blocked_at": None}
+    assert said("unblock_system_user", client_id, "--reason", "replaced") == (
+        f"{client_id} (ERP) is not blocked: it may log in.\n"
+    )
+    assert SystemUser.objects.get().blocked_at is None
+    assert [c.reason for c in Change.objects.order_by("id")] == ["leaked", "replaced"]
+
+
+@pytest.mark.parametrize("command", ["block_system_user", "unblock_system_user"])
+def test_a_block_is_neither_made_nor_lifted_without_a_reason(command: str, client_id: str) -> None:
+    assert "required: --reason" in refused(command, client_id)
+    assert refused(command, client_id, "--reason", " ").startswith("Give a reason")
+
+
+# --- A client id that is none -------------------------------------------------------------------
+
+BY_CLIENT_ID = {
+    "rotate_secret": (),
+    "revoke_secret": ("abcd",),
+    "block_system_user": ("--reason", "leaked"),
+    "unblock_system_user": ("--reason", "replaced"),
+}
+
+
+@pytest.mark.parametrize("command", BY_CLIENT_ID)
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (UNKNOWN, f"There is no system user {UNKNOWN}."),
+        (UNKNOWN[:-2], "That is no client id of this service: it is cut off."),
+        (UNKNOWN[:-1] + "0", "That is no client id of this service: it is mistyped."),
+        (f" {UNKNOWN}", "That is no client id of this service: it has blanks around it."),
+        ("erp", "That is no client id of this service: it does not begin with ci_."),
+        ("<client_id>", "That is no client id of this service: it is a placeholder."),
+    ],
+)
+def test_a_client_id_that_is_none_is_refused_in_words(command: str, given: str, line: str) -> None:
+    assert refused(command, given, *BY_CLIENT_ID[command]) == line
+
+
+def test_a_secret_given_in_place_of_the_client_id_is_not_repeated() -> None:
+    clear = new_client_secret("test")
+    line = refused("block_system_user", clear, "--reason", "leaked")
+    assert line.startswith("That is a client secret. Give the client id (ci_…)")
+    assert clear not in line
+
+
+def test_a_client_id_of_the_other_environment_is_named() -> None:
+    line = refused("rotate_secret", new_client_id("live"))
+    assert line == "That is no client id of this service: it is of the other environment."

@@ -1,0 +1,118 @@
+"""Every command: exit 0 with its answer, or exit 1 with one line on stderr (contract 6)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import manage, refused
+from tests.support.servers import free_port, service_environment
+from tests.support.servers import manage as manage_or_fail
+
+TIN, AGENT = "C1234567890", "C9876543210"
+CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+REASON = ("--reason", "leaked")
+PAIR = ("--taxpayer", TIN, "--intermediary", AGENT)
+# Each with arguments that it takes.
+COMMANDS = {
+    "register_taxpayer": (TIN, "--name", "Acme"),
+    "register_intermediary": (AGENT,),
+    "grant_permission": (*PAIR, "--permission", "documents:view"),
+    "revoke_permission": PAIR,
+    "issue_credentials": (TIN, "--name", "ERP"),
+    "rotate_secret": (CLIENT_ID,),
+    "revoke_secret": (CLIENT_ID, "7aQ2"),
+    "block_system_user": (CLIENT_ID, *REASON),
+    "unblock_system_user": (CLIENT_ID, *REASON),
+    "import_registry": ("registry.csv",),
+    "explain_login": ("019d0c5e-8b3a-7cc4-9a51-6e3f0a1b2c3d",),
+    "prune_logins": ("--older-than", "400d"),
+    "rotate_signing_key": (),
+}
+
+
+@pytest.fixture(scope="module")
+def empty(own_process: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a service whose database has no table yet."""
+    return service_environment(tmp_path_factory.mktemp("empty"), free_port())
+
+
+@pytest.fixture(scope="module")
+def migrated(own_process: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a service whose database is up to date and empty."""
+    environment = service_environment(tmp_path_factory.mktemp("migrated"), free_port())
+    manage_or_fail(environment, "migrate", "-v0")
+    return environment
+
+
+def assert_refused(done: tuple[int, str, str]) -> str:
+    code, out, err = done
+    assert (code, out) == (1, "")
+    assert err.endswith("\n")
+    assert err.count("\n") == 1, err
+    assert "Traceback" not in err
+    return err.strip()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_database_without_tables_is_one_line_that_says_what_to_do(
+    command: str, empty: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "registry.csv"
+    file.write_text("tin,name\nC1234567890,Acme\n")
+    arguments = [str(file) if a == file.name else a for a in COMMANDS[command]]
+    line = assert_refused(manage(empty, command, *arguments, "--json"))
+    assert line == "The database is not up to date. Run manage.py migrate, then this command again."
+
+
+@pytest.mark.parametrize("command", ["register_taxpayer", "block_system_user", "explain_login"])
+def test_a_database_out_of_reach_is_one_line_without_its_password(
+    command: str, empty: dict[str, str]
+) -> None:
+    url = f"postgresql://identity:hunter2@127.0.0.1:{free_port()}/identity"
+    lost = {**empty, "DATABASE_URL": url}
+    line = assert_refused(manage(lost, command, *COMMANDS[command]))
+    assert line.startswith("The database cannot be reached: ")
+    assert line.endswith("Nothing has been changed.")
+    assert "hunter2" not in line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_argument_that_is_unknown_is_named(command: str) -> None:
+    line = refused(command, *COMMANDS[command], "--frobnicate")
+    assert line == "unrecognized arguments: --frobnicate"
+
+
+def test_a_wrong_argument_is_one_line_and_not_the_usage(migrated: dict[str, str]) -> None:
+    line = assert_refused(manage(migrated, "register_taxpayer"))
+    assert line == "the following arguments are required: TIN, --name"
+
+
+def test_a_client_is_set_up_from_the_command_line_alone(migrated: dict[str, str]) -> None:
+    def answer(*arguments: str) -> dict[str, object]:
+        code, out, err = manage(migrated, *arguments, "--json")
+        assert (code, err) == (0, "")
+        found: dict[str, object] = json.loads(out)
+        return found
+
+    answer("register_taxpayer", TIN, "--name", "Ångström & Söhne 株式会社")
+    answer("register_taxpayer", AGENT, "--name", "Agent")
+    answer("register_intermediary", AGENT)
+    answer("grant_permission", *PAIR, "--permission", "documents:view")
+    client_id = str(answer("issue_credentials", AGENT, "--name", "ERP")["client_id"])
+    hint = str(answer("rotate_secret", client_id)["secret_hint"])
+    answer("revoke_secret", client_id, hint)
+    answer("block_system_user", client_id, *REASON)
+    answer("unblock_system_user", client_id, *REASON)
+    answer("revoke_permission", *PAIR)
+    line = assert_refused(manage(migrated, "register_taxpayer", TIN, "--name", "Other"))
+    assert "already, under the name Ångström & Söhne 株式会社." in line
+
+
+def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer(
+    migrated: dict[str, str],
+) -> None:
+    latin = {**migrated, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    code, out, err = manage(latin, "register_taxpayer", "C5555555555", "--name", "株式会社")
+    assert (code, err) == (0, "")
+    assert "C5555555555 is registered as \\u682a" in out

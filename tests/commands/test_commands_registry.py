@@ -1,0 +1,237 @@
+"""The commands for taxpayers, intermediaries and permissions (contract 6)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from taxpayers.models import Change, GrantedPermission, Intermediary, Taxpayer
+from tests.support.command_line import answered, refused, said
+from tests.support.factories import SUBMIT, VIEW, IntermediaryFactory, TaxpayerFactory
+
+pytestmark = pytest.mark.django_db
+
+TIN, ROB, AGENT = "C1234567890", "201901234567", "C9876543210"
+PAIR = ("--taxpayer", f"{TIN}:{ROB}", "--intermediary", AGENT)
+
+
+@pytest.fixture
+def pair() -> dict[str, Any]:
+    return {
+        "taxpayer": TaxpayerFactory.create(tin=TIN, rob=ROB),
+        "intermediary": IntermediaryFactory.create(taxpayer__tin=AGENT),
+    }
+
+
+# --- register_taxpayer --------------------------------------------------------------------------
+
+
+def test_register_taxpayer_registers_it_and_says_what_comes_next() -> None:
+    text = said("register_taxpayer", TIN.lower(), "--rob", ROB, "--name", "Acme")
+    assert text == (
+        f"{TIN}:{ROB} is registered as Acme.\n"
+        f"Next, for its ERP: manage.py issue_credentials {TIN}:{ROB} --name NAME\n"
+    )
+    row = Taxpayer.objects.get()
+    assert (row.tin, row.rob, row.name) == (TIN, ROB, "Acme")
+
+
+def test_register_taxpayer_answers_machines_and_is_safe_to_repeat() -> None:
+    expected = {"taxpayer": TIN, "name": "Acme", "is_active": True}
+    for _ in range(2):
+        assert answered("register_taxpayer", TIN, "--name", "Acme") == expected
+    assert Change.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((), "the following arguments are required: TIN, --name"),
+        ((TIN,), "the following arguments are required: --name"),
+        ((TIN, "--name"), "argument --name: expected one argument"),
+        ((TIN, "--name", " "), "Give a name: it is missing or blank."),
+        (
+            ("1234", "--name", "Acme"),
+            "This names no taxpayer: the TIN does not have the form [A-Z0-9]{5,20}.",
+        ),
+        (
+            (TIN, "--rob", "x", "--name", "Acme"),
+            "This names no taxpayer: the ROB number does not have the form [A-Z0-9-]{5,20}.",
+        ),
+        ((TIN, "--name", "Acme", "--nam", "A"), "unrecognized arguments: --nam A"),
+        (("C0000000001", "--name", "Acme"), "is registered already, under the name Known."),
+    ],
+)
+def test_register_taxpayer_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
+    TaxpayerFactory.create(tin="C0000000001", name="Known")
+    assert line in refused("register_taxpayer", *arguments)
+    assert Taxpayer.objects.count() == 1
+
+
+def test_the_history_names_the_user_of_the_operating_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SUDO_USER", "alice")
+    said("register_taxpayer", TIN, "--name", "Acme")
+    monkeypatch.delenv("SUDO_USER")
+    monkeypatch.setenv("LOGNAME", "bob")
+    said("register_taxpayer", AGENT, "--name", "Agent")
+    assert list(Change.objects.order_by("id").values_list("by", "address")) == [
+        ("alice (manage.py)", None),
+        ("bob (manage.py)", None),
+    ]
+
+
+# --- register_intermediary ----------------------------------------------------------------------
+
+
+def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
+    TaxpayerFactory.create(tin=AGENT, rob=ROB, name="Agent")
+    arguments = ("register_intermediary", AGENT, "--rob", ROB, "--until", "2099-12-31")
+    for _ in range(2):
+        assert answered(*arguments) == {
+            "intermediary": f"{AGENT}:{ROB}",
+            "is_active": True,
+            "active_until": "2099-12-31T15:59:59.999999Z",
+        }
+    assert said(*arguments) == (
+        f"{AGENT}:{ROB} (Agent) is an intermediary until 2099-12-31 23:59.\n"
+        "Next, for each taxpayer that it acts for: manage.py grant_permission"
+        f" --taxpayer TIN --intermediary {AGENT}:{ROB} --permission documents:submit\n"
+    )
+    assert Intermediary.objects.get().taxpayer.rob == ROB
+    assert Change.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("C0000000002", "--rob", "R-123"),
+            "There is no taxpayer C0000000002:R-123. Check it, or register it first:"
+            " manage.py register_taxpayer C0000000002 --rob R-123 --name NAME",
+        ),
+        (("C0000000001", "--until", "2020-01-01"), "the role would end 2020-01-01 23:59, in the p"),
+        (("C0000000001", "--until", "soon"), "argument --until: 'soon' is no date: write 2027-12-"),
+        ((AGENT, "--until", "2099-01-01"), "is an intermediary already, without an end."),
+    ],
+)
+def test_register_intermediary_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
+    TaxpayerFactory.create(tin="C0000000001")
+    IntermediaryFactory.create(taxpayer__tin=AGENT)
+    assert line in refused("register_intermediary", *arguments)
+    assert Intermediary.objects.count() == 1
+
+
+# --- grant_permission ---------------------------------------------------------------------------
+
+
+def test_grant_permission_grants_whole_days_in_the_authoritys_time_zone(
+    pair: dict[str, Any],
+) -> None:
+    arguments = (
+        *("grant_permission", *PAIR, "--permission", VIEW, SUBMIT),
+        *("--from", "2098-01-01", "--until", "2098-12-31"),
+    )
+    for _ in range(2):
+        assert answered(*arguments) == {
+            "taxpayer": f"{TIN}:{ROB}",
+            "intermediary": AGENT,
+            "permissions": [SUBMIT, VIEW],
+            "valid_from": "2097-12-31T16:00:00Z",
+            "valid_until": "2098-12-31T15:59:59.999999Z",
+        }
+    assert said(*arguments) == (
+        f"{AGENT} may act for {TIN}:{ROB} from 2098-01-01 00:00 until 2098-12-31 23:59:"
+        f" {SUBMIT}, {VIEW}.\n"
+        f"Its ERP logs in with the header onbehalfof: {TIN}:{ROB}\n"
+    )
+    row = GrantedPermission.objects.get()
+    assert (row.taxpayer, row.intermediary) == (pair["taxpayer"], pair["intermediary"])
+    assert row.valid_from == datetime(2097, 12, 31, 16, tzinfo=UTC)
+
+
+@pytest.mark.usefixtures("pair")
+def test_grant_permission_holds_from_now_on_without_an_end_unless_told_otherwise() -> None:
+    before = timezone.now()
+    text = said("grant_permission", *PAIR, "--permission", VIEW, "--permission", SUBMIT)
+    assert f", without an end: {SUBMIT}, {VIEW}.\n" in text
+    row = GrantedPermission.objects.get()
+    assert before <= row.valid_from <= timezone.now()
+    assert row.valid_until is None
+
+
+@pytest.mark.usefixtures("pair")
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((*PAIR, "--permission"), "argument --permission: expected at least one argument"),
+        (PAIR, "the following arguments are required: --permission"),
+        ((*PAIR, "--permission", "documents:veiw"), "There is no permission code documents:veiw."),
+        ((*PAIR, "--permission", VIEW, "--until", "2020-01-01"), "in the past"),
+        (
+            (*PAIR, "--permission", VIEW, "--from", "2099-02-01", "--until", "2099-01-01"),
+            "The permission would end 2099-01-01 23:59, before it begins 2099-02-01 00:00.",
+        ),
+        (
+            ("--taxpayer", "X", "--intermediary", AGENT, "--permission", VIEW),
+            "argument --taxpayer: 'X' names no taxpayer: the TIN does not have the form",
+        ),
+        (
+            ("--taxpayer", "C0000000009", "--intermediary", AGENT, "--permission", VIEW),
+            "There is no taxpayer C0000000009.",
+        ),
+        (
+            ("--taxpayer", AGENT, "--intermediary", f"{TIN}:{ROB}", "--permission", VIEW),
+            f"{TIN}:{ROB} is no intermediary. Register it as one first:"
+            f" manage.py register_intermediary {TIN} --rob {ROB}",
+        ),
+        (
+            ("--taxpayer", AGENT, "--intermediary", AGENT, "--permission", VIEW),
+            f"{AGENT} needs no permission to act for itself.",
+        ),
+    ],
+)
+def test_grant_permission_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
+    assert line in refused("grant_permission", *arguments)
+    assert not GrantedPermission.objects.exists()
+
+
+# --- revoke_permission --------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("pair")
+def test_revoke_permission_takes_everything_or_the_codes_named() -> None:
+    said("grant_permission", *PAIR, "--permission", VIEW, SUBMIT)
+    assert answered("revoke_permission", *PAIR, "--permission", VIEW) == {
+        "taxpayer": f"{TIN}:{ROB}",
+        "intermediary": AGENT,
+        "revoked": [VIEW],
+    }
+    assert said("revoke_permission", *PAIR, "--permission", VIEW) == (
+        f"Nothing to do: {AGENT} has nothing of that from {TIN}:{ROB} any more.\n"
+    )
+    assert said("revoke_permission", *PAIR, "--reason", "contract ended") == (
+        f"Revoked: {AGENT} no longer has {SUBMIT} from {TIN}:{ROB}.\n"
+    )
+    assert answered("revoke_permission", *PAIR)["revoked"] == []
+    assert not GrantedPermission.objects.filter(revoked_at=None).exists()
+    reasons = Change.objects.filter(action="revoke_permission").order_by("id")
+    assert [change.reason for change in reasons] == ["not given", "contract ended"]
+
+
+@pytest.mark.usefixtures("pair")
+def test_revoke_permission_refuses_what_was_never_granted() -> None:
+    line = refused("revoke_permission", *PAIR)
+    assert line == f"{TIN}:{ROB} has never granted anything to {AGENT}."
+    said("grant_permission", *PAIR, "--permission", VIEW)
+    line = refused("revoke_permission", *PAIR, "--permission", SUBMIT)
+    assert line == f"{TIN}:{ROB} has never granted {SUBMIT} to {AGENT}."
+
+
+@pytest.mark.usefixtures("pair")
+def test_revoke_permission_also_takes_what_is_still_to_come() -> None:
+    tomorrow = (timezone.now() + timedelta(days=2)).date().isoformat()
+    said("grant_permission", *PAIR, "--permission", VIEW, "--from", tomorrow)
+    assert answered("revoke_permission", *PAIR)["revoked"] == [VIEW]

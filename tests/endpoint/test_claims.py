@@ -1,0 +1,100 @@
+"""Every claim of an access token (contract 2, RFC 9068 section 2.2)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.rules import Authorization
+from tokens.access_tokens.claims import TOKEN_LIFETIME, access_token_claims
+
+AT = datetime(2026, 11, 21, 10, 0, 0, 999_999, UTC)
+ISSUED_AT = 1795255200
+AUDIENCES = {"InvoicingAPI": "InvoicingAPI", "Reports": "Reporting", "Archive": "Reporting"}
+TAXPAYER_LOGIN = Authorization(
+    client_id="ci_live_1",
+    subject=TaxpayerId("C2584563222"),
+    actor=None,
+    scopes=("InvoicingAPI",),
+    asked_scopes=None,
+    permissions=(),
+    at=AT,
+)
+TAXPAYER_CLAIMS = {
+    "iss": "https://identity.example.org",
+    "sub": "C2584563222",
+    "aud": "InvoicingAPI",
+    "client_id": "ci_live_1",
+    "jti": "a-jti",
+    "iat": ISSUED_AT,
+    "exp": ISSUED_AT + 3600,
+    "scope": "InvoicingAPI",
+    "taxpayer": {"tin": "C2584563222"},
+}
+
+
+def claims(authorization: Authorization) -> dict[str, Any]:
+    return access_token_claims(
+        authorization, issuer="https://identity.example.org", jti="a-jti", audiences=AUDIENCES
+    )
+
+
+def test_a_taxpayer_login_has_these_claims_and_no_other() -> None:
+    assert claims(TAXPAYER_LOGIN) == TAXPAYER_CLAIMS
+
+
+def test_a_rob_number_is_in_the_subject_and_in_the_taxpayer() -> None:
+    login = replace(TAXPAYER_LOGIN, subject=TaxpayerId("C2584563222", "202001234567"))
+    assert claims(login) == {
+        **TAXPAYER_CLAIMS,
+        "sub": "C2584563222:202001234567",
+        "taxpayer": {"tin": "C2584563222", "rob": "202001234567"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("actor", "notation"),
+    [(TaxpayerId("D1111111111"), "D1111111111"), (TaxpayerId("D1111111111", "R-1"), None)],
+)
+def test_an_intermediary_login_names_the_actor_and_its_permissions(
+    actor: TaxpayerId, notation: str | None
+) -> None:
+    login = replace(TAXPAYER_LOGIN, actor=actor, permissions=("documents:submit", "x:y"))
+    assert claims(login) == {
+        **TAXPAYER_CLAIMS,
+        "act": {"sub": notation or "D1111111111:R-1"},
+        "permissions": ["documents:submit", "x:y"],
+    }
+
+
+def test_an_intermediary_without_any_code_has_an_empty_list_not_no_list() -> None:
+    assert claims(replace(TAXPAYER_LOGIN, actor=TaxpayerId("D1")))["permissions"] == []
+
+
+@pytest.mark.parametrize(
+    ("scopes", "scope", "audience"),
+    [
+        (("InvoicingAPI", "Reports"), "InvoicingAPI Reports", ["InvoicingAPI", "Reporting"]),
+        (("Reports", "InvoicingAPI"), "Reports InvoicingAPI", ["Reporting", "InvoicingAPI"]),
+        (("Reports", "Archive"), "Reports Archive", "Reporting"),
+    ],
+)
+def test_the_audience_is_that_of_the_granted_scopes(
+    scopes: tuple[str, ...], scope: str, audience: str | list[str]
+) -> None:
+    login = replace(TAXPAYER_LOGIN, scopes=scopes)
+    assert claims(login) == {**TAXPAYER_CLAIMS, "scope": scope, "aud": audience}
+
+
+def test_a_scope_without_an_audience_gives_no_token() -> None:
+    with pytest.raises(KeyError):
+        claims(replace(TAXPAYER_LOGIN, scopes=("Unknown",)))
+
+
+def test_a_token_lives_for_3600_seconds_in_whole_seconds() -> None:
+    assert timedelta(seconds=3600) == TOKEN_LIFETIME
+    issued = claims(TAXPAYER_LOGIN)
+    assert (type(issued["iat"]), type(issued["exp"])) == (int, int)
+    assert issued["exp"] - issued["iat"] == 3600

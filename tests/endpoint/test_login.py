@@ -1,0 +1,262 @@
+"""A login that is granted: the whole answer, the token's claims, and the record (contract 1, 2)."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import jwt
+import pytest
+from django.test import override_settings
+
+from taxpayers.models import ClientSecret, RateLimitCounter
+from tests.support.erp import FORM, Erp, assert_every_answer, claims_of, new_erp, post
+from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db
+
+TWO_SCOPES = {
+    "InvoicingAPI": {"description": "d", "audience": "InvoicingAPI"},
+    "ReportingAPI": {"description": "d", "audience": "Reports"},
+}
+
+
+def test_a_taxpayer_login_gives_a_token_and_nothing_else(erp: Erp) -> None:
+    response = erp.login(scope="InvoicingAPI")
+    assert_every_answer(response)
+    assert (response.status_code, response.reason_phrase) == (200, "OK")
+    body = json.loads(response.content)
+    assert body.pop("access_token")
+    assert body == {"token_type": "Bearer", "expires_in": 3600}
+    assert type(body["expires_in"]) is int
+    assert response["X-Rate-Limit-Limit"] == "12"
+    assert response["X-Rate-Limit-Remaining"] == "11"
+    expires = datetime.fromisoformat(response["X-Client-Secret-Expires-At"])
+    assert expires == erp.system_user.secrets.get().expires_at.replace(microsecond=0)
+
+
+def test_the_token_says_whom_it_represents(erp: Erp) -> None:
+    response = erp.login()
+    token = json.loads(response.content)["access_token"]
+    header, claims = jwt.get_unverified_header(token), claims_of(response)
+    assert (header["typ"], header["alg"]) == ("at+jwt", "ES256")
+    tin = erp.system_user.taxpayer.tin
+    issued_at = claims["iat"]
+    assert abs(issued_at - datetime.now(UTC).timestamp()) < 5
+    assert claims == {
+        "iss": "http://127.0.0.1:8000",
+        "sub": tin,
+        "aud": "InvoicingAPI",
+        "client_id": erp.client_id,
+        "jti": response["correlationId"],
+        "iat": issued_at,
+        "exp": issued_at + 3600,
+        "scope": "InvoicingAPI",
+        "taxpayer": {"tin": tin},
+    }
+
+
+def test_an_intermediary_login_names_the_taxpayer_the_actor_and_the_permissions(
+    intermediary: Erp,
+) -> None:
+    represented = TaxpayerFactory.create(tin="C2584563222", rob="202001234567")
+    GrantedPermissionFactory.create(
+        taxpayer=represented,
+        intermediary=intermediary.role,
+        codes=["documents:view", "documents:submit"],
+    )
+    claims = claims_of(intermediary.login(on_behalf_of=" c2584563222:202001234567\t"))
+    assert claims["sub"] == "C2584563222:202001234567"
+    assert claims["taxpayer"] == {"tin": "C2584563222", "rob": "202001234567"}
+    assert claims["act"] == {"sub": intermediary.tin}
+    assert claims["permissions"] == ["documents:submit", "documents:view"]
+
+
+def test_a_tin_alone_names_the_taxpayer_without_a_rob(intermediary: Erp) -> None:
+    role = intermediary.role
+    GrantedPermissionFactory.create(
+        taxpayer=TaxpayerFactory.create(tin="C7777777777", rob="20200"), intermediary=role
+    )
+    assert intermediary.login(on_behalf_of="C7777777777").status_code == 400
+    GrantedPermissionFactory.create(
+        taxpayer=TaxpayerFactory.create(tin="C7777777777", rob=""), intermediary=role
+    )
+    assert claims_of(intermediary.login(on_behalf_of="C7777777777"))["sub"] == "C7777777777"
+
+
+def test_only_permissions_in_force_are_in_the_token(intermediary: Erp) -> None:
+    now = datetime.now(UTC)
+    role = intermediary.role
+    represented = TaxpayerFactory.create()
+    for codes, dates in (
+        (["documents:view"], {}),
+        (["documents:view", "documents:cancel"], {"valid_until": now + timedelta(days=1)}),
+        (["documents:reject"], {"revoked_at": now}),
+        (["documents:submit"], {"valid_from": now + timedelta(days=1)}),
+    ):
+        GrantedPermissionFactory.create(
+            taxpayer=represented, intermediary=role, codes=codes, **dates
+        )
+    claims = claims_of(intermediary.login(on_behalf_of=str(represented.identifier)))
+    assert claims["permissions"] == ["documents:cancel", "documents:view"]
+
+
+def test_an_intermediary_without_the_header_logs_in_as_itself(intermediary: Erp) -> None:
+    claims = claims_of(intermediary.login())
+    assert claims["sub"] == intermediary.tin
+    assert "act" not in claims
+    assert "permissions" not in claims
+
+
+@pytest.mark.parametrize("where", ["body", "query"])
+def test_on_behalf_of_anywhere_but_in_the_header_is_an_unknown_parameter(
+    erp: Erp, where: str
+) -> None:
+    form = "&".join(f"{k}={v}" for k, v in erp.form.items())
+    body, query = (f"{form}&onbehalfof=C1", "") if where == "body" else (form, "onbehalfof=C1")
+    assert claims_of(post(body, query=query))["sub"] == erp.system_user.taxpayer.tin
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed", "granted", "told"),
+    [
+        (None, "InvoicingAPI", "InvoicingAPI", True),
+        ("", "InvoicingAPI", "InvoicingAPI", True),
+        ("InvoicingAPI", "InvoicingAPI", "InvoicingAPI", False),
+        ("InvoicingAPI InvoicingAPI", "InvoicingAPI", "InvoicingAPI", False),
+        (None, "InvoicingAPI ReportingAPI", "InvoicingAPI ReportingAPI", True),
+        ("ReportingAPI InvoicingAPI", "InvoicingAPI", "InvoicingAPI", True),
+        ("ReportingAPI", "InvoicingAPI ReportingAPI", "ReportingAPI", False),
+    ],
+)
+@override_settings(SCOPES=TWO_SCOPES)
+def test_scope_is_told_when_it_differs_from_what_was_asked(
+    asked: str | None, allowed: str, granted: str, told: bool
+) -> None:
+    response = new_erp(scopes=allowed).login(scope=asked)
+    assert claims_of(response)["scope"] == granted
+    assert json.loads(response.content).get("scope") == (granted if told else None)
+
+
+@override_settings(SCOPES=TWO_SCOPES)
+def test_several_audiences_are_an_array() -> None:
+    claims = claims_of(new_erp(scopes="InvoicingAPI ReportingAPI").login())
+    assert claims["aud"] == ["InvoicingAPI", "Reports"]
+
+
+def test_basic_authentication_is_accepted(erp: Erp) -> None:
+    grant = "grant_type=client_credentials"
+    for body in (grant, f"{grant}&client_id={erp.client_id}"):
+        assert post(body, headers={"Authorization": erp.basic}).status_code == 200
+
+
+def test_a_stale_bearer_header_is_ignored(erp: Erp) -> None:
+    for stale in ("Bearer abc.def.ghi", "bearer", "Bearer \xe9"):
+        assert erp.login(headers={"Authorization": stale}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [FORM, FORM.upper(), f"{FORM}; charset=UTF-8", f'{FORM};charset="utf-8"', f"{FORM} ; x=y"],
+)
+def test_the_form_may_be_written_in_any_case_and_with_a_charset(
+    erp: Erp, content_type: str
+) -> None:
+    body = "&".join(f"{k}={v}" for k, v in erp.form.items())
+    assert post(body, content_type=content_type).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["authorization", "client", "login", "scopes", "user", "claims", "validator_log"]
+)
+def test_a_form_field_named_like_something_of_ours_changes_nothing(erp: Erp, name: str) -> None:
+    assert claims_of(erp.login(**{name: "evil"}))["sub"] == erp.system_user.taxpayer.tin
+
+
+def test_one_event_per_login_with_all_that_is_known(intermediary: Erp) -> None:
+    role = intermediary.role
+    represented = GrantedPermissionFactory.create(intermediary=role).taxpayer
+    response = intermediary.login(
+        on_behalf_of=str(represented.identifier), headers={"User-Agent": "ERP/1.0"}
+    )
+    event = LoginEvent.objects.get()
+    token = json.loads(response.content)["access_token"]
+    assert event.id == event.jti == UUID(response["correlationId"])
+    assert abs(event.at - datetime.now(UTC)) < timedelta(seconds=5)
+    assert (event.reason, event.detail) == ("", "")
+    assert event.client_id == intermediary.client_id
+    assert event.system_user_id == intermediary.system_user.id
+    assert event.secret_id == intermediary.system_user.secrets.get().id
+    assert event.subject == str(represented.identifier)
+    assert event.actor == intermediary.tin
+    assert event.scope == "InvoicingAPI"
+    assert event.kid == jwt.get_unverified_header(token)["kid"]
+    assert (event.source_address, event.user_agent) == ("127.0.0.1", "ERP/1.0")
+
+
+def test_no_secret_and_no_token_is_kept_or_logged(
+    erp: Erp, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(0)
+    response = erp.login()
+    erp.login(client_secret=erp.client_secret[:-1])
+    erp.login(client_id=erp.client_secret, client_secret=erp.client_id)
+    token = json.loads(response.content)["access_token"]
+    logged = caplog.text + "".join(str(vars(record)) for record in caplog.records)
+    kept = str(list(LoginEvent.objects.values()))
+    for hidden in (erp.client_secret, erp.client_secret[:-1], token, token.rsplit(".")[-1]):
+        assert hidden not in logged
+        assert hidden not in kept
+
+
+def test_the_log_line_has_the_reference(erp: Erp, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "tokens.endpoint.login")
+    response = erp.login()
+    (line,) = [record for record in caplog.records if record.name == "tokens.endpoint.login"]
+    assert vars(line)["reference"] == response["correlationId"]
+    assert vars(line)["outcome"] == "issued"
+
+
+def test_a_hostile_client_id_is_kept_cut_and_printable(erp: Erp) -> None:
+    response = erp.login(client_id="\x00\n" + "x" * 5000)
+    event = LoginEvent.objects.get(pk=response["correlationId"])
+    assert event.client_id == "??" + "x" * 62
+
+
+def test_the_last_use_of_a_secret_is_kept_at_most_once_a_minute(erp: Erp) -> None:
+    def last_used_at() -> datetime | None:
+        return ClientSecret.objects.get().last_used_at
+
+    assert last_used_at() is None
+    erp.login()
+    first = last_used_at()
+    assert first == LoginEvent.objects.get().at
+    erp.login()
+    assert last_used_at() == first
+    RateLimitCounter.objects.update(window_started_at=first - timedelta(minutes=2))
+    erp.login()
+    assert last_used_at() == LoginEvent.objects.latest("at").at
+
+
+def test_two_live_secrets_log_in_side_by_side(erp: Erp) -> None:
+    from tests.support.factories import ClientSecretFactory
+
+    second: Any = ClientSecretFactory.create(system_user=erp.system_user, slot=2)
+    assert erp.login().status_code == 200
+    assert erp.login(client_secret=second.clear).status_code == 200
+
+
+def test_a_taxpayer_login_takes_two_queries_and_an_intermediary_login_as_many(
+    intermediary: Erp, django_assert_num_queries: object
+) -> None:
+    role = intermediary.role
+    represented = GrantedPermissionFactory.create(intermediary=role).taxpayer
+    intermediary.login()  # the first login of a process also reads the signing keys
+    from django.db import connection
+
+    queries = 2 if connection.vendor == "postgresql" else None
+    for on_behalf_of in (None, str(represented.identifier)):
+        if queries is not None:
+            with django_assert_num_queries(queries):  # type: ignore[operator]
+                intermediary.login(on_behalf_of=on_behalf_of)

@@ -1,0 +1,152 @@
+"""What Prometheus sees: every login by its outcome, over all processes (contract 6)."""
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
+
+from identity.metrics_files import share_counters
+from taxpayers.rules import Reason
+from tests.conftest import StartService
+from tests.support.answers import headers_of
+from tests.support.erp import PATH, Erp, new_erp, post
+from tests.support.outages import database_out_of_reach
+from tokens.keys.signer import forget_key_ring
+from tokens.metrics import count_login, exposition
+
+
+def samples(text: str) -> dict[str, float]:
+    return {
+        sample.name + "".join(f" {value}" for value in sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def scraped() -> dict[str, float]:
+    return samples(Client().get("/metrics").content.decode())
+
+
+def added(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+    """What grew of the counts, by name."""
+    counts = {k: v - before.get(k, 0) for k, v in after.items() if k.startswith("logins_total")}
+    return {name.split()[1]: n for name, n in counts.items() if n}
+
+
+@pytest.mark.django_db
+def test_metrics_are_plain_text_that_needs_no_sign_in() -> None:
+    response = Client().get("/metrics", headers={"accept": "text/html"})
+    assert response.status_code == 200
+    assert headers_of(response) == {  # type: ignore[arg-type]
+        "Content-Type": "text/plain; version=0.0.4; charset=utf-8",
+        "Cache-Control": "no-store",
+    }
+
+
+@pytest.mark.django_db
+def test_every_outcome_is_there_before_it_happens() -> None:
+    outcomes = {name.split()[1] for name in scraped() if name.startswith("logins_total")}
+    assert outcomes == {"issued", *Reason}
+
+
+@pytest.mark.django_db
+def test_each_login_is_counted_by_its_outcome_and_timed(erp: Erp, blocked: Erp) -> None:
+    before = scraped()
+    erp.login()
+    erp.login()
+    blocked.login()
+    erp.login(client_secret=new_erp().client_secret)
+    post(b"a=b")
+    after = scraped()
+    assert added(before, after) == {
+        "issued": 2,
+        "system_user_blocked": 1,
+        "invalid_credentials": 1,
+        "missing_parameter": 1,
+    }
+    assert after["login_seconds_count"] - before["login_seconds_count"] == 5
+    assert after["login_seconds_sum"] > before["login_seconds_sum"]
+
+
+@pytest.mark.django_db
+def test_a_throttled_login_is_counted() -> None:
+    erp = new_erp(logins_per_minute=1)
+    erp.login()
+    before = scraped()
+    for _ in range(3):
+        assert erp.login().status_code == 429
+    assert added(before, scraped()) == {"rate_limited": 3}
+
+
+@pytest.mark.django_db
+def test_no_label_names_a_client_or_a_taxpayer(erp: Erp) -> None:
+    erp.login()
+    assert erp.system_user is not None
+    text = exposition().decode()
+    assert erp.client_id not in text
+    assert erp.system_user.taxpayer.tin not in text
+
+
+@pytest.mark.django_db
+def test_the_age_of_the_signing_key_is_told() -> None:
+    forget_key_ring()
+    assert 0 <= scraped()["signing_key_age_seconds"] < 60
+
+
+@pytest.mark.django_db
+def test_metrics_are_told_while_the_database_is_out_of_reach() -> None:
+    with database_out_of_reach():
+        told = scraped()
+    assert "logins_total issued" in told
+    assert "signing_key_age_seconds" not in told
+
+
+def test_a_login_costs_a_few_microseconds() -> None:
+    """Of CPU, the best of several rounds; a generous bound for a slow machine."""
+
+    def round_() -> float:
+        begun = time.process_time()
+        for _ in range(1000):
+            count_login("issued", 0.004)
+        return (time.process_time() - begun) / 1000
+
+    assert min(round_() for _ in range(5)) < 25e-6
+
+
+def test_all_processes_of_a_service_count_together(service: StartService) -> None:
+    node = service(WEB_PROCESSES="2")
+
+    def refused(_: int) -> int:
+        return httpx.post(f"{node.url}{PATH}", data={"n": "1"}).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(refused, range(60))) == {400}
+    told = [samples(httpx.get(f"{node.url}/metrics").text) for _ in range(8)]
+    assert {t["logins_total missing_parameter"] for t in told} == {60}
+    assert {t["login_seconds_count"] for t in told} == {60}
+    assert {t["login_seconds_bucket +Inf"] for t in told} == {60}
+    folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
+    assert len(list(folder.glob("counter_*.db"))) >= 2
+
+
+def test_what_ended_processes_counted_is_removed_and_what_others_count_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # set back at the end
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for name in (f"counter_{ended.pid}.db", f"histogram_{ended.pid}.db"):
+        (tmp_path / name).touch()
+    kept = {f"counter_{os.getpid()}.db", "counter_1.db", "another.txt"}
+    for name in kept:
+        (tmp_path / name).touch()
+    share_counters(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == kept
+    assert os.environ["PROMETHEUS_MULTIPROC_DIR"] == str(tmp_path)

@@ -1,0 +1,191 @@
+"""The service as it runs in production: several processes and nodes, and bytes on the wire."""
+
+import http.client
+import json
+import socket
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+import pytest
+
+from tests.conftest import StartService
+from tests.support import servers
+from tests.support.erp import PATH, Erp
+
+TIN = "C1000000001"
+
+
+def new_client(node: servers.Service, *options: str) -> Erp:
+    node.manage("register_taxpayer", TIN, "--name", "Sample")
+    issued = node.manage("issue_credentials", TIN, "--name", "ERP", *options)
+    return Erp(issued["client_id"], issued["client_secret"])
+
+
+def on_the_wire(node: servers.Service, request: bytes) -> bytes:
+    """Everything that comes back for these bytes until the service closes or falls silent."""
+    host, port = urlsplit(node.url).netloc.split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(request)
+        connection.settimeout(1.5)
+        answer = b""
+        try:
+            while chunk := connection.recv(65536):
+                answer += chunk
+        except TimeoutError:
+            pass
+        return answer
+
+
+def post_bytes(body: bytes, *headers: str) -> bytes:
+    lines = [
+        f"POST {PATH} HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/x-www-form-urlencoded",
+        *headers,
+    ]
+    if not any(h.lower().startswith(("content-length", "transfer-encoding")) for h in headers):
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+@pytest.fixture(scope="module")
+def erp_of_node(node: servers.Service) -> Erp:
+    return new_client(node)
+
+
+def test_the_reason_phrase_of_a_refusal_is_the_error_code(node: servers.Service) -> None:
+    with closing(http.client.HTTPConnection(urlsplit(node.url).netloc)) as connection:
+        connection.request("POST", PATH, "grant_type=x", {"Content-Type": "text/plain"})
+        answer = connection.getresponse()
+        body = answer.read()
+    assert (answer.status, answer.reason) == (400, "invalid_request")
+    assert answer.headers["Content-Type"] == "application/json"
+    assert json.loads(body)["error"] == "invalid_request"
+
+
+def test_a_doubled_on_behalf_of_is_refused(node: servers.Service, erp_of_node: Erp) -> None:
+    body = urlencode(erp_of_node.form).encode()
+    answer = on_the_wire(
+        node,
+        post_bytes(body, "onbehalfof: C1000000001", "onbehalfof: C2000000002", "Connection: close"),
+    )
+    assert answer.startswith(b"HTTP/1.1 400 invalid_request\r\n")
+    assert b"onbehalfof is wrong" in answer
+
+
+def test_a_chunked_body_is_a_login_or_a_clear_refusal_and_never_a_second_request(
+    node: servers.Service, erp_of_node: Erp
+) -> None:
+    body = urlencode(erp_of_node.form).encode()
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    answer = on_the_wire(
+        node, post_bytes(chunked, "Transfer-Encoding: chunked", "Connection: close")
+    )
+    assert answer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 400 invalid_request"))
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_an_oversized_body_is_refused_with_json(node: servers.Service) -> None:
+    answer = httpx.post(
+        f"{node.url}{PATH}",
+        content=b"a" * 20_000,
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    assert answer.status_code == 400
+    assert "16384" in answer.json()["error_description"]
+
+
+def logins(nodes: list[servers.Service], erp: Erp, count: int) -> Counter[int]:
+    def log_in(n: int) -> int:
+        node = nodes[n % len(nodes)]
+        return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=30).status_code
+
+    with ThreadPoolExecutor(8) as threads:
+        return Counter(threads.map(log_in, range(count)))
+
+
+def recorded(node: servers.Service, erp: Erp) -> int:
+    script = (
+        "from tokens.models import LoginEvent;"
+        f"print(LoginEvent.objects.filter(client_id='{erp.client_id}').count())"
+    )
+    return int(servers.manage(node.environment, "shell", "-v0", "-c", script))
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgresql", "valkey"])
+def test_the_limit_and_the_record_are_exact_over_processes_and_nodes(
+    store: str, service: StartService, request: pytest.FixtureRequest
+) -> None:
+    database = "" if store == "sqlite" else request.getfixturevalue("postgres_url")
+    redis = request.getfixturevalue("valkey_url") if store == "valkey" else ""
+    nodes = [service(database, redis), service(database, redis)]
+    erp = new_client(nodes[0], "--logins-per-minute", "20")
+    assert logins(nodes, erp, 60) == {200: 20, 429: 40}
+    assert recorded(nodes[0], erp) == 20
+
+
+def test_a_limiter_out_of_reach_is_a_503_and_no_token(
+    service: StartService, postgres_url: str
+) -> None:
+    node = service(postgres_url)
+    erp = new_client(node)
+    lost = dict(node.environment) | {"REDIS_URL": f"redis://127.0.0.1:{servers.free_port()}/0"}
+    script = f"""
+from django.test import Client
+answer = Client().post({PATH!r}, {urlencode(erp.form)!r}, "application/x-www-form-urlencoded")
+print(answer.status_code, answer.content.decode())
+"""
+    answer = servers.manage(lost, "shell", "-v0", "-c", script)
+    assert answer.startswith("503 ")
+    assert "temporarily_unavailable" in answer
+    assert recorded(node, erp) == 0
+
+
+def test_a_block_bites_at_once_on_every_node(service: StartService, postgres_url: str) -> None:
+    nodes = [service(postgres_url), service(postgres_url)]
+    erp = new_client(nodes[0])
+    assert logins(nodes, erp, 2) == {200: 2}
+    nodes[0].manage("block_system_user", erp.client_id, "--reason", "test")
+    assert logins(nodes, erp, 4) == {400: 4}
+
+
+def test_a_rotated_key_is_picked_up_by_running_workers(
+    service: StartService, postgres_url: str
+) -> None:
+    node = service(postgres_url)
+    erp = new_client(node)
+    assert logins([node], erp, 1) == {200: 1}
+    node.manage("rotate_signing_key")
+    deadline, keys = time.monotonic() + 60, []
+    while time.monotonic() < deadline:
+        keys = httpx.get(f"{node.url}/.well-known/jwks.json").json()["keys"]
+        if len(keys) == 2:
+            break
+        time.sleep(2)
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    ("serve", "answered"),
+    [
+        ("both", {"login": 400, "keys": 200, "health": 200, "metrics": 200, "staff": 302}),
+        ("login", {"login": 400, "keys": 200, "health": 200, "metrics": 200, "staff": 404}),
+        ("staff", {"login": 404, "keys": 404, "health": 200, "metrics": 200, "staff": 302}),
+    ],
+)
+def test_a_process_answers_what_it_is_told_to_serve(
+    service: StartService, serve: str, answered: dict[str, int]
+) -> None:
+    url = service(SERVE=serve).url
+    answers = {
+        "login": httpx.post(f"{url}/connect/token", data={"grant_type": "client_credentials"}),
+        "keys": httpx.get(f"{url}/.well-known/jwks.json"),
+        "health": httpx.get(f"{url}/health/ready"),
+        "metrics": httpx.get(f"{url}/metrics"),
+        "staff": httpx.get(f"{url}/admin/"),
+    }
+    assert {name: answer.status_code for name, answer in answers.items()} == answered

@@ -1,0 +1,389 @@
+"""Two nodes behind the real nginx with `deploy/nginx.conf`: what ERP systems meet in production.
+
+Clients come from 127.0.0.2, an address that is no trusted proxy.
+"""
+
+import http.client
+import os
+import re
+import signal
+import socket
+import ssl
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import jwt
+import psycopg
+import pytest
+
+from tests.conftest import StartService
+from tests.support import servers
+from tests.support.balancer import HOST, STAFF_ADDRESS, Balancer, Ports, free_ports, start_balancer
+from tests.support.erp import FORM, PATH, Erp
+from tests.support.over_http import SIGN_IN, new_boss, sign_in
+
+TIN = "C1000000001"
+CLIENT, THREADS = "127.0.0.2", 6
+STAFF_HOST = {"Host": "staff.id.example.org"}
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+
+@dataclass
+class Cluster:
+    """A proxy and the nodes behind it."""
+
+    balancer: Balancer
+    nodes: list[servers.Service]
+
+    @property
+    def ports(self) -> Ports:
+        return self.balancer.ports
+
+    def client(self, address: str = CLIENT) -> httpx.Client:
+        transport = httpx.HTTPTransport(verify=self.balancer.tls, local_address=address)
+        return httpx.Client(base_url=self.ports.https_url, transport=transport, timeout=30)
+
+    def post(self, content: Any, **headers: str) -> httpx.Response:
+        with self.client() as client:
+            return client.post(PATH, content=content, headers={"Content-Type": FORM, **headers})
+
+    def login(self, erp: Erp, **headers: str) -> httpx.Response:
+        return self.post(urlencode(erp.form), **headers)
+
+    def on_the_wire(self, request: bytes) -> bytes:
+        """Everything that comes back over TLS for these bytes."""
+        with (
+            socket.create_connection((HOST, self.ports.https), timeout=10) as plain,
+            self.balancer.tls.wrap_socket(plain, server_hostname=HOST) as connection,
+        ):
+            connection.sendall(request)
+            answer = b""
+            while chunk := connection.recv(65536):
+                answer += chunk
+            return answer
+
+    @cached_property
+    def erp(self) -> Erp:
+        """One without a limit."""
+        return self.new_erp(0)
+
+    def new_erp(self, logins_per_minute: int) -> Erp:
+        """Another system user of the same taxpayer."""
+        self.nodes[-1].manage("register_taxpayer", TIN, "--name", "Sample")
+        issued = self.nodes[-1].manage(
+            *("issue_credentials", TIN, "--name", f"ERP {logins_per_minute}"),
+            *("--logins-per-minute", str(logins_per_minute)),
+        )
+        return Erp(issued["client_id"], issued["client_secret"])
+
+    def events(self, erp: Erp) -> dict[str, str]:
+        """The address that each recorded token of that client went to, by its reference."""
+        with psycopg.connect(self.nodes[-1].environment["DATABASE_URL"]) as connection:
+            rows = connection.execute(
+                "SELECT id, host(source_address) FROM login_events"
+                " WHERE client_id = %s AND reason = ''",
+                [erp.client_id],
+            )
+            return {str(reference): address for reference, address in rows}
+
+
+def behind(ports: Ports) -> dict[str, str]:
+    """The settings of a node behind the proxy."""
+    return {"SERVE": "login", "AUTH_URL": ports.https_url, "TRUSTED_PROXIES": HOST}
+
+
+def balancer_or_skip(request: pytest.FixtureRequest, ports: Ports) -> Balancer:
+    from tests.conftest import SESSION
+
+    try:
+        return start_balancer(ports)
+    except servers.NotAvailable as reason:
+        request.config.stash[SESSION].missing["nginx"] = str(reason)
+        pytest.skip("no nginx here")
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    request: pytest.FixtureRequest,
+    postgres: servers.Postgres,
+    migrated_template: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Cluster]:
+    """Two login nodes and one for the staff; no test may stop them."""
+    folder, ports = tmp_path_factory.mktemp("cluster"), free_ports()
+    url = postgres.create_database(migrated_template)
+    balancer = balancer_or_skip(request, ports)
+    with servers.stopping(balancer):
+        nodes: list[servers.Service] = []
+        try:
+            for port, serve in ((ports.staff, "staff"), *((p, "login") for p in ports.nodes)):
+                settings = behind(ports) | {"DATABASE_URL": url, "SERVE": serve}
+                environment = servers.service_environment(folder, port, **settings)
+                log = folder / f"node-{port}.log"
+                nodes.append(servers.start_service(environment, log))
+            yield Cluster(balancer, nodes[1:])
+        finally:
+            with servers.stopping(*nodes):
+                pass
+    postgres.drop_database(url)
+
+
+def assert_proxy_answer(answer: httpx.Response, status: int, error: str, says: str) -> None:
+    """The shape that every answer of the service has (contract 1)."""
+    assert answer.status_code == status
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Pragma"] == "no-cache"
+    reference = answer.headers["correlationId"]
+    assert re.fullmatch(_UUID, reference)
+    body = answer.json()
+    assert set(body) == {"error", "error_description"}
+    assert body["error"] == error
+    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
+    assert says in body["error_description"]
+    assert body["error_description"].endswith(f" Reference: {reference}")
+    assert len(answer.headers.get_list("correlationId")) == 1
+    assert len(answer.headers.get_list("Cache-Control")) == 1
+
+
+def jti_of(answer: httpx.Response) -> str:
+    claims = jwt.decode(answer.json()["access_token"], options={"verify_signature": False})
+    return str(claims["jti"])
+
+
+# --- The login through the proxy ------------------------------------------------------------------
+
+
+def test_a_login_over_https_is_a_token_of_the_public_address(cluster: Cluster) -> None:
+    answer = cluster.login(cluster.erp)
+    assert answer.status_code == 200
+    assert answer.json()["token_type"] == "Bearer"
+    assert answer.headers["correlationId"] == jti_of(answer)
+    claims = jwt.decode(answer.json()["access_token"], options={"verify_signature": False})
+    assert claims["iss"] == cluster.ports.https_url
+    with cluster.client() as client:
+        metadata = client.get("/.well-known/oauth-authorization-server").json()
+        assert metadata["token_endpoint"] == f"{cluster.ports.https_url}{PATH}"
+        assert client.get(metadata["jwks_uri"]).json()["keys"]
+
+
+@pytest.mark.parametrize("claimed", [{}, {"X-Forwarded-Proto": "https"}])
+def test_a_login_over_http_is_refused_whatever_it_claims(
+    cluster: Cluster, claimed: dict[str, str]
+) -> None:
+    before, erp = cluster.events(cluster.erp), cluster.erp
+    answer = httpx.post(f"{cluster.ports.http_url}{PATH}", data=erp.form, headers=claimed)
+    assert_proxy_answer(answer, 400, "invalid_request", "without HTTPS")
+    assert answer.reason_phrase == "invalid_request"
+    assert cluster.events(erp) == before
+
+
+def test_http_spoken_to_the_https_port_is_refused_with_json(cluster: Cluster) -> None:
+    answer = httpx.post(f"http://{HOST}:{cluster.ports.https}{PATH}", data={"grant_type": "x"})
+    assert_proxy_answer(answer, 400, "invalid_request", "without HTTPS")
+
+
+@pytest.mark.parametrize("claimed", ["203.0.113.9", "203.0.113.9, 127.0.0.1", "127.0.0.1"])
+def test_where_a_client_says_it_comes_from_is_not_believed(cluster: Cluster, claimed: str) -> None:
+    answer = cluster.login(cluster.erp, **{"X-Forwarded-For": claimed, "X-Real-IP": claimed})
+    assert cluster.events(cluster.erp)[jti_of(answer)] == CLIENT
+
+
+def test_the_limit_and_the_record_are_exact_over_both_nodes(cluster: Cluster) -> None:
+    erp = cluster.new_erp(20)
+    with ThreadPoolExecutor(8) as threads, cluster.client() as client:
+        answers = list(
+            threads.map(lambda _: client.post(PATH, data=erp.form), range(60)),
+        )
+    assert Counter(answer.status_code for answer in answers) == {200: 20, 429: 40}
+    assert {jti_of(a) for a in answers if a.status_code == 200} == set(cluster.events(erp))
+    assert all(erp.client_id in node.log for node in cluster.nodes)  # each answered some of them
+
+
+def test_the_reason_phrase_arrives_through_the_proxy(cluster: Cluster) -> None:
+    connection = http.client.HTTPSConnection(
+        HOST, cluster.ports.https, context=cluster.balancer.tls
+    )
+    connection.request("POST", PATH, "grant_type=password", {"Content-Type": FORM})
+    answer = connection.getresponse()
+    assert (answer.status, answer.reason) == (400, "invalid_request")
+    connection.close()
+
+
+def test_a_client_that_offers_http_2_is_answered_with_a_reason_phrase(cluster: Cluster) -> None:
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    tls.set_alpn_protocols(["h2", "http/1.1"])
+    with (
+        socket.create_connection((HOST, cluster.ports.https), timeout=5) as plain,
+        tls.wrap_socket(plain) as connection,
+    ):
+        assert connection.selected_alpn_protocol() == "http/1.1"
+
+
+def test_a_doubled_on_behalf_of_is_refused_through_the_proxy(cluster: Cluster) -> None:
+    body = urlencode(cluster.erp.form).encode()
+    answer = cluster.on_the_wire(
+        f"POST {PATH} HTTP/1.1\r\nHost: id.example.org\r\nContent-Type: {FORM}\r\n"
+        f"Content-Length: {len(body)}\r\nonbehalfof: C1000000001\r\nonbehalfof: C2000000002\r\n"
+        "Connection: close\r\n\r\n".encode()
+        + body
+    )
+    assert answer.startswith(b"HTTP/1.1 400 invalid_request\r\n")
+    assert b"onbehalfof is wrong" in answer
+
+
+# --- What is refused in the same shape, by a node or by the proxy itself --------------------------
+
+
+@pytest.mark.parametrize("size", [20_000, 200_000], ids=["by a node", "by the proxy"])
+def test_a_body_too_long_is_refused_with_json(cluster: Cluster, size: int) -> None:
+    assert_proxy_answer(cluster.post(b"a" * size), 400, "invalid_request", "16384")
+
+
+def test_a_chunked_body_too_long_is_refused_with_json(cluster: Cluster) -> None:
+    answer = cluster.post(b"a" * 20_000 for _ in range(10))
+    assert_proxy_answer(answer, 400, "invalid_request", "16384")
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "TRACE"])
+def test_a_wrong_method_is_refused_with_json(cluster: Cluster, method: str) -> None:
+    with cluster.client() as client:
+        answer = client.request(method, PATH)
+    assert_proxy_answer(answer, 405, "invalid_request", "POST only")
+    assert answer.headers["Allow"] == "POST"
+
+
+def test_a_header_too_long_is_refused_with_json(cluster: Cluster) -> None:
+    answer = cluster.post(b"", **{"X-Long": "a" * 40_000})
+    assert_proxy_answer(answer, 400, "invalid_request", "too long")
+
+
+@pytest.mark.parametrize("path", ["/metrics", "//metrics", "/%6detrics", "/x/../metrics"])
+def test_metrics_are_not_public(cluster: Cluster, path: str) -> None:
+    answer = cluster.on_the_wire(
+        f"GET {path} HTTP/1.1\r\nHost: id.example.org\r\nConnection: close\r\n\r\n".encode()
+    )
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"# TYPE" not in answer
+
+
+def test_what_the_proxy_says_by_itself_has_no_address_of_its_own(cluster: Cluster) -> None:
+    with cluster.client() as client:
+        assert client.get("/by-proxy/unavailable").status_code == 404
+
+
+# --- The staff's pages ----------------------------------------------------------------------------
+
+
+def test_the_staffs_pages_are_for_their_network_alone(cluster: Cluster) -> None:
+    with cluster.client() as outside, cluster.client(STAFF_ADDRESS) as inside:
+        assert outside.get(SIGN_IN).status_code == 404  # not on the public address at all
+        assert outside.get(SIGN_IN, headers=STAFF_HOST).status_code == 403
+        assert inside.get(SIGN_IN, headers=STAFF_HOST).status_code == 200
+
+
+def test_staff_sign_in_through_the_proxy(cluster: Cluster) -> None:
+    boss = new_boss(cluster.nodes[0])
+    with cluster.client(STAFF_ADDRESS) as browser:
+        browser.headers.update(STAFF_HOST)
+        answer = sign_in(browser, f"https://{STAFF_HOST['Host']}", boss)
+        assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
+        assert all("Secure" in cookie for cookie in answer.headers.get_list("Set-Cookie"))
+        assert browser.get("/admin/").status_code == 200
+
+
+# --- Nodes that stop ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mortal_cluster(
+    request: pytest.FixtureRequest, service: StartService, postgres_url: str
+) -> Iterator[Cluster]:
+    """Two nodes that the test may stop."""
+    ports = free_ports()
+    balancer = balancer_or_skip(request, ports)
+    with servers.stopping(balancer):
+        nodes = [service(postgres_url, PORT=str(port), **behind(ports)) for port in ports.nodes]
+        yield Cluster(balancer, nodes)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_node_stopped_under_load_costs_no_login_that_was_answered(
+    mortal_cluster: Cluster, how: signal.Signals
+) -> None:
+    cluster, erp = mortal_cluster, mortal_cluster.erp
+
+    def stop_first_node() -> None:
+        if how is signal.SIGTERM:
+            cluster.nodes[0].process.send_signal(how)
+        else:
+            os.killpg(cluster.nodes[0].pid, how)  # its workers too, as when the power fails
+
+    def log_in(n: int) -> httpx.Response:
+        if n == 60:
+            stop_first_node()
+        return client.post(PATH, data=erp.form)
+
+    with ThreadPoolExecutor(THREADS) as threads, cluster.client() as client:
+        answers = list(threads.map(log_in, range(240)))
+        late = client.post(PATH, data=erp.form)
+    answers.append(late)
+    tokens = [answer for answer in answers if answer.status_code == 200]
+    for answer in answers:
+        if answer.status_code != 200:
+            assert_proxy_answer(answer, 503, "temporarily_unavailable", "try again")
+            assert answer.headers["Retry-After"] == "5"
+    assert cluster.nodes[0].process.wait(30) is not None
+    assert late.status_code == 200
+    assert len(tokens) > 200
+    issued, recorded = {jti_of(answer) for answer in tokens}, set(cluster.events(erp))
+    assert issued <= recorded  # never a token without a record
+    # A node that is asked to stop finishes what it began; a killed one cannot, and had recorded it.
+    assert len(recorded - issued) <= (0 if how is signal.SIGTERM else THREADS)
+
+
+def test_without_any_node_the_proxy_answers_as_the_service_would(mortal_cluster: Cluster) -> None:
+    cluster, erp = mortal_cluster, mortal_cluster.erp
+    for node in cluster.nodes:
+        node.stop()
+    # A secret in the query is refused when a node answers; here it must not reach a log either.
+    with cluster.client() as client:
+        answers = [
+            cluster.login(erp),
+            client.post(f"{PATH}?client_secret={erp.client_secret}", data=erp.form),
+        ]
+    for answer in answers:
+        assert_proxy_answer(answer, 503, "temporarily_unavailable", "try again")
+        assert answer.headers["Retry-After"] == "5"
+        assert answer.headers["correlationId"] in cluster.balancer.log
+    assert erp.client_secret not in cluster.balancer.log
+
+
+# --- What the proxy writes down -------------------------------------------------------------------
+
+
+def test_the_proxys_log_names_each_login_and_keeps_no_query(cluster: Cluster) -> None:
+    erp = cluster.erp
+    with cluster.client() as client:
+        answer = client.post(f"{PATH}?client_secret={erp.client_secret}", data=erp.form)
+    assert_proxy_answer(answer, 400, "invalid_request", "query")
+    log = log_with(answer.headers["correlationId"], cluster)
+    assert f"{CLIENT} POST {PATH} 400 " in log
+    assert erp.client_secret not in log
+
+
+def log_with(reference: str, cluster: Cluster) -> str:
+    """The proxy's log once it has this line: it writes a line after the answer has left."""
+    deadline = time.monotonic() + 10
+    while reference not in (log := cluster.balancer.log) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert reference in log
+    return log

@@ -1,0 +1,164 @@
+"""Third-party clients log in against the service as it runs, and others verify the tokens."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import jwt
+import pytest
+from authlib.integrations.base_client import OAuthError
+from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
+from authlib.oauth2.rfc9068 import JWTBearerTokenValidator
+from joserfc import jwt as joserfc_jwt
+from joserfc.jwk import KeySet
+from myinvois import MyInvoisClient
+from myinvois.auth import TokenManager
+from oauthlib.oauth2 import BackendApplicationClient
+from oauthlib.oauth2.rfc6749.errors import OAuth2Error
+from requests_oauthlib import OAuth2Session
+
+from tests.support import servers
+
+TIN, REPRESENTED = "C1000000001", "C2000000002:202001234567"
+
+
+@dataclass
+class Live:
+    """A running service with one intermediary, its credentials and a permission."""
+
+    service: servers.Service
+    client_id: str
+    client_secret: str
+
+    @property
+    def token_url(self) -> str:
+        return f"{self.service.url}/connect/token"
+
+    def metadata(self) -> dict[str, Any]:
+        answer = httpx.get(f"{self.service.url}/.well-known/oauth-authorization-server")
+        metadata: dict[str, Any] = answer.raise_for_status().json()
+        return metadata
+
+    def jwks(self) -> Any:
+        return httpx.get(self.metadata()["jwks_uri"]).raise_for_status().json()
+
+
+@pytest.fixture(scope="module")
+def live(node: servers.Service) -> Live:
+    node.manage("register_taxpayer", TIN, "--name", "Agent")
+    node.manage("register_intermediary", TIN)
+    tin, rob = REPRESENTED.split(":")
+    node.manage("register_taxpayer", tin, "--rob", rob, "--name", "Represented")
+    node.manage(
+        "grant_permission",
+        *("--taxpayer", REPRESENTED, "--intermediary", TIN, "--permission", "documents:submit"),
+    )
+    issued = node.manage("issue_credentials", TIN, "--name", "ERP", "--logins-per-minute", "0")
+    return Live(node, issued["client_id"], issued["client_secret"])
+
+
+def test_authlib_logs_in_with_either_client_authentication(live: Live) -> None:
+    for method in ("client_secret_post", "client_secret_basic"):
+        with AuthlibSession(
+            live.client_id, live.client_secret, token_endpoint_auth_method=method
+        ) as client:
+            token = client.fetch_token(live.token_url, grant_type="client_credentials")
+        assert token["token_type"] == "Bearer"
+        assert token["expires_in"] == 3600
+
+
+def test_authlib_shows_the_reason_of_a_refusal(live: Live) -> None:
+    with (
+        AuthlibSession(live.client_id, live.client_secret[:-4]) as client,
+        pytest.raises(OAuthError, match=r"invalid_client.*cut off.*Reference: "),
+    ):
+        client.fetch_token(live.token_url, grant_type="client_credentials")
+
+
+def test_requests_oauthlib_logs_in(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")  # loopback
+    for include_client_id in (True, False, None):
+        with OAuth2Session(client=BackendApplicationClient(live.client_id)) as session:
+            token = session.fetch_token(
+                live.token_url,
+                client_id=live.client_id,
+                client_secret=live.client_secret,
+                include_client_id=include_client_id,
+                headers={"onbehalfof": REPRESENTED},
+            )
+        claims = jwt.decode(token["access_token"], options={"verify_signature": False})
+        assert claims["sub"] == REPRESENTED
+
+
+def test_requests_oauthlib_shows_the_reason_of_a_refusal(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
+    sent = {"client_secret": live.client_secret, "headers": {"onbehalfof": "C9999999999"}}
+    with (
+        OAuth2Session(client=BackendApplicationClient(live.client_id)) as session,
+        pytest.raises(OAuth2Error, match="represented taxpayer must grant it") as caught,
+    ):
+        session.fetch_token(live.token_url, include_client_id=True, **sent)
+    assert "invalid_grant" in str(caught.value)
+
+
+def test_myinvois_logs_in_for_itself_and_on_behalf(live: Live) -> None:
+    with (
+        httpx.Client() as http,
+        closing(MyInvoisClient(live.client_id, live.client_secret)) as client,
+    ):
+        # Its address is built in; everything else is its own.
+        client._token_manager = TokenManager(
+            client_id=live.client_id,
+            client_secret=live.client_secret,
+            token_url=live.token_url,
+            client=http,
+        )
+        own = client.login()
+        client._token_manager.invalidate()
+        on_behalf = client.login(on_behalf_of=REPRESENTED)
+    assert jwt.decode(own, options={"verify_signature": False})["sub"] == TIN
+    assert jwt.decode(on_behalf, options={"verify_signature": False})["sub"] == REPRESENTED
+
+
+@pytest.fixture
+def token(live: Live) -> str:
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": live.client_id,
+        "client_secret": live.client_secret,
+    }
+    answer = httpx.post(live.token_url, data=form, headers={"onbehalfof": REPRESENTED})
+    body: dict[str, str] = answer.raise_for_status().json()
+    return body["access_token"]
+
+
+def test_pyjwt_verifies_the_token_by_the_published_metadata(live: Live, token: str) -> None:
+    metadata = live.metadata()
+    key = jwt.PyJWKClient(metadata["jwks_uri"]).get_signing_key_from_jwt(token)
+    claims = jwt.decode(
+        token, key, algorithms=["ES256"], audience="InvoicingAPI", issuer=metadata["issuer"]
+    )
+    assert claims["act"] == {"sub": TIN}
+    assert claims["permissions"] == ["documents:submit"]
+
+
+def test_joserfc_verifies_the_token_by_the_published_metadata(live: Live, token: str) -> None:
+    decoded = joserfc_jwt.decode(token, KeySet.import_key_set(live.jwks()), algorithms=["ES256"])
+    assert decoded.header["typ"] == "at+jwt"
+    assert decoded.claims["iss"] == live.metadata()["issuer"]
+
+
+def test_authlibs_rfc_9068_validator_accepts_the_token(live: Live, token: str) -> None:
+    metadata, keys = live.metadata(), live.jwks()
+
+    class Validator(JWTBearerTokenValidator):  # type: ignore[misc] # Authlib has no types
+        def get_jwks(self) -> Any:
+            return KeySet.import_key_set(keys)
+
+    validator = Validator(issuer=metadata["issuer"], resource_server="InvoicingAPI")
+    claims = validator.authenticate_token(token)
+    validator.validate_token(claims, ["InvoicingAPI"], None)
+    assert claims["client_id"] == live.client_id

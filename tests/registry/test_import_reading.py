@@ -1,0 +1,180 @@
+"""A CSV file as spreadsheets write it: every row read, every bad one named (contract 6)."""
+
+import io
+import tracemalloc
+
+import pytest
+
+from taxpayers.files.taxpayer_rows import MOST_ROWS, BadRow, Entry, Reading, read_entries
+from taxpayers.identifiers import Notation, TaxpayerId
+from taxpayers.validation import ServiceError
+
+HEADER = "tin,rob,name,active\n"
+
+
+def read(content: str | bytes) -> Reading:
+    data = content.encode() if isinstance(content, str) else content
+    return read_entries(io.BytesIO(data), Notation())
+
+
+def entry(line: int, tin: str, rob: str, name: str, is_active: bool | None = None) -> Entry:
+    return Entry(line, TaxpayerId(tin, rob), name, is_active)
+
+
+ACME = entry(2, "C1234567890", "R-123", "Acme")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "tin,rob,name\nC1234567890,R-123,Acme\n",
+        "tin;rob;name\nC1234567890;R-123;Acme\n",
+        "tin,rob,name\r\nC1234567890,R-123,Acme\r\n",
+        "\ufefftin,rob,name\nC1234567890,R-123,Acme",
+        "name,tin,rob\nAcme,C1234567890,R-123",
+        'TIN, Rob ,"Name"\n c1234567890 ,r-123,"Acme"',
+        "tin,rob,name,active\nC1234567890,R-123,Acme,",
+        "tin,rob,name,,\nC1234567890,R-123,Acme,,",
+        "tin,rob,name\nC1234567890,R-123,Acme\n\n,,\n \n",
+    ],
+    ids=[
+        *("commas", "semicolons", "CRLF", "byte order mark", "any order", "blanks and capitals"),
+        *("active left open", "empty columns", "blank rows"),
+    ],
+)
+def test_the_same_table_is_read_however_it_was_written(content: str) -> None:
+    assert read(content) == Reading([ACME], [])
+
+
+def test_a_name_may_hold_delimiters_quotation_marks_and_any_letter() -> None:
+    reading = read('tin,name\nC1234567890,"Lim, Tan & ""Söhne"" 株式会社"\nC1234567891,Plain\n')
+    assert [e.name for e in reading.entries] == ['Lim, Tan & "Söhne" 株式会社', "Plain"]
+
+
+@pytest.mark.parametrize(
+    ("word", "is_active"),
+    [("yes", True), ("TRUE", True), ("1", True), ("no", False), ("False", False), ("0", False)],
+)
+def test_active_is_yes_or_no_as_spreadsheets_say_it(word: str, is_active: bool) -> None:
+    reading = read(f"{HEADER}C1234567890,,Acme,{word}")
+    assert reading.entries == [entry(2, "C1234567890", "", "Acme", is_active)]
+
+
+def test_every_bad_row_is_named_with_its_line_and_its_fault() -> None:
+    reading = read(
+        HEADER
+        + "C0000000001,,Good,\n"
+        + "1234,,Short,\n"  # 3
+        + ",,No TIN,\n"
+        + "C0000000004,x,Bad ROB,\n"
+        + "C0000000005,, ,\n"
+        + "\n"
+        + "C0000000006,,Maybe,perhaps\n"  # 8
+        + "C0000000007,Few\n"
+        + "C0000000008,,Many,yes,more\n"  # 10
+        + f"C0000000009,,{'x' * 256},\n"
+        + 'C0000000010,,"two\nlines",\n'  # 12 and 13
+        + "c0000000001,,Again,\n"  # 14
+        + "C0000000001,R-123,Another,\n"
+        + "C0000000001,R-123,Another,\n"  # 16
+    )
+    assert reading.entries == [
+        entry(2, "C0000000001", "", "Good"),
+        entry(15, "C0000000001", "R-123", "Another"),
+    ]
+    assert reading.bad_rows == [
+        BadRow(3, "the TIN must be 5 to 20 letters and digits"),
+        BadRow(4, "a TIN is missing or has letters outside A-Z"),
+        BadRow(5, "the ROB number must be 5 to 20 letters, digits and hyphens"),
+        BadRow(6, "Give a name: it is missing or blank"),
+        BadRow(8, "active must be yes or no, not 'perhaps'"),
+        BadRow(9, "it has 2 cells, the header has 4"),
+        BadRow(10, "it has more cells than the header, which has 4"),
+        BadRow(11, "Shorten a name to 255 characters: it has 256"),
+        BadRow(12, "Write a name in one line without control characters"),
+        BadRow(14, "C0000000001 stands in line 2 already"),
+        BadRow(16, "C0000000001:R-123 stands in line 15 already"),
+    ]
+    assert str(reading.bad_rows[0]) == "line 3: the TIN must be 5 to 20 letters and digits"
+
+
+def test_a_taxpayer_in_a_bad_row_does_not_make_its_good_row_a_repetition() -> None:
+    reading = read("tin,name\nC0000000001,\nC0000000001,Good\n")
+    assert [e.line for e in reading.entries] == [3]
+    assert [row.line for row in reading.bad_rows] == [2]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "The file is empty, or its first line is."),
+        (b"\n\ntin,name\n", "The file is empty, or its first line is."),
+        (b"tin,name\n", "The file has no rows below its header."),
+        (b"tin,name\n\n,\n", "The file has no rows below its header."),
+        (b"C1234567890,Acme\n", "must name the columns tin, name and where wanted rob, active"),
+        (b"tin\tname\nC1234567890\tAcme\n", r"It is: 'tin\tname'"),
+        (b"tin,name,tin\nC1,A,C2\n", "must name the columns"),
+        (b"tin,name,telephone\nC1,A,1\n", "It is: 'tin,name,telephone'"),
+        (b"tin,rob\nC1,A\n", "must name the columns"),
+        (b"\xff\xfet\x00i\x00n\x00", "Line 1 is not UTF-8. Save it as CSV UTF-8"),
+        (b"tin,name\nC1234567890,Acme\nC1234567891,Caf\xe9\n", "Line 3 is not UTF-8."),
+        (
+            b"PK\x03\x04\x14\x00\x06\x00",
+            "This is a spreadsheet, not a CSV file. Save it as CSV UTF",
+        ),
+        (b"tin,name\n" + b"x" * 70_000, "Line 2 is far too long: this is no CSV file."),
+        (b'tin,name\nC1234567890,"Ac"me\n', "Line 2 and what follows cannot be read as CSV"),
+        (b'tin,name\nC1234567890,A\nC1234567891,"open\n\nend', "Line 3 and what follows cannot be"),
+    ],
+)
+def test_what_is_no_such_table_is_refused_in_words(content: bytes, said: str) -> None:
+    with pytest.raises(ServiceError) as fault:
+        read(content)
+    assert said in str(fault.value)
+    assert "\n" not in str(fault.value)
+
+
+def test_another_countrys_notation_decides_which_rows_are_good() -> None:
+    file = io.BytesIO(b"tin,name\n123456789,Acme\nC1234567890,Other\n")
+    reading = read_entries(file, Notation(tin="[0-9]{9}"))
+    assert [e.line for e in reading.entries] == [2]
+    assert reading.bad_rows == [BadRow(3, "the TIN does not have the form [0-9]{9}")]
+
+
+class Endless(io.RawIOBase):
+    """A file without an end, of one line or of many."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self._chunks = list(chunks)
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        chunk = self._chunks[0]
+        if len(self._chunks) > 1:
+            del self._chunks[0]
+        return chunk[: size or 0]
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (Endless(b"\0" * 1_000_000), "Line 1 is far too long"),
+        (Endless(b"tin,name\n", b'C1234567890,"open\n', b"x" * 1000 + b"\n"), "Line 2 and what"),
+    ],
+)
+def test_no_file_can_take_all_memory(file: Endless, said: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ServiceError, match=said):
+            read_entries(file, Notation())  # type: ignore[arg-type]  # all that is used of a file
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_with_too_many_rows_is_refused() -> None:
+    assert MOST_ROWS >= 100_000
+    three = io.BytesIO(b"tin,name\nC0000000001,A\nC0000000002,B\nC0000000003,C\n")
+    assert len(read_entries(three, Notation(), most_rows=3).entries) == 3
+    three.seek(0)
+    with pytest.raises(ServiceError, match="more than 2 rows"):
+        read_entries(three, Notation(), most_rows=2)

@@ -1,0 +1,303 @@
+"""Changes of taxpayers, intermediaries and permissions (contract 4)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import Change, GrantedPermission, Intermediary, PermissionCode, Taxpayer
+from taxpayers.services import (
+    Author,
+    ServiceError,
+    grant_permission,
+    register_intermediary,
+    register_taxpayer,
+    rename_taxpayer,
+    revoke_codes,
+    revoke_permission,
+    set_intermediary_active,
+    set_permission_code,
+    set_taxpayer_active,
+)
+from taxpayers.services.permissions import codes_of
+from tests.support.factories import (
+    SUBMIT,
+    VIEW,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    TaxpayerFactory,
+)
+
+pytestmark = pytest.mark.django_db
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+DAY, TICK = timedelta(days=1), timedelta(microseconds=1)
+BY: dict[str, Any] = {"by": Author("alice", "192.0.2.7"), "at": AT}
+WHY: dict[str, Any] = {**BY, "reason": "as she asked"}
+ID = TaxpayerId("C1234567890", "201901234567")
+
+
+# --- Taxpayers ----------------------------------------------------------------------------------
+
+
+def test_a_taxpayer_is_registered_once_however_often_it_is_asked_for() -> None:
+    first = register_taxpayer(taxpayer=ID, name=" Acme Sdn Bhd ", **BY)
+    again = register_taxpayer(taxpayer=ID, name="Acme Sdn Bhd", **BY)
+    assert first == again
+    assert (first.identifier, first.name, first.is_active) == (ID, "Acme Sdn Bhd", True)
+    assert first.created_at == AT
+    assert Change.objects.count() == 1
+
+
+def test_a_registered_taxpayer_does_not_get_another_name_by_registering_it_again() -> None:
+    register_taxpayer(taxpayer=ID, name="Acme", **BY)
+    with pytest.raises(ServiceError, match=r"C1234567890:201901234567 .* under the name Acme\."):
+        register_taxpayer(taxpayer=ID, name="Other", **BY)
+    assert Taxpayer.objects.get().name == "Acme"
+
+
+@pytest.mark.parametrize("name", ["", " \t", "a" * 256, "two\nlines", "nul\x00"])
+def test_a_name_is_one_line_of_text(name: str) -> None:
+    with pytest.raises(ServiceError, match="a name"):
+        register_taxpayer(taxpayer=ID, name=name, **BY)
+    with pytest.raises(ServiceError, match="a name"):
+        rename_taxpayer(taxpayer=TaxpayerFactory.create(), name=name, **WHY)
+
+
+def test_a_taxpayer_is_renamed_and_switched_off_and_on() -> None:
+    row = TaxpayerFactory.create(name="Old")
+    assert rename_taxpayer(taxpayer=row, name="New", **WHY).name == "New"
+    assert not set_taxpayer_active(taxpayer=row, is_active=False, **WHY).is_active
+    assert set_taxpayer_active(taxpayer=row, is_active=True, **WHY).is_active
+    row.refresh_from_db()
+    assert (row.name, row.is_active) == ("New", True)
+
+
+def test_what_has_been_deleted_meanwhile_cannot_be_changed() -> None:
+    row = TaxpayerFactory.create(name="Gone")
+    Taxpayer.objects.all().delete()
+    with pytest.raises(ServiceError, match=r"Gone .* does not exist any more"):
+        rename_taxpayer(taxpayer=row, name="New", **WHY)
+
+
+# --- Intermediaries -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("until", [None, AT + TICK, AT + 365 * DAY])
+def test_a_taxpayer_becomes_an_intermediary_once(until: datetime | None) -> None:
+    taxpayer = TaxpayerFactory.create()
+    row = register_intermediary(taxpayer=taxpayer, until=until, **BY)
+    assert register_intermediary(taxpayer=taxpayer, until=until, **BY) == row
+    assert (row.taxpayer, row.is_active, row.active_until) == (taxpayer, True, until)
+    assert Change.objects.count() == 1
+
+
+@pytest.mark.parametrize("until", [AT, AT - DAY])
+def test_a_role_that_is_over_already_is_not_given(until: datetime) -> None:
+    with pytest.raises(ServiceError, match="in the past"):
+        register_intermediary(taxpayer=TaxpayerFactory.create(), until=until, **BY)
+    assert not Intermediary.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"is_active": False}, "but not active"),
+        ({"active_until": AT + 2 * DAY}, "until 2026-03-03 20:00"),
+    ],
+)
+def test_an_intermediary_on_other_terms_is_left_as_it_is(facts: dict[str, Any], said: str) -> None:
+    row = IntermediaryFactory.create(**facts)
+    with pytest.raises(ServiceError, match=f"an intermediary already, {said}"):
+        register_intermediary(taxpayer=row.taxpayer, **BY)
+
+
+def test_an_intermediary_is_switched_off_and_on_and_extended() -> None:
+    row = IntermediaryFactory.create(active_until=AT - DAY)
+    off = set_intermediary_active(intermediary=row, is_active=False, until=AT - DAY, **WHY)
+    assert (off.is_active, off.active_until) == (False, AT - DAY)
+    on = set_intermediary_active(intermediary=row, is_active=True, until=AT + DAY, **WHY)
+    assert (on.is_active, on.active_until) == (True, AT + DAY)
+    assert (
+        set_intermediary_active(intermediary=row, is_active=True, until=None, **WHY).active_until
+        is None
+    )
+    with pytest.raises(ServiceError, match="in the past"):
+        set_intermediary_active(intermediary=row, is_active=True, until=AT - TICK, **WHY)
+
+
+# --- Permissions --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair() -> dict[str, Any]:
+    return {"taxpayer": TaxpayerFactory.create(), "intermediary": IntermediaryFactory.create()}
+
+
+def codes_in_force(at: datetime) -> list[str]:
+    rows = GrantedPermission.objects.filter(valid_from__lte=at)
+    return sorted(
+        code
+        for row in rows
+        if row.revoked_at is None and (row.valid_until is None or row.valid_until >= at)
+        for code in codes_of(row)
+    )
+
+
+def test_a_permission_holds_from_now_on_unless_told_otherwise(pair: dict[str, Any]) -> None:
+    row = grant_permission(**pair, codes=[VIEW, SUBMIT, VIEW], **BY)
+    assert (row.valid_from, row.valid_until, row.revoked_at) == (AT, None, None)
+    assert codes_of(row) == [SUBMIT, VIEW]
+    later = grant_permission(
+        **pair, codes=[VIEW], valid_from=AT + DAY, valid_until=AT + 2 * DAY, **BY
+    )
+    assert (later.valid_from, later.valid_until) == (AT + DAY, AT + 2 * DAY)
+
+
+def test_granting_the_same_again_makes_nothing_new(pair: dict[str, Any]) -> None:
+    row = grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
+    tomorrow = {**BY, "at": AT + DAY}
+    assert grant_permission(**pair, codes=[SUBMIT, VIEW], **tomorrow) == row
+    assert Change.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"codes": [VIEW]},
+        {"codes": [VIEW, SUBMIT], "valid_until": AT + DAY},
+        {"codes": [VIEW, SUBMIT], "valid_from": AT - DAY},
+    ],
+)
+def test_granting_something_else_makes_another_permission(
+    pair: dict[str, Any], other: dict[str, Any]
+) -> None:
+    row = grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
+    assert grant_permission(**pair, **other, **BY) != row
+
+
+def test_what_was_revoked_can_be_granted_again(pair: dict[str, Any]) -> None:
+    row = grant_permission(**pair, codes=[VIEW], **BY)
+    revoke_permission(permission=row, **WHY)
+    assert grant_permission(**pair, codes=[VIEW], **BY) != row
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"codes": []}, "at least one permission code. Known are: documents:cancel, documents:rej"),
+        ({"codes": [VIEW, "documents:veiw", "x"]}, "no permission code documents:veiw, x. Known a"),
+        ({"codes": [VIEW], "valid_from": AT + DAY, "valid_until": AT + DAY}, "before it begins"),
+        ({"codes": [VIEW], "valid_from": AT + DAY, "valid_until": AT + TICK}, "before it begins"),
+        ({"codes": [VIEW], "valid_until": AT}, "in the past"),
+        ({"codes": [VIEW], "valid_from": AT - 2 * DAY, "valid_until": AT - DAY}, "in the past"),
+    ],
+)
+def test_a_permission_that_makes_no_sense_is_not_granted(
+    pair: dict[str, Any], wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ServiceError) as fault:
+        grant_permission(**pair, **wrong, **BY)
+    assert said in str(fault.value)
+    assert not GrantedPermission.objects.exists()
+
+
+def test_an_intermediary_is_not_granted_a_permission_by_itself() -> None:
+    intermediary = IntermediaryFactory.create()
+    with pytest.raises(ServiceError, match="needs no permission to act for itself"):
+        grant_permission(
+            taxpayer=intermediary.taxpayer, intermediary=intermediary, codes=[VIEW], **BY
+        )
+
+
+def test_a_permission_is_revoked_once_at_its_first_moment(pair: dict[str, Any]) -> None:
+    row = grant_permission(**pair, codes=[VIEW], **BY)
+    assert revoke_permission(permission=row, **WHY).revoked_at == AT
+    later = {**WHY, "at": AT + DAY}
+    assert revoke_permission(permission=row, **later).revoked_at == AT
+    assert Change.objects.count() == 2
+
+
+def test_a_code_is_taken_and_what_was_granted_with_it_stays(pair: dict[str, Any]) -> None:
+    grant_permission(**pair, codes=[VIEW, SUBMIT], valid_until=AT + 9 * DAY, **BY)
+    at = AT + DAY
+    assert len(revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": at})) == 1
+    assert codes_in_force(at) == [SUBMIT]  # without a gap
+    rest = GrantedPermission.objects.get(revoked_at=None)
+    assert (rest.valid_from, rest.valid_until) == (at, AT + 9 * DAY)
+    assert revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": at + DAY}) == []
+
+
+def test_a_code_is_taken_from_every_permission_that_has_it(pair: dict[str, Any]) -> None:
+    grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
+    grant_permission(**pair, codes=[VIEW], valid_from=AT + DAY, **BY)
+    grant_permission(**pair, codes=["documents:cancel"], **BY)
+    assert len(revoke_codes(**pair, codes=[VIEW], **WHY)) == 2
+    assert codes_in_force(AT + 2 * DAY) == ["documents:cancel", SUBMIT]
+
+
+def test_without_a_code_all_permissions_between_the_two_are_taken(pair: dict[str, Any]) -> None:
+    grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
+    grant_permission(**pair, codes=["documents:cancel"], valid_from=AT + DAY, **BY)
+    untouched = GrantedPermissionFactory.create(intermediary=pair["intermediary"])
+    assert len(revoke_codes(**pair, **WHY)) == 2
+    assert list(GrantedPermission.objects.filter(revoked_at=None)) == [untouched]
+    assert revoke_codes(**pair, **WHY) == []
+
+
+def test_a_permission_that_ended_by_itself_is_not_revoked_afterwards(pair: dict[str, Any]) -> None:
+    grant_permission(**pair, codes=[VIEW], valid_until=AT + DAY, **BY)
+    assert revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": AT + DAY + TICK}) == []
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"), [([], "anything"), ([SUBMIT], SUBMIT), (["x:y"], "x:y")]
+)
+def test_what_was_never_granted_cannot_be_taken(
+    pair: dict[str, Any], codes: list[str], said: str
+) -> None:
+    if codes:
+        grant_permission(**pair, codes=[VIEW], **BY)
+    with pytest.raises(ServiceError, match=f"has never granted {said} to"):
+        revoke_codes(**pair, codes=codes, **WHY)
+
+
+# --- Permission codes ---------------------------------------------------------------------------
+
+
+def test_staff_add_a_code_and_describe_it_anew() -> None:
+    set_permission_code(code="reports:read", description="Read reports", **BY)
+    set_permission_code(code="reports:read", description="Read reports", **BY)
+    assert Change.objects.count() == 1
+    set_permission_code(code="reports:read", description="Read all reports", **BY)
+    assert PermissionCode.objects.get(code="reports:read").description == "Read all reports"
+    assert Change.objects.count() == 2
+
+
+@pytest.mark.parametrize("code", ["", "Reports:Read", "a b", "a:", "a\n", "a" * 65])
+def test_a_code_of_another_form_is_refused_in_words(code: str) -> None:
+    with pytest.raises(ServiceError, match="for example documents:submit"):
+        set_permission_code(code=code, description="?", **BY)
+
+
+# --- Reasons ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reason", ["", "  \t ", "a" * 501, "two\nlines"])
+def test_a_change_that_needs_a_reason_is_not_made_without_one(reason: str) -> None:
+    permission = GrantedPermissionFactory.create()
+    taxpayer, intermediary = permission.taxpayer, permission.intermediary
+    unexplained: dict[str, Any] = {**BY, "reason": reason}
+    for attempt in (
+        lambda: rename_taxpayer(taxpayer=taxpayer, name="New", **unexplained),
+        lambda: set_taxpayer_active(taxpayer=taxpayer, is_active=False, **unexplained),
+        lambda: set_intermediary_active(
+            intermediary=intermediary, is_active=False, until=None, **unexplained
+        ),
+        lambda: revoke_permission(permission=permission, **unexplained),
+        lambda: revoke_codes(taxpayer=taxpayer, intermediary=intermediary, **unexplained),
+    ):
+        with pytest.raises(ServiceError, match="a reason"):
+            attempt()
+    assert not Change.objects.exists()

@@ -1,0 +1,317 @@
+"""Changes of system users and their secrets (contract 3 and 4)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from taxpayers.credentials import Kind, fault_of, hash_secret
+from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.services import (
+    Author,
+    Issued,
+    ServiceError,
+    block_system_user,
+    change_system_user,
+    extend_system_user,
+    issue_secret,
+    register_system_user,
+    retire_secret,
+    revoke_secret,
+    unblock_system_user,
+)
+from tests.support.factories import ClientSecretFactory, SystemUserFactory, TaxpayerFactory
+
+pytestmark = pytest.mark.django_db
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+DAY, TICK = timedelta(days=1), timedelta(microseconds=1)
+BY: dict[str, Any] = {"by": Author("alice", "192.0.2.7"), "at": AT}
+WHY: dict[str, Any] = {**BY, "reason": "as she asked"}
+
+
+def later(by: dict[str, Any], time: timedelta) -> dict[str, Any]:
+    return {**by, "at": by["at"] + time}
+
+
+@pytest.fixture
+def owner() -> SystemUser:
+    """A system user without a secret."""
+    user: SystemUser = SystemUserFactory.create()
+    return user
+
+
+def live(owner: SystemUser, at: datetime) -> list[str]:
+    return sorted(s.hint for s in owner.secrets.all() if s.is_live(at))
+
+
+# --- Registering --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("environment", ["live", "test"])
+def test_a_new_system_user_gets_credentials_of_this_environment(
+    environment: Any, settings: Settings
+) -> None:
+    settings.ENVIRONMENT = environment
+    taxpayer = TaxpayerFactory.create()
+    issued = register_system_user(taxpayer=taxpayer, name="ERP", **BY)
+    pair = issued.credentials
+    assert fault_of(pair.client_id, Kind.CLIENT_ID, environment) is None
+    assert fault_of(pair.client_secret, Kind.CLIENT_SECRET, environment) is None
+    user = SystemUser.objects.get(client_id=pair.client_id)
+    assert (user.taxpayer, user.name, user.scopes) == (taxpayer, "ERP", "InvoicingAPI")
+    assert (user.logins_per_minute, user.expires_at, user.blocked_at) == (12, None, None)
+
+
+def test_a_secret_is_kept_as_a_hash_and_valid_for_a_year() -> None:
+    issued = register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
+    secret = ClientSecret.objects.get()
+    assert secret.hashed == hash_secret(issued.credentials.client_secret)
+    assert issued.credentials.client_secret.endswith(secret.hint)
+    assert (secret.created_at, secret.expires_at) == (AT, AT + 365 * DAY)
+    assert (secret.revoked_at, secret.last_used_at) == (None, None)
+
+
+def test_what_is_asked_for_is_what_is_registered(settings: Settings) -> None:
+    settings.SCOPES = {"InvoicingAPI": {}, "ReportingAPI": {}}
+    issued = register_system_user(
+        taxpayer=TaxpayerFactory.create(),
+        name="ERP",
+        scopes=["ReportingAPI", "InvoicingAPI", "ReportingAPI"],
+        expires_at=AT + TICK,
+        secret_expires_at=AT + DAY,
+        logins_per_minute=0,
+        **BY,
+    )
+    user = issued.system_user
+    assert user.scopes == "InvoicingAPI ReportingAPI"
+    assert (user.expires_at, user.logins_per_minute) == (AT + TICK, 0)
+    assert issued.secret.expires_at == AT + DAY
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"name": " "}, "Give a name"),
+        ({"scopes": []}, "at least one scope. Known are: InvoicingAPI."),
+        ({"scopes": ["InvoiceAPI"]}, "no scope InvoiceAPI. Known are: InvoicingAPI."),
+        ({"expires_at": AT}, "the system user would end 2026-03-01 20:00, in the past"),
+        ({"secret_expires_at": AT}, "the secret would end 2026-03-01 20:00, in the past"),
+        ({"logins_per_minute": -1}, "Choose 0 (only observe) to 1000000 logins per minute, not -1"),
+        ({"logins_per_minute": 1_000_001}, "not 1000001"),
+    ],
+)
+def test_a_system_user_that_makes_no_sense_is_not_registered(
+    wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ServiceError) as fault:
+        register_system_user(**{"taxpayer": TaxpayerFactory.create(), "name": "ERP", **BY, **wrong})
+    assert said in str(fault.value)
+    assert not SystemUser.objects.exists()
+    assert not Change.objects.exists()
+
+
+def test_a_second_system_user_of_the_same_name_is_not_made_by_accident() -> None:
+    taxpayer = TaxpayerFactory.create()
+    first = register_system_user(taxpayer=taxpayer, name="ERP", **BY)
+    with pytest.raises(ServiceError, match=f"already: {first.credentials.client_id}. Rotate its"):
+        register_system_user(taxpayer=taxpayer, name="ERP", **BY)
+    register_system_user(taxpayer=taxpayer, name="Another", **BY)
+    register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
+    assert SystemUser.objects.count() == 3
+
+
+def test_what_is_issued_does_not_show_its_secret_by_accident() -> None:
+    issued = register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
+    assert issued.credentials.client_secret not in f"{issued} {issued!r} {vars(issued.secret)}"
+
+
+# --- Rotation -----------------------------------------------------------------------------------
+
+
+def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
+    old = ClientSecretFactory.create(system_user=owner, created_at=AT - DAY)
+    new = issue_secret(system_user=owner, **BY)
+    assert live(owner, AT) == sorted([old.hint, new.secret.hint])
+    old.refresh_from_db()
+    assert old.expires_at == AT + 364 * DAY  # untouched
+
+
+def test_the_old_secret_retires_at_the_moment_asked_for(owner: SystemUser) -> None:
+    old = ClientSecretFactory.create(system_user=owner, created_at=AT - DAY)
+    new = issue_secret(system_user=owner, retire_old_at=AT + DAY, **BY)
+    assert live(owner, AT + DAY) == sorted([old.hint, new.secret.hint])
+    assert live(owner, AT + DAY + TICK) == [new.secret.hint]
+
+
+def test_an_old_secret_that_ends_before_that_is_not_made_to_live_longer(owner: SystemUser) -> None:
+    old = ClientSecretFactory.create(system_user=owner, created_at=AT - DAY, expires_at=AT + TICK)
+    issue_secret(system_user=owner, retire_old_at=AT + DAY, **BY)
+    old.refresh_from_db()
+    assert old.expires_at == AT + TICK
+    assert not Change.objects.filter(action="retire_secret").exists()
+
+
+@pytest.mark.parametrize("moment", [AT, AT - DAY])
+def test_an_old_secret_cannot_retire_in_the_past(owner: SystemUser, moment: datetime) -> None:
+    ClientSecretFactory.create(system_user=owner, created_at=AT - 9 * DAY)
+    with pytest.raises(ServiceError, match="the old secret would end"):
+        issue_secret(system_user=owner, retire_old_at=moment, **BY)
+    assert owner.secrets.count() == 1
+
+
+def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> None:
+    used = ClientSecretFactory.create(
+        system_user=owner, created_at=AT - 9 * DAY, last_used_at=AT - DAY
+    )
+    unused = ClientSecretFactory.create(system_user=owner, slot=2, created_at=AT - DAY)
+    with pytest.raises(ServiceError) as fault:
+        issue_secret(system_user=owner, **BY)
+    said = str(fault.value)
+    assert f"{owner.client_id} has two live secrets: " in said
+    assert f"{used} (until 2027-02-20 20:00, last used 2026-02-28 20:00)" in said
+    assert f"{unused} (until 2027-02-28 20:00, never used)" in said
+    assert said.endswith(f"Revoke the one that is no longer in use first, probably {unused}.")
+    assert owner.secrets.count() == 2
+
+
+def test_of_two_used_secrets_the_one_idle_for_longer_is_proposed(owner: SystemUser) -> None:
+    facts = {"system_user": owner, "created_at": AT - 9 * DAY}
+    ClientSecretFactory.create(**facts, last_used_at=AT - DAY)
+    idle = ClientSecretFactory.create(**facts, slot=2, last_used_at=AT - 2 * DAY)
+    with pytest.raises(ServiceError, match=f"probably {idle}"):
+        issue_secret(system_user=owner, **BY)
+
+
+def test_an_expired_secret_makes_place_from_the_microsecond_after(owner: SystemUser) -> None:
+    facts = {"system_user": owner, "created_at": AT - 9 * DAY}
+    ClientSecretFactory.create(**facts, slot=1)
+    expiring = ClientSecretFactory.create(**facts, slot=2, expires_at=AT)
+    with pytest.raises(ServiceError):
+        issue_secret(system_user=owner, **BY)
+    issue_secret(system_user=owner, **later(BY, TICK))
+    expiring.refresh_from_db()
+    assert expiring.slot is None
+    assert expiring.revoked_at is None  # its login is told "expired", with the date
+
+
+def test_a_revoked_secret_makes_place(owner: SystemUser) -> None:
+    issued = [issue_secret(system_user=owner, **BY) for _ in range(2)]
+    revoke_secret(secret=issued[0].secret, **WHY)
+    third = issue_secret(system_user=owner, **BY)
+    assert live(owner, AT) == sorted([issued[1].secret.hint, third.secret.hint])
+
+
+def test_a_secret_is_revoked_once_at_its_first_moment(owner: SystemUser) -> None:
+    secret = issue_secret(system_user=owner, **BY).secret
+    assert revoke_secret(secret=secret, **WHY).revoked_at == AT
+    assert revoke_secret(secret=secret, **later(WHY, DAY)).revoked_at == AT
+    assert Change.objects.filter(action="revoke_secret").count() == 1
+
+
+def test_an_expired_secret_can_be_revoked_so_that_it_says_why(owner: SystemUser) -> None:
+    old = ClientSecretFactory.create(
+        system_user=owner, created_at=AT - 9 * DAY, expires_at=AT - DAY
+    )
+    assert revoke_secret(secret=old, **WHY).revoked_at == AT
+
+
+def test_a_secret_retires_at_a_moment_and_never_lives_longer_for_it(owner: SystemUser) -> None:
+    secret = issue_secret(system_user=owner, **BY).secret
+    assert retire_secret(secret=secret, last_moment=AT + DAY, **WHY).expires_at == AT + DAY
+    assert retire_secret(secret=secret, last_moment=AT + 2 * DAY, **WHY).expires_at == AT + DAY
+    assert Change.objects.filter(action="retire_secret").count() == 1
+
+
+def test_what_has_ended_or_would_end_in_the_past_does_not_retire(owner: SystemUser) -> None:
+    secret = issue_secret(system_user=owner, **BY).secret
+    with pytest.raises(ServiceError, match="in the past"):
+        retire_secret(secret=secret, last_moment=AT, **WHY)
+    revoke_secret(secret=secret, **WHY)
+    with pytest.raises(ServiceError, match="has ended already"):
+        retire_secret(secret=secret, last_moment=AT + DAY, **WHY)
+
+
+# --- Blocking, extending, changing --------------------------------------------------------------
+
+
+def test_a_system_user_is_blocked_with_who_when_and_why(owner: SystemUser) -> None:
+    row = block_system_user(system_user=owner, **WHY)
+    assert (row.blocked_at, row.blocked_by, row.blocked_reason) == (AT, "alice", "as she asked")
+
+
+def test_blocking_a_blocked_user_changes_nothing(owner: SystemUser) -> None:
+    block_system_user(system_user=owner, **WHY)
+    again = block_system_user(system_user=owner, reason="once more", by=Author("bob"), at=AT + DAY)
+    assert (again.blocked_at, again.blocked_by) == (AT, "alice")
+    assert again.blocked_reason == "as she asked"
+    assert Change.objects.count() == 1
+
+
+def test_an_unblocked_user_is_as_it_was(owner: SystemUser) -> None:
+    block_system_user(system_user=owner, **WHY)
+    for _ in range(2):
+        row = unblock_system_user(system_user=owner, **WHY)
+        assert (row.blocked_at, row.blocked_by, row.blocked_reason) == (None, "", "")
+    assert Change.objects.count() == 2
+
+
+def test_a_system_user_is_extended_shortened_and_freed_of_its_end(owner: SystemUser) -> None:
+    for end in (AT + DAY, AT + TICK, None):
+        assert extend_system_user(system_user=owner, expires_at=end, **WHY).expires_at == end
+    with pytest.raises(ServiceError, match="the system user would end"):
+        extend_system_user(system_user=owner, expires_at=AT, **WHY)
+
+
+def test_only_what_is_named_is_changed(owner: SystemUser, settings: Settings) -> None:
+    settings.SCOPES = {"InvoicingAPI": {}, "ReportingAPI": {}}
+    change_system_user(system_user=owner, name="New", **WHY)
+    change_system_user(system_user=owner, logins_per_minute=600, **WHY)
+    change_system_user(system_user=owner, scopes=["ReportingAPI"], **WHY)
+    owner.refresh_from_db()
+    assert (owner.name, owner.logins_per_minute, owner.scopes) == ("New", 600, "ReportingAPI")
+    change_system_user(system_user=owner, name="New", scopes=["ReportingAPI"], **WHY)
+    assert Change.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"name": ""}, {"scopes": []}, {"scopes": ["X"]}, {"logins_per_minute": -1}]
+)
+def test_a_change_that_makes_no_sense_is_not_made(owner: SystemUser, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ServiceError):
+        change_system_user(system_user=owner, **wrong, **WHY)
+
+
+@pytest.mark.parametrize("reason", ["", " \t", "a" * 501])
+def test_nobody_is_blocked_or_changed_without_a_reason(owner: SystemUser, reason: str) -> None:
+    secret = ClientSecretFactory.create(system_user=owner)
+    unexplained: dict[str, Any] = {**BY, "reason": reason}
+    for attempt in (
+        lambda: block_system_user(system_user=owner, **unexplained),
+        lambda: unblock_system_user(system_user=owner, **unexplained),
+        lambda: extend_system_user(system_user=owner, expires_at=None, **unexplained),
+        lambda: change_system_user(system_user=owner, name="New", **unexplained),
+        lambda: revoke_secret(secret=secret, **unexplained),
+    ):
+        with pytest.raises(ServiceError, match="a reason"):
+            attempt()
+    assert not Change.objects.exists()
+
+
+def test_a_service_sees_the_row_as_it_is_now_and_not_as_the_page_showed_it(
+    owner: SystemUser,
+) -> None:
+    stale = SystemUser.objects.get(pk=owner.pk)
+    block_system_user(system_user=owner, **WHY)
+    change_system_user(system_user=stale, name="New", **WHY)
+    owner.refresh_from_db()
+    assert owner.blocked_at == AT
+
+
+def test_issued_carries_the_owner_the_secret_and_the_credentials(owner: SystemUser) -> None:
+    issued = issue_secret(system_user=owner, **BY)
+    assert isinstance(issued, Issued)
+    assert issued.system_user == owner
+    assert issued.secret.system_user == owner
+    assert issued.credentials.client_id == owner.client_id

@@ -1,0 +1,180 @@
+"""Lists find by index alone, never count a large table, and take a bounded number of queries."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from identity.staff.framework.pagination import CappedPaginator
+from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from tests.support.factories import (
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+from tests.support.staff import list_url, staff_client
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db
+LISTS: list[type[Model]] = [
+    Taxpayer,
+    Intermediary,
+    GrantedPermission,
+    SystemUser,
+    LoginEvent,
+    Change,
+]
+# Session, user, its permissions twice (own and of its groups), and then those of the list.
+MOST_QUERIES = 12
+
+
+@pytest.fixture
+def officer(db: None) -> Client:
+    return staff_client("security officer")
+
+
+def listed(client: Client, model: type[Model], query: str) -> list[Any]:
+    response = client.get(list_url(model) + query)
+    assert response.status_code == 200, response.status_code
+    return list(response.context["cl"].result_list)
+
+
+@pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)
+@pytest.mark.parametrize("rows", [1, 30])
+def test_a_list_takes_as_many_queries_for_thirty_rows_as_for_one(
+    model: type[Model], rows: int, officer: Client
+) -> None:
+    for _ in range(rows):
+        secret = ClientSecretFactory.create()
+        GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
+    with CaptureQueriesContext(connection) as queries:
+        listed(officer, model, "?q=C00")
+    assert len(queries) <= MOST_QUERIES, [query["sql"] for query in queries]
+
+
+@pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)
+@pytest.mark.parametrize("query", ["", "?q=C00"])
+def test_a_list_never_counts_beyond_its_cap(
+    model: type[Model], query: str, officer: Client
+) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        listed(officer, model, query)
+    counts = [q["sql"] for q in queries if re.search(r"\bCOUNT\(", q["sql"], re.IGNORECASE)]
+    assert all(f"LIMIT {CappedPaginator.most + 1}" in sql for sql in counts), counts
+
+
+def test_what_lies_behind_the_cap_is_said_not_counted(
+    officer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CappedPaginator, "most", 3)
+    TaxpayerFactory.create_batch(5)
+    response = officer.get(list_url(Taxpayer))
+    assert b"The first 3. Search or filter to see others." in response.content
+
+
+@pytest.mark.parametrize("term", ["c77000", "C77000111", "c77000111:rob-1", "Kedai", "kedai run"])
+def test_a_taxpayer_is_found_by_the_beginning_of_its_identifier_or_name(
+    term: str, officer: Client
+) -> None:
+    TaxpayerFactory.create_batch(2)
+    wanted = TaxpayerFactory.create(tin="C77000111", rob="ROB-12345", name="Kedai Runcit Ahmad")
+    assert listed(officer, Taxpayer, f"?q={term}") == [wanted]
+
+
+def test_a_system_user_is_found_by_client_id_tin_and_names(officer: Client) -> None:
+    SystemUserFactory.create_batch(2)
+    owner = TaxpayerFactory.create(tin="C77000111", name="Kedai Runcit Ahmad")
+    wanted = SystemUserFactory.create(taxpayer=owner, name="Shop till")
+    for term in (wanted.client_id, wanted.client_id[:20], "C77000111", "Kedai", "shop"):
+        assert listed(officer, SystemUser, f"?q={term}") == [wanted], term
+    assert listed(officer, SystemUser, "?q=nobody") == []
+
+
+def test_a_permission_is_found_by_either_side(officer: Client) -> None:
+    GrantedPermissionFactory.create()
+    wanted = GrantedPermissionFactory.create(
+        taxpayer__tin="C77000111", intermediary__taxpayer__tin="C88000222"
+    )
+    assert listed(officer, GrantedPermission, "?q=C77000111") == [wanted]
+    assert listed(officer, GrantedPermission, "?q=c88000222") == [wanted]
+
+
+def test_an_intermediary_is_found_by_its_tin(officer: Client) -> None:
+    IntermediaryFactory.create()
+    wanted = IntermediaryFactory.create(taxpayer__tin="C88000222")
+    assert listed(officer, Intermediary, "?q=C88000222") == [wanted]
+
+
+def test_system_users_are_filtered_by_state(officer: Client) -> None:
+    at = timezone.now()
+    blocked = SystemUserFactory.create(blocked_at=at, blocked_by="x", blocked_reason="y")
+    expired = SystemUserFactory.create(expires_at=at - timedelta(days=1))
+    soon = SystemUserFactory.create(expires_at=at + timedelta(days=5))
+    later = SystemUserFactory.create(expires_at=at + timedelta(days=60))
+    SystemUserFactory.create()
+    for state, rows in {
+        "blocked": [blocked],
+        "expired": [expired],
+        "7": [soon],
+        "30": [soon],
+        "90": [later, soon],
+    }.items():
+        assert listed(officer, SystemUser, f"?state={state}") == rows, state
+
+
+def test_permissions_are_filtered_by_state_as_the_rules_see_it(officer: Client) -> None:
+    at = timezone.now()
+    week = timedelta(days=7)
+    endless = GrantedPermissionFactory.create()
+    ending = GrantedPermissionFactory.create(valid_until=at + timedelta(days=5))
+    ended = GrantedPermissionFactory.create(valid_from=at - 2 * week, valid_until=at - week)
+    revoked = GrantedPermissionFactory.create(revoked_at=at - timedelta(hours=1))
+    coming = GrantedPermissionFactory.create(valid_from=at + week)
+    assert listed(officer, GrantedPermission, "?state=in_force") == [ending, endless]
+    assert listed(officer, GrantedPermission, "?state=7") == [ending]
+    assert listed(officer, GrantedPermission, "?state=ended") == [ended]
+    assert listed(officer, GrantedPermission, "?state=revoked") == [revoked]
+    assert coming in listed(officer, GrantedPermission, "")
+
+
+def test_no_list_can_be_sorted_by_a_column_without_an_index() -> None:
+    for model in LISTS:
+        assert tuple(admin.site.get_model_admin(model).sortable_by or ()) == ()
+
+
+def test_a_field_suggests_taxpayers_by_identifier_and_name(officer: Client) -> None:
+    TaxpayerFactory.create_batch(12, name="Borneo Timber")
+    wanted = TaxpayerFactory.create(tin="C77000111", rob="ROB-12345", name="Kedai Runcit")
+    IntermediaryFactory.create(taxpayer=wanted)
+    for model in (Taxpayer, Intermediary):
+        for term in ("C7700", "kedai"):
+            answer = officer.get(f"{list_url(model)}suggest/?q={term}").json()
+            assert answer == {
+                "suggestions": [{"value": "C77000111:ROB-12345", "label": "Kedai Runcit"}]
+            }
+    assert len(officer.get(f"{list_url(Taxpayer)}suggest/?q=borneo").json()["suggestions"]) == 10
+    assert officer.get(f"{list_url(Taxpayer)}suggest/?q=bo").json() == {"suggestions": []}
+    assert Client().get(f"{list_url(Taxpayer)}suggest/?q=borneo").status_code == 302
+
+
+@pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)
+def test_no_list_takes_a_condition_that_it_does_not_offer(
+    model: type[Model], officer: Client
+) -> None:
+    for query in ("?pk__gt=1", "?name__icontains=a", "?at__lt=2026-01-01", "?secrets__hashed=x"):
+        assert officer.get(list_url(model) + query).status_code == 400, query
+
+
+@pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)
+def test_no_filter_counts_its_choices(model: type[Model], officer: Client) -> None:
+    assert b"_facets" not in officer.get(list_url(model)).content
+    assert not officer.get(f"{list_url(model)}?_facets=True").context["cl"].add_facets

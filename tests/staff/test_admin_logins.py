@@ -1,0 +1,207 @@
+"""Logins in the browser: find one, why did it fail, and what would happen now?"""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from identity.staff.logins.login_checks import Check
+from identity.staff.logins.reasons import WORDS
+from taxpayers.models import Change
+from taxpayers.rules import Reason
+from tests.support.erp import Erp, new_erp, post
+from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
+from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
+from tokens.explanation import CheckState
+from tokens.login_events.partitions import first_id
+from tokens.models import LoginEvent, SigningKey
+
+pytestmark = pytest.mark.django_db
+WHAT_IF = reverse("admin:tokens_loginevent_what_if")
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    return staff_client("viewer")
+
+
+def event_of(response: object) -> LoginEvent:
+    return LoginEvent.objects.get(pk=response["correlationId"])  # type: ignore[index]
+
+
+def found(client: Client, query: str) -> list[LoginEvent]:
+    return list(client.get(f"{list_url(LoginEvent)}?{query}").context["cl"].result_list)
+
+
+def test_a_login_is_found_by_reference_client_tin_and_address(viewer: Client, erp: Erp) -> None:
+    new_erp().login()
+    refused = erp.login(scope="unknown")
+    wanted = event_of(refused)
+    message = json.loads(refused.content)["error_description"]
+    LoginEvent.objects.filter(pk=wanted.pk).update(source_address="2001:db8::7")
+    terms = [str(wanted.pk), message, wanted.client_id, wanted.subject.lower(), "2001:DB8::7"]
+    for term in terms:
+        assert [row.pk for row in found(viewer, f"q={term}")] == [wanted.pk], term
+    assert found(viewer, "q=nobody") == []
+
+
+def test_logins_are_filtered_by_outcome_and_period(viewer: Client, erp: Erp) -> None:
+    issued, refused = event_of(erp.login()), event_of(erp.login(scope="unknown"))
+    assert found(viewer, "reason=issued") == [issued]
+    assert found(viewer, "reason=refused&period=1") == [refused]
+    assert found(viewer, "reason=invalid_scope&period=7") == [refused]
+    assert found(viewer, "reason=system_user_blocked") == []
+    assert found(viewer, f"q={erp.client_id}&period=1h") == [refused, issued]
+
+
+def test_logins_of_one_day_in_the_authoritys_time_zone(viewer: Client) -> None:
+    last = datetime(2026, 3, 1, 15, 59, 59, 999000, tzinfo=UTC)  # midnight in Kuala Lumpur
+    for at in (last, last + timedelta(milliseconds=1)):
+        LoginEvent.objects.create(pk=first_id(at), at=at)
+    assert [row.at for row in found(viewer, "day=2026-03-01")] == [last]
+    assert len(found(viewer, "day=2026-03-02")) == 1
+    assert len(found(viewer, "day=nonsense")) == 2
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_words_and_somebody_who_can_mend_it(reason: Reason) -> None:
+    assert str(WORDS[reason].what)
+    assert str(WORDS[reason].who)
+
+
+def checks(client: Client, event: LoginEvent) -> list[Check]:
+    return list(client.get(page_url(event)).context["checks"])
+
+
+def test_why_did_it_fail_shows_every_check_and_who_can_mend_it(
+    viewer: Client, blocked: Erp
+) -> None:
+    event = event_of(blocked.login())
+    states = [check.step.state for check in checks(viewer, event)]
+    failed = states.index(CheckState.FAILED)
+    assert set(states[:failed]) == {CheckState.PASSED}
+    assert set(states[failed + 1 :]) == {CheckState.NOT_REACHED}
+    page = text_of(viewer.get(page_url(event)))
+    for shown in (
+        "Why did this login fail?",
+        "System user blocked. Who can mend it: The tax authority",
+        "Is the system user not blocked? failed",
+        "This system user was blocked on",
+        f"client ID {blocked.client_id}",
+    ):
+        assert shown in page
+
+
+def test_the_page_tells_the_state_of_today_beside_that_of_the_moment(blocked: Erp) -> None:
+    event = event_of(blocked.login())
+    officer = staff_client("security officer")
+    officer.post(task_url(blocked.system_user, "unblock_system_user"), {"reason": "mended"})
+    page = officer.get(page_url(event))
+    assert "The client today System user" in text_of(page)
+    assert page.context["today"].state.word == "Active"
+    answer = officer.get(page.context["today"].what_if_url)
+    assert "A token would be issued." in text_of(answer)
+
+
+def test_a_login_of_nobody_we_know_is_explained_as_well(viewer: Client) -> None:
+    event = event_of(post(b"a=%zz"))
+    assert "Malformed request" in text_of(viewer.get(page_url(event)))
+    assert viewer.get(page_url(event)).context["today"] is None
+
+
+def test_a_failure_of_the_service_claims_no_check_as_passed(viewer: Client, erp: Erp) -> None:
+    event = event_of(erp.login())
+    LoginEvent.objects.filter(pk=event.pk).update(reason=Reason.SERVER_ERROR)
+    assert {check.step.state for check in checks(viewer, event)} == {CheckState.NOT_REACHED}
+
+
+def test_the_page_of_a_login_takes_a_bounded_number_of_queries(
+    viewer: Client, erp: Erp, django_assert_max_num_queries: object
+) -> None:
+    event = event_of(erp.login())
+    with django_assert_max_num_queries(8):  # type: ignore[operator]
+        viewer.get(page_url(event))
+
+
+def what_if(client: Client, **asked: str) -> str:
+    return text_of(client.get(WHAT_IF, asked))
+
+
+def test_what_would_happen_decides_without_logging_in(viewer: Client, erp: Erp) -> None:
+    assert "A token would be issued." in what_if(viewer, client_id=erp.client_id)
+    assert not LoginEvent.objects.exists()
+    assert not Change.objects.exists()
+
+
+def test_what_would_happen_on_behalf_of_another(viewer: Client, intermediary: Erp) -> None:
+    role = intermediary.system_user.taxpayer.intermediary
+    granted = GrantedPermissionFactory.create(intermediary=role)
+    represented = str(granted.taxpayer.identifier)
+    page = what_if(viewer, client_id=intermediary.client_id, on_behalf_of=represented)
+    assert "By the intermediary" in page
+    assert "documents:submit, documents:view" in page
+    page = what_if(viewer, client_id=intermediary.client_id, on_behalf_of="C999999")
+    assert "The login would be refused: No permission." in page
+    assert "Did the taxpayer grant a permission? failed" in page
+
+
+def test_what_would_happen_at_another_moment(viewer: Client) -> None:
+    user = SystemUserFactory.create(expires_at=datetime(2030, 6, 30, 15, 59, 59, tzinfo=UTC))
+    ClientSecretFactory.create(system_user=user, expires_at=datetime(2040, 1, 1, tzinfo=UTC))
+    asked = {"client_id": user.client_id}
+    for moment, says in {
+        "2030-06-30T23:59": "A token would be issued.",
+        "2030-07-01T00:00": "refused: System user expired.",
+        "2041-01-01T00:00": "refused: Secret expired.",
+    }.items():
+        assert says in what_if(viewer, **asked, moment=moment)
+
+
+def test_what_would_happen_judges_the_secret_that_lives_longest(viewer: Client) -> None:
+    at = timezone.now()
+    old = ClientSecretFactory.create(slot=None, revoked_at=at)
+    assert "Secret revoked" in what_if(viewer, client_id=old.system_user.client_id)
+    new = ClientSecretFactory.create(system_user=old.system_user, created_at=at - timedelta(days=2))
+    page = viewer.get(WHAT_IF, {"client_id": old.system_user.client_id})
+    assert page.context["answer"].secret == new
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"client_id": "ci_test_nobody"}, "There is no system user with this client ID."),
+        ({"client_id": "{known}", "on_behalf_of": "C-1"}, "This names no taxpayer"),
+        ({"client_id": "{known}", "moment": "soon"}, "Enter a valid date/time."),
+        ({"client_id": "{known}"}, "It has no secret, so it cannot log in."),
+    ],
+)
+def test_what_cannot_be_answered_is_said(asked: dict[str, str], says: str, viewer: Client) -> None:
+    known = SystemUserFactory.create().client_id
+    asked = {name: value.format(known=known) for name, value in asked.items()}
+    assert says in what_if(viewer, **asked)
+
+
+def test_the_signing_key_is_rotated_by_a_security_officer() -> None:
+    new_erp().login()
+    officer = staff_client("security officer", "ravi")
+    assert "Signs" in text_of(officer.get(list_url(SigningKey)))
+    url = task_url(SigningKey, "rotate_signing_key")
+    response = officer.post(url, {"alg": "ES256"})
+    key = SigningKey.objects.latest("generation")
+    assert response["Location"] == page_url(key)
+    page = officer.get(page_url(key))
+    assert "Published, not yet signing" in text_of(page)
+    assert "private" not in page.content.decode().lower().replace("private-", "")
+    assert "is published already" in " ".join(
+        officer.post(url, {"alg": "ES256"}).context["form"].non_field_errors()
+    )
+    assert Change.objects.latest("pk").by == "ravi"
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00", "0001-01-02T00:00", "9999-12-31T23:59"])
+def test_what_if_knows_no_moment_beyond_the_calendar(viewer: Client, erp: Erp, moment: str) -> None:
+    page = what_if(viewer, client_id=erp.client_id, moment=moment)
+    assert ("Enter a valid date/time." in page) == (moment == "0001-01-01T00:00")

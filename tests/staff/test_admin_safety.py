@@ -1,0 +1,183 @@
+"""Nothing in the staff's admin goes round the services, and every task asks for its permission."""
+
+from html import unescape
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+
+from identity.staff.accounts.roles import ROLES
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.tasks import Task
+from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.services import Action
+from tests.support.accounts import PASSWORD, new_staff
+from tests.support.factories import (
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+from tests.support.staff import list_url, page_url, staff_client, task_url
+
+pytestmark = pytest.mark.django_db
+
+
+def own_admins() -> list[RecordAdmin]:
+    return [a for a in admin.site._registry.values() if isinstance(a, RecordAdmin)]
+
+
+def all_tasks() -> list[Task]:
+    return [task for record_admin in own_admins() for task in record_admin.own_tasks()]
+
+
+OUR_MODELS = [m for app in ("taxpayers", "tokens") for m in apps.get_app_config(app).get_models()]
+FACTORIES: dict[str, Any] = {
+    "Taxpayer": TaxpayerFactory,
+    "Intermediary": IntermediaryFactory,
+    "GrantedPermission": GrantedPermissionFactory,
+    "SystemUser": lambda: ClientSecretFactory.create().system_user,
+}
+
+
+def some_record(task: Task) -> Model:
+    record: Model = FACTORIES[task.admin.model.__name__]()
+    if task.name == "unblock_system_user":
+        SystemUser.objects.update(
+            blocked_at="2026-01-01T00:00Z", blocked_by="x", blocked_reason="y"
+        )
+    if task.name == "activate_taxpayer":
+        Taxpayer.objects.update(is_active=False)
+    return record
+
+
+def url_of(task: Task) -> str:
+    return task_url(some_record(task) if task.is_for_record else task.admin.model, task.name)
+
+
+@pytest.mark.parametrize("model", OUR_MODELS, ids=lambda m: m.__name__)
+def test_no_model_of_ours_has_an_admin_that_writes(model: type[Model]) -> None:
+    if not admin.site.is_registered(model):
+        return
+    registered = admin.site.get_model_admin(model)
+    assert isinstance(registered, RecordAdmin)
+    boss: Any = type("Request", (), {"user": type("U", (), {"has_perm": lambda *_: True})()})()
+    assert not registered.has_add_permission(boss)
+    assert not registered.has_change_permission(boss)
+    assert not registered.has_delete_permission(boss)
+    assert registered.get_actions(boss).keys().isdisjoint({"delete_selected"})
+
+
+@pytest.mark.parametrize("path", ["add/", "{pk}/delete/", "{pk}/change/"])
+def test_posting_to_the_addresses_of_djangos_own_forms_changes_nothing(path: str) -> None:
+    taxpayer = TaxpayerFactory.create(name="Before")
+    url = list_url(Taxpayer) + path.format(pk=taxpayer.pk)
+    staff_client().post(url, {"tin": "C999999", "name": "After", "post": "yes"})
+    assert [row.name for row in Taxpayer.objects.all()] == ["Before"]
+
+
+def test_every_task_is_named_after_its_entry_in_the_history() -> None:
+    assert {task.name for task in all_tasks()} <= {str(action) for action in Action}
+
+
+def test_the_toolkits_own_pages_are_gone() -> None:
+    models = apps.get_app_config("oauth2_provider").get_models()
+    assert not [model for model in models if admin.site.is_registered(model)]
+
+
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+@pytest.mark.parametrize("role", ROLES)
+def test_a_task_opens_for_the_roles_that_may_do_it_and_no_other(role: str, task: Task) -> None:
+    may = f"{task.app_label}.{task.name}" in ROLES[role].permissions
+    url = url_of(task)
+    client = staff_client(role)
+    assert client.get(url).status_code == (200 if may else 403)
+    if not may:
+        assert client.post(url, {"reason": "because"}).status_code == 403
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_page_offers_only_what_the_role_may_do(role: str) -> None:
+    user = ClientSecretFactory.create().system_user
+    buttons = staff_client(role).get(page_url(user)).context["buttons"]
+    offered = {button.url.rstrip("/").rsplit("/", 1)[-1] for button in buttons}
+    assert {f"taxpayers.{name}" for name in offered} <= ROLES[role].permissions
+    assert ("block_system_user" in offered) == (
+        "taxpayers.block_system_user" in ROLES[role].permissions
+    )
+
+
+def test_who_may_not_see_the_history_is_not_shown_it() -> None:
+    user = SystemUserFactory.create()
+    assert b'id="history"' not in staff_client("viewer").get(page_url(user)).content
+    assert b'id="history"' in staff_client("auditor", "ravi").get(page_url(user)).content
+
+
+@pytest.mark.parametrize("record_admin", own_admins(), ids=lambda a: a.model.__name__)
+def test_nobody_sees_a_list_without_signing_in(record_admin: RecordAdmin) -> None:
+    assert Client().get(list_url(record_admin.model)).status_code == 302
+
+
+@pytest.mark.parametrize("role", [None, *ROLES])
+def test_the_sidebar_leads_to_the_staffs_accounts_whoever_may_see_them(role: str | None) -> None:
+    client = staff_client(role)
+    page = client.get(reverse("admin:index")).content.decode()
+    for name in ("user", "group"):
+        may = role is None or f"auth.view_{name}" in ROLES[role].permissions
+        url = reverse(f"admin:auth_{name}_changelist")
+        assert (f'href="{url}"' in page) is may
+        assert client.get(url).status_code == (200 if may else 403)
+
+
+def test_a_superuser_makes_accounts_and_sets_passwords_on_the_pages_themselves() -> None:
+    client, other = staff_client(), new_staff("viewer", "badrul", password=None)
+    listed = reverse("admin:auth_user_changelist")
+    assert f'href="{reverse("admin:auth_user_add")}' in client.get(listed).content.decode()
+    page = client.get(page_url(other)).content.decode()
+    assert "../password/" in page
+    sent = {"username": "chong", "usable_password": "true"}
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    assert client.post(reverse("admin:auth_user_add"), sent | passwords).status_code == 302
+    client.post(reverse("admin:auth_user_password_change", args=[other.pk]), sent | passwords)
+    for name in ("chong", "badrul"):
+        assert get_user_model().objects.get(username=name).check_password(PASSWORD)
+
+
+def told(response: Any) -> str:
+    """What a page says to whom finds nothing there."""
+    assert (response.status_code, response["Content-Type"]) == (404, "text/html; charset=utf-8")
+    return unescape(response.content.decode())
+
+
+def test_a_record_that_does_not_exist_is_a_page_that_says_so() -> None:
+    client = staff_client()
+    for path in ("4711/change/", "4711/block_system_user/", "nonsense/change/"):
+        page = told(client.get(list_url(SystemUser) + path))
+        assert "There is no such record." in page
+        assert list_url(Taxpayer) in page  # with the sidebar: the way on is not lost
+    page = told(client.get(task_url(Taxpayer, "import_registry") + "?upload=1"))
+    assert "This file does not wait any more. Send it again." in page
+
+
+def test_nothing_meant_for_developers_is_on_the_page_of_a_404() -> None:
+    client = staff_client()
+    foreign_key = reverse("mfa_remove_webauthn", args=[4711])
+    for path in ("/admin/nothing/at/all/", "/signin/nothing/", foreign_key):
+        page = told(client.get(path))
+        assert "There is nothing at this address." in page
+        assert f'href="{reverse("admin:index")}"' in page
+        for leaked in ("URLResolver", "tried", "matches the given query"):
+            assert leaked not in page
+    assert "nothing at this address" in told(Client().get("/signin/nothing/"))
+
+
+def test_a_404_elsewhere_is_json() -> None:
+    for path in ("/nothing", "/administration/", "/connect/nothing"):
+        response = Client().get(path, headers={"Accept": "text/html"})
+        assert (response.status_code, response["Content-Type"]) == (404, "application/json")

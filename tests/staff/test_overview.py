@@ -1,0 +1,323 @@
+"""The first page: right figures from real data, each with its list, at a bounded cost."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from identity.demo.sample_day import make_sample_day
+from identity.staff.overview import expiring as ending
+from identity.staff.overview.expiring import ending_permissions, ending_secrets, ending_system_users
+from identity.staff.overview.failing import LOOKED_BACK, STARTED_WITHIN, failing_clients
+from identity.staff.overview.throttled import throttled_clients
+from identity.staff.overview.traffic import Traffic, traffic
+from taxpayers.models import SystemUser
+from taxpayers.rules import Reason
+from tests.support.accounts import new_staff, signed_in, with_totp
+from tests.support.erp import Erp
+from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
+from tests.support.staff import AUDITOR, VIEWER, staff_client, text_of
+from tokens.login_events.hourly_counts import SETTLED_AFTER, count_all, count_settled
+from tokens.login_events.partitions import first_id
+from tokens.models import CountingMark, LoginCount, LoginEvent
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 5, 20, 4, 30, tzinfo=UTC)  # half past noon in Kuala Lumpur
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+# Whatever there is to show. Session, user and its permissions are four of them.
+MOST_QUERIES = 30
+
+
+def login(
+    at: datetime, reason: str = "", user: SystemUser | None = None, **facts: Any
+) -> LoginEvent:
+    random = uuid7().int & ((1 << 80) - 1)
+    return LoginEvent.objects.create(
+        id=UUID(int=first_id(at).int | random),
+        at=at,
+        reason=reason,
+        system_user=user,
+        client_id=user.client_id if user else "",
+        **facts,
+    )
+
+
+def now() -> Traffic:
+    return traffic(NOW, count_settled(NOW))
+
+
+# --- Counting -----------------------------------------------------------------------------------
+
+
+def test_every_login_is_counted_once_however_often_somebody_looks() -> None:
+    for minutes in (0, 1, 7, 59, 61, 600):
+        login(NOW - minutes * MINUTE)
+    login(NOW - 7 * MINUTE, Reason.NO_PERMISSION)
+    for _ in range(3):
+        found = now()
+        assert (found.hours.issued, found.hours.refused, found.days.total) == (6, 1, 7)
+    assert sum(row.logins for row in LoginCount.objects.all()) == 5  # the others are too young
+
+
+def test_what_is_added_later_is_added_to_its_hour() -> None:
+    login(NOW - 20 * MINUTE)
+    count_settled(NOW)
+    login(NOW - 2 * MINUTE)
+    later = NOW + 10 * MINUTE
+    count_settled(later)
+    (row,) = LoginCount.objects.all()
+    assert (row.hour, row.reason, row.logins) == (NOW.replace(minute=0), "", 2)
+
+
+def test_a_login_that_may_be_under_way_is_not_counted_yet() -> None:
+    login(NOW - SETTLED_AFTER + timedelta(seconds=1))
+    count_settled(NOW)
+    assert not LoginCount.objects.exists()
+    assert now().hours.total == 1
+
+
+def test_one_look_counts_a_bounded_number_and_says_that_there_are_more() -> None:
+    for minutes in range(10, 20):
+        login(NOW - minutes * MINUTE)
+    assert count_settled(NOW, most=4).is_behind
+    assert traffic(NOW, count_settled(NOW, most=4)).lacks_latest
+    assert not count_settled(NOW, most=4).is_behind
+    assert now().hours.total == 10
+
+
+def test_the_command_counts_all_of_it_and_counts_nothing_twice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    login(timezone.now() - 2 * HOUR)
+    for _ in range(2):
+        call_command("count_logins", "--json")
+    assert [row.logins for row in LoginCount.objects.all()] == [1]
+    assert '"steps": 1' in capsys.readouterr().out
+
+
+def test_what_is_pruned_was_counted_before() -> None:
+    login(timezone.now() - 3 * HOUR)
+    call_command("prune_logins", "--older-than", "400d")
+    assert LoginCount.objects.get().logins == 1
+
+
+def test_a_login_pays_nothing_for_the_counts(erp: Erp) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        assert erp.login().status_code == 200
+    tables = (LoginCount._meta.db_table, CountingMark._meta.db_table)
+    assert not [q for q in queries if any(table in q["sql"] for table in tables)]
+
+
+# --- Traffic ------------------------------------------------------------------------------------
+
+
+def test_bars_are_the_hours_and_days_of_the_authority() -> None:
+    login(datetime(2026, 5, 19, 15, 59, tzinfo=UTC))  # still the 19th in Kuala Lumpur
+    login(datetime(2026, 5, 19, 16, 1, tzinfo=UTC), Reason.NO_PERMISSION)
+    found = now()
+    assert (len(found.hours.bars), len(found.days.bars)) == (24, 30)
+    assert [(bar.issued, bar.refused) for bar in found.days.bars[-2:]] == [(1, 0), (0, 1)]
+    filled = {bar.begins: (bar.issued, bar.refused) for bar in found.hours.bars if bar.issued}
+    assert filled == {datetime(2026, 5, 19, 15, tzinfo=UTC): (1, 0)}
+
+
+def test_what_is_older_than_the_period_is_left_out() -> None:
+    login(NOW - 25 * HOUR)
+    login(NOW - 30 * DAY)
+    found = now()
+    assert (found.hours.total, found.days.total) == (0, 1)
+
+
+def test_the_reasons_of_today_come_first() -> None:
+    for reason, ages in (
+        (Reason.NO_PERMISSION, [HOUR]),
+        (Reason.SECRET_EXPIRED, [HOUR, 2 * HOUR]),
+        (Reason.INVALID_SCOPE, [3 * DAY, 4 * DAY, 5 * DAY]),
+    ):
+        for age in ages:
+            login(NOW - age, reason)
+    assert [(top.reason, top.in_hours, top.in_days) for top in now().top_reasons] == [
+        (Reason.SECRET_EXPIRED, 2, 2),
+        (Reason.NO_PERMISSION, 1, 1),
+        (Reason.INVALID_SCOPE, 0, 3),
+    ]
+
+
+# --- Clients that started to fail, and throttled ones -------------------------------------------
+
+
+def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
+    user = SystemUserFactory.create()
+    for age, reason in story:
+        login(NOW - age, reason, user)
+    return [(client.refusals, client.reason) for client in failing_clients(NOW).clients]
+
+
+def test_a_client_that_only_fails_since_its_last_token_started_to_fail() -> None:
+    story = [(9 * HOUR, Reason.NO_PERMISSION), (8 * HOUR, ""), (2 * HOUR, Reason.SECRET_EXPIRED)]
+    assert failing(*story, (HOUR, Reason.SECRET_REVOKED)) == [(2, Reason.SECRET_REVOKED)]
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        [(3 * HOUR, ""), (2 * HOUR, Reason.NO_PERMISSION)],
+        [(3 * HOUR, Reason.NO_PERMISSION), (2 * HOUR, Reason.NO_PERMISSION), (HOUR, "")],
+        [(3 * HOUR, Reason.NO_PERMISSION), (2 * HOUR, Reason.NO_PERMISSION)],
+        [(STARTED_WITHIN + HOUR, ""), (2 * HOUR, Reason.NO_PERMISSION), (HOUR, "invalid_scope")],
+        [(9 * DAY, ""), (LOOKED_BACK + HOUR, "no_permission"), (LOOKED_BACK + DAY, "x")],
+    ],
+    ids=["one slip", "mended", "never worked", "for long", "gave up"],
+)
+def test_nobody_else_started_to_fail(story: list[tuple[timedelta, str]]) -> None:
+    assert failing(*story) == []
+
+
+def test_who_failed_last_comes_first_and_the_list_has_an_end() -> None:
+    for hours in range(1, 13):
+        user = SystemUserFactory.create(name=f"after {hours:02}")
+        login(NOW - (hours + 1) * HOUR, "", user)
+        for minutes in (30, 31):
+            login(NOW - minutes * MINUTE, Reason.SECRET_EXPIRED, user)
+    found = failing_clients(NOW)
+    names = [client.system_user.name for client in found.clients]
+    assert names == [f"after {hours:02}" for hours in range(1, 11)]
+    assert found.has_more
+
+
+def counted(user: SystemUser, seconds: list[int], reason: str = "") -> None:
+    for age in seconds:
+        login(NOW - timedelta(seconds=age), reason, user, secret_id=1)
+
+
+def test_a_client_that_used_up_its_minute_is_throttled() -> None:
+    user = SystemUserFactory.create(logins_per_minute=3)
+    counted(user, [300, 290, 280, 100])
+    counted(user, [270], Reason.NO_PERMISSION)  # a refusal after the secret matched counts
+    (found,) = throttled_clients(NOW)
+    assert (found.system_user, found.logins) == (user, 5)
+    assert found.reached_at == NOW - timedelta(seconds=270)
+
+
+def test_nobody_else_is_throttled() -> None:
+    counted(SystemUserFactory.create(logins_per_minute=3), [300, 200, 100, 30])
+    counted(SystemUserFactory.create(logins_per_minute=0), [5, 4, 3, 2, 1])
+    counted(SystemUserFactory.create(logins_per_minute=2), [5, 4, 3], Reason.SECRET_EXPIRED)
+    counted(SystemUserFactory.create(logins_per_minute=2), [700, 699, 698])
+    assert throttled_clients(NOW) == []
+
+
+# --- What ends soon -----------------------------------------------------------------------------
+
+
+def test_what_ends_is_counted_within_7_30_and_90_days() -> None:
+    for days in (-1, 1, 8, 29, 31, 91):
+        SystemUserFactory.create(expires_at=NOW + days * DAY)
+        ClientSecretFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
+        GrantedPermissionFactory.create(valid_from=NOW - 2 * DAY, valid_until=NOW + days * DAY)
+    ClientSecretFactory.create(slot=None, created_at=NOW - DAY, expires_at=NOW + DAY)
+    GrantedPermissionFactory.create(
+        valid_from=NOW - DAY, valid_until=NOW + DAY, revoked_at=NOW - HOUR
+    )
+    for counts in (ending_secrets, ending_system_users, ending_permissions):
+        assert [(e.days, e.count) for e in counts(NOW)] == [(7, 1), (30, 3), (90, 4)]
+
+
+def test_nothing_is_counted_beyond_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "MOST_COUNTED", 2)
+    for days in (1, 8, 9, 10):
+        SystemUserFactory.create(expires_at=NOW + days * DAY)
+    found = [(e.count, e.is_capped) for e in ending_system_users(NOW)]
+    assert found == [(1, False), (2, True), (2, True)]
+
+
+# --- The page -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sample_day(db: None) -> None:
+    make_sample_day(timezone.now())
+
+
+def test_every_figure_is_a_link_to_the_list_behind_it(sample_day: None) -> None:
+    client = staff_client()
+    response = client.get(reverse("admin:index"))
+    content = response.content.decode().partition('<div class="staff">')[2]
+    links = {unescape(link) for link in re.findall(r'<a [^>]*href="(/admin/[^"]+)"', content)}
+    assert len([link for link in links if "loginevent" in link]) >= 6
+    assert len([link for link in links if "=7" in link]) == 3
+    for link in links:
+        assert client.get(link).status_code == 200, link
+
+
+@pytest.mark.parametrize(
+    ("line", "model"), [(0, "systemuser"), (1, "systemuser"), (2, "grantedpermission")]
+)
+def test_the_list_behind_a_figure_has_as_many_rows(line: int, model: str, sample_day: None) -> None:
+    client = staff_client()
+    shown = client.get(reverse("admin:index")).context["lines"][line]
+    for figure, url in shown.figures:
+        assert f"/{model}/" in url
+        assert client.get(url).context["cl"].result_count == figure.count > 0
+
+
+def test_the_sample_day_has_something_for_every_question(sample_day: None) -> None:
+    text = text_of(staff_client().get(reverse("admin:index")))
+    for told in ("Nasi Lemak Express", "Secret expired", "Cyberjaya Cloud", "41 days old"):
+        assert told in text
+    assert not make_sample_day(timezone.now())
+
+
+@pytest.mark.parametrize("clients", [1, 40])
+def test_the_page_takes_a_bounded_number_of_queries(clients: int) -> None:
+    at = timezone.now()
+    for _ in range(clients):
+        user = ClientSecretFactory.create(system_user__logins_per_minute=2).system_user
+        login(at - 3 * HOUR, "", user)
+        for minutes in (61, 62):
+            login(at - minutes * MINUTE, Reason.NO_PERMISSION, user)
+        for seconds in (60, 61, 62):
+            login(at - timedelta(seconds=seconds), Reason.NO_PERMISSION, user, secret_id=1)
+    client = staff_client("security officer")
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(reverse("admin:index"))
+    assert response.context["failing_clients"]
+    assert response.context["throttled_clients"]
+    assert len(queries) <= MOST_QUERIES, [query["sql"] for query in queries]
+
+
+def test_nobody_sees_more_than_on_the_lists(sample_day: None) -> None:
+    viewer = text_of(staff_client(VIEWER, "viewer").get(reverse("admin:index")))
+    assert "Why logins are refused" in viewer
+    assert "days old" not in viewer
+    assert "days old" in text_of(staff_client(AUDITOR, "auditor").get(reverse("admin:index")))
+
+
+def test_staff_without_a_role_are_told_so() -> None:
+    user = new_staff(VIEWER)
+    user.groups.clear()
+    client = signed_in(with_totp(user))
+    assert "no role yet" in text_of(client.get(reverse("admin:index")))
+
+
+def test_the_page_needs_no_script_of_its_own_inline(sample_day: None) -> None:
+    page = staff_client().get(reverse("admin:index")).content.decode()
+    content = page.partition('<div class="staff">')[2].partition('id="footer"')[0]
+    assert "<canvas" in content
+    assert not re.search(r"<script(?![^>]*src=)|\son\w+=", content.partition("</main>")[0])
+
+
+def test_all_is_counted_after_a_month_of_nobody_looking(sample_day: None) -> None:
+    at = timezone.now() + DAY
+    count_all(at)
+    assert sum(row.logins for row in LoginCount.objects.all()) == LoginEvent.objects.count()

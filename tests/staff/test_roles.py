@@ -1,0 +1,170 @@
+"""What each role may do, on every page and task, and that the groups are what the table says."""
+
+import importlib
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group, Permission
+from django.urls import NoReverseMatch, reverse
+
+from identity.staff.accounts.groups import make_groups
+from identity.staff.accounts.roles import ROLES, edition
+from taxpayers.models import Change
+from taxpayers.services import Action
+from tests.support import servers
+from tests.support.accounts import new_staff
+from tests.support.factories import SystemUserFactory
+from tests.support.staff import staff_client
+
+ONLY_SECURITY_OFFICER = (
+    *("issue_credentials", "rotate_secret", "retire_secret", "revoke_secret"),
+    *("unblock_system_user", "extend_system_user", "change_system_user"),
+)
+
+
+def _all_permissions() -> Iterator[str]:
+    for app in ("taxpayers", "tokens"):
+        for model in apps.get_app_config(app).get_models():
+            names = [f"{word}_{model._meta.model_name}" for word in model._meta.default_permissions]
+            yield from (f"{app}.{name}" for name in names)
+            yield from (f"{app}.{codename}" for codename, _ in model._meta.permissions)
+
+
+def _permissions_of(name: str) -> set[str]:
+    permissions = Group.objects.get(name=name).permissions.select_related("content_type")
+    return {f"{p.content_type.app_label}.{p.codename}" for p in permissions}
+
+
+def test_every_change_of_state_has_a_permission_of_its_name() -> None:
+    codenames = {name.partition(".")[2] for name in _all_permissions()}
+    assert {action.value for action in Action} <= codenames
+
+
+def test_no_permission_lets_anybody_write_rows_past_the_services() -> None:
+    deeds = {action.value for action in Action}
+    generic = {n for n in _all_permissions() if n.split(".")[1].startswith(("add_", "delete_"))}
+    assert generic == set()
+    changing = {n.split(".")[1] for n in _all_permissions() if ".change_" in n}
+    assert changing <= deeds
+
+
+def test_every_permission_belongs_to_a_role() -> None:
+    given = frozenset[str]().union(*(role.permissions for role in ROLES.values()))
+    assert set(_all_permissions()) <= given
+
+
+def test_credentials_unblocking_and_key_rotation_are_for_security_officers_alone() -> None:
+    demanding = {f"taxpayers.{name}" for name in ONLY_SECURITY_OFFICER} | {
+        "tokens.rotate_signing_key"
+    }
+    assert demanding <= ROLES["security officer"].permissions
+    for name, role in ROLES.items():
+        assert name == "security officer" or not demanding & role.permissions
+
+
+def test_whoever_registers_taxpayers_does_not_hand_out_credentials() -> None:
+    both = {"taxpayers.register_taxpayer", "taxpayers.issue_credentials"}
+    assert not any(both <= role.permissions for role in ROLES.values())
+
+
+def test_viewers_and_auditors_change_nothing() -> None:
+    for name in ("viewer", "auditor"):
+        assert all(
+            permission.split(".")[1].startswith(("view_", "export_"))
+            for permission in ROLES[name].permissions
+        )
+
+
+def test_only_a_superuser_makes_accounts() -> None:
+    staff = [p for role in ROLES.values() for p in role.permissions if p.startswith("auth.")]
+    assert set(staff) == {"auth.view_user", "auth.view_group"}
+
+
+def test_the_table_in_force_is_the_table_in_the_code() -> None:
+    newest = importlib.import_module("identity.staff.migrations.0001_initial")
+    assert edition() == newest.EDITION, (
+        "make a migration like identity.staff.migrations.0001_initial.py"
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ROLES)
+def test_a_migration_makes_the_group(name: str) -> None:
+    assert _permissions_of(name) == ROLES[name].permissions
+
+
+@pytest.mark.django_db
+def test_making_the_groups_again_mends_them() -> None:
+    viewer = Group.objects.get(name="viewer")
+    viewer.permissions.set([Permission.objects.get(codename="rotate_signing_key")])
+    Group.objects.get(name="auditor").delete()
+    make_groups(apps)
+    assert all(_permissions_of(name) == role.permissions for name, role in ROLES.items())
+
+
+@pytest.mark.django_db
+def test_staff_have_the_permissions_of_their_role() -> None:
+    officer = new_staff("security officer")
+    assert officer.has_perms(ROLES["security officer"].permissions)
+    assert not officer.has_perm("taxpayers.register_taxpayer")
+
+
+def test_the_documentation_shows_the_table_in_force() -> None:
+    deeds = sorted({permission for role in ROLES.values() for permission in role.permissions})
+    rows = [
+        "| ".join(
+            (
+                f"| `{deed}` ",
+                *("x " if deed in role.permissions else "  " for role in ROLES.values()),
+            )
+        )
+        + "|"
+        for deed in deeds
+    ]
+    head = "| may | " + " | ".join(ROLES) + " |"
+    table = "\n".join((head, "| --- |" + " --- |" * len(ROLES), *rows))
+    shown = (servers.CHECKOUT / "docs" / "staff.md").read_text(encoding="utf-8")
+    assert table in shown, f"put this into docs/staff.md:\n{table}"
+
+
+# --- Through the pages --------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("task", ["block_system_user", "unblock_system_user", "rotate_secret"])
+@pytest.mark.parametrize("name", ROLES)
+def test_the_pages_refuse_what_the_role_may_not_do(task: str, name: str) -> None:
+    system_user = SystemUserFactory.create()
+    url = reverse(f"admin:taxpayers_systemuser_{task}", args=[system_user.pk])
+    answer = staff_client(name).post(url, {"reason": "test"})
+    is_allowed = f"taxpayers.{task}" in ROLES[name].permissions
+    assert (answer.status_code != 403) is is_allowed
+    assert is_allowed or not Change.objects.filter(object_id=str(system_user.pk)).exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("page", ["add", "change", "delete"])
+def test_the_history_cannot_be_edited_even_by_a_superuser(page: str) -> None:
+    row = Change.objects.create(by="boss", action="block_system_user", label="x", after={"a": 1})
+    try:
+        url = reverse(f"admin:taxpayers_change_{page}", args=[] if page == "add" else [row.pk])
+    except NoReverseMatch:
+        return  # there is not even a page
+    staff_client().post(url, {"label": "y", "post": "yes"})
+    assert list(Change.objects.values_list("pk", "label")) == [(row.pk, "x")]
+
+
+@pytest.mark.django_db
+def test_the_history_cannot_be_deleted_by_a_bulk_action() -> None:
+    row = Change.objects.create(by="boss", action="block_system_user", label="x")
+    data = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
+    staff_client().post(reverse("admin:taxpayers_change_changelist"), data)
+    assert Change.objects.filter(pk=row.pk).exists()
+
+
+@pytest.mark.django_db
+def test_a_viewer_does_not_see_the_history() -> None:
+    url = reverse("admin:taxpayers_change_changelist")
+    assert staff_client("viewer", "azlan").get(url).status_code == 403
+    assert staff_client("auditor").get(url).status_code == 200

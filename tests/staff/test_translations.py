@@ -1,0 +1,217 @@
+"""The staff's pages in English and Malay: complete catalogues, and pages that use them."""
+
+import re
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone, translation
+from django.utils.formats import date_format
+
+from identity.staff.templatetags.staff import moment
+from taxpayers.files.taxpayer_rows import read_entries
+from taxpayers.identifiers import Notation
+from taxpayers.models import (
+    Change,
+    GrantedPermission,
+    Intermediary,
+    PermissionCode,
+    SystemUser,
+    Taxpayer,
+)
+from tests.support import catalogues
+from tests.support.factories import SystemUserFactory
+from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
+from tokens.models import LoginEvent, SigningKey
+from tokens.refusals import ERRORS
+
+MALAY = {"Accept-Language": "ms"}
+_PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
+both = pytest.mark.parametrize("language", catalogues.LANGUAGES)
+
+
+# --- The catalogues -----------------------------------------------------------------------------
+
+
+def test_the_catalogues_are_those_of_the_languages_on_offer() -> None:
+    assert [code for code, _name in settings.LANGUAGES] == list(catalogues.LANGUAGES)
+
+
+@both
+def test_every_text_of_the_sources_is_in_the_catalogue_and_nothing_else(language: str) -> None:
+    kept = set(catalogues.texts_of(catalogues.read(language)))
+    marked = set(catalogues.sources())
+    assert not marked - kept, "make messages, then translate them in locale/ms"
+    assert not kept - marked, "make messages"
+
+
+@both
+def test_every_text_is_translated_and_none_by_guess(language: str) -> None:
+    for text, message in catalogues.texts_of(catalogues.read(language)).items():
+        assert all(catalogues.said(message)), f"not translated: {text!r}"
+        assert not message.fuzzy, text
+
+
+@both
+def test_a_translation_has_the_placeholders_of_its_text(language: str) -> None:
+    for text, message in catalogues.texts_of(catalogues.read(language)).items():
+        sample = text if isinstance(text, str) else text[-1]
+        for said in catalogues.said(message):
+            assert sorted(_PLACEHOLDER.findall(said)) == sorted(_PLACEHOLDER.findall(sample)), text
+
+
+def test_english_says_what_the_sources_say() -> None:
+    for text, message in catalogues.texts_of(catalogues.read("en")).items():
+        assert message.string == text
+
+
+@both
+def test_the_compiled_catalogue_is_that_of_the_written_one(language: str) -> None:
+    compiled = catalogues.po(language).with_suffix(".mo").read_bytes()
+    assert compiled == catalogues.compiled(catalogues.read(language)), "make messages"
+
+
+def test_texts_of_templates_are_found_with_their_plurals() -> None:
+    assert ("%(count)s selected", "%(count)s selected") in catalogues.sources()
+    assert "Why did this login fail?" in catalogues.sources()
+
+
+# --- The pages ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def officer(db: None) -> Client:
+    """A superuser whose browser asks for Malay."""
+    client = staff_client()
+    client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ms-MY,ms;q=0.9,en;q=0.5"
+    return client
+
+
+def heading_of(response: Any) -> str:
+    assert response.status_code == 200, response.status_code
+    found = re.search(r"<h1[^>]*>(.*?)</h1>", response.content.decode(), re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split()) if found else ""
+
+
+def test_the_first_page_is_in_malay(officer: Client) -> None:
+    response = officer.get(reverse("admin:index"))
+    assert response["Content-Language"] == "ms"
+    assert '<html lang="ms"' in response.content.decode()
+    assert heading_of(response) == "Hari ini"
+    shown = text_of(response)
+    for said in ("Pembayar cukai", "Perantara", "Kebenaran", "Pengguna sistem", "Log masuk"):
+        assert said in shown
+    for said in ("Taxpayers", "System users", "Signing keys", "Oversight"):
+        assert said not in shown
+
+
+@pytest.mark.parametrize(
+    ("model", "title"),
+    [
+        (Taxpayer, "Pembayar cukai"),
+        (Intermediary, "Perantara"),
+        (GrantedPermission, "Kebenaran"),
+        (PermissionCode, "Kod kebenaran"),
+        (SystemUser, "Pengguna sistem"),
+        (LoginEvent, "Log masuk"),
+        (Change, "Sejarah"),
+        (SigningKey, "Kunci tandatangan"),
+    ],
+)
+def test_every_list_is_in_malay(model: Any, title: str, officer: Client) -> None:
+    response = officer.get(list_url(model))
+    assert response["Content-Language"] == "ms"
+    assert title in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("task", "title"),
+    [
+        ("block_system_user", "Sekat pengguna sistem"),
+        ("extend_system_user", "Lanjutkan tempoh pengguna sistem"),
+    ],
+)
+def test_a_task_is_in_malay(task: str, title: str, officer: Client) -> None:
+    response = officer.get(task_url(SystemUserFactory.create(), task))
+    assert heading_of(response) == title
+    assert "Hari terakhir" in text_of(response) or "Sebab" in text_of(response)
+
+
+def test_the_sign_in_is_in_malay(client: Client, db: None) -> None:
+    response = client.get(reverse("account_login"), headers=MALAY)
+    assert heading_of(response) == "Log masuk"
+    assert "Kata laluan" in text_of(response)
+
+
+def test_a_browser_without_malay_gets_english(officer: Client) -> None:
+    response = officer.get(reverse("admin:index"), headers={"Accept-Language": "de"})
+    assert heading_of(response) == "Today"
+
+
+def test_the_switch_is_on_every_page_and_outlives_what_the_browser_asks_for(
+    officer: Client,
+) -> None:
+    page = officer.get(reverse("admin:index"))
+    assert f'action="{reverse("set_language")}"' in page.content.decode()
+    chosen = {"language": "en", "next": reverse("admin:index")}
+    assert officer.post(reverse("set_language"), chosen)["Location"] == reverse("admin:index")
+    assert heading_of(officer.get(reverse("admin:index"))) == "Today"
+
+
+def test_what_cannot_be_done_is_said_in_malay() -> None:
+    table = b"tin,rob,name\nC1234567890,,\n!,,Acme\nC1234567890,!,Acme\n"
+    with translation.override("ms"):
+        reading = read_entries(BytesIO(table), Notation())
+    assert [row.fault for row in reading.bad_rows] == [
+        "Berikan nama: tiada atau kosong",
+        "TIN mestilah 5 hingga 20 huruf dan angka",
+        "Nombor ROB mestilah 5 hingga 20 huruf, angka dan tanda sempang",
+    ]
+
+
+# --- Moments ------------------------------------------------------------------------------------
+
+
+def test_a_moment_is_in_the_time_zone_of_the_authority_with_utc_on_hover() -> None:
+    at = datetime(2026, 8, 31, 17, 30, 5, tzinfo=UTC)
+    local = timezone.localtime(at)
+    assert str(local.tzinfo) == settings.TIME_ZONE == "Asia/Kuala_Lumpur"
+    assert moment(at) == (
+        '<time datetime="2026-08-31T17:30:05Z" title="2026-08-31 17:30:05 UTC">'
+        "1 Sep 2026, 01:30</time>"
+    )
+
+
+def test_a_moment_on_a_page_in_malay_has_its_month_in_malay(officer: Client) -> None:
+    user = SystemUserFactory.create(expires_at=datetime(2099, 12, 31, 15, 59, tzinfo=UTC))
+    shown = officer.get(page_url(user)).content.decode()
+    with translation.override("ms"):
+        month = date_format(datetime(2099, 12, 31), "M")  # noqa: DTZ001 - the name of a month
+    assert month != "Dec"
+    assert f'title="2099-12-31 15:59:00 UTC">31 {month} 2099, 23:59</time>' in shown
+
+
+# --- The wire -----------------------------------------------------------------------------------
+
+
+def test_the_login_answers_in_english_whatever_is_asked_for(client: Client, db: None) -> None:
+    client.get(reverse("account_login"), headers=MALAY)  # leaves Malay behind in this thread
+    for path in ("/connect/token", "/api/v1/me", "/.well-known/jwks.json"):
+        english = client.post(path, headers={"Accept-Language": "en"})
+        malay = client.post(path, headers=MALAY)
+        assert malay.status_code == english.status_code >= 400
+        assert without_reference(malay) == without_reference(english)
+
+
+def without_reference(response: Any) -> str:
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "", response.content.decode())
+
+
+def test_no_text_of_the_protocol_is_marked_for_translation() -> None:
+    marked = set(catalogues.sources())
+    assert not {error.text for error in ERRORS.values()} & marked
+    assert all(isinstance(error.text, str) for error in ERRORS.values())

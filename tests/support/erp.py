@@ -1,0 +1,138 @@
+"""An ERP system as tests see it: logs in and looks at the whole answer."""
+
+import base64
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import jwt
+from django.http import HttpResponse
+from django.test import Client
+
+from taxpayers.models import Intermediary, SystemUser
+from tokens.models import LoginEvent
+
+FORM = "application/x-www-form-urlencoded"
+PATH = "/connect/token"
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+
+@dataclass
+class Erp:
+    """A client with its credentials; `login` sends a right request unless told otherwise."""
+
+    client_id: str
+    client_secret: str
+    registered: SystemUser | None = None
+
+    @property
+    def system_user(self) -> SystemUser:
+        """Its row; only an ERP of `new_erp` has one at hand."""
+        assert self.registered is not None
+        return self.registered
+
+    @property
+    def tin(self) -> str:
+        """Its taxpayer, in the header's notation."""
+        return str(self.system_user.taxpayer.identifier)
+
+    @property
+    def role(self) -> Intermediary:
+        """Its taxpayer as an intermediary."""
+        return self.system_user.taxpayer.intermediary
+
+    @property
+    def form(self) -> dict[str, str]:
+        return {
+            "grant_type": "client_credentials",
+            "client_id": self.client_id,
+            "client_secret": self.client_secret,
+        }
+
+    @property
+    def basic(self) -> str:
+        pair = f"{self.client_id}:{self.client_secret}".encode()
+        return f"Basic {base64.b64encode(pair).decode()}"
+
+    def login(self, *, on_behalf_of: Any = None, headers: Any = None, **form: Any) -> HttpResponse:
+        """Posts the form; a parameter given as None is left out."""
+        fields = {k: v for k, v in {**self.form, **form}.items() if v is not None}
+        sent = {} if on_behalf_of is None else {"onbehalfof": on_behalf_of}
+        return post(urlencode(fields), headers={**sent, **(headers or {})})
+
+
+def post(
+    body: str | bytes = b"",
+    *,
+    content_type: str = FORM,
+    query: str = "",
+    headers: dict[str, str] | None = None,
+    **extra: Any,
+) -> HttpResponse:
+    path = f"{PATH}?{query}" if query else PATH
+    return Client(raise_request_exception=False).post(  # type: ignore[return-value]
+        path, data=body, content_type=content_type, headers=headers or {}, **extra
+    )
+
+
+def claims_of(response: HttpResponse) -> dict[str, Any]:
+    """What the token says; its signature is the matter of other tests."""
+    token = json.loads(response.content)["access_token"]
+    claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    return claims
+
+
+def assert_every_answer(response: HttpResponse) -> str:
+    """What holds for good and bad answers alike; returns the reference."""
+    assert response["Content-Type"] == "application/json"
+    assert response["Cache-Control"] == "no-store"
+    assert response["Pragma"] == "no-cache"
+    assert response["Content-Length"]  # without it the connection would not be kept
+    assert re.fullmatch(_UUID, response["correlationId"])
+    assert not response.cookies
+    for absent in ("WWW-Authenticate", "Location", "Set-Cookie", "Vary"):
+        assert absent not in response
+    return response["correlationId"]
+
+
+def assert_refused(
+    response: HttpResponse,
+    *,
+    reason: str,
+    status: int,
+    error: str,
+    says: str,
+    mended_by: str,
+    headers: dict[str, str] | None = None,
+) -> None:
+    """The whole answer, its record, and no header beyond those the contract names."""
+    reference = assert_every_answer(response)
+    body = json.loads(response.content)
+    assert (response.status_code, body["error"], response.reason_phrase) == (status, error, error)
+    assert set(body) == {"error", "error_description"}
+    description = body["error_description"]
+    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", description)
+    assert description.endswith(f" Reference: {reference}")
+    assert says in description
+    assert mended_by in description
+    named = {"Content-Type", "Content-Length", "Cache-Control", "Pragma", "correlationId"}
+    assert set(response.headers) - named == set(headers or {})
+    for name, value in (headers or {}).items():
+        assert re.fullmatch(value, response[name]), (name, response[name])
+    event = LoginEvent.objects.filter(pk=reference).first()
+    if reason in ("rate_limited", "temporarily_unavailable"):
+        assert event is None
+    else:
+        assert event is not None
+        assert event.reason == reason
+
+
+def new_erp(**system_user: Any) -> Erp:
+    """A system user with one live secret; arguments are those of `SystemUserFactory`."""
+    from tests.support.factories import ClientSecretFactory, SystemUserFactory
+
+    user = SystemUserFactory.create(**system_user)
+    secret: Any = ClientSecretFactory.create(system_user=user)
+    return Erp(user.client_id, secret.clear, user)

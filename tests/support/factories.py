@@ -1,0 +1,101 @@
+"""Rows for tests, one line each: `ClientSecretFactory.create(system_user__taxpayer__tin="C1")`.
+
+They write straight to the database, also states that no service would make (an expired secret).
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from factory.declarations import LazyAttribute, LazyFunction, Sequence, SubFactory
+from factory.django import DjangoModelFactory
+from factory.helpers import post_generation
+
+from identity.demo.sample_logins import note_use
+from taxpayers.credentials import (
+    Environment,
+    hash_secret,
+    hint_of,
+    new_client_id,
+    new_client_secret,
+)
+from taxpayers.models import (
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    PermissionCode,
+    SystemUser,
+    Taxpayer,
+)
+
+ENVIRONMENT: Environment = "test"
+SUBMIT, VIEW = "documents:submit", "documents:view"
+
+
+class TaxpayerFactory(DjangoModelFactory[Taxpayer]):
+    class Meta:
+        model = Taxpayer
+
+    tin = Sequence(lambda n: f"C{n:010}")
+    name = Sequence(lambda n: f"Taxpayer {n}")
+
+
+class IntermediaryFactory(DjangoModelFactory[Intermediary]):
+    class Meta:
+        model = Intermediary
+
+    taxpayer = SubFactory(TaxpayerFactory)
+
+
+class GrantedPermissionFactory(DjangoModelFactory[GrantedPermission]):
+    """In force since yesterday, without an end; `codes=[…]` are created where they are missing."""
+
+    class Meta:
+        model = GrantedPermission
+        skip_postgeneration_save = True
+
+    taxpayer = SubFactory(TaxpayerFactory)
+    intermediary = SubFactory(IntermediaryFactory)
+    valid_from = LazyFunction(lambda: timezone.now() - timedelta(days=1))
+
+    @post_generation
+    def codes(self, create: bool, extracted: list[str] | None, **_: Any) -> None:
+        for code in [SUBMIT, VIEW] if extracted is None else extracted:
+            self.codes.add(PermissionCode.objects.get_or_create(code=code)[0])
+
+
+class SystemUserFactory(DjangoModelFactory[SystemUser]):
+    class Meta:
+        model = SystemUser
+
+    client_id = LazyFunction(lambda: new_client_id(ENVIRONMENT))
+    taxpayer = SubFactory(TaxpayerFactory)
+    name = Sequence(lambda n: f"ERP {n}")
+
+
+class ClientSecretFactory(DjangoModelFactory[ClientSecret]):
+    """Made yesterday, valid for a year, in slot 1. The secret itself is `.clear` of the result.
+
+    `last_used_at` is written into its client's usage.
+    """
+
+    class Meta:
+        model = ClientSecret
+
+    system_user = SubFactory(SystemUserFactory)
+    slot = 1
+    clear = LazyFunction(lambda: new_client_secret(ENVIRONMENT))
+    hashed = LazyAttribute(lambda row: hash_secret(row.clear))
+    hint = LazyAttribute(lambda row: hint_of(row.clear))
+    created_at = LazyFunction(lambda: timezone.now() - timedelta(days=1))
+    expires_at = LazyAttribute(lambda row: row.created_at + timedelta(days=365))
+
+    @classmethod
+    def _create(cls, model_class: type[ClientSecret], *args: Any, **kwargs: Any) -> ClientSecret:
+        clear = kwargs.pop("clear")  # no column: the database never sees it
+        used_at = kwargs.pop("last_used_at", None)
+        secret: ClientSecret = super()._create(model_class, *args, **kwargs)
+        if used_at is not None:
+            note_use(secret, used_at)
+        secret.clear = clear  # type: ignore[attr-defined]
+        return secret

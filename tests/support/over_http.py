@@ -1,0 +1,36 @@
+"""A member of staff before the running service, as a browser: cookies, forms, second factor."""
+
+import re
+
+import httpx
+
+from tests.support import servers
+from tests.support.accounts import PASSWORD, totp_code
+
+SIGN_IN = "/signin/"
+
+
+def new_boss(node: servers.Service) -> str:
+    """The name of a superuser with an authenticator app that knows `TOTP_SECRET`."""
+    script = "from tests.support.accounts import new_staff, with_totp; with_totp(new_staff())"
+    servers.manage(node.environment, "shell", "-v0", "-c", script)
+    return "boss"
+
+
+def sign_in(browser: httpx.Client, origin: str, username: str) -> httpx.Response:
+    """The answer to the code; raises AssertionError if the way there is not as it should be.
+
+    `origin` is the address that the browser shows.
+    """
+    first = _send(browser, SIGN_IN, origin, login=username, password=PASSWORD)
+    assert first.status_code == 302, first.text
+    return _send(browser, first.headers["Location"], origin, code=totp_code())
+
+
+def _send(browser: httpx.Client, path: str, origin: str, **fields: str) -> httpx.Response:
+    page = browser.get(path)
+    assert page.status_code == 200, (path, page.status_code)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
+    assert token, page.text
+    form = {"csrfmiddlewaretoken": token[1], **fields}
+    return browser.post(path, data=form, headers={"Origin": origin})  # Django checks the origin

@@ -1,0 +1,117 @@
+"""`explain_login`: every check of a login, and what to do (contract 6)."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from taxpayers.rules import Reason
+from tests.support.erp import Erp, post
+from tests.support.factories import GrantedPermissionFactory
+from tests.support.staff import page_url, staff_client, text_of
+from tokens.explanation import CheckState, explain, refusal_of
+from tokens.models import LoginEvent
+from tokens.refusals import ERRORS
+
+pytestmark = pytest.mark.django_db
+
+
+def explained(reference: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("explain_login", reference, "--json", stdout=out)
+    answer: dict[str, Any] = json.loads(out.getvalue())
+    return answer
+
+
+def test_a_granted_login_passed_every_check(erp: Erp) -> None:
+    answer = explained(erp.login()["correlationId"])
+    assert answer["outcome"] == "issued"
+    assert answer["client_id"] == erp.client_id
+    states = [check["state"] for check in answer["checks"]]
+    assert set(states) == {"passed", "not asked"}
+
+
+def test_an_intermediary_login_was_asked_for_its_permission(intermediary: Erp) -> None:
+    role = intermediary.role
+    represented = GrantedPermissionFactory.create(intermediary=role).taxpayer
+    answer = explained(
+        intermediary.login(on_behalf_of=str(represented.identifier))["correlationId"]
+    )
+    assert {check["state"] for check in answer["checks"]} == {"passed"}
+    assert answer["actor"] == intermediary.tin
+
+
+def test_the_failed_check_says_what_the_client_was_told(blocked: Erp) -> None:
+    response = blocked.login()
+    answer = explained(response["correlationId"])
+    (failed,) = [check for check in answer["checks"] if check["state"] == "failed"]
+    assert failed["question"] == "Is the system user not blocked?"
+    told = json.loads(response.content)["error_description"].split(" Reference: ")[0]
+    assert failed["advice"] == told
+    position = answer["checks"].index(failed)
+    assert {check["state"] for check in answer["checks"][position + 1 :]} == {"not reached"}
+
+
+def test_the_reference_may_be_pasted_with_the_whole_message(erp: Erp) -> None:
+    message = json.loads(erp.login(grant_type="x").content)["error_description"]
+    assert explained(f'Error: "{message}"')["outcome"] == "unsupported_grant_type"
+
+
+def test_the_text_is_for_people(blocked: Erp) -> None:
+    out = StringIO()
+    call_command("explain_login", blocked.login()["correlationId"], stdout=out)
+    assert "the login was refused: This system user was blocked on 20" in out.getvalue()
+    assert "[NO] Is the system user not blocked?" in out.getvalue()
+    assert "[ok] Is the secret within its lifetime?" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [("nonsense", "There is no reference in it"), ("01a1fdc5-6dc6-7036-8db3-a8b24a38effe", "429")],
+)
+def test_what_cannot_be_explained_is_said(reference: str, says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        call_command("explain_login", reference)
+
+
+@pytest.mark.parametrize("reason", sorted(set(ERRORS) - {Reason.RATE_LIMITED}))
+def test_every_reason_that_is_recorded_fails_exactly_one_check(reason: Reason) -> None:
+    detail = {Reason.MALFORMED_CREDENTIALS: "client_id:cut_off"}.get(reason, "")
+    event = LoginEvent(reason=reason, detail=detail, at=_now())
+    failed = [step for step in explain(event).steps if step.state is CheckState.FAILED]
+    unplanned = {Reason.TEMPORARILY_UNAVAILABLE, Reason.SERVER_ERROR}
+    assert len(failed) == (0 if reason in unplanned else 1)
+
+
+def test_what_was_refused_is_read_back_from_the_event(erp: Erp) -> None:
+    event = LoginEvent.objects.get(pk=post(b"a=%zz")["correlationId"])
+    refusal = refusal_of(event)
+    assert refusal is not None
+    assert refusal.reason is Reason.MALFORMED_REQUEST
+    assert "percent" in refusal.detail
+
+
+@pytest.mark.parametrize("scope", ["2026-01-01", "2026-01-01T00:00:00+00:00", "20260101"])
+def test_what_the_client_wrote_is_no_date_whatever_it_looks_like(erp: Erp, scope: str) -> None:
+    response = erp.login(scope=scope)
+    told = json.loads(response.content)["error_description"].split(" Reference: ")[0]
+    answer = explained(response["correlationId"])
+    (failed,) = [check for check in answer["checks"] if check["state"] == "failed"]
+    assert failed["advice"] == told
+    event = LoginEvent.objects.get(pk=response["correlationId"])
+    assert scope in text_of(staff_client("viewer").get(page_url(event)))
+
+
+@pytest.mark.parametrize("detail", ["", "2026-01-01", "2026-01-01T00:00:00", "x"])
+def test_a_moment_that_cannot_be_read_is_an_unknown_one(detail: str) -> None:
+    event = LoginEvent(reason=Reason.SECRET_EXPIRED, detail=detail, at=_now())
+    assert "expired on an unknown date" in explain(event).outcome
+
+
+def _now() -> Any:
+    from django.utils import timezone
+
+    return timezone.now()

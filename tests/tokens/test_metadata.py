@@ -1,0 +1,183 @@
+"""What clients and verifiers find out by themselves (contract 2, RFC 8414, RFC 7517)."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import jwt
+import pytest
+from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
+from authlib.oauth2.rfc9068 import JWTBearerTokenValidator
+from django.http import HttpResponse
+from django.test import Client
+from joserfc import jwt as joserfc_jwt
+from joserfc.jwk import KeySet
+from pytest_django.fixtures import Settings
+
+from taxpayers.services import Author
+from tests.support.answers import body_of, headers_of
+from tests.support.erp import Erp
+from tests.support.outages import database_out_of_reach
+from tokens.keys.ring import ALGORITHMS, PUBLISHED_AHEAD
+from tokens.keys.signer import READ_EVERY, current_key_ring
+from tokens.keys.store import rotate
+
+METADATA, OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+JWKS = "/.well-known/jwks.json"
+PUBLIC = {
+    "Content-Type": "application/json",
+    "Cache-Control": "public, max-age=300",
+    "Access-Control-Allow-Origin": "*",
+}
+
+
+def get(path: str, method: str = "GET", **headers: str) -> HttpResponse:
+    return Client().generic(method, path, headers=headers)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("path", [METADATA, OPENID])
+@pytest.mark.parametrize("base", ["https://identity.example.org", "http://10.0.0.1:8123/a/b"])
+def test_the_metadata_is_this_and_no_more(path: str, base: str, settings: Settings) -> None:
+    settings.AUTH_URL = base
+    response = get(path, accept="text/html", host="evil.example.org")
+    assert (response.status_code, headers_of(response)) == (200, PUBLIC)
+    assert body_of(response) == {
+        "issuer": base,
+        "token_endpoint": f"{base}/connect/token",
+        "jwks_uri": f"{base}/.well-known/jwks.json",
+        "scopes_supported": ["InvoicingAPI"],
+        "response_types_supported": [],
+        "grant_types_supported": ["client_credentials"],
+        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+    }
+
+
+def test_the_metadata_is_valid_for_a_strict_reader(settings: Settings) -> None:
+    settings.AUTH_URL = "https://identity.example.org"
+    # Authlib wants one response type at least, and there is no authorization endpoint to have one.
+    metadata = body_of(get(METADATA)) | {"response_types_supported": ["none"]}
+    AuthorizationServerMetadata(metadata).validate()
+
+
+@pytest.mark.django_db
+def test_the_jwks_has_public_parts_only() -> None:
+    response = get(JWKS, accept="text/html")
+    assert (response.status_code, headers_of(response)) == (200, PUBLIC)
+    (key,) = body_of(response)["keys"]
+    assert set(key) == {"kty", "crv", "x", "y", "use", "alg", "kid"}
+    assert (key["kty"], key["crv"], key["use"], key["alg"]) == ("EC", "P-256", "sig", "ES256")
+    at = datetime.now(UTC)
+    assert key["kid"] == current_key_ring(at).signer(at).kid
+
+
+@pytest.mark.django_db
+def test_the_jwks_has_a_new_key_before_it_signs_and_an_old_one_after() -> None:
+    now = datetime.now(UTC)
+    first = current_key_ring(now - timedelta(days=1)).keys[0]
+    ago = PUBLISHED_AHEAD + timedelta(minutes=30)
+    second = rotate(alg="RS256", by=Author("officer"), at=now - ago)
+    third = rotate(alg="PS256", by=Author("officer"), at=now)
+    kids = [key["kid"] for key in body_of(get(JWKS))["keys"]]
+    assert kids == [first.kid, second.kid, third.kid]
+    assert current_key_ring(now).signer(now) == second
+
+
+def test_every_copy_of_the_jwks_is_renewed_before_a_new_key_signs() -> None:
+    max_age = re.search(r"max-age=(\d+)", PUBLIC["Cache-Control"])
+    assert max_age is not None
+    assert READ_EVERY + timedelta(seconds=int(max_age[1])) < PUBLISHED_AHEAD
+
+
+@pytest.mark.parametrize("path", [METADATA, OPENID, JWKS])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "NONSENSE"])
+def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
+    response = get(path, method, accept="text/html")
+    assert response.status_code == 405
+    assert headers_of(response) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "Allow": "GET, HEAD",
+    }
+    assert body_of(response) == {
+        "error": "invalid_request",
+        "error_description": "This address takes GET and HEAD only.",
+    }
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", [METADATA, OPENID, JWKS])
+def test_head_is_answered_like_get(path: str) -> None:
+    response = get(path, "HEAD")
+    assert (response.status_code, headers_of(response)) == (200, PUBLIC)
+
+
+@pytest.mark.django_db
+def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
+    with database_out_of_reach():
+        response = get(JWKS)
+    assert response.status_code == 503
+    assert headers_of(response) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "Retry-After": "5",
+    }
+    assert body_of(response)["error"] == "temporarily_unavailable"
+
+
+@dataclass
+class Published:
+    """A token, and nothing else but what is published about who issued it."""
+
+    token: str
+    metadata: dict[str, Any]
+    jwks: dict[str, Any]
+
+
+@pytest.fixture(params=ALGORITHMS)
+def published(request: pytest.FixtureRequest, settings: Settings, erp: Erp) -> Published:
+    settings.SIGNING_ALGORITHM = request.param
+    token = body_of(erp.login())["access_token"]
+    metadata = body_of(get(METADATA))
+    path = metadata["jwks_uri"].removeprefix(metadata["issuer"])
+    return Published(token, metadata, body_of(get(path)))
+
+
+def test_pyjwt_verifies_a_token(published: Published, erp: Erp) -> None:
+    keys = jwt.PyJWKSet.from_dict(published.jwks)
+    key = keys[jwt.get_unverified_header(published.token)["kid"]]
+    claims = jwt.decode(
+        published.token,
+        key,
+        issuer=published.metadata["issuer"],
+        audience="InvoicingAPI",
+        options={"require": ["iss", "sub", "aud", "client_id", "jti", "iat", "exp"]},
+    )
+    assert claims["client_id"] == erp.client_id
+
+
+def test_joserfc_verifies_a_token(published: Published, erp: Erp) -> None:
+    keys = KeySet.import_key_set(published.jwks)  # type: ignore[arg-type]
+    token = joserfc_jwt.decode(published.token, keys, algorithms=list(ALGORITHMS))
+    assert token.header["typ"] == "at+jwt"
+    registry = joserfc_jwt.JWTClaimsRegistry(
+        iss={"essential": True, "value": published.metadata["issuer"]},
+        aud={"essential": True, "value": "InvoicingAPI"},
+        exp={"essential": True},
+    )
+    registry.validate(token.claims)
+    assert token.claims["client_id"] == erp.client_id
+
+
+# Its validator takes the algorithms that joserfc recommends, and PS256 is none of them.
+@pytest.mark.parametrize("published", ["ES256", "RS256"], indirect=True)
+def test_the_rfc_9068_validator_of_authlib_verifies_a_token(published: Published, erp: Erp) -> None:
+    class Validator(JWTBearerTokenValidator):  # type: ignore[misc]  # it has no types
+        def get_jwks(self) -> Any:
+            return KeySet.import_key_set(published.jwks)  # type: ignore[arg-type]
+
+    validator = Validator(published.metadata["issuer"], "InvoicingAPI")
+    token = validator.authenticate_token(published.token)
+    assert token is not None
+    validator.validate_token(token, ["InvoicingAPI"], None)
+    assert token["client_id"] == erp.client_id

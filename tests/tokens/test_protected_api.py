@@ -1,0 +1,490 @@
+"""A protected API: whose token is heard, and the whole 401 and 403 of all others (contract 2)."""
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from django.db import OperationalError
+from django.http import HttpResponse
+from django.test import Client
+from hypothesis import HealthCheck, example, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from pytest_django.fixtures import Settings
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory
+from rest_framework.views import APIView
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.rules import Authorization
+from tests.support.answers import body_of, headers_of
+from tests.support.outages import database_out_of_reach
+from tokens.access_tokens.issuing import access_token
+from tokens.access_tokens.verification import CLOCK_SKEW, InvalidToken, verify
+from tokens.keys.ring import generate, public_jwk
+from tokens.keys.signer import current_key_ring
+from tokens.resource_server.permissions import HasPermission, HasScope
+
+pytestmark = pytest.mark.django_db
+
+ISSUER = "http://127.0.0.1:8000"
+JTI = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
+FOREIGN = (
+    "The token was not issued by this service, or was changed on the way, or belongs to the other"
+    " environment. Log in again."
+)
+MALFORMED = "The header Authorization must be Bearer and one token. Send it once."
+MISSING = "No access token was sent. Send the header Authorization: Bearer, followed by a token."
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def authorization(**changes: Any) -> Authorization:
+    taxpayer_login = Authorization(
+        client_id="ci_test_1",
+        subject=TaxpayerId("C2584563222", "202001234567"),
+        actor=None,
+        scopes=("InvoicingAPI",),
+        asked_scopes=None,
+        permissions=(),
+        at=now(),
+    )
+    return replace(taxpayer_login, **changes)
+
+
+def on_behalf(*permissions: str) -> Authorization:
+    return authorization(actor=TaxpayerId("D1111111111"), permissions=permissions)
+
+
+def token_for(authorization_: Authorization) -> str:
+    return access_token(authorization_, jti=JTI)[0]
+
+
+def get(header: str | None = None, *, method: str = "GET", **headers: str) -> HttpResponse:
+    if header is not None:
+        headers["authorization"] = header
+    client = Client(raise_request_exception=False)
+    return client.generic(method, "/api/v1/me", headers=headers)  # type: ignore[return-value]
+
+
+def assert_401(response: HttpResponse, description: str) -> None:
+    assert response.status_code == 401
+    assert headers_of(response) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "WWW-Authenticate": 'Bearer error="invalid_token"',
+        "Allow": "GET, HEAD",
+    }
+    assert body_of(response) == {"error": "invalid_token", "error_description": description}
+
+
+# --- Who am I -----------------------------------------------------------------------------------
+
+
+def test_a_taxpayer_sees_itself_without_any_restriction() -> None:
+    at = now().replace(microsecond=0)
+    response = get(f"Bearer {token_for(authorization(at=at))}", accept="text/html")
+    assert response.status_code == 200
+    assert headers_of(response) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "Allow": "GET, HEAD",
+    }
+    assert body_of(response) == {
+        "subject": "C2584563222:202001234567",
+        "taxpayer": {"tin": "C2584563222", "rob": "202001234567"},
+        "actor": None,
+        "client_id": "ci_test_1",
+        "scopes": ["InvoicingAPI"],
+        "permissions": None,
+        "issued_at": f"{at:%Y-%m-%dT%H:%M:%SZ}",
+        "expires_at": f"{at + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}",
+        "environment": "test",
+    }
+
+
+def test_an_intermediary_sees_for_whom_it_acts_and_what_it_may_do() -> None:
+    login = replace(on_behalf("documents:submit", "documents:view"), subject=TaxpayerId("C25"))
+    body = body_of(get(f"Bearer {token_for(login)}"))
+    assert (body["subject"], body["taxpayer"]) == ("C25", {"tin": "C25"})
+    assert body["actor"] == "D1111111111"
+    assert body["permissions"] == ["documents:submit", "documents:view"]
+
+
+def test_an_intermediary_without_any_permission_sees_none_not_no_restriction() -> None:
+    assert body_of(get(f"Bearer {token_for(on_behalf())}"))["permissions"] == []
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_scheme_is_written_in_any_case(scheme: str) -> None:
+    assert get(f"{scheme} {token_for(authorization())}").status_code == 200
+
+
+# --- 401 ----------------------------------------------------------------------------------------
+
+
+def resigned(header: dict[str, Any] | None = None, **claims: Any) -> str:
+    """A token by our own key, with other claims; None leaves a claim out."""
+    at = now()
+    signer = current_key_ring(at).signer(at)
+    payload = jwt.decode(token_for(authorization()), options={"verify_signature": False})
+    payload = {k: v for k, v in {**payload, **claims}.items() if v is not None}
+    headers = {"typ": "at+jwt", "kid": signer.kid, **(header or {})}
+    return jwt.encode(payload, signer.private_key, signer.alg, headers)  # type: ignore[arg-type]
+
+
+def unsigned(alg: str) -> str:
+    return resealed(lambda header: {**header, "alg": alg}, signature=b"")
+
+
+def hs256_with_the_public_key(form: str) -> str:
+    """The classic confusion: the public key, which everybody knows, as the secret of an HMAC."""
+    at = now()
+    signer = current_key_ring(at).signer(at)
+    assert signer.private_key is not None
+    pem = signer.private_key.public_key().public_bytes(
+        Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
+    )
+    secret = pem if form == "pem" else json.dumps(signer.public_jwk).encode()
+    algorithm = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
+    header, payload, _ = resealed(lambda header: {**header, "alg": "HS256"}).split(".")
+    return f"{header}.{payload}.{b64(algorithm.sign(f'{header}.{payload}'.encode(), secret))}"
+
+
+def foreign(kid: str | None = None, **header: Any) -> str:
+    """The right claims, signed by somebody else's key, under its own name or ours."""
+    private_key = generate("ES256")
+    own = public_jwk(private_key, "ES256")
+    claims = jwt.decode(token_for(authorization()), options={"verify_signature": False})
+    headers = {"typ": "at+jwt", "kid": kid or own["kid"], **header}
+    return jwt.encode(claims, private_key, "ES256", headers)
+
+
+def our_kid() -> str:
+    at = now()
+    return current_key_ring(at).signer(at).kid
+
+
+def b64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def resealed(
+    change: Callable[[dict[str, Any]], Any] = lambda header: header,
+    signature: bytes | None = None,
+) -> str:
+    """A right token, its header changed after it was signed."""
+    header, payload, sealed = token_for(authorization()).split(".")
+    changed = change(json.loads(base64.urlsafe_b64decode(header + "==")))
+    return ".".join(
+        (
+            b64(json.dumps(changed).encode()),
+            payload,
+            sealed if signature is None else b64(signature),
+        )
+    )
+
+
+def with_other_claims() -> str:
+    header, _, signature = token_for(authorization()).split(".")
+    _, payload, _ = token_for(on_behalf("documents:submit")).split(".")
+    return f"{header}.{payload}.{signature}"
+
+
+def last_letter_changed() -> str:
+    """Of the 86 letters of a signature the last one carries four bits that count for nothing."""
+    token = token_for(authorization())
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    return token[:-1] + letters[letters.index(token[-1]) ^ 1]
+
+
+FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
+    "alg none": lambda: unsigned("none"),
+    "alg None": lambda: unsigned("None"),
+    "alg empty": lambda: unsigned(""),
+    "no alg": lambda: resealed(lambda header: {"typ": "at+jwt", "kid": header["kid"]}),
+    "HS256 with the public key as PEM": lambda: hs256_with_the_public_key("pem"),
+    "HS256 with the public key as JWK": lambda: hs256_with_the_public_key("jwk"),
+    "RS256 said of an EC key": lambda: resealed(lambda header: {**header, "alg": "RS256"}),
+    "alg a list": lambda: resealed(lambda header: {**header, "alg": ["ES256"]}),
+    "typ JWT": lambda: resigned({"typ": "JWT"}),
+    "no typ": lambda: resigned({"typ": None}),
+    "another key": foreign,
+    "another key under our name": lambda: foreign(our_kid()),
+    "another key in the header": lambda: foreign(
+        our_kid(), jwk=public_jwk(generate("ES256"), "ES256")
+    ),
+    "no kid": lambda: resealed(lambda header: {"typ": "at+jwt", "alg": "ES256"}),
+    "kid a number": lambda: resealed(lambda header: {**header, "kid": 1}),
+    "kid an object": lambda: resealed(lambda header: {**header, "kid": {}}),
+    "kid a path": lambda: resealed(lambda header: {**header, "kid": "../../dev/null"}),
+    "crit": lambda: resigned({"crit": ["x"], "x": 1}),
+    "detached": lambda: resealed(lambda header: {**header, "b64": False}),
+    "header a list": lambda: resealed(lambda _: ["typ"]),
+    "header nested too deep": lambda: f"{b64(b'[' * 20_000)}.e30.e30",
+    "header not UTF-8": lambda: f"{b64(bytes(range(128, 256)))}.e30.e30",
+    "header not JSON": lambda: f"{b64(b'{')}.e30.e30",
+    "payload of another token": with_other_claims,
+    "last letter changed": last_letter_changed,
+    "signature cut off": lambda: token_for(authorization())[:-4],
+    "no signature": lambda: token_for(authorization()).rpartition(".")[0] + ".",
+    "an encrypted token": lambda: f"{token_for(authorization())}.e30.e30",
+    "one part": lambda: "e30",
+    "dots": lambda: "...",
+    "a client secret": lambda: "cs_test_0123456789",
+    "another issuer": lambda: resigned(iss="http://127.0.0.1:8001"),
+    "our issuer with a slash": lambda: resigned(iss=f"{ISSUER}/"),
+    "no issuer": lambda: resigned(iss=None),
+    "another audience": lambda: resigned(aud="AnotherAPI"),
+    "no audience": lambda: resigned(aud=None),
+    "audience empty": lambda: resigned(aud=[]),
+    "from the future": lambda: resigned(iat=int((now() + 2 * CLOCK_SKEW).timestamp())),
+    "no iat": lambda: resigned(iat=None),
+    "no exp": lambda: resigned(exp=None),
+    "exp a text": lambda: resigned(exp="soon"),
+    "exp beyond all time": lambda: resigned(exp=10**30),
+    "no subject": lambda: resigned(sub=None),
+    "no taxpayer": lambda: resigned(taxpayer=None),
+    "taxpayer a text": lambda: resigned(taxpayer="C25"),
+    "scope a list": lambda: resigned(scope=["InvoicingAPI"]),
+    "no jti": lambda: resigned(jti=None),
+}
+
+
+@pytest.mark.parametrize("make", FOREIGN_TOKENS.values(), ids=FOREIGN_TOKENS.keys())
+def test_a_token_that_is_not_ours_is_refused(make: Callable[[], str]) -> None:
+    assert_401(get(f"Bearer {make()}", accept="text/html"), FOREIGN)
+
+
+@pytest.mark.parametrize(
+    ("header", "description"),
+    [
+        (None, MISSING),
+        ("", MISSING),
+        ("Basic Y2k6Y3M=", MISSING),
+        ("{token}", MISSING),
+        ("Token {token}", MISSING),
+        ("Bearer", MALFORMED),
+        ("Bearer ", MALFORMED),
+        ("Bearer{token}", MALFORMED),
+        ("Bearer {token} {token}", MALFORMED),
+        ("Bearer {token},Bearer {token}", MALFORMED),
+        ("Bearer {token}, Bearer {token}", MALFORMED),
+        ("Bearer Bearer {token}", MALFORMED),
+        ("Bearer '{token}'", MALFORMED),
+        ("Bearer <{token}>", MALFORMED),
+        ("Bearer {token}=", MALFORMED),
+        ("Bearer\t{token}", MALFORMED),
+        ("Bearer t\u00f6ken", MALFORMED),
+        ("Bearer " + "a" * 30_000, FOREIGN),
+    ],
+)
+def test_a_header_without_one_token_is_refused(header: str | None, description: str) -> None:
+    token = token_for(authorization())
+    assert_401(get(header and header.replace("{token}", token)), description)
+
+
+def test_a_token_anywhere_but_in_the_header_is_not_looked_for() -> None:
+    path = f"/api/v1/me?access_token={token_for(authorization())}"
+    assert_401(Client().get(path), MISSING)  # type: ignore[arg-type]
+
+
+def test_an_expired_token_says_when_it_expired() -> None:
+    at = now() - timedelta(hours=1)
+    token = token_for(authorization(at=at))
+    expired_at = f"{at + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
+    assert_401(get(f"Bearer {token}"), f"The token expired at {expired_at}. Log in again.")
+
+
+def test_a_token_is_over_in_the_very_second_of_its_expiry() -> None:
+    at = now().replace(microsecond=0)
+    ring, token = current_key_ring(at), token_for(authorization(at=at))
+
+    def verified(moment: datetime) -> bool:
+        try:
+            verify(token, ring, issuer=ISSUER, audiences={"InvoicingAPI"}, at=moment)
+        except InvalidToken:
+            return False
+        return True
+
+    exp = at + timedelta(seconds=3600)
+    assert verified(at - CLOCK_SKEW)  # issued by a node whose clock is ahead
+    assert not verified(at - CLOCK_SKEW - timedelta(microseconds=1))
+    assert verified(exp - timedelta(microseconds=1))
+    assert not verified(exp)
+
+
+def test_a_token_of_a_key_that_is_no_longer_published_is_refused() -> None:
+    at = now()
+    ring, token = current_key_ring(at), token_for(authorization(at=at))
+    gone = replace(ring, keys=())
+    with pytest.raises(InvalidToken, match="not issued by this service"):
+        verify(token, gone, issuer=ISSUER, audiences={"InvoicingAPI"}, at=at)
+
+
+@hypothesis_settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300
+)
+@given(st.text(st.characters(codec="latin-1"), max_size=200), st.sampled_from(["", "Bearer "]))
+@example("a.b.c", "Bearer ")
+@example("\x00", "Bearer ")
+def test_no_header_whatever_is_a_500(text: str, scheme: str) -> None:
+    assert get(scheme + text).status_code == 401
+
+
+@hypothesis_settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300
+)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["typ", "alg", "kid", "crit", "b64", "jwk", "x5u", "zip", "enc"]),
+                inner,
+                max_size=4,
+            )
+        ),
+    ),
+    st.binary(max_size=64),
+)
+def test_no_token_whatever_is_a_500(header: Any, signature: bytes) -> None:
+    assert get(f"Bearer {resealed(lambda _: header, signature)}").status_code == 401
+
+
+# --- 403 ----------------------------------------------------------------------------------------
+
+
+class Submit(APIView):
+    permission_classes = (HasScope("InvoicingAPI"), HasPermission("documents:submit"))
+
+    def post(self, request: Request) -> Response:
+        return Response({"submitted": True})
+
+
+def submit(authorization_: Authorization | None) -> HttpResponse:
+    headers = (
+        {} if authorization_ is None else {"authorization": f"Bearer {token_for(authorization_)}"}
+    )
+    response: Any = Submit.as_view()(APIRequestFactory().post("/", headers=headers))
+    return response.render()  # type: ignore[no-any-return]
+
+
+def assert_403(response: HttpResponse, challenge: str, description: str) -> None:
+    assert response.status_code == 403
+    assert headers_of(response) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "WWW-Authenticate": challenge,
+        "Allow": "POST, OPTIONS",
+    }
+    assert body_of(response) == {"error": "insufficient_scope", "error_description": description}
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        pytest.param(authorization(), id="a taxpayer, whom nobody restricts"),
+        pytest.param(on_behalf("documents:submit"), id="an intermediary with the permission"),
+        pytest.param(on_behalf("a:b", "documents:submit"), id="and others"),
+    ],
+)
+def test_a_token_that_may_is_heard(login: Authorization) -> None:
+    response = submit(replace(login, at=now()))
+    assert (response.status_code, body_of(response)) == (200, {"submitted": True})
+
+
+@pytest.mark.parametrize("permissions", [(), ("documents:view",), ("documents:submit_all",)])
+def test_an_intermediary_without_the_permission_is_refused(permissions: tuple[str, ...]) -> None:
+    assert_403(
+        submit(on_behalf(*permissions)),
+        'Bearer error="insufficient_scope"',
+        "The represented taxpayer has not granted the permission documents:submit. If it was"
+        " granted since this login, log in again.",
+    )
+
+
+def test_a_token_without_the_scope_is_refused_and_told_which(settings: Settings) -> None:
+    settings.SCOPES = {
+        **settings.SCOPES,
+        "Reports": {"description": "Reports", "audience": "InvoicingAPI"},
+    }
+    assert_403(
+        submit(authorization(scopes=("Reports",))),
+        'Bearer error="insufficient_scope", scope="InvoicingAPI"',
+        "This needs a token with the scope InvoicingAPI.",
+    )
+
+
+def test_without_a_token_it_is_a_401_not_a_403() -> None:
+    response = submit(None)
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+
+
+# --- Everything else ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "NONSENSE"])
+def test_another_method_is_answered_in_json(method: str) -> None:
+    response = get(f"Bearer {token_for(authorization())}", method=method, accept="text/html")
+    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")
+    assert response["Content-Type"] == "application/json"
+    assert body_of(response) == {
+        "error": "invalid_request",
+        "error_description": f"Method '{method}' not allowed.",
+    }
+
+
+def test_head_is_answered_like_get() -> None:
+    assert get(f"Bearer {token_for(authorization())}", method="HEAD").status_code == 200
+    assert get(method="HEAD").status_code == 401
+
+
+def test_a_path_that_does_not_exist_is_answered_in_json() -> None:
+    response = Client().get("/api/v1/nothing", headers={"accept": "text/html"})
+    assert (response.status_code, response["Content-Type"]) == (404, "application/json")
+
+
+def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
+    with database_out_of_reach():
+        response = get("Bearer a.b.c")
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    assert body_of(response)["error"] == "temporarily_unavailable"
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "error"),
+    [
+        (RuntimeError("a detail of ours"), 500, "server_error"),
+        (OperationalError("connection to 10.1.2.3 failed"), 503, "temporarily_unavailable"),
+        (ValidationError({"field": ["is wrong"]}), 400, "invalid_request"),
+        (ValidationError(["is wrong"]), 400, "invalid_request"),
+    ],
+)
+def test_whatever_a_view_raises_is_answered_in_json_without_a_detail_of_ours(
+    raised: Exception, status: int, error: str
+) -> None:
+    class Failing(APIView):
+        def get(self, request: Request) -> Response:
+            raise raised
+
+    headers = {"authorization": f"Bearer {token_for(authorization())}"}
+    response: Any = Failing.as_view()(APIRequestFactory().get("/", headers=headers))
+    body = body_of(response.render())
+    assert (response.status_code, response["Content-Type"]) == (status, "application/json")
+    assert (set(body), body["error"]) == ({"error", "error_description"}, error)
+    assert "detail" not in body["error_description"]
+    assert "10.1.2.3" not in body["error_description"]

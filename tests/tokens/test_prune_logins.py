@@ -1,0 +1,221 @@
+"""`prune_logins`: old events go, by month where there are partitions (contract 6)."""
+
+import json
+import re
+import threading
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import OperationalError, connection, connections, transaction
+from uuid_utils.compat import uuid7
+
+from tests.support.erp import Erp
+from tokens.login_events import partitions
+from tokens.login_events.partitions import first_id, make_partitions, partitions_before
+from tokens.models import LoginEvent
+
+NOW = datetime.now(UTC)
+OLD = NOW - timedelta(days=500)
+on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="has no partitions")
+
+
+def event_at(at: datetime) -> LoginEvent:
+    random = uuid7().int & ((1 << 80) - 1)
+    return LoginEvent.objects.create(id=type(uuid7())(int=first_id(at).int | random), at=at)
+
+
+def prune(*arguments: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("prune_logins", *(arguments or ("--older-than", "400d")), "--json", stdout=out)
+    answer: dict[str, Any] = json.loads(out.getvalue())
+    return answer
+
+
+@pytest.mark.django_db(transaction=True)
+def test_old_events_go_and_others_stay() -> None:
+    make_partitions(connection, OLD)
+    event_at(OLD)
+    kept = event_at(NOW - timedelta(days=1))
+    assert prune()["deleted"] >= 1
+    assert list(LoginEvent.objects.all()) == [kept]
+    assert prune()["deleted"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_an_event_lies_in_the_partition_of_its_month() -> None:
+    event = event_at(NOW)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT tableoid::regclass::text FROM login_events WHERE id = %s", [event.id]
+        )
+        (name,) = cursor.fetchone()
+    assert name == f"login_events_{NOW:%Y_%m}"
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_the_months_to_come_are_made_once() -> None:
+    assert make_partitions(connection, NOW) == []
+    later = NOW + timedelta(days=70)
+    assert len(make_partitions(connection, later)) in (2, 3)
+    assert make_partitions(connection, later) == []
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_a_month_is_dropped_only_when_all_of_it_is_old() -> None:
+    end = datetime(2020, 3, 1, tzinfo=UTC)
+    make_partitions(connection, end - timedelta(days=2))
+    assert partitions_before(connection, end - timedelta(microseconds=1)) == []
+    assert partitions_before(connection, end) == ["login_events_2020_02"]
+
+
+def read_for_long(reading: threading.Event, done: threading.Event) -> None:
+    try:
+        with transaction.atomic():
+            LoginEvent.objects.count()
+            reading.set()
+            done.wait(20)
+    finally:
+        connections.close_all()
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_pruning_gives_way_to_who_reads_and_never_locks_a_login_out(
+    erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitions, "_PAUSE_SECONDS", 0.05)
+    make_partitions(connection, OLD)
+    event_at(OLD)
+    reading, done = threading.Event(), threading.Event()
+
+    def prune_aside() -> None:
+        try:
+            prune()
+        finally:
+            connections.close_all()
+
+    reader = threading.Thread(target=read_for_long, args=(reading, done))
+    pruner = threading.Thread(target=prune_aside)
+    reader.start()
+    assert reading.wait(10)
+    pruner.start()
+    try:
+        # The reader holds the table and the pruner wants it for itself; a login passes both.
+        for _ in range(10):
+            assert erp.login().status_code == 200
+        assert pruner.is_alive()
+    finally:
+        done.set()
+        reader.join(20)
+        pruner.join(20)
+    assert not LoginEvent.objects.filter(pk__lt=first_id(NOW - timedelta(days=400))).exists()
+
+
+def partition_of(event: LoginEvent) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT tableoid::regclass::text FROM login_events WHERE id = %s", [event.id]
+        )
+        return str(cursor.fetchone()[0])
+
+
+def lose_partition_of(at: datetime) -> str:
+    """As if nobody had made the month's partition: its events lie in the default one."""
+    name = f"login_events_{at:%Y_%m}"
+    partitions.drop_partition(connection, name)
+    return name
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+@pytest.mark.parametrize("at_once", [1, 2, 20_000])
+def test_a_month_that_lies_in_the_default_partition_is_repaired(
+    at_once: int, erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitions, "_COPIED_AT_ONCE", at_once)
+    month = lose_partition_of(NOW)
+    events = [event_at(NOW) for _ in range(5)]
+    assert erp.login().status_code == 200
+    assert {partition_of(event) for event in LoginEvent.objects.all()} == {"login_events_default"}
+    assert not partitions.has_partition(connection, NOW)
+    prune()
+    assert partitions.has_partition(connection, NOW)
+    assert erp.login().status_code == 200
+    assert LoginEvent.objects.count() == len(events) + 2
+    assert {partition_of(event) for event in LoginEvent.objects.all()} == {month}
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_a_repaired_month_is_a_partition_like_every_other() -> None:
+    def pattern(name: str) -> list[tuple[str, str]]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT replace(pg_get_indexdef(indexrelid), %s, ''), indisvalid::text"
+                " FROM pg_index JOIN pg_inherits ON inhrelid = indexrelid"
+                " WHERE indrelid = %s::regclass"
+                " UNION ALL SELECT pg_get_constraintdef(oid), convalidated::text"
+                " FROM pg_constraint WHERE conrelid = %s::regclass",
+                [name, name, name],
+            )
+            return sorted(
+                (re.sub("INDEX \\S+ ON", "INDEX ON", one), two) for one, two in cursor.fetchall()
+            )
+
+    name = lose_partition_of(NOW)
+    event_at(NOW)
+    prune()
+    assert pattern(name)
+    assert pattern(name) == pattern("login_events_default")
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_a_repair_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partitions, "_TRIES", 1)
+    name = lose_partition_of(NOW)
+    events = [event_at(NOW)]
+    reading, done = threading.Event(), threading.Event()
+    reader = threading.Thread(target=read_for_long, args=(reading, done))
+    reader.start()
+    try:
+        assert reading.wait(10)
+        with pytest.raises(OperationalError):
+            make_partitions(connection, NOW)
+    finally:
+        done.set()
+        reader.join(20)
+    events.append(event_at(NOW))
+    assert LoginEvent.objects.count() == len(events)  # each can be read once, all the while
+    make_partitions(connection, NOW)
+    assert LoginEvent.objects.count() == len(events)
+    assert {partition_of(event) for event in events} == {name}
+
+
+@pytest.mark.django_db(transaction=True)
+@on_postgresql
+def test_old_logins_of_no_month_go_too() -> None:
+    old, young = (event_at(datetime(year, 1, 1, tzinfo=UTC)) for year in (2001, 2099))
+    assert partition_of(old) == partition_of(young) == "login_events_default"
+    assert prune()["logins_of_no_month"] == 1
+    assert list(LoginEvent.objects.all()) == [young]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_age_before_there_were_computers_deletes_nothing() -> None:
+    kept = event_at(NOW)
+    assert prune("--older-than", "99999d")["deleted"] == 0
+    assert list(LoginEvent.objects.all()) == [kept]
+
+
+@pytest.mark.parametrize("text", ["400", "", "x", "-1d", "29d", "1e3d"])
+def test_a_wrong_age_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(CommandError):
+        call_command("prune_logins", f"--older-than={text}")

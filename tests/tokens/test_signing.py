@@ -1,0 +1,433 @@
+"""Keys: made once, encrypted at rest, rotated with overlap, seen by every worker (contract 2)."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.fernet import InvalidToken
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import DatabaseError, connection, connections
+from joserfc.jwk import JWKRegistry
+from pytest_django.fixtures import Settings
+
+from taxpayers.models import Change
+from taxpayers.services import Author, ServiceError
+from tests.support import servers
+from tests.support.outages import database_out_of_reach
+from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.keys import signer as signing
+from tokens.keys import store as key_store
+from tokens.keys.encryption import decrypt, encrypt
+from tokens.keys.ring import (
+    ALGORITHMS,
+    LEEWAY,
+    PUBLISHED_AHEAD,
+    Key,
+    KeyRing,
+    NoUsableKey,
+    generate,
+    public_jwk,
+    thumbprint,
+)
+from tokens.keys.signer import READ_EVERY, current_key_ring, sign
+from tokens.keys.store import read_key_ring, rotate
+from tokens.models import SigningKey
+
+AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+MOMENT = timedelta(microseconds=1)
+BY = Author("officer")
+PRIVATE = generate("ES256")
+
+
+def key(kid: str, signs_from: datetime, private_key: Any = PRIVATE) -> Key:
+    return Key(kid, "ES256", signs_from, {}, private_key)
+
+
+OLD, NEW = key("old", AT - timedelta(days=90)), key("new", AT + PUBLISHED_AHEAD)
+RING = KeyRing((OLD, NEW))
+SWITCH = NEW.signs_from
+GONE = SWITCH + TOKEN_LIFETIME + LEEWAY
+
+
+@pytest.mark.parametrize(
+    ("ring", "at", "signer", "waiting", "published"),
+    [
+        pytest.param(KeyRing((OLD,)), AT, OLD, None, (OLD,), id="one key"),
+        pytest.param(RING, AT, OLD, NEW, (OLD, NEW), id="the new one waits"),
+        pytest.param(RING, SWITCH - MOMENT, OLD, NEW, (OLD, NEW), id="its last moment of waiting"),
+        pytest.param(RING, SWITCH, NEW, None, (OLD, NEW), id="it signs"),
+        pytest.param(RING, GONE - MOMENT, NEW, None, (OLD, NEW), id="the old one retired"),
+        pytest.param(RING, GONE, NEW, None, (NEW,), id="the old one gone"),
+    ],
+)
+def test_rotation(
+    ring: KeyRing, at: datetime, signer: Key, waiting: Key | None, published: tuple[Key, ...]
+) -> None:
+    assert ring.signer(at) == signer
+    assert ring.waiting(at) == waiting
+    assert ring.published(at) == published
+
+
+def test_a_token_can_be_verified_as_long_as_it_lives_whatever_is_rotated() -> None:
+    """Every token of three rotations, each as early as allowed, at every minute of its life."""
+    keys = [OLD]
+    for n in range(3):
+        keys.append(key(f"{n}", keys[-1].signs_from + timedelta(days=90, minutes=11 * n)))
+    ring = KeyRing(tuple(keys))
+    for start in (k.signs_from for k in keys[1:]):
+        for minute in range(-120, 120):
+            signed_at = start + timedelta(minutes=minute)
+            signer = ring.signer(signed_at)
+            for age in range(61):
+                assert signer in ring.published(signed_at + timedelta(minutes=age))
+
+
+def test_a_slow_clock_signs_with_the_first_key_though_its_time_has_not_come() -> None:
+    assert KeyRing((NEW,)).signer(AT) == NEW
+
+
+def test_a_key_that_cannot_be_decrypted_verifies_but_does_not_sign() -> None:
+    lost = key("lost", AT - timedelta(days=1), private_key=None)
+    with pytest.raises(NoUsableKey):
+        KeyRing((lost,)).signer(AT)
+    with pytest.raises(NoUsableKey):
+        sign({}, lost)
+    assert KeyRing((lost, NEW)).signer(AT) == NEW  # at once: there is no other
+    assert KeyRing((lost, NEW)).published(AT) == (lost, NEW)
+
+
+def test_the_thumbprint_is_that_of_rfc_7638() -> None:
+    modulus = (  # the example of section 3.1
+        "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJE"
+        "CPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2Q"
+        "vzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6"
+        "WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw"
+    )
+    members = {"kty": "RSA", "n": modulus, "e": "AQAB"}
+    assert thumbprint(members) == "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
+
+
+@pytest.mark.parametrize("alg", ALGORITHMS)
+def test_a_public_key_is_a_jwk_without_its_private_part(alg: str) -> None:
+    jwk = public_jwk(generate(alg), alg)
+    required = {"ES256": {"kty", "crv", "x", "y"}}.get(alg, {"kty", "n", "e"})
+    assert set(jwk) == required | {"use", "alg", "kid"}
+    assert (jwk["use"], jwk["alg"]) == ("sig", alg)
+    assert JWKRegistry.import_key({**jwk}).thumbprint() == jwk["kid"]
+
+
+def test_many_public_keys_have_coordinates_of_full_length() -> None:
+    for _ in range(300):  # one in 256 begins with a zero byte
+        jwk = public_jwk(generate("ES256"), "ES256")
+        assert (len(jwk["x"]), len(jwk["y"])) == (43, 43)
+
+
+@pytest.mark.parametrize("alg", ALGORITHMS)
+@pytest.mark.django_db
+def test_the_header_says_what_the_token_is_and_who_signed_it(alg: str, settings: Settings) -> None:
+    settings.SIGNING_ALGORITHM = alg
+    signer = current_key_ring(AT).signer(AT)
+    token = sign({"sub": "C1"}, signer)
+    assert jwt.get_unverified_header(token) == {"typ": "at+jwt", "alg": alg, "kid": signer.kid}
+    assert jwt.decode(token, jwt.PyJWK(signer.public_jwk), algorithms=[alg]) == {"sub": "C1"}
+
+
+# --- At rest ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alg", ALGORITHMS)
+@pytest.mark.django_db
+def test_no_part_of_a_private_key_is_in_the_table(alg: str, settings: Settings) -> None:
+    settings.SIGNING_ALGORITHM = alg
+    private_key = read_key_ring(AT).signer(AT).private_key
+    assert private_key is not None
+    clear = private_key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    numbers: Any = private_key.private_numbers()
+    secret = numbers.private_value if alg == "ES256" else numbers.p
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM signing_keys")
+        (row,) = cursor.fetchall()
+    stored = b"\n".join(
+        bytes(value) if isinstance(value, bytes | memoryview) else str(value).encode()
+        for value in row
+    )
+    assert public_jwk(private_key, alg)["kid"].encode() in stored  # it was looked at
+    for secret_bytes in (clear, secret.to_bytes(-(-secret.bit_length() // 8))):
+        for form in (
+            secret_bytes,
+            secret_bytes.hex().encode(),
+            jwt.utils.base64url_encode(secret_bytes),
+        ):
+            assert form not in stored
+
+
+def test_the_newest_encryption_key_encrypts_and_all_decrypt(settings: Settings) -> None:
+    old, new = "old-" + "o" * 40, "new-" + "n" * 40
+    settings.KEY_ENCRYPTION_KEYS = [old]
+    stored_before = encrypt(PRIVATE)
+    settings.KEY_ENCRYPTION_KEYS = [new, old]
+    assert numbers(decrypt(stored_before)) == numbers(PRIVATE)
+    stored_after = encrypt(PRIVATE)
+    settings.KEY_ENCRYPTION_KEYS = [new]
+    assert numbers(decrypt(stored_after)) == numbers(PRIVATE)
+    with pytest.raises(InvalidToken):
+        decrypt(stored_before)
+
+
+def numbers(private_key: Any) -> Any:
+    return private_key.private_numbers()
+
+
+@pytest.mark.django_db
+def test_after_the_encryption_key_is_lost_a_rotation_mends_it(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = read_key_ring(AT).signer(AT)
+    settings.KEY_ENCRYPTION_KEYS = ["another-" + "x" * 40]
+    with pytest.raises(NoUsableKey, match="KEY_ENCRYPTION_KEYS"):
+        read_key_ring(AT).signer(AT)
+    assert lost.kid in {record.__dict__.get("kid") for record in caplog.records}
+    new = rotate(alg="ES256", by=BY, at=AT)
+    ring = read_key_ring(AT)
+    assert ring.signer(AT) == new
+    assert ring.published(AT) == (lost, new)
+
+
+# --- The first key ------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workers_that_start_together_agree_on_one_first_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each has seen the empty table before any of them writes."""
+    together = threading.Barrier(4, timeout=20)
+
+    def generate_together(alg: str) -> Any:
+        together.wait()
+        return generate(alg)
+
+    monkeypatch.setattr(key_store, "generate", generate_together)
+    rings = in_threads(4, lambda: read_key_ring(AT))
+    assert SigningKey.objects.count() == 1
+    assert {ring.signer(AT).kid for ring in rings} == {SigningKey.objects.get().kid}
+
+
+def in_threads(count: int, do: Callable[[], Any]) -> list[Any]:
+    """What each thread's call returned, or the exception that it raised."""
+
+    def run() -> Any:
+        try:
+            return do()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(count) as pool:
+        calls = [pool.submit(run) for _ in range(count)]
+    return [call.exception() or call.result() for call in calls]
+
+
+def test_processes_that_start_together_agree_on_one_first_key(tmp_path: Path) -> None:
+    environment = servers.service_environment(tmp_path, 0)
+    servers.manage(environment, "migrate", "-v0")
+    code = (
+        "from datetime import UTC, datetime; from tokens.keys.signer import current_key_ring;"
+        "at = datetime.now(UTC); print(current_key_ring(at).signer(at).kid)"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "manage.py", "shell", "-v0", "-c", code],
+            cwd=servers.CHECKOUT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    kids = [process.communicate(timeout=60)[0].strip() for process in processes]
+    assert len(kids[0]) == 43
+    assert set(kids) == {kids[0]}
+
+
+# --- Rotation -----------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_a_rotated_key_is_published_now_signs_later_and_is_in_the_history() -> None:
+    old = read_key_ring(AT).signer(AT)
+    new = rotate(alg="RS256", by=BY, at=AT)
+    assert new.signs_from == AT + PUBLISHED_AHEAD
+    ring = read_key_ring(AT)
+    assert ring.published(AT) == (old, new)
+    assert ring.signer(AT) == old
+    assert ring.signer(AT + PUBLISHED_AHEAD) == new
+    change = Change.objects.get(action="rotate_signing_key")
+    assert (change.by, change.at, change.label) == ("officer", AT, new.kid)
+    assert change.before == {"kid": old.kid, "alg": "ES256"}
+    assert change.after == {
+        "kid": new.kid,
+        "alg": "RS256",
+        "signs_from": "2026-11-21T10:10:00+00:00",
+    }
+
+
+@pytest.mark.django_db
+def test_a_second_rotation_is_refused_until_the_first_key_signs() -> None:
+    new = rotate(alg="ES256", by=BY, at=AT)
+    for at in (AT, new.signs_from - MOMENT):
+        with pytest.raises(ServiceError, match=f"{new.kid} is published already and waits until"):
+            rotate(alg="ES256", by=BY, at=at)
+    rotate(alg="ES256", by=BY, at=new.signs_from)
+    assert SigningKey.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_rotate_at_once_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_key_ring(AT)
+    together = threading.Barrier(2, timeout=20)
+
+    def generate_together(alg: str) -> Any:
+        together.wait()
+        return generate(alg)
+
+    monkeypatch.setattr(key_store, "generate", generate_together)
+    outcomes = in_threads(2, lambda: rotate(alg="ES256", by=BY, at=AT))
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Key", "ServiceError"]
+    assert SigningKey.objects.count() == 2
+    assert Change.objects.filter(action="rotate_signing_key").count() == 1
+
+
+@pytest.mark.django_db
+def test_the_command_answers_for_machines_and_for_people(settings: Settings) -> None:
+    settings.SIGNING_ALGORITHM = "PS256"
+    out = StringIO()
+    call_command("rotate_signing_key", "--json", stdout=out)
+    row = SigningKey.objects.order_by("-generation")[0]
+    answer = json.loads(out.getvalue())
+    published_at = datetime.fromisoformat(answer.pop("published_at"))
+    assert datetime.fromisoformat(answer.pop("signs_from")) == published_at + PUBLISHED_AHEAD
+    assert answer == {"kid": row.kid, "alg": "PS256"}
+    SigningKey.objects.update(signs_from=AT - timedelta(days=1))
+    out = StringIO()
+    call_command("rotate_signing_key", "--alg", "RS256", stdout=out)
+    row = SigningKey.objects.order_by("-generation")[0]
+    assert out.getvalue().startswith(f"The key {row.kid} (RS256) is published and signs from ")
+
+
+@pytest.mark.django_db
+def test_the_command_says_no_in_one_line() -> None:
+    call_command("rotate_signing_key", stdout=StringIO())
+    for arguments, says in (
+        ([], r"The key .{43} is published already and waits until .*\. Rotate again after that\."),
+        (["--alg", "HS256"], r".*argument --alg: invalid choice: 'HS256'.*"),
+    ):
+        with pytest.raises(CommandError) as error:
+            call_command("rotate_signing_key", *arguments)
+        assert "\n" not in str(error.value)
+        assert re.fullmatch(says, str(error.value))
+
+
+# --- What a worker knows ------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_a_worker_sees_a_rotation_within_half_a_minute_and_asks_no_more_often() -> None:
+    before = current_key_ring(AT)
+    new = rotate(alg="ES256", by=BY, at=AT)
+    with queries() as counted:
+        assert current_key_ring(AT + READ_EVERY - MOMENT) is before
+    assert not counted
+    after = current_key_ring(AT + READ_EVERY)
+    assert after.published(AT) == (*before.keys, new)
+    assert READ_EVERY.total_seconds() <= 30
+
+
+@pytest.mark.django_db
+def test_a_worker_whose_clock_is_set_back_reads_again() -> None:
+    current_key_ring(AT)
+    new = rotate(alg="ES256", by=BY, at=AT)
+    assert new in current_key_ring(AT - timedelta(hours=1)).keys
+
+
+@pytest.mark.django_db
+def test_a_private_key_is_parsed_once() -> None:
+    first = current_key_ring(AT).signer(AT).private_key
+    again = current_key_ring(AT + READ_EVERY).signer(AT).private_key
+    assert first is not None
+    assert again is first
+
+
+@contextmanager
+def queries() -> Iterator[list[str]]:
+    seen: list[str] = []
+
+    def note(execute: Any, sql: str, *arguments: Any) -> Any:
+        seen.append(sql)
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(note):
+        yield seen
+
+
+@pytest.mark.django_db
+def test_a_worker_keeps_what_it_knows_while_the_database_is_out_of_reach() -> None:
+    known = current_key_ring(AT)
+    with database_out_of_reach():
+        assert current_key_ring(AT + READ_EVERY) is known
+        assert current_key_ring(AT + timedelta(hours=1)) is known
+    new = rotate(alg="ES256", by=BY, at=AT)
+    assert new in current_key_ring(AT + timedelta(hours=2)).keys
+
+
+@pytest.mark.django_db
+def test_a_worker_that_knows_nothing_says_that_the_database_is_out_of_reach() -> None:
+    with database_out_of_reach(), pytest.raises(DatabaseError):
+        current_key_ring(AT)
+    assert current_key_ring(AT).signer(AT).private_key is not None
+
+
+@pytest.mark.django_db
+def test_while_one_thread_reads_the_others_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = current_key_ring(AT)
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slowly(at: datetime, known: KeyRing | None = None) -> KeyRing:
+        reading.set()
+        assert go_on.wait(20)
+        return KeyRing(())
+
+    monkeypatch.setattr(signing, "read_key_ring", slowly)
+    reader = threading.Thread(target=current_key_ring, args=[AT + READ_EVERY])
+    reader.start()
+    assert reading.wait(20)
+    assert current_key_ring(AT + READ_EVERY) is known
+    go_on.set()
+    reader.join(20)
+    assert current_key_ring(AT + READ_EVERY) == KeyRing(())
+
+
+@pytest.mark.django_db
+def test_a_forked_worker_reads_for_itself() -> None:
+    """Also if another thread of the parent was reading, and so held the lock, when it forked."""
+    current_key_ring(AT)
+    parents = signing._keeper
+    with parents._reading:
+        child = os.fork()
+        if child == 0:
+            is_new = signing._keeper is not parents and not signing._keeper._reading.locked()
+            os._exit(0 if is_new else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,106 @@
+"""Is this an access token of ours, and what does it say? (contract 2, RFC 9068 section 4). Pure."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+
+import jwt
+
+from taxpayers.identifiers import TaxpayerId
+from tokens.keys.ring import Key, KeyRing
+
+# A token of another node whose clock is ahead is not from the future. Expiry has no such grace.
+CLOCK_SKEW = timedelta(seconds=60)
+
+_REQUIRED = ["iss", "sub", "aud", "client_id", "jti", "iat", "exp", "scope", "taxpayer"]
+_FOREIGN = (
+    "The token was not issued by this service, or was changed on the way, or belongs to the other"
+    " environment. Log in again."
+)
+
+
+# What reading a text that is no token of ours, or claims of another shape, can come to.
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+
+
+class InvalidToken(Exception):
+    """Why a token is not accepted, in words for the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """A token that was verified: whom it represents, who acts, what it may do, until when.
+
+    `actor` is None where the taxpayer acts for itself; its own token is not restricted by
+    permissions, which are what a taxpayer grants to others.
+    """
+
+    is_authenticated: ClassVar[bool] = True  # what Django REST framework asks of a `user`
+
+    subject: TaxpayerId
+    actor: str | None
+    client_id: str
+    jti: str
+    scopes: tuple[str, ...]
+    permissions: tuple[str, ...]
+    issued_at: datetime
+    expires_at: datetime
+
+    def has_permission(self, code: str) -> bool:
+        """Whether it may do what the permission code stands for."""
+        return self.actor is None or code in self.permissions
+
+
+def verify(
+    token: str, ring: KeyRing, *, issuer: str, audiences: Collection[str], at: datetime
+) -> AccessToken:
+    """What the token says, if one of the published keys signed it and it holds at this moment.
+
+    It is over at its `exp` (RFC 7519 section 4.1.4). Raises InvalidToken for anything else,
+    whatever the text is.
+    """
+    try:
+        key = _key_of(token, KeyRing(ring.published(at)))
+        claims = jwt.decode(
+            token,
+            jwt.PyJWK(key.public_jwk),
+            algorithms=[key.alg],
+            issuer=issuer,
+            audience=audiences,
+            # The moment is an argument here; PyJWT would read the clock.
+            options={"require": _REQUIRED, "verify_exp": False, "verify_iat": False},
+        )
+        access_token = _access_token(claims)
+    except (jwt.InvalidTokenError, *_MALFORMED):
+        raise InvalidToken(_FOREIGN) from None
+    if at >= access_token.expires_at:
+        expired_at = f"{access_token.expires_at:%Y-%m-%dT%H:%M:%SZ}"
+        raise InvalidToken(f"The token expired at {expired_at}. Log in again.")
+    if access_token.issued_at > at + CLOCK_SKEW:
+        raise InvalidToken(_FOREIGN)
+    return access_token
+
+
+def _key_of(token: str, ring: KeyRing) -> Key:
+    header = jwt.get_unverified_header(token)
+    if header.get("typ") != "at+jwt":  # RFC 9068 section 4: any other kind of JWT is refused
+        raise ValueError("not an access token")
+    key = ring.find(header.get("kid", ""))
+    if key is None:
+        raise LookupError("not a key of ours")
+    return key
+
+
+def _access_token(claims: dict[str, Any]) -> AccessToken:
+    taxpayer, actor = claims["taxpayer"], claims.get("act")
+    return AccessToken(
+        subject=TaxpayerId(taxpayer["tin"], taxpayer.get("rob", "")),
+        actor=actor["sub"] if actor else None,
+        client_id=claims["client_id"],
+        jti=claims["jti"],
+        scopes=tuple(claims["scope"].split()),
+        permissions=tuple(claims.get("permissions", ())),
+        issued_at=datetime.fromtimestamp(claims["iat"], UTC),
+        expires_at=datetime.fromtimestamp(claims["exp"], UTC),
+    )

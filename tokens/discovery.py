@@ -1,0 +1,56 @@
+"""What a client and a verifier find out by themselves (contract 2, RFC 8414, RFC 7517)."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+
+from tokens.endpoint.request import GRANT_TYPE
+from tokens.http import error, read_only
+from tokens.keys.signer import current_key_ring
+
+logger = logging.getLogger("tokens.keys.ring")
+
+# Five minutes: half of what a new key is published ahead of its first signature.
+_PUBLIC = {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"}
+_RETRY_SECONDS = 5
+
+
+@read_only
+def metadata(request: HttpRequest) -> HttpResponse:
+    """`GET /.well-known/oauth-authorization-server`: RFC 8414 section 2."""
+    return JsonResponse(_metadata(), headers=_PUBLIC)
+
+
+@read_only
+def jwks(request: HttpRequest) -> HttpResponse:
+    """`GET /.well-known/jwks.json`: every key that a token which has not expired may need."""
+    at = datetime.now(UTC)
+    try:
+        keys = current_key_ring(at).published(at)
+    except DatabaseError:
+        logger.exception("no signing keys to publish")
+        response = error(503, "temporarily_unavailable", "The keys cannot be read; try again.")
+        response["Retry-After"] = str(_RETRY_SECONDS)
+        return response
+    return JsonResponse({"keys": [key.public_jwk for key in keys]}, headers=_PUBLIC)
+
+
+def _metadata() -> dict[str, Any]:
+    return {
+        "issuer": settings.AUTH_URL,
+        "token_endpoint": _absolute("token"),
+        "jwks_uri": _absolute("jwks"),
+        "scopes_supported": list(settings.SCOPES),
+        "response_types_supported": [],  # there is no authorization endpoint
+        "grant_types_supported": [GRANT_TYPE],
+        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+    }
+
+
+def _absolute(name: str) -> str:
+    return f"{settings.AUTH_URL}{reverse(name)}"

@@ -1,0 +1,122 @@
+"""Signing keys and the ring of those in use, as plain values (contract 2, RFC 7517). Pure.
+
+A key is published before it signs, and stays published until the last token that it signed has
+expired. Where keys are kept is not known here.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePrivateKey,
+    EllipticCurvePublicKey,
+)
+from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ec
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
+
+from tokens.access_tokens.claims import TOKEN_LIFETIME
+
+PrivateKey = EllipticCurvePrivateKey | RSAPrivateKey
+
+# Long enough for every copy of the JWKS to be renewed: they live for five minutes.
+PUBLISHED_AHEAD = timedelta(minutes=10)
+# For clocks that differ, and for a worker that lost sight of the database for a while.
+LEEWAY = timedelta(minutes=5)
+
+
+class NoUsableKey(LookupError):
+    """No private key can be used: none can be decrypted with KEY_ENCRYPTION_KEYS."""
+
+
+def _new_rsa() -> RSAPrivateKey:
+    return generate_rsa(public_exponent=65537, key_size=2048)
+
+
+_GENERATORS: dict[str, Callable[[], PrivateKey]] = {
+    "ES256": lambda: generate_ec(SECP256R1()),
+    "RS256": _new_rsa,
+    "PS256": _new_rsa,
+}
+ALGORITHMS = tuple(_GENERATORS)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A published key. Without its private part it verifies but cannot sign."""
+
+    kid: str
+    alg: str
+    signs_from: datetime
+    public_jwk: dict[str, str]
+    private_key: PrivateKey | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """All keys of the service, the oldest first."""
+
+    keys: tuple[Key, ...]
+
+    def signer(self, at: datetime) -> Key:
+        """The key that signs at this moment: the newest whose time has come.
+
+        A key that is still to come signs only if there is no other: the service's first one, read
+        by a slow clock, or one made because no older one can be decrypted. Raises NoUsableKey.
+        """
+        usable = [key for key in self.keys if key.private_key is not None]
+        if not usable:
+            raise NoUsableKey("No signing key can be decrypted; see KEY_ENCRYPTION_KEYS.")
+        return next((key for key in reversed(usable) if key.signs_from <= at), usable[0])
+
+    def waiting(self, at: datetime) -> Key | None:
+        """The key that is published but does not sign yet, if there is one."""
+        return next((key for key in self.keys if key.signs_from > at), None)
+
+    def published(self, at: datetime) -> tuple[Key, ...]:
+        """The keys that a verifier may need: one signs, one may be to come, and those that signed
+        a token which may not have expired yet.
+        """
+        successors = (*self.keys[1:], None)
+        return tuple(
+            key
+            for key, successor in zip(self.keys, successors, strict=True)
+            if successor is None or at < successor.signs_from + TOKEN_LIFETIME + LEEWAY
+        )
+
+    def find(self, kid: str) -> Key | None:
+        return next((key for key in self.keys if key.kid == kid), None)
+
+
+def generate(alg: str) -> PrivateKey:
+    """A new private key for this algorithm. Raises KeyError if it is none of ALGORITHMS."""
+    return _GENERATORS[alg]()
+
+
+def public_jwk(private_key: PrivateKey, alg: str) -> dict[str, str]:
+    """The public part as a JWK (RFC 7517); its `kid` is its thumbprint."""
+    members = _public_members(private_key.public_key())
+    return {**members, "use": "sig", "alg": alg, "kid": thumbprint(members)}
+
+
+def thumbprint(members: dict[str, str]) -> str:
+    """The thumbprint (RFC 7638) of a JWK that has only the members required for its type."""
+    canonical = json.dumps(members, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(canonical.encode()).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _public_members(public_key: EllipticCurvePublicKey | RSAPublicKey) -> dict[str, str]:
+    jwk: dict[str, Any]
+    if isinstance(public_key, RSAPublicKey):
+        jwk = RSAAlgorithm.to_jwk(public_key, as_dict=True)
+        return {name: jwk[name] for name in ("kty", "n", "e")}
+    jwk = ECAlgorithm.to_jwk(public_key, as_dict=True)
+    return {name: jwk[name] for name in ("kty", "crv", "x", "y")}

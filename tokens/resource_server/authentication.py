@@ -1,0 +1,52 @@
+"""Who calls a protected API: the bearer of an access token (specification 5, RFC 6750 2.1)."""
+
+import re
+from datetime import UTC, datetime
+
+from django.conf import settings
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.keys.signer import current_key_ring
+
+_BEARER = re.compile(r"bearer +([A-Za-z0-9._-]+) *", re.ASCII | re.IGNORECASE)
+_MISSING = "No access token was sent. Send the header Authorization: Bearer, followed by a token."
+_MALFORMED = "The header Authorization must be Bearer and one token. Send it once."
+
+
+class AccessTokenAuthentication(BaseAuthentication):
+    """A verified `AccessToken` as `request.auth`, and as `request.user`: there is no other user.
+
+    Without one, or with anything else, it is a 401 that says why. A token in the body or in the
+    address is not looked for (RFC 9700 section 2.6: it would end up in logs).
+    """
+
+    def authenticate(self, request: Request) -> tuple[AccessToken, AccessToken]:
+        """Raises AuthenticationFailed, or django.db.DatabaseError if no key can be read."""
+        at = datetime.now(UTC)
+        try:
+            access_token = verify(
+                _sent_token(request.META.get("HTTP_AUTHORIZATION", "")),
+                current_key_ring(at),
+                issuer=settings.AUTH_URL,
+                audiences={scope["audience"] for scope in settings.SCOPES.values()},
+                at=at,
+            )
+        except InvalidToken as fault:
+            raise AuthenticationFailed(str(fault)) from None
+        return access_token, access_token
+
+    def authenticate_header(self, request: Request) -> str:
+        """The challenge of every 401 (RFC 6750 section 3)."""
+        return 'Bearer error="invalid_token"'
+
+
+def _sent_token(header: str) -> str:
+    if not header[:7].lower().startswith("bearer"):
+        raise InvalidToken(_MISSING)
+    match = _BEARER.fullmatch(header)
+    if match is None:
+        raise InvalidToken(_MALFORMED)
+    return match[1]
