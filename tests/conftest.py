@@ -232,11 +232,11 @@ def service(tmp_path: Path) -> Iterator[StartService]:
 @pytest.fixture(autouse=True)
 def fresh_process() -> None:
     """What a process remembers is forgotten, as if each test were a process of its own."""
-    from tokens.endpoint import recording as audit
-    from tokens.keys import signer as signing
+    from tokens.endpoint import throttle
+    from tokens.keys import signer
 
-    audit.forget_denials()
-    signing.forget_key_ring()
+    throttle.forget_denials()
+    signer.forget_key_ring()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tokens.endpoint.request import GRANT_TYPE
 from tokens.http import error, read_only
 from tokens.keys.signer import current_key_ring
 
-logger = logging.getLogger("tokens.keys.ring")
+logger = logging.getLogger("tokens.keys")
 
 # Five minutes: half of what a new key is published ahead of its first signature.
 _PUBLIC = {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"}

@@ -13,15 +13,15 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from taxpayers.rules import Reason
 from tokens.keys.ring import NoUsableKey
 from tokens.keys.signer import current_key_ring
+from tokens.refusals.table import REFUSALS
 
 ISSUED = "issued"
 
 # With other processes, see identity.metrics_files; prometheus_client looks when imported, too.
 _COUNTS_TOGETHER = "PROMETHEUS_MULTIPROC_DIR" in os.environ
-_OUTCOMES = (ISSUED, *Reason)
+_OUTCOMES = (ISSUED, *REFUSALS)
 _BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 _logins = Counter(

@@ -19,9 +19,12 @@ class LoginEvent(models.Model):
     id = models.UUIDField(_("reference"), primary_key=True, editable=False)
     at = models.DateTimeField(_("time"))
     reason = models.CharField(_("reason"), max_length=32, blank=True)  # empty: a token was issued
+    # What the refusal names: a date, the parameter at fault, and what is wrong with it.
+    since = models.DateTimeField(_("since"), null=True)
+    parameter = models.CharField(_("parameter"), max_length=32, blank=True)
     detail = models.CharField(_("detail"), max_length=200, blank=True)
     client_id = models.CharField(_("client ID as sent"), max_length=64, blank=True)
-    # No constraint and no index of its own: the record outlives what it tells of, and a system
+    # No constraint and no index of its own: the record outlives its system user, and a system
     # user's logins are found by its client id.
     system_user = models.ForeignKey(
         SystemUser,

@@ -15,7 +15,7 @@ from django.utils import timezone
 from identity.demo.sample_logins import LoginsOf, Refused, make_logins, note_use
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
-from taxpayers.rules import Reason
+from taxpayers.rules import RegistryReason
 from taxpayers.services import (
     Author,
     Issued,
@@ -157,15 +157,17 @@ def _with_trouble(logins: list[LoginsOf], at: datetime) -> Iterator[LoginsOf]:
         user = one.issued.system_user
         secret_ended = one.issued.secret.expires_at
         if secret_ended < at:
-            yield replace(one, refused=Refused(Reason.SECRET_EXPIRED, secret_ended, secret_ended))
+            yield replace(
+                one, refused=Refused(RegistryReason.SECRET_EXPIRED, secret_ended, secret_ended)
+            )
         elif user.expires_at and user.expires_at < at:
             ended = user.expires_at
-            yield replace(one, refused=Refused(Reason.SYSTEM_USER_EXPIRED, ended, ended))
+            yield replace(one, refused=Refused(RegistryReason.SYSTEM_USER_EXPIRED, ended, ended))
         elif number == 4:
             yield replace(one, refused=_blocked(user, at))
         elif number == len(logins) - 4:  # the one whose permission was revoked
             since = at - 2.4 * _HOUR
-            yield replace(one, refused=Refused(Reason.PERMISSION_REVOKED, since, since))
+            yield replace(one, refused=Refused(RegistryReason.PERMISSION_REVOKED, since, since))
         else:
             yield replace(one, is_hasty=number == 12)
 
@@ -178,7 +180,7 @@ def _blocked(user: SystemUser, at: datetime) -> Refused:
         by=_SECURITY,
         at=since,
     )
-    return Refused(Reason.SYSTEM_USER_BLOCKED, since, since)
+    return Refused(RegistryReason.SYSTEM_USER_BLOCKED, since, since)
 
 
 def _second_secret(issued: Issued, at: datetime) -> None:

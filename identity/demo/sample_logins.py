@@ -9,12 +9,13 @@ from uuid import UUID
 from django.utils import timezone
 
 from taxpayers.models import ClientSecret, RateLimitCounter, Taxpayer
-from taxpayers.rules import Reason
+from taxpayers.rules import RegistryReason
 from taxpayers.services import Issued
 from tokens.login_events.hourly_counts import count_all
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 from tokens.rate_limits.limits import WINDOW
+from tokens.refusals.table import ProtocolReason
 
 _DAYS = 30
 _SATURDAY = 5
@@ -31,12 +32,12 @@ _AGENTS = (
 )
 # What strangers and beginners send: no system user is known, so nobody is told apart.
 _STRANGERS = (
-    (Reason.INVALID_CREDENTIALS, "", 5),
-    (Reason.MALFORMED_CREDENTIALS, "client_secret:placeholder", 3),
-    (Reason.MALFORMED_CREDENTIALS, "client_id:cut_off", 2),
-    (Reason.MISSING_PARAMETER, "client_secret", 3),
-    (Reason.UNSUPPORTED_GRANT_TYPE, "", 2),
-    (Reason.MALFORMED_ON_BEHALF_OF, "nothing stands behind the colon", 2),
+    (ProtocolReason.INVALID_CREDENTIALS, "", "", 5),
+    (ProtocolReason.MALFORMED_CREDENTIALS, "client_secret", "placeholder", 3),
+    (ProtocolReason.MALFORMED_CREDENTIALS, "client_id", "cut_off", 2),
+    (ProtocolReason.MISSING_PARAMETER, "client_secret", "", 3),
+    (ProtocolReason.UNSUPPORTED_GRANT_TYPE, "", "", 2),
+    (ProtocolReason.MALFORMED_ON_BEHALF_OF, "", "nothing stands behind the colon", 2),
 )
 
 
@@ -44,7 +45,7 @@ _STRANGERS = (
 class Refused:
     """Why every login since a moment is refused; `told` is the date in the refusal."""
 
-    reason: Reason
+    reason: RegistryReason
     since: datetime
     told: datetime
 
@@ -116,7 +117,7 @@ def _event(one: LoginsOf, moment: datetime, kid: str, chance: Random, **facts: s
         id=_id(moment, chance),
         at=moment,
         reason=refused.reason if refused else "",
-        detail=refused.told.isoformat() if refused else "",
+        since=refused.told if refused else None,
         client_id=user.client_id,
         system_user=user,
         secret_id=one.issued.secret.pk,
@@ -129,15 +130,16 @@ def _event(one: LoginsOf, moment: datetime, kid: str, chance: Random, **facts: s
 
 
 def _of_strangers(chance: Random, at: datetime) -> Iterator[LoginEvent]:
-    for reason, detail, times_a_day in _STRANGERS:
+    for reason, parameter, detail, times_a_day in _STRANGERS:
         for _ in range(times_a_day * _DAYS):
             moment = at - chance.random() * timedelta(days=_DAYS)
             yield LoginEvent(
                 id=_id(moment, chance),
                 at=moment,
                 reason=reason,
+                parameter=parameter,
                 detail=detail,
-                client_id="" if reason is Reason.MISSING_PARAMETER else "my-erp",
+                client_id="" if reason is ProtocolReason.MISSING_PARAMETER else "my-erp",
                 source_address=f"198.51.100.{chance.randrange(2, 250)}",
                 user_agent=chance.choice(_AGENTS),
             )

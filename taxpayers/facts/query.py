@@ -5,8 +5,7 @@ from typing import Any
 
 from taxpayers.credentials import matches
 from taxpayers.facts.replica import fetch_registry
-from taxpayers.identifiers import TaxpayerId
-from taxpayers.rules import (
+from taxpayers.facts.values import (
     ClientFacts,
     Facts,
     IntermediaryFacts,
@@ -14,6 +13,7 @@ from taxpayers.rules import (
     RepresentedFacts,
     SecretFacts,
 )
+from taxpayers.identifiers import TaxpayerId
 
 # Plain SQL, not the ORM: this is the one query of every login of a country, and PostgreSQL keeps
 # its plan prepared. An unknown id and a wrong secret are the same to it: no row, at the same cost.

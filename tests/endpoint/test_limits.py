@@ -78,7 +78,7 @@ def test_denials_are_forgotten_when_they_end_and_never_grow_beyond_their_size() 
 
 
 def event(at: datetime = AT) -> Event:
-    return Event(uuid7(), at, "", "", "c", None, None, "", "", "", "", "127.0.0.1", "")
+    return Event(uuid7(), at, "", None, "", "", "c", None, None, "", "", "", "", "127.0.0.1", "")
 
 
 def counted(limit: int, at: datetime = AT, secret_id: int = 5) -> CountedLogin:

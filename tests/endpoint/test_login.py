@@ -211,9 +211,9 @@ def test_no_secret_and_no_token_is_kept_or_logged(
 
 
 def test_the_log_line_has_the_reference(erp: Erp, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "tokens.endpoint.login")
+    caplog.set_level("INFO", "tokens.login")
     response = erp.login()
-    (line,) = [record for record in caplog.records if record.name == "tokens.endpoint.login"]
+    (line,) = [record for record in caplog.records if record.name == "tokens.login"]
     assert vars(line)["reference"] == response["correlationId"]
     assert vars(line)["outcome"] == "issued"
 

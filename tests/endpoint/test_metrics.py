@@ -13,13 +13,13 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from identity.metrics_files import share_counters
-from taxpayers.rules import Reason
 from tests.conftest import StartService
 from tests.support.answers import headers_of
 from tests.support.erp import PATH, Erp, new_erp, post
 from tests.support.outages import database_out_of_reach
 from tokens.keys.signer import forget_key_ring
 from tokens.metrics import count_login, exposition
+from tokens.refusals.table import REFUSALS
 
 
 def samples(text: str) -> dict[str, float]:
@@ -53,7 +53,7 @@ def test_metrics_are_plain_text_that_needs_no_sign_in() -> None:
 @pytest.mark.django_db
 def test_every_outcome_is_there_before_it_happens() -> None:
     outcomes = {name.split()[1] for name in scraped() if name.startswith("logins_total")}
-    assert outcomes == {"issued", *Reason}
+    assert outcomes == {"issued", *REFUSALS}
 
 
 @pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.db import OperationalError
 from django.test import Client, override_settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
-from taxpayers.rules import Reason
+from taxpayers.rules import RegistryReason
 from tests.support.erp import FORM, PATH, Erp, assert_every_answer, assert_refused, new_erp, post
 from tests.support.factories import (
     GrantedPermissionFactory,
@@ -18,14 +18,14 @@ from tests.support.factories import (
     TaxpayerFactory,
 )
 from tokens.models import LoginEvent
-from tokens.refusals import ERRORS
+from tokens.refusals.table import REFUSALS, ProtocolReason
 
 pytestmark = pytest.mark.django_db
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
 DEVELOPER, OPERATOR, AUTHORITY = "developer of the ERP", "operator of the ERP", "tax authority"
-REPRESENTED, ROTATES = "represented taxpayer", "Whoever rotates the secrets"
+REPRESENTED, ROTATES = "represented taxpayer", "person who rotates the secrets"
 MATCHED = {
     "X-Client-Secret-Expires-At": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
     "X-Rate-Limit-Limit": "12",
@@ -42,8 +42,8 @@ SPECIFIED = {
 
 
 def test_every_reason_has_its_row_and_a_400_carries_a_value_of_the_specification() -> None:
-    assert set(ERRORS) == set(Reason)
-    assert {row.error for row in ERRORS.values() if row.status == 400} <= SPECIFIED
+    assert set(REFUSALS) == {*ProtocolReason, *RegistryReason}
+    assert {row.error for row in REFUSALS.values() if row.status == 400} <= SPECIFIED
 
 
 @pytest.mark.parametrize("method", ["get", "head", "put", "patch", "delete", "options", "trace"])
@@ -452,14 +452,14 @@ def test_nothing_left_of_the_scopes_asked_for_is_refused() -> None:
         reason="invalid_scope",
         status=400,
         error="invalid_scope",
-        says="none of what it asks for",
+        says="none of the scopes that it asks for",
         mended_by=DEVELOPER,
         headers=MATCHED,
     )
 
 
 def test_a_database_out_of_reach_is_a_503_and_no_token(erp: Erp) -> None:
-    with patch("tokens.endpoint.validator.load_facts", side_effect=OperationalError("gone")):
+    with patch("tokens.endpoint.toolkit.load_facts", side_effect=OperationalError("gone")):
         response = erp.login()
     assert_refused(
         response,
@@ -473,7 +473,7 @@ def test_a_database_out_of_reach_is_a_503_and_no_token(erp: Erp) -> None:
 
 
 def test_no_record_no_token(erp: Erp) -> None:
-    with patch("tokens.endpoint.view.record", side_effect=OperationalError("disk full")):
+    with patch("tokens.endpoint.view.record_issued", side_effect=OperationalError("disk full")):
         response = erp.login()
     assert response.status_code == 503
     assert b"access_token" not in response.content
@@ -481,7 +481,7 @@ def test_no_record_no_token(erp: Erp) -> None:
 
 def test_an_error_of_ours_says_nothing_about_itself(erp: Erp) -> None:
     with patch(
-        "tokens.endpoint.validator.decide", side_effect=ZeroDivisionError("our secret detail")
+        "tokens.endpoint.toolkit.decide", side_effect=ZeroDivisionError("our secret detail")
     ):
         response = erp.login()
     assert b"detail" not in response.content

@@ -8,16 +8,16 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from identity.staff.logins.login_checks import Check
-from identity.staff.logins.reasons import WORDS
+from identity.staff.logins.login_checks import ShownCheck
+from identity.staff.logins.reasons import staff_text_of
 from taxpayers.models import Change
-from taxpayers.rules import Reason
 from tests.support.erp import Erp, new_erp, post
 from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
 from tokens.explanation import CheckState
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent, SigningKey
+from tokens.refusals.table import REFUSALS, ProtocolReason
 
 pytestmark = pytest.mark.django_db
 WHAT_IF = reverse("admin:tokens_loginevent_what_if")
@@ -66,13 +66,13 @@ def test_logins_of_one_day_in_the_authoritys_time_zone(viewer: Client) -> None:
     assert len(found(viewer, "day=nonsense")) == 2
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_every_reason_has_words_and_somebody_who_can_mend_it(reason: Reason) -> None:
-    assert str(WORDS[reason].what)
-    assert str(WORDS[reason].who)
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_every_reason_has_words_and_somebody_who_can_mend_it(reason: str) -> None:
+    assert str(staff_text_of(reason).what)
+    assert str(staff_text_of(reason).who)
 
 
-def checks(client: Client, event: LoginEvent) -> list[Check]:
+def checks(client: Client, event: LoginEvent) -> list[ShownCheck]:
     return list(client.get(page_url(event)).context["checks"])
 
 
@@ -80,7 +80,7 @@ def test_why_did_it_fail_shows_every_check_and_who_can_mend_it(
     viewer: Client, blocked: Erp
 ) -> None:
     event = event_of(blocked.login())
-    states = [check.step.state for check in checks(viewer, event)]
+    states = [check.result.state for check in checks(viewer, event)]
     failed = states.index(CheckState.FAILED)
     assert set(states[:failed]) == {CheckState.PASSED}
     assert set(states[failed + 1 :]) == {CheckState.NOT_REACHED}
@@ -114,8 +114,8 @@ def test_a_login_of_nobody_we_know_is_explained_as_well(viewer: Client) -> None:
 
 def test_a_failure_of_the_service_claims_no_check_as_passed(viewer: Client, erp: Erp) -> None:
     event = event_of(erp.login())
-    LoginEvent.objects.filter(pk=event.pk).update(reason=Reason.SERVER_ERROR)
-    assert {check.step.state for check in checks(viewer, event)} == {CheckState.NOT_REACHED}
+    LoginEvent.objects.filter(pk=event.pk).update(reason=ProtocolReason.SERVER_ERROR)
+    assert {check.result.state for check in checks(viewer, event)} == {CheckState.NOT_REACHED}
 
 
 def test_the_page_of_a_login_takes_a_bounded_number_of_queries(

@@ -21,7 +21,7 @@ from identity.staff.overview.failing import LOOKED_BACK, STARTED_WITHIN, failing
 from identity.staff.overview.throttled import throttled_clients
 from identity.staff.overview.traffic import Traffic, traffic
 from taxpayers.models import SystemUser
-from taxpayers.rules import Reason
+from taxpayers.rules import RegistryReason
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.erp import Erp
 from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
@@ -62,7 +62,7 @@ def now() -> Traffic:
 def test_every_login_is_counted_once_however_often_somebody_looks() -> None:
     for minutes in (0, 1, 7, 59, 61, 600):
         login(NOW - minutes * MINUTE)
-    login(NOW - 7 * MINUTE, Reason.NO_PERMISSION)
+    login(NOW - 7 * MINUTE, RegistryReason.NO_PERMISSION)
     for _ in range(3):
         found = now()
         assert (found.hours.issued, found.hours.refused, found.days.total) == (6, 1, 7)
@@ -123,7 +123,7 @@ def test_a_login_pays_nothing_for_the_counts(erp: Erp) -> None:
 
 def test_bars_are_the_hours_and_days_of_the_authority() -> None:
     login(datetime(2026, 5, 19, 15, 59, tzinfo=UTC))  # still the 19th in Kuala Lumpur
-    login(datetime(2026, 5, 19, 16, 1, tzinfo=UTC), Reason.NO_PERMISSION)
+    login(datetime(2026, 5, 19, 16, 1, tzinfo=UTC), RegistryReason.NO_PERMISSION)
     found = now()
     assert (len(found.hours.bars), len(found.days.bars)) == (24, 30)
     assert [(bar.issued, bar.refused) for bar in found.days.bars[-2:]] == [(1, 0), (0, 1)]
@@ -140,16 +140,16 @@ def test_what_is_older_than_the_period_is_left_out() -> None:
 
 def test_the_reasons_of_today_come_first() -> None:
     for reason, ages in (
-        (Reason.NO_PERMISSION, [HOUR]),
-        (Reason.SECRET_EXPIRED, [HOUR, 2 * HOUR]),
-        (Reason.INVALID_SCOPE, [3 * DAY, 4 * DAY, 5 * DAY]),
+        (RegistryReason.NO_PERMISSION, [HOUR]),
+        (RegistryReason.SECRET_EXPIRED, [HOUR, 2 * HOUR]),
+        (RegistryReason.INVALID_SCOPE, [3 * DAY, 4 * DAY, 5 * DAY]),
     ):
         for age in ages:
             login(NOW - age, reason)
     assert [(top.reason, top.in_hours, top.in_days) for top in now().top_reasons] == [
-        (Reason.SECRET_EXPIRED, 2, 2),
-        (Reason.NO_PERMISSION, 1, 1),
-        (Reason.INVALID_SCOPE, 0, 3),
+        (RegistryReason.SECRET_EXPIRED, 2, 2),
+        (RegistryReason.NO_PERMISSION, 1, 1),
+        (RegistryReason.INVALID_SCOPE, 0, 3),
     ]
 
 
@@ -164,17 +164,31 @@ def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
 
 
 def test_a_client_that_only_fails_since_its_last_token_started_to_fail() -> None:
-    story = [(9 * HOUR, Reason.NO_PERMISSION), (8 * HOUR, ""), (2 * HOUR, Reason.SECRET_EXPIRED)]
-    assert failing(*story, (HOUR, Reason.SECRET_REVOKED)) == [(2, Reason.SECRET_REVOKED)]
+    story = [
+        (9 * HOUR, RegistryReason.NO_PERMISSION),
+        (8 * HOUR, ""),
+        (2 * HOUR, RegistryReason.SECRET_EXPIRED),
+    ]
+    assert failing(*story, (HOUR, RegistryReason.SECRET_REVOKED)) == [
+        (2, RegistryReason.SECRET_REVOKED)
+    ]
 
 
 @pytest.mark.parametrize(
     "story",
     [
-        [(3 * HOUR, ""), (2 * HOUR, Reason.NO_PERMISSION)],
-        [(3 * HOUR, Reason.NO_PERMISSION), (2 * HOUR, Reason.NO_PERMISSION), (HOUR, "")],
-        [(3 * HOUR, Reason.NO_PERMISSION), (2 * HOUR, Reason.NO_PERMISSION)],
-        [(STARTED_WITHIN + HOUR, ""), (2 * HOUR, Reason.NO_PERMISSION), (HOUR, "invalid_scope")],
+        [(3 * HOUR, ""), (2 * HOUR, RegistryReason.NO_PERMISSION)],
+        [
+            (3 * HOUR, RegistryReason.NO_PERMISSION),
+            (2 * HOUR, RegistryReason.NO_PERMISSION),
+            (HOUR, ""),
+        ],
+        [(3 * HOUR, RegistryReason.NO_PERMISSION), (2 * HOUR, RegistryReason.NO_PERMISSION)],
+        [
+            (STARTED_WITHIN + HOUR, ""),
+            (2 * HOUR, RegistryReason.NO_PERMISSION),
+            (HOUR, "invalid_scope"),
+        ],
         [(9 * DAY, ""), (LOOKED_BACK + HOUR, "no_permission"), (LOOKED_BACK + DAY, "x")],
     ],
     ids=["one slip", "mended", "never worked", "for long", "gave up"],
@@ -188,7 +202,7 @@ def test_who_failed_last_comes_first_and_the_list_has_an_end() -> None:
         user = SystemUserFactory.create(name=f"after {hours:02}")
         login(NOW - (hours + 1) * HOUR, "", user)
         for minutes in (30, 31):
-            login(NOW - minutes * MINUTE, Reason.SECRET_EXPIRED, user)
+            login(NOW - minutes * MINUTE, RegistryReason.SECRET_EXPIRED, user)
     found = failing_clients(NOW)
     names = [client.system_user.name for client in found.clients]
     assert names == [f"after {hours:02}" for hours in range(1, 11)]
@@ -203,7 +217,7 @@ def counted(user: SystemUser, seconds: list[int], reason: str = "") -> None:
 def test_a_client_that_used_up_its_minute_is_throttled() -> None:
     user = SystemUserFactory.create(logins_per_minute=3)
     counted(user, [300, 290, 280, 100])
-    counted(user, [270], Reason.NO_PERMISSION)  # a refusal after the secret matched counts
+    counted(user, [270], RegistryReason.NO_PERMISSION)  # a refusal after the secret matched counts
     (found,) = throttled_clients(NOW)
     assert (found.system_user, found.logins) == (user, 5)
     assert found.reached_at == NOW - timedelta(seconds=270)
@@ -212,7 +226,7 @@ def test_a_client_that_used_up_its_minute_is_throttled() -> None:
 def test_nobody_else_is_throttled() -> None:
     counted(SystemUserFactory.create(logins_per_minute=3), [300, 200, 100, 30])
     counted(SystemUserFactory.create(logins_per_minute=0), [5, 4, 3, 2, 1])
-    counted(SystemUserFactory.create(logins_per_minute=2), [5, 4, 3], Reason.SECRET_EXPIRED)
+    counted(SystemUserFactory.create(logins_per_minute=2), [5, 4, 3], RegistryReason.SECRET_EXPIRED)
     counted(SystemUserFactory.create(logins_per_minute=2), [700, 699, 698])
     assert throttled_clients(NOW) == []
 
@@ -285,9 +299,9 @@ def test_the_page_takes_a_bounded_number_of_queries(clients: int) -> None:
         user = ClientSecretFactory.create(system_user__logins_per_minute=2).system_user
         login(at - 3 * HOUR, "", user)
         for minutes in (61, 62):
-            login(at - minutes * MINUTE, Reason.NO_PERMISSION, user)
+            login(at - minutes * MINUTE, RegistryReason.NO_PERMISSION, user)
         for seconds in (60, 61, 62):
-            login(at - timedelta(seconds=seconds), Reason.NO_PERMISSION, user, secret_id=1)
+            login(at - timedelta(seconds=seconds), RegistryReason.NO_PERMISSION, user, secret_id=1)
     client = staff_client("security officer")
     with CaptureQueriesContext(connection) as queries:
         response = client.get(reverse("admin:index"))

@@ -68,7 +68,7 @@ def on_behalf(*permissions: str) -> Authorization:
 
 
 def token_for(authorization_: Authorization) -> str:
-    return access_token(authorization_, jti=JTI)[0]
+    return access_token(authorization_, jti=JTI).encoded
 
 
 def get(header: str | None = None, *, method: str = "GET", **headers: str) -> HttpResponse:

@@ -1,5 +1,6 @@
 """An `Authorization` becomes an access token, and nothing else does (contract 2, RFC 9068)."""
 
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.conf import settings
@@ -9,8 +10,17 @@ from tokens.access_tokens.claims import TOKEN_LIFETIME, access_token_claims
 from tokens.keys.signer import current_key_ring, sign
 
 
-def access_token(authorization: Authorization | None, *, jti: UUID) -> tuple[str, str]:
-    """The signed token for this authorization, and the id of the key that signed it.
+@dataclass(frozen=True, slots=True)
+class SignedToken:
+    """An access token, the decision that it carries, and the id of the key that signed it."""
+
+    authorization: Authorization
+    kid: str
+    encoded: str = field(repr=False)
+
+
+def access_token(authorization: Authorization | None, *, jti: UUID) -> SignedToken:
+    """The signed token for this authorization.
 
     Raises TypeError for anything but an `Authorization`: no decision, no token.
     """
@@ -24,4 +34,4 @@ def access_token(authorization: Authorization | None, *, jti: UUID) -> tuple[str
         audiences={name: scope["audience"] for name, scope in settings.SCOPES.items()},
         lifetime_seconds=int(TOKEN_LIFETIME.total_seconds()),
     )
-    return sign(claims, key), key.kid
+    return SignedToken(authorization, key.kid, sign(claims, key))

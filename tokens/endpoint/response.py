@@ -2,43 +2,72 @@
 
 import json
 from datetime import UTC, datetime
+from uuid import UUID
 
 from django.http import HttpResponse
 
-from taxpayers.rules import Reason, Refusal
-from tokens.endpoint.login import Login
-from tokens.rate_limits.limits import Throttle
-from tokens.refusals import ERRORS, TOO_MANY_FAILED, describe
+from taxpayers.rules import Refused
+from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.endpoint.throttle import RateLimited
+from tokens.rate_limits.limits import Quota
+from tokens.refusals.description import TOO_MANY_FAILED, describe
+from tokens.refusals.table import REFUSALS, ProtocolReason
 
 _RETRY_UNAVAILABLE_SECONDS = 5
-_HEARD_AFTER_A_PAUSE = 1
+_ALLOWED_AFTER_A_PAUSE = 1  # of failed logins: one after each pause
 
 
-def issued(login: Login, body: str) -> HttpResponse:
+def issued_response(
+    reference: UUID, body: str, client: AuthenticatedClient, quota: Quota
+) -> HttpResponse:
     """200 with oauthlib's body."""
-    return _answer(login, 200, "OK", body)
+    response = _response(reference, 200, "OK", body)
+    _add_client_headers(response, client, quota)
+    return response
 
 
-def refused(login: Login, refusal: Refusal, denial: Throttle | None = None) -> HttpResponse:
-    """The refusal as `ERRORS` says it; `denial` where a limit refused."""
-    error = ERRORS[refusal.reason]
-    is_backoff = denial is not None and not denial.limit
-    text = TOO_MANY_FAILED if is_backoff else describe(refusal)
-    description = f"{text} Reference: {login.id}"
-    body = json.dumps({"error": error.error, "error_description": description})
+def refused_response(
+    reference: UUID,
+    at: datetime,
+    refused: Refused,
+    client: AuthenticatedClient | None = None,
+    quota: Quota | None = None,
+) -> HttpResponse:
+    """The refusal as its row of the table says; headers about the client only if it proved itself.
+
+    `at` is the moment from which `Retry-After` counts.
+    """
+    refusal = REFUSALS[refused.reason]
     # Many ERP systems show nothing but the status line, so it names the error.
-    response = _answer(login, error.status, error.error, body)
-    if denial is not None:
-        _say_denied(response, login, denial)
-    elif refusal.reason is Reason.METHOD_NOT_ALLOWED:
+    response = _response(
+        reference,
+        refusal.status,
+        refusal.error,
+        json.dumps(
+            {
+                "error": refusal.error,
+                "error_description": f"{_description(refused)} Reference: {reference}",
+            }
+        ),
+    )
+    if isinstance(refused, RateLimited):
+        _add_limit_headers(response, refused, at)
+    elif client is not None:
+        _add_client_headers(response, client, quota)
+    if refused.reason == ProtocolReason.METHOD_NOT_ALLOWED:
         response["Allow"] = "POST"
-    elif refusal.reason is Reason.TEMPORARILY_UNAVAILABLE:
+    elif refused.reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
         response["Retry-After"] = str(_RETRY_UNAVAILABLE_SECONDS)
     return response
 
 
-def _answer(login: Login, status: int, phrase: str, body: str) -> HttpResponse:
-    response = HttpResponse(
+def _description(refused: Refused) -> str:
+    is_backoff = isinstance(refused, RateLimited) and not refused.throttle.limit
+    return TOO_MANY_FAILED if is_backoff else describe(refused)
+
+
+def _response(reference: UUID, status: int, phrase: str, body: str) -> HttpResponse:
+    return HttpResponse(
         body,
         status=status,
         reason=phrase,
@@ -46,26 +75,29 @@ def _answer(login: Login, status: int, phrase: str, body: str) -> HttpResponse:
             "Content-Type": "application/json",
             "Cache-Control": "no-store",
             "Pragma": "no-cache",
-            "correlationId": str(login.id),
+            "correlationId": str(reference),
         },
     )
-    if login.secret is not None:
-        response["X-Client-Secret-Expires-At"] = rfc3339(login.secret.expires_at)
-    if login.quota is not None and login.quota.limit:
-        response["X-Rate-Limit-Limit"] = str(login.quota.limit)
-        response["X-Rate-Limit-Remaining"] = str(login.quota.remaining)
-    return response
 
 
-def _say_denied(response: HttpResponse, login: Login, denial: Throttle) -> None:
-    response["Retry-After"] = str(denial.retry_after_seconds(login.at))
-    # Of failed logins one is heard after each pause.
-    response["X-Rate-Limit-Limit"] = str(denial.limit or _HEARD_AFTER_A_PAUSE)
+def _add_client_headers(
+    response: HttpResponse, client: AuthenticatedClient, quota: Quota | None
+) -> None:
+    response["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
+    if quota is not None and quota.limit:
+        response["X-Rate-Limit-Limit"] = str(quota.limit)
+        response["X-Rate-Limit-Remaining"] = str(quota.remaining)
+
+
+def _add_limit_headers(response: HttpResponse, refused: RateLimited, at: datetime) -> None:
+    throttle = refused.throttle
+    response["Retry-After"] = str(throttle.retry_after_seconds(at))
+    response["X-Rate-Limit-Limit"] = str(throttle.limit or _ALLOWED_AFTER_A_PAUSE)
     response["X-Rate-Limit-Remaining"] = "0"
     # A moment, not a number of seconds: that is how ERP systems of this field read it.
-    response["X-Rate-Limit-Reset"] = rfc3339(denial.until)
-    if denial.secret_expires_at is not None:
-        response["X-Client-Secret-Expires-At"] = rfc3339(denial.secret_expires_at)
+    response["X-Rate-Limit-Reset"] = rfc3339(throttle.until)
+    if throttle.secret_expires_at is not None:
+        response["X-Client-Secret-Expires-At"] = rfc3339(throttle.secret_expires_at)
 
 
 def rfc3339(moment: datetime) -> str:

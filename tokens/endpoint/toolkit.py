@@ -1,42 +1,104 @@
-"""The toolkit's server and backend, with the client credentials grant and no other (RFC 6749 4.4).
+"""Authenticate the client, decide, sign: django-oauth-toolkit and oauthlib, on one screen.
 
-`LoginBackend` stands between Django and oauthlib: what arrives here was parsed already, so the
-form is handed on as it is, not encoded and decoded again.
+The toolkit's server asks its validator in oauthlib's order (RFC 6749 section 4.4); each answer is
+one frozen stage, and no later stage can be reached without the one before it:
+`TokenRequest` → `AuthenticatedClient` → `Authorization` → `SignedToken`.
 """
 
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from oauth2_provider.oauth2_backends import OAuthLibCore
+from oauth2_provider.oauth2_validators import OAuth2Validator
+from oauth2_provider.views.mixins import OAuthLibMixin
 from oauthlib.common import Request
 from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidator, TokenEndpoint
 
-from taxpayers.rules import ClientFacts
+from taxpayers.facts.query import load_facts
+from taxpayers.rules import Authorization, AuthorizationRequest, decide
 from tokens.access_tokens.claims import TOKEN_LIFETIME
-from tokens.access_tokens.issuing import access_token
-from tokens.endpoint.login import Login
-from tokens.endpoint.request import GRANT_TYPE
+from tokens.access_tokens.issuing import SignedToken, access_token
+from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.client_secret import authenticate
+from tokens.endpoint.arrival import Arrival
+from tokens.endpoint.request import GRANT_TYPE, TokenRequest
 
 
 class LoginRequest(Request):
-    """oauthlib's request, carrying the `Login`.
+    """oauthlib's request, carrying the stages that this login has passed.
 
-    Only parameters that were checked are passed to oauthlib: its request answers an unknown
-    attribute with the form field of that name, and a client must not be able to set one of ours.
+    Only parameters that were read are passed to oauthlib: its request answers an unknown attribute
+    with the form field of that name, and a client must not be able to set one of ours.
     """
 
-    login: Login
-    client: ClientFacts  # oauthlib wants a `client_id` of it
-    scopes: list[str] | None
-
-    def __init__(self, login: Login) -> None:
-        attempt = login.attempt
+    def __init__(self, arrival: Arrival, asked: TokenRequest) -> None:
         form = [
-            ("grant_type", attempt.grant_type),
-            ("client_id", attempt.client_id),
-            ("scope", " ".join(attempt.scopes or ())),
+            ("grant_type", GRANT_TYPE),
+            ("client_id", asked.client_id),
+            ("scope", " ".join(asked.scopes or ())),
         ]
         super().__init__("", http_method="POST", body=form)
-        self.login = login
+        self.arrival = arrival
+        self.asked = asked
+        self.client: AuthenticatedClient | None = None
+        self.authorization: Authorization | None = None
+        self.token: SignedToken | None = None
+        self.scopes: list[str] | None = None
+
+
+class LoginValidator(OAuth2Validator):
+    """Answers oauthlib's questions, in its order. What is wrong is raised as Refused, never False.
+
+    One instance serves all requests: nothing about a login is stored here.
+    """
+
+    def authenticate_client(self, request: LoginRequest, *args: Any, **kwargs: Any) -> bool:
+        """Who asks, and how does it prove that?"""
+        asked = request.asked
+        credentials = asked.credentials
+        facts = load_facts(credentials.client_id, credentials.hashed_secret, asked.on_behalf_of)
+        request.client = authenticate(credentials, facts)
+        return True
+
+    def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:
+        """May the client use this grant? There is one, and the server knows no other."""
+        return True
+
+    def get_default_scopes(self, *args: Any, **kwargs: Any) -> list[str]:
+        """Which scopes, if none is asked for? That is part of the decision."""
+        return []
+
+    def validate_scopes(
+        self,
+        client_id: str,
+        scopes: list[str],
+        client: AuthenticatedClient,
+        request: LoginRequest,
+        **kwargs: Any,
+    ) -> bool:
+        """The last question, and so the decision: may it have a token, for whom, with what?"""
+        request.authorization = decide(
+            AuthorizationRequest(
+                client.facts,
+                asked_scopes=request.asked.scopes,
+                known_scopes=tuple(settings.SCOPES),
+                at=request.arrival.at,
+            )
+        )
+        # oauthlib writes these into the answer; without any it writes none (specification 2.1).
+        granted = request.authorization
+        request.scopes = list(granted.scopes) if granted.scopes_differ else None
+        return True
+
+    def save_token(self, token: dict[str, Any], request: LoginRequest, **kwargs: Any) -> None:
+        """Nothing: an access token is never stored. Its login is recorded before it leaves."""
+
+
+def _sign(request: LoginRequest, refresh_token: bool = False) -> str:
+    request.token = access_token(request.authorization, jti=request.arrival.id)
+    return request.token.encoded
 
 
 class ClientCredentialsServer(TokenEndpoint):
@@ -45,7 +107,7 @@ class ClientCredentialsServer(TokenEndpoint):
     def __init__(self, request_validator: RequestValidator, **_settings: Any) -> None:
         bearer = BearerToken(
             request_validator,
-            token_generator=_issue,
+            token_generator=_sign,
             expires_in=int(TOKEN_LIFETIME.total_seconds()),
         )
         super().__init__(
@@ -54,25 +116,36 @@ class ClientCredentialsServer(TokenEndpoint):
             grant_types={GRANT_TYPE: ClientCredentialsGrant(request_validator)},
         )
 
-    def create_login_response(self, login: Login) -> tuple[dict[str, str], str, int]:
-        """Headers, body and status of RFC 6749 5.1. Raises Refused with the first "no"."""
-        answer: tuple[dict[str, str], str, int]
-        answer = self.default_grant_type_handler.create_token_response(
-            LoginRequest(login), self.default_token_type
-        )
-        return answer
-
 
 class LoginBackend(OAuthLibCore):
-    """The toolkit's backend for a login that was read from its Django request already."""
+    """The toolkit's backend, for a request that was read already: nothing is encoded again."""
 
-    server: ClientCredentialsServer
+    def create_token_response(self, login: LoginRequest) -> tuple[None, dict[str, str], str, int]:
+        """As the toolkit's: URI (none), headers, body and status of RFC 6749 section 5.1."""
+        grant = self.server.default_grant_type_handler
+        return None, *grant.create_token_response(login, self.server.default_token_type)
 
-    def create_token_response(self, login: Login) -> tuple[str | None, dict[str, str], str, int]:
-        """As the toolkit's, with a `Login` for the request: URI (none), headers, body, status."""
-        return None, *self.server.create_login_response(login)
+
+@dataclass(frozen=True, slots=True)
+class IssuedLogin:
+    """Who gets which token, and the body of the answer that carries it."""
+
+    client: AuthenticatedClient
+    token: SignedToken
+    body: str = field(repr=False)
 
 
-def _issue(request: LoginRequest, refresh_token: bool = False) -> str:
-    token, request.login.kid = access_token(request.login.authorization, jti=request.login.id)
-    return token
+class TokenIssuer(OAuthLibMixin):
+    """The toolkit's server, with our validator. One serves all requests."""
+
+    # The toolkit has no types, and None here stands for "as the settings say".
+    server_class = ClientCredentialsServer  # type: ignore[assignment]
+    validator_class = LoginValidator  # type: ignore[assignment]
+    oauthlib_backend_class = LoginBackend  # type: ignore[assignment]
+
+    def issue(self, login: LoginRequest) -> IssuedLogin:
+        """All three steps. Raises Refused with the first "no", and django.db.DatabaseError."""
+        _uri, _headers, body, status = self.create_token_response(login)
+        if status != HTTPStatus.OK or login.client is None or login.token is None:
+            raise RuntimeError(f"oauthlib refused what was checked before: {body}")
+        return IssuedLogin(login.client, login.token, body)

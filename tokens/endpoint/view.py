@@ -1,149 +1,113 @@
-"""`POST /connect/token` (specification 4, contract 1): one way in, one exit for every answer."""
+"""`POST /connect/token` (specification 4, contract 1): every step of a login, in order."""
 
 import logging
 import time
-from datetime import UTC, datetime
-from functools import lru_cache
-from http import HTTPStatus
 
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import View
-from oauth2_provider.views.mixins import OAuthLibMixin
-from uuid_utils.compat import uuid7
 
-from taxpayers.credentials import hash_secret
 from taxpayers.identifiers import Notation
-from taxpayers.rules import Reason, Refusal, Refused
-from tokens.endpoint.login import Login
-from tokens.endpoint.proxies import BODY_FAULT, TrustedProxies
-from tokens.endpoint.recording import TooMany, check_remembered, client_id_as_sent, record
-from tokens.endpoint.request import MAX_BODY_BYTES, RawTokenRequest, read_token_request
-from tokens.endpoint.response import issued, refused
-from tokens.endpoint.toolkit import ClientCredentialsServer, LoginBackend
-from tokens.endpoint.validator import LoginValidator
-from tokens.login_events.store import LimiterOutOfReach
+from taxpayers.rules import Refused
+from tokens.endpoint.arrival import Arrival, receive
+from tokens.endpoint.recording import (
+    client_id_as_sent,
+    record_issued,
+    record_refused,
+    record_unreadable,
+)
+from tokens.endpoint.request import (
+    RawTokenRequest,
+    TokenRequest,
+    UnreadableRequest,
+    read_token_request,
+    recognize,
+)
+from tokens.endpoint.response import issued_response, refused_response
+from tokens.endpoint.throttle import check_throttle
+from tokens.endpoint.toolkit import LoginRequest, TokenIssuer
 from tokens.metrics import ISSUED, count_login
-from tokens.rate_limits.limits import Throttle
+from tokens.refusals.table import ProtocolReason
 
-logger = logging.getLogger("tokens.endpoint.login")
+logger = logging.getLogger("tokens.login")
 
-_OUT_OF_REACH = (DatabaseError, LimiterOutOfReach)
+issuer = TokenIssuer()
 
 
-class TokenView(OAuthLibMixin, View):
-    """The login. What can be refused without asking the registry is refused first, in order."""
-
-    # The toolkit has no types and says None here, for "as the settings say".
-    server_class = ClientCredentialsServer  # type: ignore[assignment]
-    validator_class = LoginValidator  # type: ignore[assignment]
-    oauthlib_backend_class = LoginBackend  # type: ignore[assignment]
+class TokenView(View):
+    """The login. The first "no" of a step ends it; nothing is answered before it is recorded."""
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         started = time.perf_counter()
-        login = _begin(request)
-        body, denial = "", None
-        try:
-            body = self._decided(request, login)
-            record(login)
-        except TooMany as too_many:
-            login.refusal, denial = too_many.refusal, too_many.denial
-        except _OUT_OF_REACH:
-            logger.exception("out of reach", extra={"reference": str(login.id)})
-            login.refusal = Refusal(Reason.TEMPORARILY_UNAVAILABLE)
-        except Exception:
-            logger.exception("login failed", extra={"reference": str(login.id)})
-            login.refusal = Refusal(Reason.SERVER_ERROR)
-            _record_if_possible(login)
-        return self._answer(login, body, denial, time.perf_counter() - started)
-
-    def _decided(self, request: HttpRequest, login: Login) -> str:
-        """The body with the token, or an empty one once `login.refusal` says why there is none."""
-        try:
-            _check_transport(request)
-            _read(request, login)
-            check_remembered(login)
-            body: str
-            _uri, _headers, body, status = self.create_token_response(login)
-        except TooMany:
-            raise
-        except Refused as refused_:
-            login.refusal = refused_.refusal
-            return ""
-        if status != HTTPStatus.OK:
-            raise RuntimeError(f"oauthlib refused what was checked before: {body}")
-        return body
-
-    @staticmethod
-    def _answer(login: Login, body: str, denial: Throttle | None, seconds: float) -> HttpResponse:
-        refusal = login.refusal
-        outcome = refusal.reason if refusal else ISSUED
+        arrival, raw = receive(request)
+        sent, outcome, response = _login(arrival, raw)
+        seconds = time.perf_counter() - started
         count_login(outcome, seconds)
-        logger.info(
-            "login",
-            extra={
-                "reference": str(login.id),
-                "outcome": outcome,
-                "client_id": client_id_as_sent(login),
-                "source_address": login.source_address,
-                "milliseconds": round(seconds * 1000, 2),
-            },
-        )
-        return issued(login, body) if refusal is None else refused(login, refusal, denial)
+        _log(arrival, sent, outcome, seconds)
+        return response
 
 
 token_view = csrf_exempt(TokenView.as_view())
 
-
-def _begin(request: HttpRequest) -> Login:
-    return Login(
-        id=uuid7(),
-        at=datetime.now(UTC),
-        source_address=_proxies().source_address(request.META),
-        user_agent=request.META.get("HTTP_USER_AGENT", ""),
-    )
+Answer = tuple[TokenRequest | UnreadableRequest, str, HttpResponse]  # asked by whom, how it ended
 
 
-def _check_transport(request: HttpRequest) -> None:
-    if request.method != "POST":
-        raise Refused(Refusal(Reason.METHOD_NOT_ALLOWED))
-    if settings.AUTH_URL.startswith("https:") and not _proxies().is_secure(
-        request.META, request.META.get("wsgi.url_scheme", "http")
-    ):
-        raise Refused(Refusal(Reason.INSECURE_TRANSPORT))
-
-
-def _read(request: HttpRequest, login: Login) -> None:
-    meta = request.META
-    if fault := meta.get(BODY_FAULT):
-        raise Refused(Refusal(Reason.MALFORMED_REQUEST, detail=f"the body cannot be read: {fault}"))
-    raw = RawTokenRequest(
-        body=request.read(MAX_BODY_BYTES + 1),
-        content_type=meta.get("CONTENT_TYPE", ""),
-        query_string=meta.get("QUERY_STRING", ""),
-        authorization=meta.get("HTTP_AUTHORIZATION"),
-        on_behalf_of=meta.get("HTTP_ONBEHALFOF"),
-    )
-    read_token_request(
-        raw,
-        login.attempt,
-        notation=Notation(settings.TIN_PATTERN, settings.ROB_PATTERN),
-        environment=settings.ENVIRONMENT,
-    )
-    login.hashed_secret = hash_secret(login.attempt.client_secret)
-
-
-def _record_if_possible(login: Login) -> None:
+def _login(arrival: Arrival, raw: RawTokenRequest) -> Answer:
+    notation = Notation(settings.TIN_PATTERN, settings.ROB_PATTERN)
     try:
-        record(login)
-    except Exception:
-        logger.exception("no record of a failed login", extra={"reference": str(login.id)})
+        asked = read_token_request(raw, notation=notation, environment=settings.ENVIRONMENT)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        return _refuse_unreadable(arrival, recognize(raw, notation), _refusal(arrival, error))
+    login = LoginRequest(arrival, asked)
+    try:
+        check_throttle(arrival, asked)
+        issued = issuer.issue(login)  # authenticate the client, decide, sign
+        quota = record_issued(arrival, asked, issued.client, issued.token)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        return _refuse(login, _refusal(arrival, error))
+    return asked, ISSUED, issued_response(arrival.id, issued.body, issued.client, quota)
 
 
-def _proxies() -> TrustedProxies:
-    return _trusted(tuple(settings.TRUSTED_PROXIES))
+def _refuse_unreadable(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> Answer:
+    try:
+        record_unreadable(arrival, sent, refused)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        refused = _refusal(arrival, error)
+    return sent, refused.reason, refused_response(arrival.id, arrival.at, refused)
 
 
-_trusted = lru_cache(maxsize=4)(TrustedProxies)
+def _refuse(login: LoginRequest, refused: Refused) -> Answer:
+    arrival, asked, quota = login.arrival, login.asked, None
+    try:
+        quota = record_refused(arrival, asked, login.client, refused)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        refused = _refusal(arrival, error)
+    response = refused_response(arrival.id, arrival.at, refused, login.client, quota)
+    return asked, refused.reason, response
+
+
+def _refusal(arrival: Arrival, error: Exception) -> Refused:
+    """What the client is told of an error: the refusal itself, or a 503 or 500 without detail."""
+    if isinstance(error, Refused):
+        return error
+    logger.error("login failed", exc_info=error, extra={"reference": str(arrival.id)})
+    is_outage = isinstance(error, DatabaseError)
+    reason = ProtocolReason.TEMPORARILY_UNAVAILABLE if is_outage else ProtocolReason.SERVER_ERROR
+    return Refused(reason)
+
+
+def _log(
+    arrival: Arrival, sent: TokenRequest | UnreadableRequest, outcome: str, seconds: float
+) -> None:
+    logger.info(
+        "login",
+        extra={
+            "reference": str(arrival.id),
+            "outcome": outcome,
+            "client_id": client_id_as_sent(sent),
+            "source_address": arrival.source_address,
+            "milliseconds": round(seconds * 1000, 2),
+        },
+    )

@@ -15,6 +15,8 @@ class Event(NamedTuple):
     id: UUID
     at: datetime
     reason: str
+    since: datetime | None
+    parameter: str
     detail: str
     client_id: str
     system_user_id: int | None

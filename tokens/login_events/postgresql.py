@@ -22,6 +22,7 @@ from tokens.rate_limits.limits import (
 _TYPES = {
     "id": "uuid",
     "at": "timestamptz",
+    "since": "timestamptz",
     "system_user_id": "bigint",
     "secret_id": "bigint",
     "source_address": "inet",

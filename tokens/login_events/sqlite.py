@@ -44,7 +44,8 @@ class SqliteLoginEventStore:
     """See `LoginEventStore`."""
 
     def add(self, event: Event) -> None:
-        fetch(_ADD, (event.id.hex, _text(event.at), *event[2:]))
+        values = (_text(v) if isinstance(v, datetime) else v for v in event[1:])
+        fetch(_ADD, (event.id.hex, *values))
 
     @transaction.atomic
     def add_counted(self, event: Event, counted: CountedLogin) -> Quota | Throttle:

@@ -100,6 +100,11 @@ class Migration(migrations.Migration):
                 ),
                 ("at", models.DateTimeField(verbose_name="time")),
                 ("reason", models.CharField(blank=True, max_length=32, verbose_name="reason")),
+                ("since", models.DateTimeField(null=True, verbose_name="since")),
+                (
+                    "parameter",
+                    models.CharField(blank=True, max_length=32, verbose_name="parameter"),
+                ),
                 ("detail", models.CharField(blank=True, max_length=200, verbose_name="detail")),
                 (
                     "client_id",

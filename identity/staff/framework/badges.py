@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.templatetags.staff import moment
+from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.rules import PermissionFacts, is_in_force, is_over
+from taxpayers.rules import is_in_force, is_over
 
 Tone = Literal["good", "bad", "warning", "neutral"]
 SOON = timedelta(days=30)

@@ -11,8 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.days import first_moment
-from identity.staff.logins.reasons import ISSUED, WORDS
+from identity.staff.logins.reasons import ISSUED, staff_text_of
 from tokens.login_events.partitions import first_id
+from tokens.refusals.table import REFUSALS
 
 
 class PeriodFilter(admin.SimpleListFilter):
@@ -80,7 +81,7 @@ class OutcomeFilter(admin.SimpleListFilter):
         return [
             ("issued", ISSUED),
             ("refused", gettext_lazy("Refused, whatever the reason")),
-            *((str(reason), words.what) for reason, words in WORDS.items()),
+            *((str(reason), staff_text_of(reason).what) for reason in REFUSALS),
         ]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from identity.staff.framework.badges import facts_of
+from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
-from taxpayers.rules import PermissionFacts, is_in_force
+from taxpayers.rules import is_in_force
 from taxpayers.services.permissions import codes_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent

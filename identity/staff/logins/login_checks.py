@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -10,9 +9,9 @@ from django.utils.translation import gettext as _
 
 from identity.staff.framework.badges import Badge, badge_of_secret, badge_of_system_user
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.rules import Reason
-from tokens.explanation import CheckState, Step, explain
+from tokens.explanation import CheckResult, CheckState, explain
 from tokens.models import LoginEvent
+from tokens.refusals.table import Check
 
 ICONS = {
     CheckState.PASSED: "check_circle",
@@ -23,20 +22,20 @@ ICONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ShownCheck:
     """One check as the page shows it: how it ended, and the facts that it looked at."""
 
-    step: Step
+    result: CheckResult
     fact: str = ""
 
     @property
     def icon(self) -> str:
-        return ICONS[self.step.state]
+        return ICONS[self.result.state]
 
     @property
     def kind(self) -> str:
         """The state as the name of a style."""
-        return self.step.state.name.lower()
+        return self.result.state.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +49,14 @@ class Today:
     what_if_url: str
 
 
-def checks_of(event: LoginEvent, secret: ClientSecret | None) -> list[Check]:
+def checks_of(event: LoginEvent, secret: ClientSecret | None) -> list[ShownCheck]:
     """Every check in order, with what the event says about it."""
     facts = _facts(event, secret)
     return [
-        Check(step, "" if step.state is CheckState.NOT_REACHED else facts.get(step.reasons[0], ""))
-        for step in explain(event).steps
+        ShownCheck(
+            result, "" if result.state is CheckState.NOT_REACHED else facts.get(result.check, "")
+        )
+        for result in explain(event).results
     ]
 
 
@@ -80,17 +81,17 @@ def today(event: LoginEvent, secret: ClientSecret | None, at: datetime) -> Today
     )
 
 
-def _facts(event: LoginEvent, secret: ClientSecret | None) -> dict[Any, str]:
+def _facts(event: LoginEvent, secret: ClientSecret | None) -> dict[Check, str]:
     own = event.actor or event.subject
     pair = f"{event.subject} → {event.actor}" if event.actor else ""
     used = _("client ID {client_id}").format(client_id=event.client_id) if event.client_id else ""
     return {
-        Reason.MALFORMED_ON_BEHALF_OF: f"onbehalfof: {event.subject}" if event.actor else "",
-        Reason.MALFORMED_CREDENTIALS: used,
-        Reason.INVALID_CREDENTIALS: _("secret {secret}").format(secret=secret) if secret else "",
-        Reason.TAXPAYER_INACTIVE: own,
-        Reason.NOT_AN_INTERMEDIARY: event.actor,
-        Reason.NO_PERMISSION: pair,
-        Reason.PERMISSION_NOT_YET_VALID: pair,
-        Reason.INVALID_SCOPE: event.scope,
+        Check.ON_BEHALF_OF: f"onbehalfof: {event.subject}" if event.actor else "",
+        Check.CREDENTIALS_FORM: used,
+        Check.CREDENTIALS: _("secret {secret}").format(secret=secret) if secret else "",
+        Check.TAXPAYER: own,
+        Check.INTERMEDIARY: event.actor,
+        Check.PERMISSION: pair,
+        Check.PERMISSION_IN_FORCE: pair,
+        Check.SCOPE: event.scope,
     }

@@ -15,13 +15,15 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.badges import Badge, badge_of_secret, badge_of_system_user
 from identity.staff.framework.forms import parsed_identifier
-from identity.staff.logins.login_checks import Check
+from identity.staff.logins.login_checks import ShownCheck
 from identity.staff.logins.reasons import StaffText, staff_text_of
 from taxpayers.facts.query import load_facts
+from taxpayers.facts.values import Facts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.rules import RULES, Authorization, AuthorizationRequest, Facts, Refusal, decide
-from tokens.explanation import steps_of
+from taxpayers.rules import Authorization, AuthorizationRequest, Refused, RegistryReason, decide
+from tokens.explanation import results_of
+from tokens.refusals.table import REFUSALS, Check
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 
@@ -79,7 +81,7 @@ class WhatIf:
     at: datetime
     authorization: Authorization | None
     words: StaffText | None
-    checks: list[Check]
+    checks: list[ShownCheck]
 
 
 def what_if(asked: dict[str, Any]) -> WhatIf | None:
@@ -93,25 +95,34 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
         return None
     facts = load_facts(user.client_id, secret.hashed, on_behalf_of)
     assert facts is not None  # noqa: S101 - the secret is one of its own
-    decision = _decided(facts, at)
-    refusal = decision if isinstance(decision, Refusal) else None
-    decided_by_rules = {reason for reasons, _rule in RULES for reason in reasons}
+    authorization, refused = _decide(facts, at)
     return WhatIf(
         system_user=user,
         user_state=badge_of_system_user(user, at),
         secret=secret,
         secret_state=badge_of_secret(secret, at),
         at=at,
-        authorization=None if isinstance(decision, Refusal) else decision,
-        words=staff_text_of(refusal.reason) if refusal else None,
+        authorization=authorization,
+        words=staff_text_of(refused.reason) if refused else None,
         checks=[
-            Check(step)
-            for step in steps_of(refusal, is_on_behalf=on_behalf_of is not None)
-            if step.reasons[0] in decided_by_rules
+            ShownCheck(result)
+            for result in results_of(
+                refused, is_on_behalf=on_behalf_of is not None, checks=_REGISTRY_CHECKS
+            )
         ],
     )
 
 
-def _decided(facts: Facts, at: datetime) -> Authorization | Refusal:
-    known = tuple(settings.SCOPES)
-    return decide(AuthorizationRequest(facts, asked_scopes=None, known_scopes=known, at=at))
+_REGISTRY_CHECKS = frozenset(
+    check for check in Check for reason in RegistryReason if REFUSALS[reason].check is check
+)
+
+
+def _decide(facts: Facts, at: datetime) -> tuple[Authorization | None, Refused | None]:
+    request = AuthorizationRequest(
+        facts, asked_scopes=None, known_scopes=tuple(settings.SCOPES), at=at
+    )
+    try:
+        return decide(request), None
+    except Refused as refused:
+        return None, refused

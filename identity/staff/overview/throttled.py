@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 from django.db.models import Count
 
 from taxpayers.models import SystemUser
-from taxpayers.rules import Reason
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 from tokens.rate_limits.limits import WINDOW
+from tokens.refusals.table import REFUSALS
 
 LOOKED_BACK = timedelta(minutes=10)
 MOST_SHOWN = 10
 _MOST_BUSY, _MOST_CLIENTS, _MOST_LOGINS = 500, 50, 5_000
 # These count against the caller's failures, not against the client's logins.
-_NOT_COUNTED = (Reason.INVALID_CREDENTIALS, Reason.SECRET_EXPIRED, Reason.SECRET_REVOKED)
+_NOT_COUNTED = [reason for reason, refusal in REFUSALS.items() if refusal.counts_as_failure]
 
 
 @dataclass(frozen=True, slots=True)

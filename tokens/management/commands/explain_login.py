@@ -55,8 +55,8 @@ def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:
         "source_address": event.source_address,
         "user_agent": event.user_agent,
         "checks": [
-            {"question": step.question, "state": step.state, "advice": step.advice or None}
-            for step in explanation.steps
+            {"question": result.question, "state": result.state, "advice": result.advice or None}
+            for result in explanation.results
         ],
     }
 
@@ -68,6 +68,6 @@ def _text(event: LoginEvent, explanation: Explanation) -> str:
         *([f"acting     {event.actor}"] if event.actor else []),
         f"from       {event.source_address or '(not known)'}  {event.user_agent}",
     ]
-    checks = [f"  [{_MARKS[step.state]}] {step.question}" for step in explanation.steps]
+    checks = [f"  [{_MARKS[result.state]}] {result.question}" for result in explanation.results]
     legend = "  ok passed, NO failed, . not reached, - not asked"
     return "\n".join([explanation.outcome, "", *facts, "", *checks, legend])

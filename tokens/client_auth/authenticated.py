@@ -1,0 +1,40 @@
+"""What client authentication ends with: a client that proved who it is (RFC 6749 section 2.3).
+
+Each method is a module of this folder, and only such a module makes an `AuthenticatedClient`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
+
+
+class Method(StrEnum):
+    """How a client proves who it is; names of the IANA registry for token endpoints."""
+
+    CLIENT_SECRET_POST = "client_secret_post"
+    CLIENT_SECRET_BASIC = "client_secret_basic"
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticatedClient:
+    """Who asks, how it proved that, and what the registry knows about its request.
+
+    Its reason is told only to such a client, whatever the decision is.
+    """
+
+    method: Method
+    facts: Facts
+
+    @property
+    def client_id(self) -> str:
+        return self.facts.client.client_id
+
+    @property
+    def client(self) -> ClientFacts:
+        return self.facts.client
+
+    @property
+    def secret(self) -> SecretFacts:
+        """The secret that matched."""
+        return self.facts.secret

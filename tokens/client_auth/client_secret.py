@@ -1,0 +1,88 @@
+"""Client authentication with a secret, in the body or by HTTP Basic (RFC 6749 2.3.1). Pure."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote_plus
+
+from taxpayers.credentials import Environment, Kind, fault_of, hash_secret
+from taxpayers.facts.values import Facts
+from taxpayers.rules import Refused
+from tokens.client_auth.authenticated import AuthenticatedClient, Method
+from tokens.refusals.table import ProtocolReason
+
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_BASIC_FAULT = "the Basic Authorization header is not base64 of client_id:client_secret"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecretCredentials:
+    """An id and a secret as sent; either may be empty."""
+
+    method: Method
+    client_id: str
+    client_secret: str = field(repr=False)
+
+    @property
+    def hashed_secret(self) -> str:
+        return hash_secret(self.client_secret)
+
+
+def read_credentials(form: Mapping[str, str], authorization: str) -> ClientSecretCredentials:
+    """The credentials of a request: the form's, or those of the Authorization header.
+
+    Raises Refused if the header cannot be read, or if both hold credentials.
+    """
+    client_id, client_secret = form.get("client_id", ""), form.get("client_secret", "")
+    scheme, _, value = authorization.strip().partition(" ")
+    if scheme.lower() != "basic":
+        # Real clients send a stale Bearer token here: it means nothing.
+        return ClientSecretCredentials(Method.CLIENT_SECRET_POST, client_id, client_secret)
+    basic_id, basic_secret = _read_basic(value.strip())
+    if client_secret or client_id not in ("", basic_id):
+        raise Refused(
+            ProtocolReason.MALFORMED_REQUEST,
+            detail="the credentials are sent both in the Authorization header and the body",
+        )
+    return ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, basic_id, basic_secret)
+
+
+def check_form(credentials: ClientSecretCredentials, environment: Environment) -> None:
+    """Raises Refused if an id or a secret of this form was never issued: no query, no hash."""
+    for kind, parameter, value in (
+        (Kind.CLIENT_ID, "client_id", credentials.client_id),
+        (Kind.CLIENT_SECRET, "client_secret", credentials.client_secret),
+    ):
+        fault = fault_of(value, kind, environment)
+        if fault is not None:
+            raise Refused(
+                ProtocolReason.MALFORMED_CREDENTIALS, parameter=parameter, detail=str(fault)
+            )
+
+
+def authenticate(credentials: ClientSecretCredentials, facts: Facts | None) -> AuthenticatedClient:
+    """The client that these credentials belong to.
+
+    `facts` are what `load_facts` found for this very id and secret. Raises Refused if it found
+    nothing: an unknown id and a wrong secret are one.
+    """
+    if facts is None:
+        raise Refused(ProtocolReason.INVALID_CREDENTIALS)
+    return AuthenticatedClient(credentials.method, facts)
+
+
+def _read_basic(value: str) -> tuple[str, str]:
+    try:
+        text = base64.b64decode(value, validate=True).decode("ascii")
+        client_id, colon, client_secret = text.partition(":")
+        if colon and not _BAD_ESCAPE.search(text):
+            # Form-encoded inside, as the RFC wants it.
+            return (
+                unquote_plus(client_id, errors="strict"),
+                unquote_plus(client_secret, errors="strict"),
+            )
+    except (binascii.Error, ValueError):
+        pass
+    raise Refused(ProtocolReason.MALFORMED_REQUEST, detail=_BASIC_FAULT)

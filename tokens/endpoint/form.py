@@ -1,0 +1,78 @@
+"""The form body of a login, from bytes to parameters (contract 1; RFC 6749 section 3.2). Pure."""
+
+import re
+from urllib.parse import parse_qsl
+
+from taxpayers.rules import Refused
+from tokens.refusals.table import ProtocolReason
+
+MAX_BODY_BYTES = 16 * 1024
+MAX_FIELDS = 100
+_MAX_NAME_LENGTH = 40  # of a parameter's name in a refusal
+_MEDIA_TYPE = "application/x-www-form-urlencoded"
+_CHARSETS = {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"}
+_CREDENTIALS = frozenset({"client_id", "client_secret"})
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def read_form(body: bytes, content_type: str, query_string: str) -> dict[str, str]:
+    """The parameters that have a value. Raises Refused with the first fault."""
+    media_type, _, parameters = content_type.partition(";")
+    if media_type.strip().lower() != _MEDIA_TYPE:
+        raise malformed(f"the body must be a form with the Content-Type {_MEDIA_TYPE}")
+    if len(body) > MAX_BODY_BYTES:
+        raise malformed(f"the body is longer than {MAX_BODY_BYTES} bytes")
+    query = _pairs(query_string, "utf-8", "query string")
+    if any(name in _CREDENTIALS for name, _ in query):
+        raise malformed(
+            "client_id and client_secret belong in the body: in the query string they end up in"
+            " logs. Treat this secret as compromised and have it replaced"
+        )
+    charset = _charset(parameters)
+    try:
+        text = body.decode("ascii")
+    except UnicodeDecodeError:
+        raise malformed("the body has bytes that are not percent-encoded") from None
+    form: dict[str, str] = {}
+    for name, value in _pairs(text, charset, "body"):
+        if not value:
+            continue  # as if it were left out (RFC 6749 section 3.2), so it repeats nothing
+        if name in form:
+            raise malformed(f"the parameter {name[:_MAX_NAME_LENGTH]} is sent more than once")
+        form[name] = value
+    return form
+
+
+def malformed(detail: str) -> Refused:
+    """The refusal of a request with this fault."""
+    return Refused(ProtocolReason.MALFORMED_REQUEST, detail=detail)
+
+
+def _charset(parameters: str) -> str:
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            charset = value.strip().strip('"').lower()
+            if charset not in _CHARSETS:
+                raise malformed("the charset of the Content-Type must be UTF-8")
+            return charset
+    return "utf-8"
+
+
+def _pairs(text: str, charset: str, where: str) -> list[tuple[str, str]]:
+    if not text:
+        return []
+    if _BAD_ESCAPE.search(text):
+        raise malformed(f"the {where} has a percent sign without two hexadecimal digits")
+    try:
+        return parse_qsl(
+            text,
+            keep_blank_values=True,
+            encoding=charset,
+            errors="strict",
+            max_num_fields=MAX_FIELDS,
+        )
+    except UnicodeDecodeError:
+        raise malformed(f"the {where} is not percent-encoded {charset.upper()}") from None
+    except ValueError:
+        raise malformed(f"the {where} has more than {MAX_FIELDS} parameters") from None

@@ -1,0 +1,63 @@
+"""The public text of a refusal: `error_description` (contract 1, RFC 6749 section 5.2)."""
+
+import re
+from datetime import datetime
+
+from django.utils import timezone
+
+from taxpayers.credentials import Fault
+from taxpayers.rules import Refused
+from tokens.refusals.table import REFUSALS, ProtocolReason
+
+# The text of `rate_limited` where failures back off: another cause, and somebody else can fix it.
+# Callers of ids that do not exist read it, too.
+TOO_MANY_FAILED = (
+    "Too many failed logins. Wait as long as Retry-After says. The operator of the ERP system must"
+    " compare client_id and client_secret with what was issued at registration, or have a new"
+    " secret issued."
+)
+
+_FAULTS = {
+    Fault.BLANKS: "{parameter} has blanks around it.",
+    Fault.SWAPPED: "client_id and client_secret are swapped: {parameter} holds the other one.",
+    Fault.OTHER_ENVIRONMENT: "{parameter} belongs to the other environment (live and test have"
+    " different credentials and addresses).",
+    Fault.PLACEHOLDER: "{parameter} is a placeholder, not a value that was issued.",
+    Fault.CUT_OFF: "{parameter} is cut off: characters are missing.",
+    Fault.MISTYPED: "{parameter} was changed on the way: its checksum is wrong.",
+    Fault.FOREIGN: "{parameter} is not of this service: what it issues begins with ci_ for an id"
+    " and cs_ for a secret.",
+}
+_MAX_DETAIL_LENGTH = 200  # a client may send kilobytes
+_NOT_ALLOWED = re.compile(r"[^\x20-\x21\x23-\x5B\x5D-\x7E]")  # RFC 6749 section 5.2
+
+
+def describe(refused: Refused) -> str:
+    """What happened and who can fix it, in the characters that RFC 6749 allows."""
+    refusal = REFUSALS[refused.reason]
+    text = refusal.text
+    if refusal.has_date and refused.since is None and refusal.without_date:
+        text = refusal.without_date
+    elif refusal.without_detail and not refused.detail:
+        text = refusal.without_detail
+    return _NOT_ALLOWED.sub(
+        "?",
+        text.format(
+            since=format_moment_with_offset(refused.since) if refused.since else "an unknown date",
+            parameter=refused.parameter,
+            detail=refused.detail[:_MAX_DETAIL_LENGTH],
+            fault=_fault(refused),
+        ),
+    )
+
+
+def format_moment_with_offset(moment: datetime) -> str:
+    """A moment in the authority's time zone, as `2026-11-21 18:00:00 (UTC+0800)`."""
+    local = timezone.localtime(moment)
+    return f"{local:%Y-%m-%d %H:%M:%S} (UTC{local:%z})"
+
+
+def _fault(refused: Refused) -> str:
+    if refused.reason != ProtocolReason.MALFORMED_CREDENTIALS:
+        return ""
+    return _FAULTS[Fault(refused.detail)].format(parameter=refused.parameter)

@@ -1,0 +1,318 @@
+"""One table: what each reason for a refused login means (contract 1, Refusals; RFC 6749 5.2).
+
+To add a reason: raise `Refused` with it where the fault is found, and give it a row here. The
+answer, the record, the metrics, the staff pages and the explanation of a login all follow. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+from taxpayers.rules import RegistryReason
+
+
+def _(text: str) -> str:
+    """Marks a text for the catalogues; the staff pages translate it when they show it."""
+    return text
+
+
+class ProtocolReason(StrEnum):
+    """Why a login is refused before or after the registry decides: stable names (contract 1)."""
+
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    INSECURE_TRANSPORT = "insecure_transport"
+    MALFORMED_REQUEST = "malformed_request"
+    MISSING_PARAMETER = "missing_parameter"
+    UNSUPPORTED_GRANT_TYPE = "unsupported_grant_type"
+    MALFORMED_ON_BEHALF_OF = "malformed_on_behalf_of"
+    MALFORMED_CREDENTIALS = "malformed_credentials"
+    INVALID_CREDENTIALS = "invalid_credentials"
+    RATE_LIMITED = "rate_limited"
+    TEMPORARILY_UNAVAILABLE = "temporarily_unavailable"
+    SERVER_ERROR = "server_error"
+
+
+class Check(Enum):
+    """The checks of a login, in the contract's order; each value is its question to staff."""
+
+    METHOD = _("Was it sent with POST?")
+    TRANSPORT = _("Was it sent over HTTPS?")
+    REQUEST = _("Is the request well-formed?")
+    PARAMETERS = _("Are all parameters present?")
+    GRANT_TYPE = _("Is the grant type client_credentials?")
+    ON_BEHALF_OF = _("Is the header onbehalfof well-formed?")
+    CREDENTIALS_FORM = _("Do the ID and the secret have the right form?")
+    CREDENTIALS = _("Do the ID and the secret belong together?")
+    SECRET_EXPIRY = _("Is the secret not expired?")
+    SECRET_REVOCATION = _("Is the secret not revoked?")
+    RATE_LIMIT = _("Is the client within its limit of logins?")
+    BLOCK = _("Is the system user not blocked?")
+    SYSTEM_USER_EXPIRY = _("Is the system user not expired?")
+    TAXPAYER = _("Is its taxpayer active?")
+    INTERMEDIARY = _("Is its taxpayer an intermediary?")
+    INTERMEDIARY_ACTIVE = _("Is the intermediary active?")
+    PERMISSION = _("Did the taxpayer grant a permission?")
+    PERMISSION_IN_FORCE = _("Is a permission in force?")
+    SCOPE = _("May the client have the scope?")
+
+
+# Checks of a login on behalf of another taxpayer only.
+ON_BEHALF_CHECKS = frozenset(
+    {Check.INTERMEDIARY, Check.INTERMEDIARY_ACTIVE, Check.PERMISSION, Check.PERMISSION_IN_FORCE}
+)
+
+_INVALID_REQUEST = "invalid_request"
+_INVALID_CLIENT = "invalid_client"
+_INVALID_GRANT = "invalid_grant"
+_UNAUTHORISED = "unauthorised_client"  # the specification's spelling
+
+_DEVELOPER = _("The developer of the ERP system")
+_OPERATOR = _("The operator of the ERP system")
+_ROTATES = _("The person who rotates the secrets of the ERP system")
+_AUTHORITY = _("The tax authority")
+_REPRESENTED = _("The represented taxpayer")
+_NOBODY = _("Nobody: the ERP system tries again later")
+_US = _("The operators of this service")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a reason means: on the wire, to staff, and to the record.
+
+    `text` is public and may hold {since}, {parameter} and {detail}; `without_date` and
+    `without_detail` replace it where a refusal has none. `staff_text` and `fixed_by` are for staff.
+    A reason that `counts_as_failure` slows its caller down instead of using up the client's limit;
+    one that is not `recorded` leaves no login event.
+    """
+
+    status: int
+    error: str
+    text: str
+    staff_text: str
+    fixed_by: str
+    check: Check | None
+    has_date: bool = False
+    without_date: str = ""
+    without_detail: str = ""
+    counts_as_failure: bool = False
+    recorded: bool = True
+
+
+REFUSALS: Mapping[str, Refusal] = {
+    ProtocolReason.METHOD_NOT_ALLOWED: Refusal(
+        405,
+        _INVALID_REQUEST,
+        "The login takes POST only. The developer of the ERP system must change the request.",
+        _("Not sent with POST"),
+        _DEVELOPER,
+        Check.METHOD,
+    ),
+    ProtocolReason.INSECURE_TRANSPORT: Refusal(
+        400,
+        _INVALID_REQUEST,
+        "This request came without HTTPS, so its secret may have been read on the way. The"
+        " developer of the ERP system must use an https address and have the secret replaced.",
+        _("Sent without HTTPS"),
+        _DEVELOPER,
+        Check.TRANSPORT,
+    ),
+    ProtocolReason.MALFORMED_REQUEST: Refusal(
+        400,
+        _INVALID_REQUEST,
+        "The request is malformed: {detail}. The developer of the ERP system must correct it.",
+        _("Malformed request"),
+        _DEVELOPER,
+        Check.REQUEST,
+    ),
+    ProtocolReason.MISSING_PARAMETER: Refusal(
+        400,
+        _INVALID_REQUEST,
+        "The parameter {parameter} is missing or empty. The developer of the ERP system must send"
+        " it in the form body.",
+        _("Parameter missing"),
+        _DEVELOPER,
+        Check.PARAMETERS,
+    ),
+    ProtocolReason.UNSUPPORTED_GRANT_TYPE: Refusal(
+        400,
+        "unsupported_grant_type",
+        "grant_type must be exactly client_credentials. The developer of the ERP system must"
+        " correct it.",
+        _("Wrong grant type"),
+        _DEVELOPER,
+        Check.GRANT_TYPE,
+    ),
+    ProtocolReason.MALFORMED_ON_BEHALF_OF: Refusal(
+        400,
+        _INVALID_REQUEST,
+        "The header onbehalfof is wrong: {detail}. The developer of the ERP system must send it"
+        " once, as TIN or TIN:ROB, or leave it out to log in as the taxpayer itself.",
+        _("Malformed onbehalfof"),
+        _DEVELOPER,
+        Check.ON_BEHALF_OF,
+    ),
+    ProtocolReason.MALFORMED_CREDENTIALS: Refusal(
+        400,
+        _INVALID_CLIENT,
+        "{fault} The operator of the ERP system must correct its settings.",
+        _("Malformed credentials"),
+        _OPERATOR,
+        Check.CREDENTIALS_FORM,
+    ),
+    ProtocolReason.INVALID_CREDENTIALS: Refusal(
+        400,
+        _INVALID_CLIENT,
+        "client_id or client_secret is wrong. The operator of the ERP system must compare both"
+        " with what was issued at registration, or have a new secret issued.",
+        _("Wrong client ID or secret"),
+        _OPERATOR,
+        Check.CREDENTIALS,
+        counts_as_failure=True,
+    ),
+    RegistryReason.SECRET_EXPIRED: Refusal(
+        400,
+        _INVALID_CLIENT,
+        "This client_secret expired on {since}. The person who rotates the secrets of this ERP"
+        " system must put a new one in place.",
+        _("Secret expired"),
+        _ROTATES,
+        Check.SECRET_EXPIRY,
+        has_date=True,
+        counts_as_failure=True,
+    ),
+    RegistryReason.SECRET_REVOKED: Refusal(
+        400,
+        _INVALID_CLIENT,
+        "This client_secret was revoked on {since}. The person who rotates the secrets of this ERP"
+        " system must put the new one in place.",
+        _("Secret revoked"),
+        _ROTATES,
+        Check.SECRET_REVOCATION,
+        has_date=True,
+        counts_as_failure=True,
+    ),
+    ProtocolReason.RATE_LIMITED: Refusal(
+        429,
+        _INVALID_REQUEST,
+        "Too many logins. Wait as long as Retry-After says. The developer of the ERP system must"
+        " reuse a token until shortly before it expires, and wait longer after each failure.",
+        _("Too many logins"),
+        _DEVELOPER,
+        Check.RATE_LIMIT,
+        recorded=False,
+    ),
+    RegistryReason.SYSTEM_USER_BLOCKED: Refusal(
+        400,
+        _UNAUTHORISED,
+        "This system user was blocked on {since}. Ask the tax authority why, and to unblock it.",
+        _("System user blocked"),
+        _AUTHORITY,
+        Check.BLOCK,
+        has_date=True,
+    ),
+    RegistryReason.SYSTEM_USER_EXPIRED: Refusal(
+        400,
+        _UNAUTHORISED,
+        "This system user expired on {since}. Ask the tax authority to extend it.",
+        _("System user expired"),
+        _AUTHORITY,
+        Check.SYSTEM_USER_EXPIRY,
+        has_date=True,
+    ),
+    RegistryReason.TAXPAYER_INACTIVE: Refusal(
+        400,
+        _UNAUTHORISED,
+        "The taxpayer of this system user is not active. Ask the tax authority.",
+        _("Taxpayer not active"),
+        _AUTHORITY,
+        Check.TAXPAYER,
+    ),
+    RegistryReason.NOT_AN_INTERMEDIARY: Refusal(
+        400,
+        _UNAUTHORISED,
+        "The taxpayer of this system user is not registered as an intermediary, so it cannot use"
+        " onbehalfof. Ask the tax authority, or leave the header out.",
+        _("Not an intermediary"),
+        _AUTHORITY,
+        Check.INTERMEDIARY,
+    ),
+    RegistryReason.INTERMEDIARY_INACTIVE: Refusal(
+        400,
+        _UNAUTHORISED,
+        "The registration as an intermediary is not active since {since}. Ask the tax authority.",
+        _("Intermediary not active"),
+        _AUTHORITY,
+        Check.INTERMEDIARY_ACTIVE,
+        has_date=True,
+        without_date="The registration as an intermediary is not active. Ask the tax authority.",
+    ),
+    RegistryReason.NO_PERMISSION: Refusal(
+        400,
+        _INVALID_GRANT,
+        "The taxpayer named by onbehalfof has granted this intermediary no permission, or the"
+        " number is wrong. The represented taxpayer must grant it.",
+        _("No permission"),
+        _REPRESENTED,
+        Check.PERMISSION,
+    ),
+    RegistryReason.PERMISSION_NOT_YET_VALID: Refusal(
+        400,
+        _INVALID_GRANT,
+        "The permission from the taxpayer named by onbehalfof is valid only from {since}. The"
+        " represented taxpayer can change that.",
+        _("Permission not yet valid"),
+        _REPRESENTED,
+        Check.PERMISSION_IN_FORCE,
+        has_date=True,
+    ),
+    RegistryReason.PERMISSION_EXPIRED: Refusal(
+        400,
+        _INVALID_GRANT,
+        "The permission from the taxpayer named by onbehalfof expired on {since}. The represented"
+        " taxpayer must grant it again.",
+        _("Permission expired"),
+        _REPRESENTED,
+        Check.PERMISSION_IN_FORCE,
+        has_date=True,
+    ),
+    RegistryReason.PERMISSION_REVOKED: Refusal(
+        400,
+        _INVALID_GRANT,
+        "The permission from the taxpayer named by onbehalfof was revoked on {since}. The"
+        " represented taxpayer must grant it again.",
+        _("Permission revoked"),
+        _REPRESENTED,
+        Check.PERMISSION_IN_FORCE,
+        has_date=True,
+    ),
+    RegistryReason.INVALID_SCOPE: Refusal(
+        400,
+        "invalid_scope",
+        "The scope {detail} is unknown. The developer of the ERP system must correct scope, or"
+        " leave it out.",
+        _("Scope not allowed"),
+        _DEVELOPER,
+        Check.SCOPE,
+        without_detail="This client may have none of the scopes that it asks for. The developer of"
+        " the ERP system must correct scope, or leave it out.",
+    ),
+    ProtocolReason.TEMPORARILY_UNAVAILABLE: Refusal(
+        503,
+        "temporarily_unavailable",
+        "The service cannot answer right now. Nothing is wrong with the request: try again after"
+        " the time in Retry-After, and wait longer after each failure.",
+        _("Service unavailable"),
+        _NOBODY,
+        None,
+        recorded=False,
+    ),
+    ProtocolReason.SERVER_ERROR: Refusal(
+        500,
+        "server_error",
+        "Something went wrong on our side. Nothing needs to be changed on yours; if it lasts,"
+        " report the reference.",
+        _("Error in the service"),
+        _US,
+        None,
+    ),
+}
