@@ -17,7 +17,8 @@ PURE = {
         "tokens.access_tokens.claims",
         "tokens.access_tokens.verification",
     ),
-    *("tokens.rate_limits.limits", "tokens.keys.ring"),
+    *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "denial_cache", "quota", "throttle")),
+    "tokens.keys.ring",
 }
 OAUTH_LIBRARIES = {
     *("taxpayers.models", "tokens.endpoint.toolkit", "tokens.endpoint.validator"),

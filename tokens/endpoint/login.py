@@ -6,7 +6,7 @@ from uuid import UUID
 
 from taxpayers.rules import Authorization, Facts, Refusal, SecretFacts
 from tokens.endpoint.request import TokenRequest
-from tokens.rate_limits.limits import Quota
+from tokens.rate_limits.quota import Quota
 
 
 @dataclass(slots=True)

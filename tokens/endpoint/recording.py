@@ -16,7 +16,8 @@ from taxpayers.rules import Reason, Refusal, Refused
 from tokens.endpoint.login import Login
 from tokens.login_events.entries import CountedLogin, Event, FailedLogin
 from tokens.login_events.store import login_event_store
-from tokens.rate_limits.limits import DenialCache, Throttle
+from tokens.rate_limits.denial_cache import DenialCache
+from tokens.rate_limits.throttle import Throttle
 
 _FAILED = frozenset({Reason.INVALID_CREDENTIALS, Reason.SECRET_EXPIRED, Reason.SECRET_REVOKED})
 _BUCKETS = 1 << 16

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 
 from taxpayers.rules import Reason, Refusal
 from tokens.endpoint.login import Login
-from tokens.rate_limits.limits import Throttle
+from tokens.rate_limits.throttle import Throttle
 from tokens.refusals import ERRORS, TOO_MANY_FAILED, describe
 
 _RETRY_UNAVAILABLE_SECONDS = 5
@@ -63,7 +63,7 @@ def _say_denied(response: HttpResponse, login: Login, denial: Throttle) -> None:
     response["X-Rate-Limit-Limit"] = str(denial.limit or _HEARD_AFTER_A_PAUSE)
     response["X-Rate-Limit-Remaining"] = "0"
     # A moment, not a number of seconds: that is how ERP systems of this field read it.
-    response["X-Rate-Limit-Reset"] = rfc3339(denial.until)
+    response["X-Rate-Limit-Reset"] = rfc3339(denial.retry_at)
     if denial.secret_expires_at is not None:
         response["X-Client-Secret-Expires-At"] = rfc3339(denial.secret_expires_at)
 

@@ -25,7 +25,7 @@ from tokens.endpoint.response import issued, refused
 from tokens.endpoint.toolkit import ClientCredentialsServer, LoginBackend
 from tokens.endpoint.validator import LoginValidator
 from tokens.metrics import ISSUED, count_login
-from tokens.rate_limits.limits import Throttle
+from tokens.rate_limits.throttle import Throttle
 
 logger = logging.getLogger("tokens.endpoint.login")
 

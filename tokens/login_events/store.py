@@ -13,7 +13,8 @@ from django.db import connection
 from tokens.login_events.entries import CountedLogin, Event, FailedLogin
 from tokens.login_events.postgresql import PostgresqlLoginEventStore
 from tokens.login_events.sqlite import SqliteLoginEventStore
-from tokens.rate_limits.limits import Quota, Throttle
+from tokens.rate_limits.quota import Quota
+from tokens.rate_limits.throttle import Throttle
 
 
 class LoginEventStore(Protocol):

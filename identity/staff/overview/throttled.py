@@ -14,7 +14,7 @@ from taxpayers.models import SystemUser
 from taxpayers.rules import Reason
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
-from tokens.rate_limits.limits import WINDOW
+from tokens.rate_limits.quota import WINDOW
 
 LOOKED_BACK = timedelta(minutes=10)
 MOST_SHOWN = 10
