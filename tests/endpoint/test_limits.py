@@ -14,7 +14,7 @@ from tokens.rate_limits.backoff import PAIR_BACKOFF
 
 
 @pytest.mark.django_db
-def test_failures_back_off_but_the_right_secret_is_always_heard(erp: Erp) -> None:
+def test_failures_back_off_but_the_right_secret_always_works(erp: Erp) -> None:
     wrong = new_client_secret("test")
     answers = [erp.login(client_secret=wrong) for _ in range(PAIR_BACKOFF.free + 2)]
     assert [a.status_code for a in answers] == [400] * (PAIR_BACKOFF.free + 1) + [429]
@@ -36,26 +36,26 @@ def test_failures_of_unknown_and_known_ids_back_off_alike(erp: Erp) -> None:
 
 
 @pytest.mark.django_db
-def test_a_back_off_says_what_was_wrong_and_to_whom(erp: Erp) -> None:
+def test_a_backoff_says_what_was_wrong_and_who_can_fix_it(erp: Erp) -> None:
     def backed_off(**form: str) -> HttpResponse:
         secret = new_client_secret("test")
         answers = [erp.login(client_secret=secret, **form) for _ in range(PAIR_BACKOFF.free + 2)]
         return answers[-1]
 
-    def told(response: HttpResponse) -> str:
+    def text_of(response: HttpResponse) -> str:
         text: str = json.loads(response.content)["error_description"]
         return text.split(" Reference: ")[0]
 
     answer, of_unknown = backed_off(), backed_off(client_id=new_client_id("test"))
-    assert told(answer) == told(of_unknown)
-    assert "Too many failed logins" in told(answer)
-    assert "operator of the ERP system must compare client_id and client_secret" in told(answer)
-    assert "reuse" not in told(answer)
+    assert text_of(answer) == text_of(of_unknown)
+    assert "Too many failed logins" in text_of(answer)
+    assert "operator of the ERP system must compare client_id and client_secret" in text_of(answer)
+    assert "reuse" not in text_of(answer)
     for response in (answer, of_unknown):
         assert response.status_code == 429
         assert response.reason_phrase == json.loads(response.content)["error"] == "invalid_request"
         assert response["Retry-After"] == "1"
-        # One failed login is heard after each pause.
+        # One failed login is accepted after each pause.
         assert response["X-Rate-Limit-Limit"] == "1"
         assert response["X-Rate-Limit-Remaining"] == "0"
         assert "X-Rate-Limit-Reset" in response
@@ -79,7 +79,7 @@ def test_each_client_has_its_own_limit() -> None:
 
 
 @pytest.mark.django_db
-def test_a_client_without_a_limit_is_told_none() -> None:
+def test_a_client_without_a_limit_gets_no_limit_headers() -> None:
     response = new_erp(logins_per_minute=0).login()
     assert response.status_code == 200
     assert "X-Rate-Limit-Limit" not in response
@@ -87,6 +87,6 @@ def test_a_client_without_a_limit_is_told_none() -> None:
 
 
 @pytest.mark.django_db
-def test_the_limit_is_told_before_the_block(blocked: Erp) -> None:
+def test_the_limit_is_checked_before_the_block(blocked: Erp) -> None:
     statuses = [blocked.login().status_code for _ in range(13)]
     assert statuses == [400] * 12 + [429]

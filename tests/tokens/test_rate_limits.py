@@ -11,7 +11,7 @@ from django.db import connections
 from uuid_utils.compat import uuid7
 
 from taxpayers.models import RateLimitCounter
-from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.login_events.store import LoginEventStore, login_event_store
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import Backoff, BucketState, count_failure

@@ -14,7 +14,7 @@ from django.conf import settings
 from taxpayers.credentials import without_secrets
 from taxpayers.rules import Reason, Refusal, Refused
 from tokens.endpoint.login import Login
-from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.login_events.store import login_event_store
 from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.throttle import Throttle

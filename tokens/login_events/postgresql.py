@@ -7,7 +7,7 @@ as pure functions, and is tested with the same table of cases.
 from datetime import datetime
 
 from taxpayers.sql import fetch
-from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.rate_limits.backoff import (
     ADDRESS_BACKOFF,
     FAILURES_EXPIRE_AFTER,
@@ -20,6 +20,7 @@ from tokens.rate_limits.throttle import Throttle
 _TYPES = {
     "id": "uuid",
     "at": "timestamptz",
+    "since": "timestamptz",
     "system_user_id": "bigint",
     "secret_id": "bigint",
     "source_address": "inet",

@@ -5,11 +5,12 @@ So limits need no SQL: the rows are read, the pure function decides, the rows ar
 
 import json
 from datetime import UTC, datetime
+from uuid import UUID
 
 from django.db import connection, transaction
 
 from taxpayers.sql import fetch
-from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.models import FailureBucket
 from tokens.rate_limits.backoff import BucketState, count_failure
 from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
@@ -33,8 +34,7 @@ class SqliteLoginEventStore:
     """See `LoginEventStore`."""
 
     def add(self, event: Event) -> None:
-        columns = event._asdict() | {"id": event.id.hex, "at": _text(event.at)}
-        fetch(_ADD, tuple(columns.values()))
+        fetch(_ADD, [_stored(value) for value in event])
 
     @transaction.atomic
     def add_counted(self, event: Event, counted: CountedLogin) -> Quota | Throttle:
@@ -43,7 +43,7 @@ class SqliteLoginEventStore:
         if isinstance(outcome, Quota):
             began = outcome.window_started_at
             secret_used = json.dumps({secret: began.isoformat()})
-            fetch(_SAVE_COUNTER, (client, _text(began), outcome.used, secret_used))
+            fetch(_SAVE_COUNTER, (client, _stored(began), outcome.used, secret_used))
             self.add(event)
         return outcome
 
@@ -56,7 +56,7 @@ class SqliteLoginEventStore:
         if isinstance(outcome, Throttle):
             return outcome
         FailureBucket.objects.bulk_create(
-            [FailureBucket(pk, *state) for pk, state in zip(ids, outcome, strict=True)],
+            [FailureBucket(pk=pk, **new._asdict()) for pk, new in zip(ids, outcome, strict=True)],
             update_conflicts=True,
             unique_fields=["id"],
             update_fields=BucketState._fields,
@@ -74,7 +74,8 @@ def _counter(system_user_id: int) -> CounterState | None:
     return CounterState(rows[0][0].replace(tzinfo=UTC), rows[0][1]) if rows else None
 
 
-def _text(moment: datetime) -> str:
-    text = connection.ops.adapt_datetimefield_value(moment)
-    assert text is not None  # noqa: S101 - only None becomes None
-    return text
+def _stored(value: object) -> object:
+    """The value in the form in which Django's fields store it."""
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    return value.hex if isinstance(value, UUID) else value

@@ -10,7 +10,7 @@ from typing import Protocol
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
-from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.login_events.postgresql import PostgresqlLoginEventStore
 from tokens.login_events.sqlite import SqliteLoginEventStore
 from tokens.rate_limits.quota import Quota

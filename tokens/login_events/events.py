@@ -6,7 +6,7 @@ from uuid import UUID
 
 
 class Event(NamedTuple):
-    """The row of a login event, in the order of its columns."""
+    """The row of a login event; the fields are its columns."""
 
     id: UUID
     at: datetime
