@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def database(url: str | None, var: Path) -> dict[str, Any]:
-    """Django's settings of the database at `url`, or of an SQLite file in `var` without one.
+    """Django's settings for the database at `url`, or for an SQLite file in `var` without one.
 
     Raises ImproperlyConfigured for a URL of any other database.
     """
@@ -19,7 +19,9 @@ def database(url: str | None, var: Path) -> dict[str, Any]:
         return _postgresql(parts)
     if parts.scheme == "sqlite":
         return _sqlite(Path(unquote(parts.path)))
-    raise ImproperlyConfigured("DATABASE_URL must begin with postgresql:// or sqlite://.")
+    raise ImproperlyConfigured(
+        f"The URL of a database must begin with postgresql:// or sqlite://, not {parts.scheme!r}."
+    )
 
 
 def _postgresql(parts: Any) -> dict[str, Any]:

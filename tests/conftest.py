@@ -42,9 +42,6 @@ class Session:
     def postgres(self) -> servers.Postgres | None:
         return self.server("PostgreSQL", servers.start_postgres)  # type: ignore[no-any-return]
 
-    def valkey(self) -> servers.Valkey | None:
-        return self.server("Valkey", servers.start_valkey)  # type: ignore[no-any-return]
-
     def stop(self) -> None:
         try:
             with servers.stopping(*self._running.values()):
@@ -171,16 +168,6 @@ def postgres_url(postgres: servers.Postgres, migrated_template: str) -> Iterator
     postgres.drop_database(url)
 
 
-@pytest.fixture
-def valkey_url(request: pytest.FixtureRequest) -> str:
-    """An empty Valkey."""
-    server = request.config.stash[SESSION].valkey()
-    if server is None:
-        pytest.skip("no Valkey here")
-    server.flush()
-    return server.url
-
-
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Service]:
     """The service on SQLite, one for all tests of a file."""
@@ -195,23 +182,20 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Service]:
 class StartService(Protocol):
     """Starts a service process; see the fixture `service`."""
 
-    def __call__(
-        self, database_url: str = "", redis_url: str = "", **settings: str
-    ) -> servers.Service: ...
+    def __call__(self, database_url: str = "", **settings: str) -> servers.Service: ...
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[StartService]:
-    """Starts the real service, and again for a second node: `service(postgres_url, valkey_url)`.
+    """Starts the real service, and again for a second node: `service(postgres_url)`.
 
     Without a database URL it is SQLite, the same for all nodes of one test. Further keyword
     arguments are settings in the environment. All are stopped at the end of the test.
     """
     started: list[servers.Service] = []
 
-    def start(database_url: str = "", redis_url: str = "", **settings: str) -> servers.Service:
-        urls = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
-        given = {name: url for name, url in urls.items() if url} | settings
+    def start(database_url: str = "", **settings: str) -> servers.Service:
+        given = ({"DATABASE_URL": database_url} if database_url else {}) | settings
         port = int(given.pop("PORT", "0")) or servers.free_port()
         environment = servers.service_environment(tmp_path, port, **given)
         if not database_url and not started:

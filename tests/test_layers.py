@@ -16,7 +16,8 @@ PURE = {
     *("tokens.endpoint.form", "tokens.endpoint.request", "tokens.refusals.table"),
     *("tokens.client_auth.authenticated", "tokens.client_auth.client_secret"),
     *("tokens.access_tokens.claims", "tokens.access_tokens.verification"),
-    *("tokens.rate_limits.limits", "tokens.keys.ring"),
+    *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "denial_cache", "quota", "throttle")),
+    "tokens.keys.ring",
 }
 OAUTH_LIBRARIES = {"taxpayers.models", "tokens.endpoint.toolkit"}
 FILES = sorted(path for room in ROOMS for path in (CHECKOUT / room).rglob("*.py"))

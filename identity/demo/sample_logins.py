@@ -14,7 +14,7 @@ from taxpayers.services import Issued
 from tokens.login_events.hourly_counts import count_all
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
-from tokens.rate_limits.limits import WINDOW
+from tokens.rate_limits.quota import WINDOW
 from tokens.refusals.table import ProtocolReason
 
 _DAYS = 30

@@ -1,4 +1,4 @@
-"""`prune_logins`: old events go, by month where there are partitions (contract 6)."""
+"""`prune_logins`: old events are deleted, by month where there are partitions (contract 6)."""
 
 import json
 import re
@@ -14,8 +14,9 @@ from django.db import OperationalError, connection, connections, transaction
 from uuid_utils.compat import uuid7
 
 from tests.support.erp import Erp
-from tokens.login_events import partitions
-from tokens.login_events.partitions import first_id, make_partitions, partitions_before
+from tokens.login_events import partition_changes
+from tokens.login_events.partition_changes import drop_partition, make_partitions
+from tokens.login_events.partitions import first_id, has_partition, partitions_before
 from tokens.models import LoginEvent
 
 NOW = datetime.now(UTC)
@@ -36,12 +37,12 @@ def prune(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_old_events_go_and_others_stay() -> None:
+def test_old_events_are_deleted_and_others_stay() -> None:
     make_partitions(connection, OLD)
     event_at(OLD)
-    kept = event_at(NOW - timedelta(days=1))
+    recent = event_at(NOW - timedelta(days=1))
     assert prune()["deleted"] >= 1
-    assert list(LoginEvent.objects.all()) == [kept]
+    assert list(LoginEvent.objects.all()) == [recent]
     assert prune()["deleted"] == 0
 
 
@@ -59,7 +60,7 @@ def test_an_event_lies_in_the_partition_of_its_month() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @on_postgresql
-def test_the_months_to_come_are_made_once() -> None:
+def test_partitions_of_coming_months_are_made_once() -> None:
     assert make_partitions(connection, NOW) == []
     later = NOW + timedelta(days=70)
     assert len(make_partitions(connection, later)) in (2, 3)
@@ -87,10 +88,10 @@ def read_for_long(reading: threading.Event, done: threading.Event) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @on_postgresql
-def test_pruning_gives_way_to_who_reads_and_never_locks_a_login_out(
+def test_pruning_waits_for_long_queries_without_blocking_logins(
     erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partitions, "_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(partition_changes, "_RETRY_SECONDS", 0.05)
     make_partitions(connection, OLD)
     event_at(OLD)
     reading, done = threading.Event(), threading.Event()
@@ -107,7 +108,7 @@ def test_pruning_gives_way_to_who_reads_and_never_locks_a_login_out(
     assert reading.wait(10)
     pruner.start()
     try:
-        # The reader holds the table and the pruner wants it for itself; a login passes both.
+        # The reader holds a lock that the pruner waits for; logins need not wait for either.
         for _ in range(10):
             assert erp.login().status_code == 200
         assert pruner.is_alive()
@@ -127,9 +128,9 @@ def partition_of(event: LoginEvent) -> str:
 
 
 def lose_partition_of(at: datetime) -> str:
-    """As if nobody had made the month's partition: its events lie in the default one."""
+    """As if the month's partition was never made: its events lie in the default one."""
     name = f"login_events_{at:%Y_%m}"
-    partitions.drop_partition(connection, name)
+    drop_partition(connection, name)
     return name
 
 
@@ -139,14 +140,14 @@ def lose_partition_of(at: datetime) -> str:
 def test_a_month_that_lies_in_the_default_partition_is_repaired(
     at_once: int, erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partitions, "_COPIED_AT_ONCE", at_once)
+    monkeypatch.setattr(partition_changes, "_COPY_BATCH", at_once)
     month = lose_partition_of(NOW)
     events = [event_at(NOW) for _ in range(5)]
     assert erp.login().status_code == 200
     assert {partition_of(event) for event in LoginEvent.objects.all()} == {"login_events_default"}
-    assert not partitions.has_partition(connection, NOW)
+    assert not has_partition(connection, NOW)
     prune()
-    assert partitions.has_partition(connection, NOW)
+    assert has_partition(connection, NOW)
     assert erp.login().status_code == 200
     assert LoginEvent.objects.count() == len(events) + 2
     assert {partition_of(event) for event in LoginEvent.objects.all()} == {month}
@@ -178,8 +179,8 @@ def test_a_repaired_month_is_a_partition_like_every_other() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @on_postgresql
-def test_a_repair_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitions, "_TRIES", 1)
+def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_changes, "_TRIES", 1)
     name = lose_partition_of(NOW)
     events = [event_at(NOW)]
     reading, done = threading.Event(), threading.Event()
@@ -201,7 +202,7 @@ def test_a_repair_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.django_db(transaction=True)
 @on_postgresql
-def test_old_logins_of_no_month_go_too() -> None:
+def test_old_logins_in_the_default_partition_are_deleted() -> None:
     old, young = (event_at(datetime(year, 1, 1, tzinfo=UTC)) for year in (2001, 2099))
     assert partition_of(old) == partition_of(young) == "login_events_default"
     assert prune()["logins_of_no_month"] == 1
@@ -209,10 +210,10 @@ def test_old_logins_of_no_month_go_too() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_age_before_there_were_computers_deletes_nothing() -> None:
-    kept = event_at(NOW)
+def test_an_age_before_1970_deletes_nothing() -> None:
+    recent = event_at(NOW)
     assert prune("--older-than", "99999d")["deleted"] == 0
-    assert list(LoginEvent.objects.all()) == [kept]
+    assert list(LoginEvent.objects.all()) == [recent]
 
 
 @pytest.mark.parametrize("text", ["400", "", "x", "-1d", "29d", "1e3d"])

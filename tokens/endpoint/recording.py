@@ -17,9 +17,10 @@ from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.request import TokenRequest, UnreadableRequest
 from tokens.endpoint.throttle import throttled
-from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.login_events.store import login_event_store
-from tokens.rate_limits.limits import Quota, Throttle
+from tokens.rate_limits.quota import Quota
+from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import REFUSALS
 
 _BUCKETS = 1 << 16

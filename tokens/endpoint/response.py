@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.throttle import RateLimited
-from tokens.rate_limits.limits import Quota
+from tokens.rate_limits.quota import Quota
 from tokens.refusals.description import TOO_MANY_FAILED, describe
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
@@ -95,7 +95,7 @@ def _add_limit_headers(response: HttpResponse, refused: RateLimited, at: datetim
     response["X-Rate-Limit-Limit"] = str(throttle.limit or _ALLOWED_AFTER_A_PAUSE)
     response["X-Rate-Limit-Remaining"] = "0"
     # A moment, not a number of seconds: that is how ERP systems of this field read it.
-    response["X-Rate-Limit-Reset"] = rfc3339(throttle.until)
+    response["X-Rate-Limit-Reset"] = rfc3339(throttle.retry_at)
     if throttle.secret_expires_at is not None:
         response["X-Client-Secret-Expires-At"] = rfc3339(throttle.secret_expires_at)
 

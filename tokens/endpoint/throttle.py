@@ -7,7 +7,8 @@ from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.request import TokenRequest
-from tokens.rate_limits.limits import DenialCache, Throttle
+from tokens.rate_limits.denial_cache import DenialCache
+from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import ProtocolReason
 
 _denials = DenialCache()

@@ -1,7 +1,7 @@
-"""Logins by the hour: each event is counted once, and no login pays for it (contract 5).
+"""Logins by the hour: each event is counted once, outside of the login itself (contract 5).
 
-The keys of events are in the order of time, so a mark says how far they are counted. What is
-younger than SETTLED_AFTER is left alone: a node's clock may be behind, or a login under way.
+The keys of events are in the order of time, so a mark says how far they are counted. Events younger
+than SETTLED_AFTER are not counted yet: a node's clock may be behind, or a login in progress.
 """
 
 from collections.abc import Callable
@@ -18,28 +18,28 @@ from tokens.login_events.partitions import first_id
 from tokens.models import CountingMark, LoginCount, LoginEvent
 
 SETTLED_AFTER = timedelta(minutes=5)
-COUNTED_BACK = timedelta(days=31)  # where a service begins that has never counted
-_WORTH_COUNTING = timedelta(minutes=1)
-_MOST = 100_000  # events in one step: about a tenth of a second on PostgreSQL
-_MOST_AT_NIGHT = 500_000  # nobody waits
+FIRST_COUNT_COVERS = timedelta(days=31)  # the age of the first events counted, on a new service
+_MIN_INTERVAL = timedelta(minutes=1)
+_BATCH = 100_000  # events in one step: about a tenth of a second on PostgreSQL
+_LARGE_BATCH = 500_000  # for a command, where no page waits
 
 
 @dataclass(frozen=True, slots=True)
 class CountingProgress:
-    """Every event below `next_id` is in a LoginCount; `is_behind`: and settled ones are not."""
+    """Events below `next_id` are counted; `is_behind`: there are settled ones that are not."""
 
     next_id: UUID
     is_behind: bool
 
 
-def count_settled(at: datetime, most: int = _MOST) -> CountingProgress:
-    """Counts at most `most` further events, if anybody has to: safe for many at once.
+def count_settled(at: datetime, most: int = _BATCH) -> CountingProgress:
+    """Counts at most `most` further events, unless all were counted less than a minute ago.
 
-    Whoever comes while another one counts goes on without.
+    Safe to call concurrently: while one process counts, the others return at once.
     """
-    settled, worth_it = first_id(at - SETTLED_AFTER), first_id(at - SETTLED_AFTER - _WORTH_COUNTING)
+    settled, due = first_id(at - SETTLED_AFTER), first_id(at - SETTLED_AFTER - _MIN_INTERVAL)
     mark = CountingMark.objects.first() or _begin(at)
-    if mark.next_id >= worth_it:
+    if mark.next_id >= due:
         return CountingProgress(mark.next_id, is_behind=False)
     with transaction.atomic():
         locked = CountingMark.objects.select_for_update(skip_locked=True).filter(pk=mark.pk).first()
@@ -47,14 +47,14 @@ def count_settled(at: datetime, most: int = _MOST) -> CountingProgress:
             locked.next_id = _count(locked.next_id, settled, most)
             locked.save(update_fields=["next_id"])
     reached = locked.next_id if locked else mark.next_id
-    return CountingProgress(reached, is_behind=reached < worth_it)
+    return CountingProgress(reached, is_behind=reached < due)
 
 
 def count_all(at: datetime, progress: Callable[[int], object] = int) -> int:
-    """Counts until nothing settled is left; the number of steps. `progress` is told each."""
+    """Counts all settled events; returns the number of steps, `progress` is called after each."""
     steps = 0
     while True:
-        counted = count_settled(at, _MOST_AT_NIGHT)
+        counted = count_settled(at, _LARGE_BATCH)
         steps += 1
         progress(1)
         if not counted.is_behind:
@@ -62,18 +62,18 @@ def count_all(at: datetime, progress: Callable[[int], object] = int) -> int:
 
 
 def _begin(at: datetime) -> CountingMark:
-    begun = {"next_id": first_id(at - COUNTED_BACK)}
-    return CountingMark.objects.get_or_create(pk=1, defaults=begun)[0]
+    start = {"next_id": first_id(at - FIRST_COUNT_COVERS)}
+    return CountingMark.objects.get_or_create(pk=1, defaults=start)[0]
 
 
 def _count(start: UUID, end: UUID, most: int) -> UUID:
-    """Adds the events from `start` to before `end`, or the first of them; where it stopped."""
+    """Adds the events from `start` to before `end`, at most `most`; returns where it stopped."""
     events = LoginEvent.objects.filter(pk__gte=start, pk__lt=end).order_by()
     beyond = events.order_by("pk").values_list("pk", flat=True)[most : most + 1]
     end = next(iter(beyond), end)
     found = by_hour(start, end)
-    kept = LoginCount.objects.filter(hour__in={hour for hour, _ in found})
-    before = {(row.hour, row.reason): row.logins for row in kept}
+    stored = LoginCount.objects.filter(hour__in={hour for hour, _ in found})
+    before = {(row.hour, row.reason): row.logins for row in stored}
     LoginCount.objects.bulk_create(
         (
             LoginCount(hour=hour, reason=reason, logins=before.get((hour, reason), 0) + logins)

@@ -1,117 +1,81 @@
-"""The ledger in one transaction of SQLite, which is alone from its beginning: nothing races.
+"""Login events in one transaction of SQLite, which holds the only write lock from its beginning.
 
-What a granted login writes is plain SQL, for it holds SQLite's only lock; the rest is the ORM. The
-arithmetic is that of `tokens.rate_limits.limits`, and the same tests run on both ledgers.
+So limits need no SQL: the rows are read, the pure function decides, the rows are written.
 """
 
-from datetime import UTC, datetime, timedelta
+import json
+from datetime import UTC, datetime
+from uuid import UUID
 
 from django.db import connection, transaction
 
-from taxpayers.models import RateLimitCounter
 from taxpayers.sql import fetch
-from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.models import FailureBucket
-from tokens.rate_limits.limits import (
-    ADDRESS_BACKOFF,
-    FAILURES_FORGOTTEN_AFTER,
-    PAIR_BACKOFF,
-    WINDOW,
-    Quota,
-    Throttle,
-    is_open,
-)
+from tokens.rate_limits.backoff import BucketState, count_failure
+from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
+from tokens.rate_limits.throttle import Throttle
 
 _ADD = f"""
 INSERT INTO login_events ({", ".join(Event._fields)})
 VALUES ({", ".join(["%s"] * len(Event._fields))}) RETURNING id"""
-
-# Moments are kept as text that sorts by time.
-_IS_OPEN = "(u.window_started_at > %(window_ago)s AND u.window_started_at < %(window_ahead)s)"
-_MINUTE = f"CASE WHEN {_IS_OPEN} THEN u.window_started_at ELSE excluded.window_started_at END"
-_COUNT = f"""
-INSERT INTO client_usage AS u (system_user_id, window_started_at, used, secrets_used)
-VALUES (%(client)s, %(at)s, 1, json_object(%(secret)s, %(at)s || '+00:00'))
+_READ_COUNTER = "SELECT window_started_at, used FROM client_usage WHERE system_user_id = %s"
+_SAVE_COUNTER = """
+INSERT INTO client_usage (system_user_id, window_started_at, used, secrets_used)
+VALUES (%s, %s, %s, %s)
 ON CONFLICT (system_user_id) DO UPDATE SET
-    window_started_at = {_MINUTE},
-    used = CASE WHEN {_IS_OPEN} THEN u.used + 1 ELSE 1 END,
-    secrets_used = json_set(u.secrets_used, '$.' || json_quote(%(secret)s), {_MINUTE} || '+00:00')
-WHERE %(limit)s = 0 OR u.used < %(limit)s OR NOT {_IS_OPEN}
-RETURNING window_started_at, used"""
+    window_started_at = excluded.window_started_at,
+    used = excluded.used,
+    secrets_used = json_patch(secrets_used, excluded.secrets_used)
+RETURNING used"""
 
 
 class SqliteLoginEventStore:
     """See `LoginEventStore`."""
 
     def add(self, event: Event) -> None:
-        values = (_text(v) if isinstance(v, datetime) else v for v in event[1:])
-        fetch(_ADD, (event.id.hex, *values))
+        fetch(_ADD, [_stored(value) for value in event])
 
     @transaction.atomic
     def add_counted(self, event: Event, counted: CountedLogin) -> Quota | Throttle:
         client, secret, limit, at = counted
-        rows = fetch(
-            _COUNT,
-            {
-                "client": client,
-                "secret": str(secret),
-                "limit": limit,
-                "at": _text(at),
-                "window_ago": _text(at - WINDOW),
-                "window_ahead": _text(at + WINDOW),
-            },
-        )
-        if not rows:
-            before = self.quota(client, limit, at)
-            return Throttle(before.resets_at, before.limit)
-        self.add(event)
-        began_at, used = rows[0]
-        return Quota(limit, used, began_at.replace(tzinfo=UTC))
+        outcome = count_login(_counter(client), limit, at)
+        if isinstance(outcome, Quota):
+            began = outcome.window_started_at
+            secret_used = json.dumps({secret: began.isoformat()})
+            fetch(_SAVE_COUNTER, (client, _stored(began), outcome.used, secret_used))
+            self.add(event)
+        return outcome
 
     @transaction.atomic
     def add_failed(self, event: Event, failed: FailedLogin) -> Throttle | None:
-        buckets = FailureBucket.objects.select_for_update().in_bulk(
-            [failed.pair_bucket, failed.address_bucket]
+        ids = (failed.pair_bucket, failed.address_bucket)
+        rows = FailureBucket.objects.filter(pk__in=ids).values_list("pk", *BucketState._fields)
+        before = {id_: BucketState(*state) for id_, *state in rows}
+        outcome = count_failure(before.get(ids[0]), before.get(ids[1]), failed.at)
+        if isinstance(outcome, Throttle):
+            return outcome
+        FailureBucket.objects.bulk_create(
+            [FailureBucket(pk=pk, **new._asdict()) for pk, new in zip(ids, outcome, strict=True)],
+            update_conflicts=True,
+            unique_fields=["id"],
+            update_fields=BucketState._fields,
         )
-        pauses_until = [
-            bucket.retry_at
-            for bucket in buckets.values()
-            # A failure without a pause is no reason to wait, not even for a clock that is behind.
-            if bucket.retry_at > max(failed.at, bucket.last_at)
-        ]
-        if pauses_until:
-            return Throttle(max(pauses_until))
-        for id_, backoff in (
-            (failed.pair_bucket, PAIR_BACKOFF),
-            (failed.address_bucket, ADDRESS_BACKOFF),
-        ):
-            pauses = backoff.pauses_seconds
-            failures = min(self._failures(buckets.get(id_), failed.at) + 1, len(pauses))
-            FailureBucket.objects.update_or_create(
-                id=id_,
-                defaults={
-                    "failures": failures,
-                    "last_at": failed.at,
-                    "retry_at": failed.at + timedelta(seconds=pauses[failures - 1]),
-                },
-            )
         self.add(event)
         return None
 
     def quota(self, system_user_id: int, limit: int, at: datetime) -> Quota:
-        usage = RateLimitCounter.objects.filter(pk=system_user_id).first()
-        if usage is None or not is_open(usage.window_started_at, at):
-            return Quota(limit, 0, at)
-        return Quota(limit, usage.used, usage.window_started_at)
-
-    @staticmethod
-    def _failures(bucket: FailureBucket | None, at: datetime) -> int:
-        if bucket is None or bucket.last_at < at - FAILURES_FORGOTTEN_AFTER:
-            return 0
-        return bucket.failures
+        return current_quota(_counter(system_user_id), limit, at)
 
 
-def _text(moment: datetime) -> str:
-    text = connection.ops.adapt_datetimefield_value(moment)
-    assert text is not None  # noqa: S101 - only None becomes None
-    return text
+def _counter(system_user_id: int) -> CounterState | None:
+    rows = fetch(_READ_COUNTER, (system_user_id,))
+    # SQLite has no time zones: Django stores every moment in UTC, without saying so.
+    return CounterState(rows[0][0].replace(tzinfo=UTC), rows[0][1]) if rows else None
+
+
+def _stored(value: object) -> object:
+    """The value in the form in which Django's fields store it."""
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    return value.hex if isinstance(value, UUID) else value

@@ -22,7 +22,7 @@ from identity.staff.logins.login_checks import checks_of, secret_of, today
 from identity.staff.logins.reasons import badge_of_login, staff_text_of
 from identity.staff.logins.what_if import WhatIfForm, what_if
 from identity.staff.templatetags.staff import moment
-from tokens.login_events.retention import reference_in
+from tokens.login_events.reference import reference_in
 from tokens.models import LoginEvent
 
 WHAT_WOULD_HAPPEN = gettext_lazy("What would happen?")

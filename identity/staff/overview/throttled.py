@@ -13,7 +13,7 @@ from django.db.models import Count
 from taxpayers.models import SystemUser
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
-from tokens.rate_limits.limits import WINDOW
+from tokens.rate_limits.quota import WINDOW
 from tokens.refusals.table import REFUSALS
 
 LOOKED_BACK = timedelta(minutes=10)

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
 from tokens.explanation import CheckState, Explanation, explain
-from tokens.login_events.retention import find_login
+from tokens.login_events.reference import find_login
 from tokens.models import LoginEvent
 
 _MARKS = {

@@ -1,0 +1,18 @@
+"""The answer "not now": until when a caller has to wait (contract 1, Limits). Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """No login is accepted before `retry_at`; `limit` is 0 if it is for failed logins."""
+
+    retry_at: datetime
+    limit: int = 0
+    secret_expires_at: datetime | None = None
+
+    def retry_after_seconds(self, at: datetime) -> int:
+        """Whole seconds to wait, at least one."""
+        return max(1, ceil((self.retry_at - at).total_seconds()))
