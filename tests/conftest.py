@@ -79,6 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if "init_command" in options:  # SQLite; no test loses power
             options["init_command"] += " PRAGMA synchronous=OFF;"
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
+    # Each test's client reads the middleware anew: it need not list every static file for that.
+    settings.WHITENOISE_USE_FINDERS = False
 
 
 def _is_controller(config: pytest.Config) -> bool:
