@@ -22,7 +22,7 @@ help:  ## say what each target does
 run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
 	@$(BIN)/python manage.py demo --port $(PORT)
 
-test: $(DEV)  ## every test, on SQLite and then on a real PostgreSQL, with a real Valkey
+test: $(DEV)  ## every test, on SQLite and then on a real PostgreSQL
 	@echo "== tests on SQLite"
 	@$(BIN)/python -m pytest --database=sqlite $(ARGS)
 	@echo "== tests on PostgreSQL"

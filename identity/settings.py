@@ -38,7 +38,6 @@ if SERVE not in ("login", "staff", "both"):
 
 # --- Data -------------------------------------------------------------------------------------
 
-REDIS_URL = secret("REDIS_URL", "")
 DATABASES = {"default": database(DATABASE_URL, VAR_DIR)}
 # Optional: logins read the registry there, as long as it lags no more than that.
 if REPLICA_DATABASE_URL := secret("REPLICA_DATABASE_URL", ""):
@@ -217,12 +216,9 @@ MFA_RECOVERY_CODES_SHOW_ONCE = True
 
 # Counts failed sign-ins over all processes and nodes. Room for many: a full cache forgets some.
 CACHE_TABLE = "staff_cache"
-_CACHE = "django.core.cache.backends"
 CACHES: dict[str, Any] = {
-    "default": {"BACKEND": f"{_CACHE}.redis.RedisCache", "LOCATION": REDIS_URL}
-    if REDIS_URL
-    else {
-        "BACKEND": f"{_CACHE}.db.DatabaseCache",
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": CACHE_TABLE,
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }

@@ -290,21 +290,6 @@ def postgres_url(postgres: servers.Postgres, migrated_template: str) -> Iterator
 
 
 @pytest.fixture(scope="session")
-def valkey() -> Iterator[servers.Valkey]:
-    """The Valkey of this process."""
-    server = servers.start_valkey()
-    with servers.stopping(server):
-        yield server
-
-
-@pytest.fixture
-def valkey_url(valkey: servers.Valkey) -> str:
-    """An empty Valkey."""
-    valkey.flush()
-    return valkey.url
-
-
-@pytest.fixture(scope="session")
 def node(
     migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[servers.Service]:
@@ -320,23 +305,20 @@ def node(
 class StartService(Protocol):
     """Starts a service process; see the fixture `service`."""
 
-    def __call__(
-        self, database_url: str = "", redis_url: str = "", **settings: str
-    ) -> servers.Service: ...
+    def __call__(self, database_url: str = "", **settings: str) -> servers.Service: ...
 
 
 @pytest.fixture
 def service(migrated_sqlite: "MigratedSqlite", tmp_path: Path) -> Iterator[StartService]:
-    """Starts the real service, and again for a second node: `service(postgres_url, valkey_url)`.
+    """Starts the real service, and again for a second node: `service(postgres_url)`.
 
     Without a database URL it is SQLite, the same for all nodes of one test. Further keyword
     arguments are settings in the environment. All are stopped at the end of the test.
     """
     started: list[servers.Service] = []
 
-    def start(database_url: str = "", redis_url: str = "", **settings: str) -> servers.Service:
-        urls = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
-        given = {name: url for name, url in urls.items() if url} | settings
+    def start(database_url: str = "", **settings: str) -> servers.Service:
+        given = ({"DATABASE_URL": database_url} if database_url else {}) | settings
         port = int(given.pop("PORT", "0")) or servers.free_port()
         environment = servers.service_environment(tmp_path, port, **given)
         if not database_url and not started:

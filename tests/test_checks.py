@@ -18,7 +18,6 @@ PRODUCTION = {
     "TRUSTED_PROXIES": "10.0.0.5",
     "ENVIRONMENT": "live",
     "DATABASE_URL": "postgresql://identity@127.0.0.1:1/identity",
-    "REDIS_URL": "redis://127.0.0.1:1/0",
     "SECRET_KEY": "9f3b1c5d7e2a4860-Zk2Lq8Vw5Xr1Ty7Nm3Pb6Hs0Jd4Gf9-Uc5Ie8",
     "KEY_ENCRYPTION_KEYS": "5e8d2b7a1c9f4036-Qw8Er2Ty6Ui1Op5As9Df3Gh7Jk4Lz",
 }

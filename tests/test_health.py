@@ -21,7 +21,7 @@ from tokens.keys.signer import forget_key_ring
 from tokens.keys.store import read_key_ring
 
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
-CHECKS = dict.fromkeys(["database", "migrations", "login_events", "signing_key", "limits"], "ok")
+CHECKS = dict.fromkeys(["database", "migrations", "login_events", "signing_key"], "ok")
 NOT_CHECKED = dict.fromkeys(CHECKS, "not checked")
 
 
@@ -57,7 +57,7 @@ def test_a_ready_process_has_passed_every_check() -> None:
 @pytest.mark.django_db
 def test_a_database_out_of_reach_is_named_and_nothing_else_asked_of_it() -> None:
     with database_out_of_reach():
-        assert_not_ready(**{**NOT_CHECKED, "database": "failed: see the log", "limits": "ok"})
+        assert_not_ready(**{**NOT_CHECKED, "database": "failed: see the log"})
     assert get("/health/ready").status_code == 200
 
 
@@ -111,18 +111,6 @@ def test_a_signing_key_that_does_not_decrypt_is_named(settings: Settings) -> Non
     settings.KEY_ENCRYPTION_KEYS = ["another-" + "x" * 40]
     forget_key_ring()
     assert_not_ready(signing_key="none decrypts: look at KEY_ENCRYPTION_KEYS")
-
-
-@pytest.mark.django_db
-def test_a_redis_out_of_reach_is_named_without_its_address(settings: Settings) -> None:
-    settings.REDIS_URL = "redis://:password@127.0.0.1:1/0"
-    assert_not_ready(limits="failed: see the log")
-
-
-@pytest.mark.django_db
-def test_a_redis_that_answers_is_ready(settings: Settings, valkey_url: str) -> None:
-    settings.REDIS_URL = valkey_url
-    assert get("/health/ready").status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics"])

@@ -13,13 +13,8 @@ from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import RateLimitCounter
 from tests.support.erp import Erp, new_erp
 from tokens.endpoint import recording as audit
-from tokens.login_events.store import (
-    CountedLogin,
-    Event,
-    FailedLogin,
-    LoginEventStore,
-    login_event_store,
-)
+from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.store import LoginEventStore, login_event_store
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.limits import (
     ADDRESS_BACKOFF,

@@ -1,6 +1,6 @@
 """The real nginx with `deploy/nginx.conf` itself, on ports and with a certificate of the test.
 
-nginx comes from a wheel of the development lock file, as PostgreSQL and Valkey do.
+nginx comes from a wheel of the development lock file, as PostgreSQL does.
 """
 
 import os

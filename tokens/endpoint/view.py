@@ -24,13 +24,10 @@ from tokens.endpoint.request import MAX_BODY_BYTES, RawTokenRequest, read_token_
 from tokens.endpoint.response import issued, refused
 from tokens.endpoint.toolkit import ClientCredentialsServer, LoginBackend
 from tokens.endpoint.validator import LoginValidator
-from tokens.login_events.store import LimiterOutOfReach
 from tokens.metrics import ISSUED, count_login
 from tokens.rate_limits.limits import Throttle
 
 logger = logging.getLogger("tokens.endpoint.login")
-
-_OUT_OF_REACH = (DatabaseError, LimiterOutOfReach)
 
 
 class TokenView(OAuthLibMixin, View):
@@ -50,7 +47,7 @@ class TokenView(OAuthLibMixin, View):
             record(login)
         except TooMany as too_many:
             login.refusal, denial = too_many.refusal, too_many.denial
-        except _OUT_OF_REACH:
+        except DatabaseError:
             logger.exception("out of reach", extra={"reference": str(login.id)})
             login.refusal = Refusal(Reason.TEMPORARILY_UNAVAILABLE)
         except Exception:

@@ -1,12 +1,8 @@
-"""What a ledger is asked to keep. Pure."""
+"""What a login event store is given: the event and what it counts against. Pure."""
 
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
-
-
-class LimiterOutOfReach(Exception):
-    """The counters cannot be reached, so nothing may be counted and nothing granted."""
 
 
 class Event(NamedTuple):

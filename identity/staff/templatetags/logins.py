@@ -11,9 +11,8 @@ from identity.staff.logins.impact import Impact, of_blocking, of_deactivating, o
 from identity.staff.logins.reasons import badge_of_login
 from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
 from tokens.login_events.partitions import first_id
-from tokens.login_events.store import LimiterOutOfReach, login_event_store
+from tokens.login_events.store import login_event_store
 from tokens.models import LoginEvent
-from tokens.rate_limits.limits import Quota
 
 register = Library()
 
@@ -37,11 +36,9 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
     hour_ago = first_id(at - timedelta(hours=1))
     last_hour = LoginEvent.objects.filter(client_id=system_user.client_id, pk__gte=hour_ago)
     limit = system_user.logins_per_minute
-    quota = _quota(system_user, at)
-    used = quota.used if quota else 0
+    used = login_event_store().quota(system_user.pk, limit, at).used
     return {
         "limit": limit,
-        "is_known": quota is not None,
         "used": used,
         "percent": min(100, round(100 * used / limit)) if limit else 0,
         "last_hour": last_hour.order_by()[:_MOST_COUNTED].count()
@@ -83,10 +80,3 @@ def may_see_logins(context: Context) -> bool:
 
 def _listed(logins: Iterable[LoginEvent]) -> list[tuple[LoginEvent, Badge]]:
     return [(event, badge_of_login(event)) for event in logins]
-
-
-def _quota(system_user: SystemUser, at: datetime) -> Quota | None:
-    try:
-        return login_event_store().quota(system_user.pk, system_user.logins_per_minute, at)
-    except LimiterOutOfReach:
-        return None
