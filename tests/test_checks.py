@@ -161,6 +161,7 @@ def production(**changes: str | None) -> dict[str, str]:
     return {**servers.clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **given}
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -179,6 +180,7 @@ def test_a_production_that_would_not_work_or_not_be_safe_is_found(
         servers.manage(production(**changes), "check", "--deploy", "--fail-level", "WARNING")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("changes", "second_factor", "hosts"),
     [
@@ -198,10 +200,12 @@ def test_only_a_demo_has_open_doors(
     assert said.strip() == str([second_factor, hosts])
 
 
+@pytest.mark.processes
 def test_a_production_as_documented_passes_without_a_warning() -> None:
     servers.manage(production(), "check", "--deploy", "--fail-level", "WARNING")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [

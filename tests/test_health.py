@@ -23,7 +23,6 @@ from tokens.keys.store import read_key_ring
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 CHECKS = dict.fromkeys(["database", "migrations", "login_events", "signing_key"], "ok")
 NOT_CHECKED = dict.fromkeys(CHECKS, "not checked")
-on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="has no partitions")
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +95,7 @@ def test_migrations_are_looked_at_until_they_are_applied_and_then_no_more() -> N
 
 
 @pytest.mark.django_db
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 def test_a_month_without_a_partition_is_named() -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE login_events_{datetime.now(UTC):%Y_%m}")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import SESSION, StartService
+from tests.conftest import StartService
 from tests.support import servers
 
 # No sandbox: the tests may run as root in a container. The rest keeps it quiet and offline.
@@ -35,9 +35,6 @@ class Chromium:
     """Where the program is; it runs for one test at a time."""
 
     program: str
-
-    def stop(self) -> None:
-        """Nothing is left to stop."""
 
 
 @dataclass
@@ -72,7 +69,7 @@ def find_chromium() -> Chromium:
     for name in filter(None, names):
         if program := shutil.which(name):
             return Chromium(program)
-    raise servers.NotAvailable("no chromium on the PATH, and CHROMIUM names none")
+    raise servers.NotAvailable("no Chromium on the PATH, and CHROMIUM names none")
 
 
 @pytest.fixture
@@ -113,15 +110,12 @@ def open_window(launched: Any, **options: Any) -> Browser:
 
 
 @pytest.fixture
-def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     """A new window; the test fails if a page breaks its content security policy or a script fails.
 
     Ask for it after the fixtures that use Django's models.
     """
-    chromium = request.config.stash[SESSION].server("Chromium", find_chromium)
-    if chromium is None:
-        pytest.skip("no Chromium here")
-    with open_chromium(chromium) as launched:
+    with open_chromium(find_chromium()) as launched:
         opened = open_window(launched)
         yield opened
     assert opened.complaints == []

@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser import find_chromium, open_chromium
-from tests.conftest import SESSION
 
 if TYPE_CHECKING:
     from tests.browser.office import Office
 
 
 @pytest.fixture(scope="package")
-def whole_office(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator["Office"]:
+def whole_office(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Office"]:
     """The staff's pages with the sample of a real day."""
-    chromium = request.config.stash[SESSION].server("Chromium", find_chromium)
-    if chromium is None:
-        pytest.skip("no Chromium here")
+    chromium = find_chromium()
     from tests.browser.office import open_office
 
     folder = tmp_path_factory.mktemp("office")

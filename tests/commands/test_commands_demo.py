@@ -24,11 +24,13 @@ from identity.demo.saved_credentials import SavedCredentials, read_saved_credent
 from tests.support.command_line import manage
 from tests.support.servers import CHECKOUT, free_port, service_environment
 
+pytestmark = pytest.mark.processes
+
 Environment = dict[str, str]
 
 
 @pytest.fixture
-def fresh(own_process: None, tmp_path: Path) -> Environment:
+def fresh(tmp_path: Path) -> Environment:
     """The environment of a machine on which nothing was set up; `AUTH_URL` follows the port."""
     environment = service_environment(tmp_path / "var", free_port())
     del environment["AUTH_URL"]
@@ -36,9 +38,7 @@ def fresh(own_process: None, tmp_path: Path) -> Environment:
 
 
 @pytest.fixture(scope="module")
-def first_run(
-    own_process: None, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Environment, dict[str, Any]]:
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Environment, dict[str, Any]]:
     environment = service_environment(tmp_path_factory.mktemp("demo") / "var", free_port())
     del environment["AUTH_URL"]
     return environment, prepared(environment)

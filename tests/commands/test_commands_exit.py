@@ -32,13 +32,13 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def empty(own_process: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def empty(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a service whose database has no table yet."""
     return service_environment(tmp_path_factory.mktemp("empty"), free_port())
 
 
 @pytest.fixture(scope="module")
-def migrated(own_process: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a service whose database is up to date and empty."""
     environment = service_environment(tmp_path_factory.mktemp("migrated"), free_port())
     manage_or_fail(environment, "migrate", "-v0")
@@ -54,6 +54,7 @@ def assert_refused(done: tuple[int, str, str]) -> str:
     return err.strip()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_database_without_tables_is_one_line_that_says_what_to_do(
     command: str, empty: dict[str, str], tmp_path: Path
@@ -65,6 +66,7 @@ def test_a_database_without_tables_is_one_line_that_says_what_to_do(
     assert line == "The database is not up to date. Run manage.py migrate, then this command again."
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("command", ["register_taxpayer", "block_system_user", "explain_login"])
 def test_a_database_out_of_reach_is_one_line_without_its_password(
     command: str, empty: dict[str, str]
@@ -83,11 +85,13 @@ def test_an_argument_that_is_unknown_is_named(command: str) -> None:
     assert line == "unrecognized arguments: --frobnicate"
 
 
+@pytest.mark.processes
 def test_a_wrong_argument_is_one_line_and_not_the_usage(migrated: dict[str, str]) -> None:
     line = assert_refused(manage(migrated, "register_taxpayer"))
     assert line == "the following arguments are required: TIN, --name"
 
 
+@pytest.mark.processes
 def test_a_client_is_set_up_from_the_command_line_alone(migrated: dict[str, str]) -> None:
     def answer(*arguments: str) -> dict[str, object]:
         code, out, err = manage(migrated, *arguments, "--json")
@@ -109,6 +113,7 @@ def test_a_client_is_set_up_from_the_command_line_alone(migrated: dict[str, str]
     assert "already, under the name Ångström & Söhne 株式会社." in line
 
 
+@pytest.mark.processes
 def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer(
     migrated: dict[str, str],
 ) -> None:

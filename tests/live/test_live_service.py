@@ -116,12 +116,16 @@ def recorded(node: servers.Service, erp: Erp) -> int:
     return int(servers.manage(node.environment, "shell", "-v0", "-c", script))
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Empty: SQLite."""
+    return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
 def test_the_limit_and_the_record_are_exact_over_processes_and_nodes(
-    store: str, service: StartService, request: pytest.FixtureRequest
+    database_url: str, service: StartService
 ) -> None:
-    database = "" if store == "sqlite" else request.getfixturevalue("postgres_url")
-    nodes = [service(database), service(database)]
+    nodes = [service(database_url), service(database_url)]
     erp = new_client(nodes[0], "--logins-per-minute", "20")
     assert logins(nodes, erp, 60) == {200: 20, 429: 40}
     assert recorded(nodes[0], erp) == 20

@@ -99,19 +99,8 @@ def behind(ports: Ports) -> dict[str, str]:
     return {"SERVE": "login", "AUTH_URL": ports.https_url, "TRUSTED_PROXIES": HOST}
 
 
-def balancer_or_skip(request: pytest.FixtureRequest, ports: Ports) -> Balancer:
-    from tests.conftest import SESSION
-
-    try:
-        return start_balancer(ports)
-    except servers.NotAvailable as reason:
-        request.config.stash[SESSION].missing["nginx"] = str(reason)
-        pytest.skip("no nginx here")
-
-
 @pytest.fixture(scope="module")
 def cluster(
-    request: pytest.FixtureRequest,
     postgres: servers.Postgres,
     migrated_template: str,
     tmp_path_factory: pytest.TempPathFactory,
@@ -119,7 +108,7 @@ def cluster(
     """Two login nodes and one for the staff; no test may stop them."""
     folder, ports = tmp_path_factory.mktemp("cluster"), free_ports()
     url = postgres.create_database(migrated_template)
-    balancer = balancer_or_skip(request, ports)
+    balancer = start_balancer(ports)
     with servers.stopping(balancer):
         nodes: list[servers.Service] = []
         try:
@@ -304,12 +293,10 @@ def test_staff_sign_in_through_the_proxy(cluster: Cluster) -> None:
 
 
 @pytest.fixture
-def mortal_cluster(
-    request: pytest.FixtureRequest, service: StartService, postgres_url: str
-) -> Iterator[Cluster]:
+def mortal_cluster(service: StartService, postgres_url: str) -> Iterator[Cluster]:
     """Two nodes that the test may stop."""
     ports = free_ports()
-    balancer = balancer_or_skip(request, ports)
+    balancer = start_balancer(ports)
     with servers.stopping(balancer):
         nodes = [service(postgres_url, PORT=str(port), **behind(ports)) for port in ports.nodes]
         yield Cluster(balancer, nodes)

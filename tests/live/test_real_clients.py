@@ -20,7 +20,7 @@ from requests_oauthlib import OAuth2Session
 
 from tests.support import servers
 
-TIN, REPRESENTED = "C1000000001", "C2000000002:202001234567"
+TIN, REPRESENTED = "C3000000003", "C4000000004:202001234567"
 
 
 @dataclass

@@ -225,7 +225,7 @@ def test_a_big_import_asks_few_queries(file: Path) -> None:
     assert asked < 9000 / 30
 
 
-@pytest.mark.usefixtures("own_process")
+@pytest.mark.processes
 def test_the_progress_bar_is_shown_on_a_terminal_and_only_there(tmp_path: Path, file: Path) -> None:
     environment = servers.service_environment(tmp_path, servers.free_port())
     servers.manage(environment, "migrate", "-v0")

@@ -15,7 +15,6 @@ from taxpayers.models import (
     ClientSecret,
     GrantedPermission,
     Intermediary,
-    PermissionCode,
     SystemUser,
     Taxpayer,
 )
@@ -36,12 +35,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BY: dict[str, Any] = {"by": Author("alice"), "at": AT}
 STAFF = 6
-
-
-@pytest.fixture(autouse=True)
-def permission_codes(transactional_db: None) -> None:
-    """What a migration made, and a test like these before took away with everything else."""
-    PermissionCode.objects.get_or_create(code=VIEW)
 
 
 def at_once(act: Callable[[], object]) -> list[object]:

@@ -354,6 +354,7 @@ def test_the_session_cookie_is_for_this_site_and_not_for_scripts(
     assert client.cookies["csrftoken"]["samesite"] == "Strict"
 
 
+@pytest.mark.processes
 def test_with_https_cookies_are_secure_and_bound_to_the_host(tmp_path: Any) -> None:
     environment = servers.service_environment(
         tmp_path, 0, AUTH_URL="https://identity.example.org", SESSION_IDLE_MINUTES="5"

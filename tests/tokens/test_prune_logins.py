@@ -21,8 +21,6 @@ from tokens.models import LoginEvent
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=500)
-on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="has no partitions")
-
 
 def event_at(at: datetime) -> LoginEvent:
     random = uuid7().int & ((1 << 80) - 1)
@@ -47,7 +45,7 @@ def test_old_events_are_deleted_and_others_stay() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 def test_an_event_lies_in_the_partition_of_its_month() -> None:
     event = event_at(NOW)
     with connection.cursor() as cursor:
@@ -59,7 +57,7 @@ def test_an_event_lies_in_the_partition_of_its_month() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 def test_partitions_of_coming_months_are_made_once() -> None:
     assert make_partitions(connection, NOW) == []
     later = NOW + timedelta(days=70)
@@ -68,7 +66,7 @@ def test_partitions_of_coming_months_are_made_once() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 def test_a_month_is_dropped_only_when_all_of_it_is_old() -> None:
     end = datetime(2020, 3, 1, tzinfo=UTC)
     make_partitions(connection, end - timedelta(days=2))
@@ -87,7 +85,7 @@ def read_for_long(reading: threading.Event, done: threading.Event) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 def test_pruning_waits_for_long_queries_without_blocking_logins(
     erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +133,7 @@ def lose_partition_of(at: datetime) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 @pytest.mark.parametrize("at_once", [1, 2, 20_000])
 def test_a_month_that_lies_in_the_default_partition_is_repaired(
     at_once: int, erp: Erp, monkeypatch: pytest.MonkeyPatch
@@ -154,7 +152,7 @@ def test_a_month_that_lies_in_the_default_partition_is_repaired(
 
 
 @pytest.mark.django_db(transaction=True)
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 def test_a_repaired_month_is_a_partition_like_every_other() -> None:
     def pattern(name: str) -> list[tuple[str, str]]:
         with connection.cursor() as cursor:
@@ -178,7 +176,7 @@ def test_a_repaired_month_is_a_partition_like_every_other() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_changes, "_TRIES", 1)
     name = lose_partition_of(NOW)
@@ -201,7 +199,7 @@ def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.django_db(transaction=True)
-@on_postgresql
+@pytest.mark.postgresql  # SQLite has no partitions
 def test_old_logins_in_the_default_partition_are_deleted() -> None:
     old, young = (event_at(datetime(year, 1, 1, tzinfo=UTC)) for year in (2001, 2099))
     assert partition_of(old) == partition_of(young) == "login_events_default"

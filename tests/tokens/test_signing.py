@@ -241,6 +241,7 @@ def in_threads(count: int, do: Callable[[], Any]) -> list[Any]:
     return [call.exception() or call.result() for call in calls]
 
 
+@pytest.mark.processes
 def test_processes_that_start_together_agree_on_one_first_key(tmp_path: Path) -> None:
     environment = servers.service_environment(tmp_path, 0)
     servers.manage(environment, "migrate", "-v0")
