@@ -236,7 +236,7 @@ def fresh_process() -> None:
     from tokens.keys import signer as signing
 
     audit.forget_denials()
-    signing.forget_key_ring()
+    signing.clear_key_ring_cache()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from identity import health
 from tests.support import servers
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
-from tokens.keys.signer import forget_key_ring
+from tokens.keys.signer import clear_key_ring_cache
 from tokens.keys.store import read_key_ring
 
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
@@ -110,7 +110,7 @@ def test_a_month_without_a_partition_is_named() -> None:
 def test_a_signing_key_that_does_not_decrypt_is_named(settings: Settings) -> None:
     read_key_ring(datetime.now(UTC))
     settings.KEY_ENCRYPTION_KEYS = ["another-" + "x" * 40]
-    forget_key_ring()
+    clear_key_ring_cache()
     assert_not_ready(signing_key="none decrypts: look at KEY_ENCRYPTION_KEYS")
 
 

@@ -10,10 +10,10 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
 from tokens.endpoint.request import GRANT_TYPE
-from tokens.http import error, read_only
+from tokens.http import error_response, read_only
 from tokens.keys.signer import current_key_ring
 
-logger = logging.getLogger("tokens.keys.ring")
+logger = logging.getLogger("tokens.keys")
 
 # Five minutes: half of what a new key is published ahead of its first signature.
 _PUBLIC = {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"}
@@ -34,7 +34,9 @@ def jwks(request: HttpRequest) -> HttpResponse:
         keys = current_key_ring(at).published(at)
     except DatabaseError:
         logger.exception("no signing keys to publish")
-        response = error(503, "temporarily_unavailable", "The keys cannot be read; try again.")
+        response = error_response(
+            503, "temporarily_unavailable", "The keys cannot be read; try again."
+        )
         response["Retry-After"] = str(_RETRY_SECONDS)
         return response
     return JsonResponse({"keys": [key.public_jwk for key in keys]}, headers=_PUBLIC)

@@ -18,7 +18,7 @@ from tests.conftest import StartService
 from tests.support.answers import headers_of
 from tests.support.erp import PATH, Erp, new_erp, post
 from tests.support.outages import database_out_of_reach
-from tokens.keys.signer import forget_key_ring
+from tokens.keys.signer import clear_key_ring_cache
 from tokens.metrics import count_login, exposition
 
 
@@ -96,7 +96,7 @@ def test_no_label_names_a_client_or_a_taxpayer(erp: Erp) -> None:
 
 @pytest.mark.django_db
 def test_the_age_of_the_signing_key_is_told() -> None:
-    forget_key_ring()
+    clear_key_ring_cache()
     assert 0 <= scraped()["signing_key_age_seconds"] < 60
 
 

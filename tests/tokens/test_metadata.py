@@ -20,7 +20,7 @@ from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
 from tests.support.outages import database_out_of_reach
 from tokens.keys.ring import ALGORITHMS, PUBLISHED_AHEAD
-from tokens.keys.signer import READ_EVERY, current_key_ring
+from tokens.keys.signer import REFRESH_INTERVAL, current_key_ring
 from tokens.keys.store import rotate
 
 METADATA, OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
@@ -86,7 +86,7 @@ def test_the_jwks_has_a_new_key_before_it_signs_and_an_old_one_after() -> None:
 def test_every_copy_of_the_jwks_is_renewed_before_a_new_key_signs() -> None:
     max_age = re.search(r"max-age=(\d+)", PUBLIC["Cache-Control"])
     assert max_age is not None
-    assert READ_EVERY + timedelta(seconds=int(max_age[1])) < PUBLISHED_AHEAD
+    assert REFRESH_INTERVAL + timedelta(seconds=int(max_age[1])) < PUBLISHED_AHEAD
 
 
 @pytest.mark.parametrize("path", [METADATA, OPENID, JWKS])

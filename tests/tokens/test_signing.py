@@ -43,7 +43,7 @@ from tokens.keys.ring import (
     public_jwk,
     thumbprint,
 )
-from tokens.keys.signer import READ_EVERY, current_key_ring, sign
+from tokens.keys.signer import REFRESH_INTERVAL, current_key_ring, sign
 from tokens.keys.store import read_key_ring, rotate
 from tokens.models import SigningKey
 
@@ -349,11 +349,11 @@ def test_a_worker_sees_a_rotation_within_half_a_minute_and_asks_no_more_often() 
     before = current_key_ring(AT)
     new = rotate(alg="ES256", by=BY, at=AT)
     with queries() as counted:
-        assert current_key_ring(AT + READ_EVERY - MOMENT) is before
+        assert current_key_ring(AT + REFRESH_INTERVAL - MOMENT) is before
     assert not counted
-    after = current_key_ring(AT + READ_EVERY)
+    after = current_key_ring(AT + REFRESH_INTERVAL)
     assert after.published(AT) == (*before.keys, new)
-    assert READ_EVERY.total_seconds() <= 30
+    assert REFRESH_INTERVAL.total_seconds() <= 30
 
 
 @pytest.mark.django_db
@@ -366,7 +366,7 @@ def test_a_worker_whose_clock_is_set_back_reads_again() -> None:
 @pytest.mark.django_db
 def test_a_private_key_is_parsed_once() -> None:
     first = current_key_ring(AT).signer(AT).private_key
-    again = current_key_ring(AT + READ_EVERY).signer(AT).private_key
+    again = current_key_ring(AT + REFRESH_INTERVAL).signer(AT).private_key
     assert first is not None
     assert again is first
 
@@ -387,7 +387,7 @@ def queries() -> Iterator[list[str]]:
 def test_a_worker_keeps_what_it_knows_while_the_database_is_out_of_reach() -> None:
     known = current_key_ring(AT)
     with database_out_of_reach():
-        assert current_key_ring(AT + READ_EVERY) is known
+        assert current_key_ring(AT + REFRESH_INTERVAL) is known
         assert current_key_ring(AT + timedelta(hours=1)) is known
     new = rotate(alg="ES256", by=BY, at=AT)
     assert new in current_key_ring(AT + timedelta(hours=2)).keys
@@ -411,23 +411,23 @@ def test_while_one_thread_reads_the_others_do_not_wait(monkeypatch: pytest.Monke
         return KeyRing(())
 
     monkeypatch.setattr(signing, "read_key_ring", slowly)
-    reader = threading.Thread(target=current_key_ring, args=[AT + READ_EVERY])
+    reader = threading.Thread(target=current_key_ring, args=[AT + REFRESH_INTERVAL])
     reader.start()
     assert reading.wait(20)
-    assert current_key_ring(AT + READ_EVERY) is known
+    assert current_key_ring(AT + REFRESH_INTERVAL) is known
     go_on.set()
     reader.join(20)
-    assert current_key_ring(AT + READ_EVERY) == KeyRing(())
+    assert current_key_ring(AT + REFRESH_INTERVAL) == KeyRing(())
 
 
 @pytest.mark.django_db
 def test_a_forked_worker_reads_for_itself() -> None:
     """Also if another thread of the parent was reading, and so held the lock, when it forked."""
     current_key_ring(AT)
-    parents = signing._keeper
-    with parents._reading:
+    parents = signing._cache
+    with parents._lock:
         child = os.fork()
         if child == 0:
-            is_new = signing._keeper is not parents and not signing._keeper._reading.locked()
+            is_new = signing._cache is not parents and not signing._cache._lock.locked()
             os._exit(0 if is_new else 1)
     assert os.waitpid(child, 0)[1] == 0

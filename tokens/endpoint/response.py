@@ -1,12 +1,12 @@
 """What a login is answered with: one shape for every answer (contract 1, RFC 6749 5.1 and 5.2)."""
 
 import json
-from datetime import UTC, datetime
 
 from django.http import HttpResponse
 
 from taxpayers.rules import Reason, Refusal
 from tokens.endpoint.login import Login
+from tokens.http import error_body, rfc3339
 from tokens.rate_limits.limits import Throttle
 from tokens.refusals import ERRORS, TOO_MANY_FAILED, describe
 
@@ -25,7 +25,7 @@ def refused(login: Login, refusal: Refusal, denial: Throttle | None = None) -> H
     is_backoff = denial is not None and not denial.limit
     text = TOO_MANY_FAILED if is_backoff else describe(refusal)
     description = f"{text} Reference: {login.id}"
-    body = json.dumps({"error": error.error, "error_description": description})
+    body = json.dumps(error_body(error.error, description))
     # Many ERP systems show nothing but the status line, so it names the error.
     response = _answer(login, error.status, error.error, body)
     if denial is not None:
@@ -66,9 +66,3 @@ def _say_denied(response: HttpResponse, login: Login, denial: Throttle) -> None:
     response["X-Rate-Limit-Reset"] = rfc3339(denial.until)
     if denial.secret_expires_at is not None:
         response["X-Client-Secret-Expires-At"] = rfc3339(denial.secret_expires_at)
-
-
-def rfc3339(moment: datetime) -> str:
-    """A moment in UTC, to the second: `2026-11-21T10:00:00Z`."""
-    # Half of the time that strftime takes.
-    return f"{moment.astimezone(UTC).isoformat()[:19]}Z"
