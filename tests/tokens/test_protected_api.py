@@ -28,7 +28,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
-from tokens.access_tokens.issuing import access_token
+from tokens.access_tokens.issuing import issue_access_token
 from tokens.access_tokens.verification import CLOCK_SKEW, InvalidToken, verify
 from tokens.keys.ring import generate, public_jwk
 from tokens.keys.signer import current_key_ring
@@ -68,7 +68,7 @@ def on_behalf(*permissions: str) -> Authorization:
 
 
 def token_for(authorization_: Authorization) -> str:
-    return access_token(authorization_, jti=JTI)[0]
+    return issue_access_token(authorization_, jti=JTI)[0]
 
 
 def get(header: str | None = None, *, method: str = "GET", **headers: str) -> HttpResponse:

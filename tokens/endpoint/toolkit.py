@@ -12,7 +12,7 @@ from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidato
 
 from taxpayers.rules import ClientFacts
 from tokens.access_tokens.claims import TOKEN_LIFETIME
-from tokens.access_tokens.issuing import access_token
+from tokens.access_tokens.issuing import issue_access_token
 from tokens.endpoint.login import Login
 from tokens.endpoint.request import GRANT_TYPE
 
@@ -74,5 +74,5 @@ class LoginBackend(OAuthLibCore):
 
 
 def _issue(request: LoginRequest, refresh_token: bool = False) -> str:
-    token, request.login.kid = access_token(request.login.authorization, jti=request.login.id)
+    token, request.login.kid = issue_access_token(request.login.authorization, jti=request.login.id)
     return token
