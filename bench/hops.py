@@ -8,7 +8,7 @@ HOPS: dict[str, tuple[str, ...]] = {
     ),
     "authenticate: one query": ("tokens.endpoint.validator:LoginValidator.authenticate_client",),
     "decide": ("taxpayers.rules:decide",),
-    "claims and signature": ("tokens.access_tokens.issuing:issue_access_token",),
+    "claims and signature": ("tokens.access_tokens.issuing:access_token",),
     "record and count": ("tokens.endpoint.recording:record",),
     "answer": ("tokens.endpoint.response:issued",),
     "log line and metrics": ("logging:Logger.info", "tokens.metrics:count_login"),

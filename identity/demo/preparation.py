@@ -9,9 +9,7 @@ from datetime import datetime
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.core.management.base import CommandError
-from django.db import connection, transaction
-from django.db.migrations.loader import MigrationLoader
+from django.db import transaction
 
 from identity.demo.sample_day import make_sample_day
 from identity.demo.sample_registry import make_sample_registry
@@ -25,12 +23,8 @@ STAFF_USER = "admin"
 
 
 def prepare(at: datetime) -> SavedCredentials:
-    """Create what is missing; what an earlier run created, or staff changed, stays as it is.
-
-    Raises CommandError for the data of an older version.
-    """
+    """Create what is missing; what an earlier run created, or staff changed, stays as it is."""
     with _one_at_a_time():
-        _refuse_older_data()
         call_command("migrate", verbosity=0, interactive=False)
         return _create_missing(at)
 
@@ -41,19 +35,6 @@ def _one_at_a_time() -> Iterator[None]:
     with (settings.VAR_DIR / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _refuse_older_data() -> None:
-    # The migrations of versions before the first release were squashed: there is no way up.
-    loader = MigrationLoader(connection)
-    ours = {name for name in loader.applied_migrations if name[0] in ("taxpayers", "tokens")}
-    if not ours <= loader.disk_migrations.keys():
-        remedy = (
-            f"Delete the folder {settings.VAR_DIR} and run this command again."
-            if settings.IS_EMBEDDED
-            else "Set DATABASE_URL to an empty database."
-        )
-        raise CommandError(f"The data were made by an older version of this service. {remedy}")
 
 
 @transaction.atomic

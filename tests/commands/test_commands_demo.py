@@ -317,32 +317,6 @@ def test_an_invalid_port_is_one_line(fresh: Environment, port: str) -> None:
     assert port in err
 
 
-@pytest.mark.parametrize(
-    ("database_url", "remedy"),
-    [
-        ("", "Delete the folder {VAR_DIR} and run"),
-        ("sqlite://{file}", "Set DATABASE_URL to an empty"),
-    ],
-)
-def test_data_of_an_older_version_are_one_line_that_says_what_to_do(
-    again: Environment, database_url: str, remedy: str
-) -> None:
-    sql(
-        again,
-        "INSERT INTO django_migrations (app, name, applied)"
-        " VALUES ('taxpayers', '0002_permission_codes', '2026-01-01')",
-    )
-    made = counts(again)
-    url = database_url.format(file=f"{again['VAR_DIR']}/identity.sqlite3")
-    production = {name: "x" * 40 for name in ("SECRET_KEY", "KEY_ENCRYPTION_KEYS") if url}
-    environment = {**again, **production, **({"DATABASE_URL": url} if url else {})}
-    code, out, err = manage(environment, "demo", "--no-serve")
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith("The data were made by an older version of this service. ")
-    assert remedy.format(**again) in err
-    assert counts(again) == made
-
-
 def test_the_demo_never_touches_a_live_service(fresh: Environment) -> None:
     code, out, err = manage({**fresh, "ENVIRONMENT": "live"}, "demo", "--no-serve")
     assert (code, out) == (1, "")
