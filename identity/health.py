@@ -1,6 +1,6 @@
-"""Is it alive, is it ready, how is it doing: for load balancers and Prometheus (contract 6).
+"""Liveness, readiness and metrics, for load balancers and Prometheus (contract 6).
 
-None of it needs a login, so none of it tells a secret, an address or a name.
+They need no authentication, so no answer contains a secret, an address or a name.
 """
 
 import logging
@@ -24,24 +24,24 @@ logger = logging.getLogger("identity.health")
 Check = Callable[[datetime], None]
 
 _OK = "ok"
+_NOT_CHECKED = "not checked"
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
 class NotReady(Exception):
-    """Why not, in words for everybody."""
+    """A check that failed; everybody may read the message."""
 
 
 @read_only
 def live(request: HttpRequest) -> HttpResponse:
-    """`GET /health/live`: 200 as long as this process answers at all."""
-    return JsonResponse({"status": "ok"}, headers=_NO_STORE)
+    """`GET /health/live`: 200 while this process answers requests."""
+    return JsonResponse({"status": _OK}, headers=_NO_STORE)
 
 
 @read_only
 def ready(request: HttpRequest) -> HttpResponse:
-    """`GET /health/ready`: 200 if a login can be answered now, else 503 and what is missing."""
-    at = datetime.now(UTC)
-    checks = dict(_outcomes(at))
+    """`GET /health/ready`: 200 if a login can be answered now, else 503 and what fails."""
+    checks = dict(_results(datetime.now(UTC)))
     is_ready = set(checks.values()) == {_OK}
     return JsonResponse(
         {"status": _OK if is_ready else "unavailable", "checks": checks},
@@ -50,21 +50,21 @@ def ready(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _outcomes(at: datetime) -> Iterator[tuple[str, str]]:
-    """Each check and its outcome; after a failure the others are not run."""
-    outcome = _OK
+def _results(at: datetime) -> Iterator[tuple[str, str]]:
+    """Each check and its result; after a failure the later ones are not run."""
+    result = _OK
     for name, check in _CHECKS.items():
-        outcome = _outcome(name, check, at) if outcome == _OK else "not checked"
-        yield name, outcome
+        result = _result(name, check, at) if result == _OK else _NOT_CHECKED
+        yield name, result
 
 
-def _outcome(name: str, check: Check, at: datetime) -> str:
+def _result(name: str, check: Check, at: datetime) -> str:
     try:
         check(at)
-    except NotReady as reason:
-        return str(reason)
+    except NotReady as failure:
+        return str(failure)
     except Exception:
-        # Whatever it is, a login would meet it too. The particulars are for the log alone.
+        # Whatever it is, a login would fail as well. The details are for the log only.
         logger.exception("not ready", extra={"check": name})
         return "failed: see the log"
     return _OK
@@ -79,7 +79,7 @@ def _migrations(at: datetime) -> None:
     _all_migrated()
 
 
-@cache  # what was applied stays applied, and to find out takes a while; a failure is not kept
+@cache  # what is applied stays applied, and the check is slow; an exception is not cached
 def _all_migrated() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
@@ -95,9 +95,10 @@ def _signing_key(at: datetime) -> None:
     try:
         current_key_ring(at).signer(at)
     except NoUsableKey:
-        raise NotReady("none decrypts: look at KEY_ENCRYPTION_KEYS") from None
+        raise NotReady("no key can be decrypted: check KEY_ENCRYPTION_KEYS") from None
 
 
+# In this order: each needs what the one before it has checked.
 _CHECKS: dict[str, Check] = {
     "database": _database,
     "migrations": _migrations,
@@ -108,5 +109,5 @@ _CHECKS: dict[str, Check] = {
 
 @read_only
 def metrics(request: HttpRequest) -> HttpResponse:
-    """`GET /metrics` for Prometheus. Keep it inside: it tells how busy the service is."""
+    """`GET /metrics` for Prometheus. Do not publish it: it shows how busy the service is."""
     return HttpResponse(exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers=_NO_STORE)

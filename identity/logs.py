@@ -1,15 +1,15 @@
-"""Log lines as JSON, one object a line, for machines first (contract 5)."""
+"""Log lines as JSON: one object on each line (contract 5)."""
 
 import json
 import logging
 from datetime import UTC, datetime
 
-_encoder = json.JSONEncoder(default=str)  # json.dumps would make a new one for each line
+_encoder = json.JSONEncoder(default=str)  # json.dumps makes a new one for each line
 _OWN_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
 class JsonFormatter(logging.Formatter):
-    """Time, level, logger, message, whatever came as `extra`, and a traceback if there is one."""
+    """Time, level, logger, message, all of `extra`, and the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

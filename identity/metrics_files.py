@@ -1,25 +1,25 @@
-"""One set of counters for all worker processes, kept in files that each process maps (contract 6).
+"""One set of counters for all worker processes, in files that each process maps (contract 6).
 
-prometheus_client decides how it counts when it is first imported, so this comes before Django's
-applications are loaded.
+prometheus_client decides how it counts when it is first imported: call this before Django loads its
+applications.
 """
 
 import os
 import re
 from pathlib import Path
 
-_FILE = re.compile(r".*_(\d+)\.db")
+_COUNTER_FILE = re.compile(r".*_(\d+)\.db")
 
 
 def share_counters(folder: Path) -> None:
-    """Has the processes of this service count in `folder`.
+    """Make the processes of this service count in `folder`.
 
-    What processes left there that are no more is removed, so a restart begins at zero. While the
-    service runs they stay: a counter never goes back because a worker has ended.
+    Removes the files of processes that have ended, so that a restart begins at zero. It is called
+    only at the start: a counter never decreases because a worker has ended.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.iterdir():
-        match = _FILE.fullmatch(file.name)
+        match = _COUNTER_FILE.fullmatch(file.name)
         if match and not _is_running(int(match[1])):
             file.unlink(missing_ok=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
@@ -31,5 +31,5 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # somebody else's, so it runs
+        pass  # it belongs to another user, so it is running
     return True

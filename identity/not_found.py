@@ -6,16 +6,15 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from tokens.http import error_body
+
 _STAFF_PATHS = ("/admin/", "/signin/")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """The 404 of an API is JSON, whatever was asked for; that of a staff's page has a way back."""
     if settings.SERVE == "login" or not request.path_info.startswith(_STAFF_PATHS):
-        return JsonResponse(
-            {"error": "not_found", "error_description": "There is nothing at this path."},
-            status=404,
-        )
+        return JsonResponse(error_body("not_found", "There is nothing at this path."), status=404)
     return _page(request, exception)
 
 

@@ -1,4 +1,4 @@
-"""What uWSGI leaves to us: chunked bodies, answers to HEAD, and whose word on HTTPS counts.
+"""What uWSGI leaves to the application: chunked bodies, answers to HEAD, and the URL scheme.
 
 RFC 9112 sections 6 and 7, RFC 9110 section 9.3.2.
 """
@@ -12,20 +12,20 @@ from tokens.endpoint.proxies import BODY_FAULT
 Environ = dict[str, Any]
 App = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
-# Read to its end up to this size, so that a refusal is not lost to a reset connection.
+# A body up to this size is read to its end: else the connection is reset and the refusal is lost.
 MAX_CHUNKED_BYTES = 1024 * 1024
 
 
-def whole_requests_only(application: App) -> App:
-    """Give the application a body with a length and a scheme that no header has changed.
+def require_whole_requests(application: App) -> App:
+    """Give the application a body of known length, and a scheme that no header has changed.
 
-    A body that cannot be read is empty, and `BODY_FAULT` says why: the view refuses it in its own
-    words. The connection is closed by the server in every one of these cases.
+    A body that cannot be read becomes an empty one, and `BODY_FAULT` says why: the view refuses the
+    request. The server closes the connection in all these cases.
     """
 
-    def checked(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        # uWSGI says "https" to anybody who sends X-Forwarded-Proto; which proxies are believed is
-        # for tokens/endpoint/proxies.py to say. TLS never ends in uWSGI itself.
+    def wrapper(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        # uWSGI sets "https" for every client that sends X-Forwarded-Proto; which proxies are
+        # trusted is decided in tokens/endpoint/proxies.py. uWSGI itself never terminates TLS.
         environ["wsgi.url_scheme"] = "http"
         environ.pop("HTTPS", None)
         length = environ.get("CONTENT_LENGTH") or ""
@@ -46,16 +46,17 @@ def whole_requests_only(application: App) -> App:
             environ[BODY_FAULT] = fault
         return application(environ, start_response)
 
-    return checked
+    return wrapper
 
 
-def no_body_for_head(application: App) -> App:
-    """Answer HEAD with the headers alone.
+def omit_body_for_head(application: App) -> App:
+    """Answer HEAD with the headers only.
 
-    uWSGI would send the body as well, and on a kept connection it would pass for the next answer.
+    uWSGI would send the body as well, and on a persistent connection a client would read it as the
+    next answer.
     """
 
-    def answered(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def wrapper(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer = application(environ, start_response)
         if environ["REQUEST_METHOD"] != "HEAD":
             return answer
@@ -63,11 +64,11 @@ def no_body_for_head(application: App) -> App:
             answer.close()
         return ()
 
-    return answered
+    return wrapper
 
 
 def _chunked_body() -> tuple[bytes, str]:
-    import uwsgi  # exists only inside the server
+    import uwsgi  # this module exists only inside the server
 
     body = bytearray()
     try:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 IS_CI = bool(os.environ.get("CI"))
 POSTGRES = pytest.StashKey[servers.Postgres]()
 NO_POSTGRES = pytest.StashKey[str]()
-MIGRATED = pytest.StashKey["MigratedDatabase"]()
+MIGRATED = pytest.StashKey["MigratedSqlite"]()
 BLOCKER = pytest.StashKey["DjangoDbBlocker"]()
 
 
@@ -261,7 +261,7 @@ def postgres() -> Iterator[servers.Postgres]:
 @pytest.fixture(scope="session")
 def migrated_sqlite(django_db_setup: None, request: pytest.FixtureRequest) -> "MigratedSqlite":
     """The migrated database of SQLite, to be copied."""
-    return request.config.stash[MIGRATED]  # type: ignore[return-value]
+    return request.config.stash[MIGRATED]
 
 
 @pytest.fixture(scope="session")
@@ -343,7 +343,7 @@ def fresh_process() -> None:
     from tokens.keys import signer
 
     throttle.forget_denials()
-    signer.forget_key_ring()
+    signer.clear_key_ring_cache()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Alive or ready, for load balancers: what is missing is named, and nothing else is told."""
+"""Liveness and readiness, for load balancers: what fails is named, and nothing else shown."""
 
 import socket
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from identity import health
 from tests.support import servers
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
-from tokens.keys.signer import forget_key_ring
+from tokens.keys.signer import clear_key_ring_cache
 from tokens.keys.store import read_key_ring
 
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
@@ -41,7 +41,7 @@ def assert_not_ready(**failing: str) -> None:
     assert body_of(response) == {"status": "unavailable", "checks": {**CHECKS, **failing}}
 
 
-def test_a_live_process_says_so_even_without_its_database() -> None:
+def test_a_process_is_live_even_without_its_database() -> None:
     response = get("/health/live", accept="text/html", host="10.0.0.1")
     assert (response.status_code, headers_of(response)) == (200, JSON)
     assert body_of(response) == {"status": "ok"}
@@ -55,7 +55,7 @@ def test_a_ready_process_has_passed_every_check() -> None:
 
 
 @pytest.mark.django_db
-def test_a_database_out_of_reach_is_named_and_nothing_else_asked_of_it() -> None:
+def test_a_database_out_of_reach_is_named_and_the_later_checks_are_not_run() -> None:
     with database_out_of_reach():
         assert_not_ready(**{**NOT_CHECKED, "database": "failed: see the log"})
     assert get("/health/ready").status_code == 200
@@ -78,20 +78,20 @@ def test_a_migration_that_was_not_applied_is_named() -> None:
 
 
 @pytest.mark.django_db
-def test_migrations_are_looked_at_until_they_are_applied_and_then_no_more() -> None:
-    def asked_for_migrations() -> bool:
+def test_migrations_are_read_until_they_are_applied_and_then_no_more() -> None:
+    def reads_migrations() -> bool:
         seen: list[str] = []
 
-        def note(execute: Any, sql: str, *arguments: Any) -> Any:
+        def record(execute: Any, sql: str, *arguments: Any) -> Any:
             seen.append(sql)
             return execute(sql, *arguments)
 
-        with connection.execute_wrapper(note):
+        with connection.execute_wrapper(record):
             assert get("/health/ready").status_code == 200
         return any("django_migrations" in sql for sql in seen)
 
-    assert asked_for_migrations()
-    assert not asked_for_migrations()
+    assert reads_migrations()
+    assert not reads_migrations()
 
 
 @pytest.mark.django_db
@@ -109,8 +109,8 @@ def test_a_month_without_a_partition_is_named() -> None:
 def test_a_signing_key_that_does_not_decrypt_is_named(settings: Settings) -> None:
     read_key_ring(datetime.now(UTC))
     settings.KEY_ENCRYPTION_KEYS = ["another-" + "x" * 40]
-    forget_key_ring()
-    assert_not_ready(signing_key="none decrypts: look at KEY_ENCRYPTION_KEYS")
+    clear_key_ring_cache()
+    assert_not_ready(signing_key="no key can be decrypted: check KEY_ENCRYPTION_KEYS")
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics"])
@@ -125,7 +125,7 @@ def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/health/ready", "/metrics", "/api/v1/me", "/connect/token", "/nothing", "/admin/"]
 )
-def test_head_has_no_body_that_would_pass_for_the_next_answer(
+def test_head_has_no_body_that_could_be_read_as_the_next_answer(
     node: servers.Service, path: str
 ) -> None:
     host, port = urlsplit(node.url).netloc.split(":")

@@ -1,7 +1,10 @@
 """The protocol: RFC 6749 in, RFC 9068 out."""
 
 from django.apps import AppConfig
+from django.core import checks
 from django.utils.translation import gettext_lazy as _
+
+from tokens.checks import check_deployment, check_settings
 
 
 class TokensConfig(AppConfig):
@@ -9,4 +12,5 @@ class TokensConfig(AppConfig):
     verbose_name = _("Logins")
 
     def ready(self) -> None:
-        from tokens import checks  # noqa: F401 - registers the system checks
+        checks.register(check_settings, checks.Tags.security)
+        checks.register(check_deployment, checks.Tags.security, deploy=True)

@@ -1,4 +1,4 @@
-"""What a client and a verifier find out by themselves (contract 2, RFC 8414, RFC 7517)."""
+"""Metadata and published keys, for clients and verifiers (contract 2, RFC 8414, RFC 7517)."""
 
 import logging
 from datetime import UTC, datetime
@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
 from tokens.endpoint.request import GRANT_TYPE
-from tokens.http import error, read_only
+from tokens.http import error_response, read_only
 from tokens.keys.signer import current_key_ring
 
 logger = logging.getLogger("tokens.keys")
 
-# Five minutes: half of what a new key is published ahead of its first signature.
+# Five minutes: half of the time between the publication of a new key and its first signature.
 _PUBLIC = {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"}
 _RETRY_SECONDS = 5
 
@@ -28,13 +28,15 @@ def metadata(request: HttpRequest) -> HttpResponse:
 
 @read_only
 def jwks(request: HttpRequest) -> HttpResponse:
-    """`GET /.well-known/jwks.json`: every key that a token which has not expired may need."""
+    """`GET /.well-known/jwks.json`: every key that may have signed an unexpired token."""
     at = datetime.now(UTC)
     try:
         keys = current_key_ring(at).published(at)
     except DatabaseError:
         logger.exception("no signing keys to publish")
-        response = error(503, "temporarily_unavailable", "The keys cannot be read; try again.")
+        response = error_response(
+            503, "temporarily_unavailable", "The keys cannot be read; try again."
+        )
         response["Retry-After"] = str(_RETRY_SECONDS)
         return response
     return JsonResponse({"keys": [key.public_jwk for key in keys]}, headers=_PUBLIC)

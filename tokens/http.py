@@ -1,29 +1,53 @@
-"""What anybody may read: GET and HEAD only, every refusal in JSON (RFC 9110 section 15.5.6)."""
+"""What all JSON answers share: the body of an error, moments, and paths that are only read."""
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import wraps
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 View = Callable[[HttpRequest], HttpResponse]
-_METHODS = ("GET", "HEAD")
+
+_READ_METHODS = ("GET", "HEAD")
+_FORBIDDEN_CHARACTER = re.compile(r"[^\x20-\x21\x23-\x5B\x5D-\x7E]")
+
+
+def error_description(text: str) -> str:
+    """The text with a question mark for each character that a description must not contain.
+
+    RFC 6749 section 5.2, RFC 6750 section 3.
+    """
+    return _FORBIDDEN_CHARACTER.sub("?", text)
+
+
+def error_body(error: str, description: str) -> dict[str, str]:
+    """The JSON body of every error of this service, at the login as well as elsewhere."""
+    return {"error": error, "error_description": error_description(description)}
+
+
+def error_response(status: int, error: str, description: str) -> JsonResponse:
+    """An error that no cache may store."""
+    return JsonResponse(
+        error_body(error, description), status=status, headers={"Cache-Control": "no-store"}
+    )
 
 
 def read_only(view: View) -> View:
-    """Answers any method but GET and HEAD with 405."""
+    """Answers any method but GET and HEAD with 405 (RFC 9110 section 15.5.6)."""
 
     @wraps(view)
-    def answered(request: HttpRequest) -> HttpResponse:
-        if request.method in _METHODS:
+    def wrapper(request: HttpRequest) -> HttpResponse:
+        if request.method in _READ_METHODS:
             return view(request)
-        response = error(405, "invalid_request", "This address takes GET and HEAD only.")
-        response["Allow"] = ", ".join(_METHODS)
+        response = error_response(405, "invalid_request", "This address takes GET and HEAD only.")
+        response["Allow"] = ", ".join(_READ_METHODS)
         return response
 
-    return answered
+    return wrapper
 
 
-def error(status: int, code: str, description: str) -> JsonResponse:
-    """The one shape of an error: `{"error", "error_description"}`, never kept by a cache."""
-    body = {"error": code, "error_description": description}
-    return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
+def rfc3339(moment: datetime) -> str:
+    """A moment in UTC, to the second: `2026-11-21T10:00:00Z`."""
+    # Half of the time that strftime takes.
+    return f"{moment.astimezone(UTC).isoformat()[:19]}Z"

@@ -1,6 +1,6 @@
-"""How many logins, how they end, how long they take: for Prometheus (contract 6).
+"""Logins by outcome, their duration, and the age of the signing key, for Prometheus (contract 6).
 
-The only place where a throttled login leaves a trace. One login costs 3 µs here.
+A throttled login is counted here and nowhere else. Counting one login takes 3 µs.
 """
 
 import os
@@ -19,8 +19,8 @@ from tokens.refusals.table import REFUSALS
 
 ISSUED = "issued"
 
-# With other processes, see identity.metrics_files; prometheus_client looks when imported, too.
-_COUNTS_TOGETHER = "PROMETHEUS_MULTIPROC_DIR" in os.environ
+# See identity.metrics_files; prometheus_client, too, reads this variable when it is imported.
+_IS_SHARED = "PROMETHEUS_MULTIPROC_DIR" in os.environ
 _OUTCOMES = (ISSUED, *REFUSALS)
 _BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
@@ -30,20 +30,20 @@ _logins = Counter(
 _seconds = Histogram(
     "login_seconds", "Seconds from request to answer.", buckets=_BUCKETS, registry=None
 )
-# Made ahead: each outcome is there from the first scrape, at zero, and none is looked up later.
+# Made here, so that the first scrape shows every outcome, at zero, and no login looks one up.
 _counters = {str(outcome): _logins.labels(str(outcome)) for outcome in _OUTCOMES}
 
 
 def count_login(outcome: str, seconds: float) -> None:
-    """Counts one answered login: ISSUED, or its reason, and how long it took."""
+    """Counts one answered login: ISSUED or the reason of the refusal, and its duration."""
     _counters[outcome].inc()
     _seconds.observe(seconds)
 
 
 def exposition() -> bytes:
-    """All metrics of the service, of all its processes, in the Prometheus text format."""
+    """The metrics of all processes of this service, in the Prometheus text format."""
     registry = CollectorRegistry()
-    if _COUNTS_TOGETHER:
+    if _IS_SHARED:
         MultiProcessCollector(registry)
     else:
         registry.register(_logins)
@@ -53,16 +53,16 @@ def exposition() -> bytes:
 
 
 class _SigningKey(Collector):
-    """Read when asked, as it is the same for all processes."""
+    """Read at each scrape: it is the same for all processes."""
 
     def collect(self) -> Iterator[Metric]:
         at = datetime.now(UTC)
         try:
             key = current_key_ring(at).signer(at)
         except (DatabaseError, NoUsableKey):
-            return  # a gap in the series says so, and /health/ready says why
+            return  # a gap in the series shows it, and /health/ready gives the reason
         yield GaugeMetricFamily(
             "signing_key_age_seconds",
-            "Seconds since the present signing key began to sign: rotate it now and then.",
+            "Seconds since the current signing key began to sign: rotate it now and then.",
             (at - key.signs_from).total_seconds(),
         )

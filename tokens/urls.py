@@ -1,4 +1,4 @@
-"""The paths of the protocol."""
+"""The paths that machines call: the login, metadata, keys, and `GET /api/v1/me`."""
 
 from django.urls import path
 
@@ -9,7 +9,7 @@ from tokens.resource_server.me import MeView
 urlpatterns = [
     path("connect/token", token_view, name="token"),
     path(".well-known/oauth-authorization-server", metadata, name="metadata"),
-    # For clients that look only there: not OpenID Connect, the same answer (contract 2).
+    # The same answer for clients that ask only there; this is not OpenID Connect (contract 2).
     path(".well-known/openid-configuration", metadata),
     path(".well-known/jwks.json", jwks, name="jwks"),
     path("api/v1/me", MeView.as_view(), name="me"),

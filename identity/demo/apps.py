@@ -1,4 +1,4 @@
-"""The embedded start: sample data, and a server for it (contract 6, `demo`)."""
+"""The embedded start: sample data and a server (contract 6, `demo`)."""
 
 from django.apps import AppConfig
 

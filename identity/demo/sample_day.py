@@ -1,7 +1,7 @@
 """Sample data that looks like a real day at the tax authority (contract 6, `demo`).
 
-Everything of the registry is done by its services, each at its own moment of the past year, so
-that pages, history and first page have something to tell. Made once; the same at every start.
+The services of the registry make every change, each at its own moment of the past year, so that
+the staff pages, the history and the overview have content. Created once; the same on every machine.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from random import Random
 from django.db import transaction
 from django.utils import timezone
 
-from identity.demo.sample_logins import LoginsOf, Refused, make_logins, note_use
+from identity.demo.sample_logins import RefusalPeriod, SampleClient, make_logins, set_last_used
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
@@ -36,7 +36,7 @@ _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class _Company:
-    """A taxpayer with one ERP: when its secret and its system user end, in days from now."""
+    """A taxpayer with one ERP: its secret and its system user expire in so many days from now."""
 
     tin: str
     name: str
@@ -75,29 +75,26 @@ _INTERMEDIARIES = (
 
 @transaction.atomic
 def make_sample_day(at: datetime) -> bool:
-    """Companies, intermediaries, a month of logins and what staff did; False if it is there."""
+    """Companies, intermediaries, a month of logins, changes by staff; False if they exist."""
     if Taxpayer.objects.filter(tin=_FIRST.tin, rob=_FIRST.rob).exists():
         return False
-    kid = (
-        read_key_ring(at - 41 * _DAY).signer(at).kid
-    )  # begins the first key then, if there is none
-    chance = Random(20)  # noqa: S311 - the same sample at every start
-    own = [LoginsOf(_issued(c, at), c.works_at_night) for c in _COMPANIES]
+    kid = read_key_ring(at - 41 * _DAY).signer(at).kid  # the first key is that old
+    chance = Random(20)  # noqa: S311 - the same sample on every machine
+    own = [SampleClient(_issued(c, at), c.works_at_night) for c in _COMPANIES]
     agents = [_issued(company, at) for company in _INTERMEDIARIES]
     _grant(own, agents, at)
-    logins = [*own, *_on_behalf(own, agents)]
-    logins = list(_with_trouble(logins, at))
-    make_logins(logins, kid, chance, at)
+    clients = [*own, *_on_behalf(own, agents)]
+    make_logins(list(_with_problems(clients, at)), kid, chance, at)
     _second_secret(own[9].issued, at)
     return True
 
 
 def _issued(company: _Company, at: datetime) -> Issued:
-    """Its taxpayer was registered about a year ago, and its ERP got its credentials then."""
+    """Its taxpayer and its ERP were registered together, up to a year ago."""
     registered = at - 200 * _DAY
     if company.secret_ends < 100:  # a secret lives for a year
         registered = at - 365 * _DAY + timedelta(days=company.secret_ends)
-    number = int(company.tin[-3:-1])  # in office hours, and not all at the same moment
+    number = int(company.tin[-3:-1])  # in office hours, at different times
     registered = timezone.localtime(registered).replace(hour=9 + number % 8, minute=7 * number % 60)
     taxpayer = register_taxpayer(
         taxpayer=TaxpayerId(company.tin, company.rob),
@@ -113,13 +110,13 @@ def _issued(company: _Company, at: datetime) -> Issued:
         by=_SECURITY,
         at=registered,
     )
-    # The toolkit's field takes the clock's time, whatever the service says.
+    # The toolkit's field takes the time of the clock, not that of the service.
     SystemUser.objects.filter(pk=issued.system_user.pk).update(created=registered)
     return issued
 
 
-def _grant(own: list[LoginsOf], agents: list[Issued], at: datetime) -> None:
-    """Every second company permits an intermediary; some permissions end soon, one was revoked."""
+def _grant(own: list[SampleClient], agents: list[Issued], at: datetime) -> None:
+    """Every second company grants a permission; some expire soon, one was revoked."""
     roles = [
         register_intermediary(
             taxpayer=agent.system_user.taxpayer, by=_REGISTRAR, at=at - 190 * _DAY
@@ -145,47 +142,47 @@ def _grant(own: list[LoginsOf], agents: list[Issued], at: datetime) -> None:
             )
 
 
-def _on_behalf(own: list[LoginsOf], agents: list[Issued]) -> Iterator[LoginsOf]:
+def _on_behalf(own: list[SampleClient], agents: list[Issued]) -> Iterator[SampleClient]:
     for number, company in enumerate(own[::2]):
         agent = agents[number % len(agents)]
-        yield LoginsOf(agent, works_at_night=number % 2 == 0, for_taxpayer=company.taxpayer)
+        yield SampleClient(agent, works_at_night=number % 2 == 0, for_taxpayer=company.taxpayer)
 
 
-def _with_trouble(logins: list[LoginsOf], at: datetime) -> Iterator[LoginsOf]:
-    """What went wrong, and since when."""
-    for number, one in enumerate(logins):
-        user = one.issued.system_user
-        secret_ended = one.issued.secret.expires_at
+def _with_problems(clients: list[SampleClient], at: datetime) -> Iterator[SampleClient]:
+    """The clients, some of them with what is wrong and since when."""
+    for number, client in enumerate(clients):
+        user = client.issued.system_user
+        secret_ended = client.issued.secret.expires_at
         if secret_ended < at:
             yield replace(
-                one, refused=Refused(RegistryReason.SECRET_EXPIRED, secret_ended, secret_ended)
+                client, refused=RefusalPeriod(RegistryReason.SECRET_EXPIRED, secret_ended)
             )
         elif user.expires_at and user.expires_at < at:
             ended = user.expires_at
-            yield replace(one, refused=Refused(RegistryReason.SYSTEM_USER_EXPIRED, ended, ended))
+            yield replace(client, refused=RefusalPeriod(RegistryReason.SYSTEM_USER_EXPIRED, ended))
         elif number == 4:
-            yield replace(one, refused=_blocked(user, at))
-        elif number == len(logins) - 4:  # the one whose permission was revoked
+            yield replace(client, refused=_blocked(user, at))
+        elif number == len(clients) - 4:  # the one whose permission was revoked
             since = at - 2.4 * _HOUR
-            yield replace(one, refused=Refused(RegistryReason.PERMISSION_REVOKED, since, since))
+            yield replace(client, refused=RefusalPeriod(RegistryReason.PERMISSION_REVOKED, since))
         else:
-            yield replace(one, is_hasty=number == 12)
+            yield replace(client, exceeds_limit=number == 12)
 
 
-def _blocked(user: SystemUser, at: datetime) -> Refused:
+def _blocked(user: SystemUser, at: datetime) -> RefusalPeriod:
     since = at - 20 * _HOUR
     block_system_user(
         system_user=user,
-        reason="Sends invoices of another company; the taxpayer is asked",
+        reason="Sends invoices of another company; waiting for the taxpayer's answer",
         by=_SECURITY,
         at=since,
     )
-    return Refused(RegistryReason.SYSTEM_USER_BLOCKED, since, since)
+    return RefusalPeriod(RegistryReason.SYSTEM_USER_BLOCKED, since)
 
 
 def _second_secret(issued: Issued, at: datetime) -> None:
-    """A rotation that is under way: the new secret is used, the old one is safe to remove."""
+    """A rotation in progress: the new secret is in use, the old one is safe to remove."""
     changed = at - 6 * _DAY
     new = issue_secret(system_user=issued.system_user, by=_SECURITY, at=changed).secret
-    note_use(new, at - _HOUR)
-    note_use(issued.secret, changed)
+    set_last_used(new, at - _HOUR)
+    set_last_used(issued.secret, changed)

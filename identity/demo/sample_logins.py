@@ -30,7 +30,7 @@ _AGENTS = (
     "Odoo/18.0",
     "RestSharp/112.1.0.0",
 )
-# What strangers and beginners send: no system user is known, so nobody is told apart.
+# Refusals of callers that match no system user: strangers, and first attempts of developers.
 _STRANGERS = (
     (ProtocolReason.INVALID_CREDENTIALS, "", "", 5),
     (ProtocolReason.MALFORMED_CREDENTIALS, "client_secret", "placeholder", 3),
@@ -42,66 +42,67 @@ _STRANGERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Why every login since a moment is refused; `told` is the date in the refusal."""
+class RefusalPeriod:
+    """Why every login since a moment is refused; the answer names this moment."""
 
     reason: RegistryReason
     since: datetime
-    told: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class LoginsOf:
-    """A client, whom it represents if not its own taxpayer, and what is the matter with it."""
+class SampleClient:
+    """A client, whom it represents if not its own taxpayer, and what is wrong with it."""
 
     issued: Issued
     works_at_night: bool
     for_taxpayer: Taxpayer | None = None
-    refused: Refused | None = None
-    is_hasty: bool = False
+    refused: RefusalPeriod | None = None
+    exceeds_limit: bool = False
 
     @property
     def taxpayer(self) -> Taxpayer:
         return self.issued.system_user.taxpayer
 
 
-def make_logins(clients: list[LoginsOf], kid: str, chance: Random, at: datetime) -> None:
-    """Writes the logins of the last 30 days, and counts them for the first page."""
-    events = [event for one in clients for event in _of_client(one, kid, chance, at)]
+def make_logins(clients: list[SampleClient], kid: str, chance: Random, at: datetime) -> None:
+    """Stores the logins of the last 30 days, and counts them for the overview."""
+    events = [event for client in clients for event in _of_client(client, kid, chance, at)]
     events += _of_strangers(chance, at)
     LoginEvent.objects.bulk_create(sorted(events, key=lambda e: e.id), batch_size=_BATCH)
-    for one in clients:
-        secret = one.issued.secret
-        note_use(secret, max(e.at for e in events if e.secret_id == secret.pk))
+    for client in clients:
+        secret = client.issued.secret
+        set_last_used(secret, max(e.at for e in events if e.secret_id == secret.pk))
     count_all(at)
 
 
-def note_use(secret: ClientSecret, at: datetime) -> None:
-    """Writes that this secret was last used at this moment."""
-    usage, _ = RateLimitCounter.objects.get_or_create(
+def set_last_used(secret: ClientSecret, at: datetime) -> None:
+    """Stores that this secret was last used at this moment."""
+    counter, _ = RateLimitCounter.objects.get_or_create(
         pk=secret.system_user_id, defaults={"window_started_at": at, "used": 1}
     )
-    usage.secrets_used[str(secret.pk)] = at.isoformat()
-    usage.save()
+    counter.secrets_used[str(secret.pk)] = at.isoformat()
+    counter.save()
 
 
-def _of_client(one: LoginsOf, kid: str, chance: Random, at: datetime) -> Iterator[LoginEvent]:
+def _of_client(
+    client: SampleClient, kid: str, chance: Random, at: datetime
+) -> Iterator[LoginEvent]:
     address = f"203.0.113.{chance.randrange(2, 250)}"
     agent = chance.choice(_AGENTS)
-    for moment in _moments(one, chance, at):
-        yield _event(one, moment, kid, chance, source_address=address, user_agent=agent)
+    for moment in _moments(client, chance, at):
+        yield _event(client, moment, kid, chance, source_address=address, user_agent=agent)
 
 
-def _moments(one: LoginsOf, chance: Random, at: datetime) -> Iterator[datetime]:
+def _moments(client: SampleClient, chance: Random, at: datetime) -> Iterator[datetime]:
     moment = at - timedelta(days=_DAYS) + chance.random() * _HOUR
     while moment < at:
-        if one.works_at_night or _is_working_time(moment):
+        if client.works_at_night or _is_working_time(moment):
             yield moment
-        refused = one.refused is not None and moment >= one.refused.since
-        # An ERP that is refused tries again and again, ever more slowly.
+        refused = client.refused is not None and moment >= client.refused.since
+        # An ERP that is refused retries at irregular intervals.
         moment += (0.8 + 0.7 * chance.random() if refused else 0.93 + 0.1 * chance.random()) * _HOUR
-    if one.is_hasty:  # a token for every call, until its minute is used up
-        limit = one.issued.system_user.logins_per_minute
+    if client.exceeds_limit:  # a login for every call, until the limit of the minute
+        limit = client.issued.system_user.logins_per_minute
         yield from (at - 2 * WINDOW + n * timedelta(seconds=2) for n in range(limit))
 
 
@@ -110,19 +111,21 @@ def _is_working_time(moment: datetime) -> bool:
     return local.weekday() < _SATURDAY and _OPENS <= local.hour < _CLOSES
 
 
-def _event(one: LoginsOf, moment: datetime, kid: str, chance: Random, **facts: str) -> LoginEvent:
-    user, own = one.issued.system_user, one.taxpayer.identifier
-    refused = one.refused if one.refused and moment >= one.refused.since else None
+def _event(
+    client: SampleClient, moment: datetime, kid: str, chance: Random, **facts: str
+) -> LoginEvent:
+    user, own = client.issued.system_user, client.taxpayer.identifier
+    refused = client.refused if client.refused and moment >= client.refused.since else None
     return LoginEvent(
         id=_id(moment, chance),
         at=moment,
         reason=refused.reason if refused else "",
-        since=refused.told if refused else None,
+        since=refused.since if refused else None,
         client_id=user.client_id,
         system_user=user,
-        secret_id=one.issued.secret.pk,
-        subject=str(one.for_taxpayer.identifier if one.for_taxpayer else own),
-        actor=str(own) if one.for_taxpayer else "",
+        secret_id=client.issued.secret.pk,
+        subject=str(client.for_taxpayer.identifier if client.for_taxpayer else own),
+        actor=str(own) if client.for_taxpayer else "",
         scope="" if refused else user.scopes,
         kid="" if refused else kid,
         **facts,

@@ -1,4 +1,4 @@
-"""The sample data of the embedded start: nothing is made twice (contract 6, `demo`)."""
+"""The sample that the demo prints: a taxpayer and an intermediary, created once (contract 6)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,18 +24,18 @@ _BY = Author("demo (manage.py)")
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """A taxpayer with its own ERP, and an intermediary with one that may act for it."""
+class SampleCredentials:
+    """Of the taxpayer's own ERP, and of the intermediary's, which may act for the taxpayer."""
 
     taxpayer: Credentials
     intermediary: Credentials
 
 
 @transaction.atomic
-def make_sample(kept: Sample | None, at: datetime) -> Sample:
-    """What is missing of the sample, made; `kept` is what the last run made.
+def make_sample_registry(saved: SampleCredentials | None, at: datetime) -> SampleCredentials:
+    """Create what is missing. Saved credentials are returned as long as they are valid.
 
-    It stays the same as long as it works; what staff changed since stays as staff left it.
+    What staff changed since the last run stays as they left it.
     """
     taxpayer = _taxpayer(TAXPAYER, "Demo Taxpayer", at)
     agent = _taxpayer(INTERMEDIARY, "Demo Intermediary", at)
@@ -46,35 +46,35 @@ def make_sample(kept: Sample | None, at: datetime) -> Sample:
         grant_permission(
             taxpayer=taxpayer, intermediary=intermediary, codes=PERMISSIONS, by=_BY, at=at
         )
-    return Sample(
-        _credentials(taxpayer, "Demo ERP", kept.taxpayer if kept else None, at),
-        _credentials(agent, "Demo intermediary ERP", kept.intermediary if kept else None, at),
+    return SampleCredentials(
+        _credentials(taxpayer, "Demo ERP", saved.taxpayer if saved else None, at),
+        _credentials(agent, "Demo intermediary ERP", saved.intermediary if saved else None, at),
     )
 
 
 def _taxpayer(identifier: TaxpayerId, name: str, at: datetime) -> Taxpayer:
-    present = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
-    return present or register_taxpayer(taxpayer=identifier, name=name, by=_BY, at=at)
+    existing = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
+    return existing or register_taxpayer(taxpayer=identifier, name=name, by=_BY, at=at)
 
 
 def _credentials(
-    taxpayer: Taxpayer, name: str, kept: Credentials | None, at: datetime
+    taxpayer: Taxpayer, name: str, saved: Credentials | None, at: datetime
 ) -> Credentials:
-    if kept is not None and _work(taxpayer, kept, at):
-        return kept
-    present = taxpayer.system_users.filter(name=name).first()
-    if present is None:
+    if saved is not None and _are_valid(taxpayer, saved, at):
+        return saved
+    existing = taxpayer.system_users.filter(name=name).first()
+    if existing is None:
         return register_system_user(taxpayer=taxpayer, name=name, by=_BY, at=at).credentials
-    # Nobody has its secrets any more: not even both places full of them may stop the demo.
-    for secret in present.secrets.filter(slot__isnull=False):
+    # Its secrets are lost, and a system user has room for two: revoke them all.
+    for secret in existing.secrets.filter(slot__isnull=False):
         revoke_secret(secret=secret, reason="the demo's credentials were lost", by=_BY, at=at)
-    return issue_secret(system_user=present, by=_BY, at=at).credentials
+    return issue_secret(system_user=existing, by=_BY, at=at).credentials
 
 
-def _work(taxpayer: Taxpayer, kept: Credentials, at: datetime) -> bool:
+def _are_valid(taxpayer: Taxpayer, saved: Credentials, at: datetime) -> bool:
     stored = ClientSecret.objects.filter(
-        system_user__client_id=kept.client_id,
+        system_user__client_id=saved.client_id,
         system_user__taxpayer=taxpayer,
-        hashed=hash_secret(kept.client_secret),
+        hashed=hash_secret(saved.client_secret),
     ).first()
     return stored is not None and stored.is_live(at)

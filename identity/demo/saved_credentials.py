@@ -1,37 +1,39 @@
-"""What the demo made, in a file for its owner alone, to be said again by the next run."""
+"""What the demo created, in a file that only its owner may read, so that the next run shows it."""
 
 import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from identity.demo.sample_registry import Sample
+from identity.demo.sample_registry import SampleCredentials
 from taxpayers.credentials import Credentials
 
 
 @dataclass(frozen=True, slots=True)
 class SavedCredentials:
-    """The sample's credentials, and the staff user's password; None: not known."""
+    """The credentials of the sample, and the staff user's password; None: somebody changed it."""
 
-    sample: Sample | None = None
-    password: str | None = None
+    sample: SampleCredentials
+    staff_password: str | None
 
 
-def read_saved_credentials(path: Path) -> SavedCredentials:
-    """What is in the file; nothing if it is not there or not whole."""
+def read_saved_credentials(path: Path) -> SavedCredentials | None:
+    """The content of the file; None if it is missing or incomplete."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        sample = Sample(Credentials(**found["taxpayer"]), Credentials(**found["intermediary"]))
-        return SavedCredentials(sample, found["password"])
+        data = json.loads(path.read_text(encoding="utf-8"))
+        sample = SampleCredentials(
+            Credentials(**data["taxpayer"]), Credentials(**data["intermediary"])
+        )
+        return SavedCredentials(sample, data["password"])
     except (OSError, ValueError, TypeError, KeyError):
-        return SavedCredentials()
+        return None
 
 
-def write_saved_credentials(path: Path, sample: Sample, password: str | None) -> None:
-    """Replace the file at once, so that no reader finds half of it."""
+def write_saved_credentials(path: Path, saved: SavedCredentials) -> None:
+    """Replaces the file in one step: no reader finds half of it."""
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(asdict(sample) | {"password": password}, file, indent=2)
+        json.dump(asdict(saved.sample) | {"password": saved.staff_password}, file, indent=2)
     fresh.replace(path)

@@ -1,4 +1,4 @@
-"""Turns this process into the production server, and tells when it answers (contract 6, `demo`)."""
+"""Turns this process into the production server, and reports when it is ready (contract 6)."""
 
 import errno
 import os
@@ -26,35 +26,35 @@ def refuse_busy_port(port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((HOST, port))
     except OverflowError:
-        raise CommandError(f"{port} is no port: choose one from 1024 to 65535.") from None
+        raise CommandError(f"{port} is not a port: choose one from 1024 to 65535.") from None
     except OSError as fault:
         if fault.errno != errno.EADDRINUSE:
             raise CommandError(f"Port {port} cannot be used: {fault.strerror}.") from None
         raise CommandError(
-            f"Port {port} is in use, perhaps by this service already. Stop what listens there, or"
-            f" choose another port: PORT={port + 1} make run"
+            f"Port {port} is in use, perhaps by this service already. Stop the program that uses"
+            f" it, or choose another port: PORT={port + 1} make run"
         ) from None
 
 
-def serve(port: int, announce: Callable[[], None]) -> NoReturn:
-    """Become the server on this port; `announce` is called once, when it is ready.
+def serve(port: int, on_ready: Callable[[], None]) -> NoReturn:
+    """Become the server on this port; `on_ready` is called once, in another process.
 
     Signals then reach the server itself. Raises CommandError if its program is not installed.
     """
     program = Path(sys.executable).with_name("pyuwsgi")
     if not program.exists():
-        raise CommandError(f"{program} is missing. Install requirements.txt, or say make run.")
+        raise CommandError(f"{program} is missing. Install requirements.txt, or run: make run")
     connections.close_all()
     sys.stdout.flush()
     server = os.getpid()
-    _in_a_process_of_its_own(lambda: _announce_when_ready(port, server, announce))
+    _in_detached_process(lambda: _call_when_ready(port, server, on_ready))
     environment = os.environ | {"PORT": str(port), "VAR_DIR": str(settings.VAR_DIR.resolve())}
     os.chdir(settings.BASE_DIR)
-    os.execve(program, [str(program), "--ini", "deploy/uwsgi.ini"], environment)  # noqa: S606 - no shell is meant
+    os.execve(program, [str(program), "--ini", "deploy/uwsgi.ini"], environment)  # noqa: S606 - no shell is needed
 
 
-def _in_a_process_of_its_own(run: Callable[[], None]) -> None:
-    # Forked twice, so that it is no child of the server, which watches its children.
+def _in_detached_process(run: Callable[[], None]) -> None:
+    # Forked twice: the server watches its children, so this must not be one of them.
     child = os.fork()
     if child:
         os.waitpid(child, 0)
@@ -67,11 +67,11 @@ def _in_a_process_of_its_own(run: Callable[[], None]) -> None:
         os._exit(0)
 
 
-def _announce_when_ready(port: int, server: int, announce: Callable[[], None]) -> None:
+def _call_when_ready(port: int, server: int, on_ready: Callable[[], None]) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and _is_running(server):
         if _is_ready(port):
-            announce()
+            on_ready()
             return
         time.sleep(0.1)
 

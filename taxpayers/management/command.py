@@ -72,9 +72,9 @@ class ServiceCommand(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         with _clear_errors():
             answer = self.act(options, by=author(), at=timezone.now())
-        self.say(answer, options)
+        self.write_answer(answer, options)
 
-    def say(self, answer: Answer, options: dict[str, Any]) -> None:
+    def write_answer(self, answer: Answer, options: dict[str, Any]) -> None:
         """Write the answer to stdout. Raises CommandError if it carries a refusal."""
         if options["json"]:
             self.stdout.write(json.dumps(answer.data, indent=2, default=_plain))

@@ -16,10 +16,10 @@ _MOVED = """
 from datetime import timedelta
 from django.utils import timezone
 from taxpayers.models import ClientSecret
-from identity.demo.sample_logins import note_use
+from identity.demo.sample_logins import set_last_used
 before = timezone.now() - timedelta(days=2)
 ClientSecret.objects.filter(hint="{hint}").update(created_at=before)
-note_use(ClientSecret.objects.get(hint="{hint}"), before)
+set_last_used(ClientSecret.objects.get(hint="{hint}"), before)
 """
 
 

@@ -1,4 +1,4 @@
-"""`demo`: from nothing to tokens by pasted curl lines, and nothing made twice (contract 6)."""
+"""`demo`: from nothing to tokens with pasted curl lines; a second run adds nothing (contract 6)."""
 
 import contextlib
 import itertools
@@ -20,7 +20,7 @@ import httpx
 import jwt
 import pytest
 
-from identity.demo.saved_credentials import SavedCredentials, read_saved_credentials
+from identity.demo.saved_credentials import read_saved_credentials
 from tests.support.command_line import manage
 from tests.support.servers import CHECKOUT, free_port, service_environment
 
@@ -46,7 +46,7 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Environment, di
 
 @pytest.fixture
 def first(first_run: tuple[Environment, dict[str, Any]]) -> dict[str, Any]:
-    """What the first run of the demo answered."""
+    """The answer of the first run of the demo."""
     return first_run[1]
 
 
@@ -58,7 +58,7 @@ def again(first_run: tuple[Environment, dict[str, Any]], tmp_path: Path) -> Envi
 
 
 def prepared(environment: Environment) -> dict[str, Any]:
-    """What the demo made or found, without serving it."""
+    """The answer of the demo, which created or found the sample, without serving it."""
     code, out, err = manage(environment, "demo", "--no-serve", "--json")
     assert (code, err) == (0, "")
     answer: dict[str, Any] = json.loads(out)
@@ -66,7 +66,7 @@ def prepared(environment: Environment) -> dict[str, Any]:
 
 
 def sql(environment: Environment, statement: str) -> list[Any]:
-    """The rows that the statement finds in the demo's database, which is changed by it."""
+    """Executes the statement in the demo's database and returns the rows that it finds."""
     with contextlib.closing(sqlite3.connect(f"{environment['VAR_DIR']}/identity.sqlite3")) as db:
         rows = db.execute(statement).fetchall()
         db.commit()
@@ -82,7 +82,7 @@ def counts(environment: Environment) -> dict[str, int]:
 
 
 def login(line: str) -> httpx.Response:
-    """Sends what the curl line would send."""
+    """Sends the same request as the curl line."""
     program, url, *rest = shlex.split(line)
     assert program == "curl"
     options = list(zip(rest[::2], rest[1::2], strict=True))
@@ -91,7 +91,7 @@ def login(line: str) -> httpx.Response:
     return httpx.post(url, data=form, headers=dict(headers))  # type: ignore[arg-type]
 
 
-def may_sign_in(page: str, user: str, password: str) -> bool:
+def can_sign_in(page: str, user: str, password: str) -> bool:
     with httpx.Client(follow_redirects=True) as browser:
         form = browser.get(page)
         fields = {
@@ -136,12 +136,12 @@ def test_the_pasted_curl_lines_give_tokens_and_the_staff_can_sign_in(
         text = ""
         for line in process.stdout:
             text += line
-            if line.startswith("More on the same data"):
+            if line.startswith("More commands on the same data"):
                 break
         base = f"http://127.0.0.1:{fresh['PORT']}"
         as_taxpayer, on_behalf = (line for line in text.splitlines() if line.startswith("curl"))
         assert f"The token service is at {base}\n" in text
-        # Written once the service answers, so they work as soon as they can be pasted.
+        # Printed only when the service is ready, so they work as soon as they can be pasted.
         for line in (as_taxpayer, on_behalf):
             answer = login(line)
             assert answer.status_code == 200, answer.text
@@ -153,7 +153,7 @@ def test_the_pasted_curl_lines_give_tokens_and_the_staff_can_sign_in(
             staff
             == f"Staff: http://localhost:{fresh['PORT']}/admin/  user {user}  password {password}"
         )
-        assert may_sign_in(page, user, password)
+        assert can_sign_in(page, user, password)
         process.send_signal(signal.SIGTERM)
         assert process.wait(25) == 0
 
@@ -179,34 +179,35 @@ def test_the_answer_for_machines_is_one_object_and_its_addresses_follow_the_port
         assert jwt.decode(token, options={"verify_signature": False})["iss"] == base
 
 
-def test_another_shell_knows_the_demos_address_as_long_as_it_runs(
+def test_another_shell_uses_the_address_of_the_demo_while_it_runs(
     again: Environment, first: dict[str, Any], tmp_path: Path
 ) -> None:
     shell = {name: value for name, value in again.items() if name != "PORT"}
     names = itertools.count()
 
-    def told(**settings: str) -> str:
+    def token_endpoint(**settings: str) -> str:
         command = ("issue_credentials", first["taxpayer"]["tin"], "--name", f"{next(names)}")
         code, out, err = manage(shell | settings, *command, "--json")
         assert (code, err) == (0, "")
         return str(json.loads(out)["token_endpoint"])
 
     usual = "http://127.0.0.1:8000/connect/token"
-    assert told() == usual
+    assert token_endpoint() == usual
     port = free_port()
     with serving(again, tmp_path / "log", "--json", "--port", str(port)) as process:
         assert process.stdout
         assert "}\n" in process.stdout
-        assert told() == f"http://127.0.0.1:{port}/connect/token"
-        # What is said in this shell itself counts more.
-        assert told(PORT="8200") == "http://127.0.0.1:8200/connect/token"
-        assert told(AUTH_URL="https://id.example.org") == "https://id.example.org/connect/token"
+        assert token_endpoint() == f"http://127.0.0.1:{port}/connect/token"
+        # The settings of this shell take precedence.
+        assert token_endpoint(PORT="8200") == "http://127.0.0.1:8200/connect/token"
+        public = "https://id.example.org"
+        assert token_endpoint(AUTH_URL=public) == f"{public}/connect/token"
         process.send_signal(signal.SIGTERM)
         assert process.wait(25) == 0
-    assert told() == usual
+    assert token_endpoint() == usual
 
 
-def test_an_address_set_in_the_demos_shell_is_known_in_another(
+def test_an_address_set_in_the_shell_of_the_demo_is_used_in_another(
     again: Environment, tmp_path: Path
 ) -> None:
     shell = {name: value for name, value in again.items() if name != "PORT"}
@@ -221,11 +222,11 @@ def test_an_address_set_in_the_demos_shell_is_known_in_another(
         assert process.stdout
         assert "}\n" in process.stdout
         assert manage(shell, *show)[1] == "http://demo.example.org:81\n"
-    # Killed, as with a power cut: nothing could be tidied up.
+    # Killed, as in a power cut, without any cleaning up.
     assert manage(shell, *show)[1] == "http://127.0.0.1:8000\n"
 
 
-def test_nothing_is_made_twice_also_by_two_that_start_at_once(fresh: Environment) -> None:
+def test_nothing_is_created_twice_even_by_two_demos_that_start_at_once(fresh: Environment) -> None:
     command = [sys.executable, "manage.py", "demo", "--no-serve", "--json"]
     both = [
         subprocess.Popen(command, cwd=CHECKOUT, env=fresh, stdout=subprocess.PIPE, text=True)
@@ -242,18 +243,18 @@ def test_nothing_is_made_twice_also_by_two_that_start_at_once(fresh: Environment
     )
     assert sorted(sample) == [("Demo ERP", 1), ("Demo intermediary ERP", 1)]
     assert made["auth_user"] == 1
-    kept = Path(fresh["VAR_DIR"]) / "demo.json"
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    saved = Path(fresh["VAR_DIR"]) / "demo.json"
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o600
 
 
-def test_the_demo_runs_on_postgresql_too_and_makes_the_folder_of_its_file(
+def test_the_demo_runs_on_postgresql_too_and_creates_the_folder_of_its_file(
     fresh: Environment, empty_postgres_url: str
 ) -> None:
     environment = fresh | {"DATABASE_URL": empty_postgres_url}
     assert prepared(environment) == prepared(environment)
 
 
-def test_lost_credentials_are_replaced_and_the_old_ones_work_no_more(
+def test_lost_credentials_are_replaced_and_the_old_ones_no_longer_work(
     again: Environment, first: dict[str, Any]
 ) -> None:
     (Path(again["VAR_DIR"]) / "demo.json").unlink()
@@ -272,9 +273,7 @@ def test_lost_credentials_are_replaced_and_the_old_ones_work_no_more(
     assert second["staff"] == {"username": "admin", "password": None}
 
 
-def test_what_staff_changed_stays_as_they_left_it(
-    again: Environment, first: dict[str, Any]
-) -> None:
+def test_changes_by_staff_stay(again: Environment, first: dict[str, Any]) -> None:
     sql(again, "UPDATE system_users SET blocked_at=created, blocked_by='x', blocked_reason='x'")
     sql(again, "UPDATE granted_permissions SET revoked_at = created_at")
     sql(again, "UPDATE taxpayers SET name = 'Renamed'")
@@ -294,14 +293,14 @@ def test_what_staff_changed_stays_as_they_left_it(
         '{"taxpayer": {"client_id": "a", "client_secret": "b"}}',
     ],
 )
-def test_a_file_that_is_not_whole_keeps_nothing(tmp_path: Path, content: str | None) -> None:
+def test_an_incomplete_file_is_ignored(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "demo.json"
     if content is not None:
         path.write_text(content)
-    assert read_saved_credentials(path) == SavedCredentials()
+    assert read_saved_credentials(path) is None
 
 
-def test_a_port_in_use_is_one_line_and_nothing_is_made(fresh: Environment) -> None:
+def test_a_port_in_use_is_one_line_and_nothing_is_created(fresh: Environment) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", int(fresh["PORT"])))
         taken.listen()
@@ -312,7 +311,7 @@ def test_a_port_in_use_is_one_line_and_nothing_is_made(fresh: Environment) -> No
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "http"])
-def test_a_port_that_is_none_is_one_line(fresh: Environment, port: str) -> None:
+def test_an_invalid_port_is_one_line(fresh: Environment, port: str) -> None:
     code, out, err = manage(fresh, "demo", f"--port={port}")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert port in err
@@ -321,5 +320,5 @@ def test_a_port_that_is_none_is_one_line(fresh: Environment, port: str) -> None:
 def test_the_demo_never_touches_a_live_service(fresh: Environment) -> None:
     code, out, err = manage({**fresh, "ENVIRONMENT": "live"}, "demo", "--no-serve")
     assert (code, out) == (1, "")
-    assert err == "The demo makes sample data: it runs with ENVIRONMENT=test only.\n"
+    assert err == "The demo creates sample data: it runs with ENVIRONMENT=test only.\n"
     assert not (Path(fresh["VAR_DIR"]) / "demo.json").exists()

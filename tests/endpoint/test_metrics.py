@@ -17,7 +17,7 @@ from tests.conftest import StartService
 from tests.support.answers import headers_of
 from tests.support.erp import PATH, Erp, new_erp, post
 from tests.support.outages import database_out_of_reach
-from tokens.keys.signer import forget_key_ring
+from tokens.keys.signer import clear_key_ring_cache
 from tokens.metrics import count_login, exposition
 from tokens.refusals.table import REFUSALS
 
@@ -35,7 +35,7 @@ def scraped() -> dict[str, float]:
 
 
 def added(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
-    """What grew of the counts, by name."""
+    """The counts that grew, and by how much."""
     counts = {k: v - before.get(k, 0) for k, v in after.items() if k.startswith("logins_total")}
     return {name.split()[1]: n for name, n in counts.items() if n}
 
@@ -95,27 +95,27 @@ def test_no_label_names_a_client_or_a_taxpayer(erp: Erp) -> None:
 
 
 @pytest.mark.django_db
-def test_the_age_of_the_signing_key_is_told() -> None:
-    forget_key_ring()
+def test_the_age_of_the_signing_key_is_a_metric() -> None:
+    clear_key_ring_cache()
     assert 0 <= scraped()["signing_key_age_seconds"] < 60
 
 
 @pytest.mark.django_db
-def test_metrics_are_told_while_the_database_is_out_of_reach() -> None:
+def test_metrics_are_served_while_the_database_is_out_of_reach() -> None:
     with database_out_of_reach():
-        told = scraped()
-    assert "logins_total issued" in told
-    assert "signing_key_age_seconds" not in told
+        metrics = scraped()
+    assert "logins_total issued" in metrics
+    assert "signing_key_age_seconds" not in metrics
 
 
 def test_a_login_costs_a_few_microseconds() -> None:
     """Of CPU, the best of several rounds; a generous bound for a slow machine."""
 
     def round_() -> float:
-        begun = time.process_time()
+        started = time.process_time()
         for _ in range(1000):
             count_login("issued", 0.004)
-        return (time.process_time() - begun) / 1000
+        return (time.process_time() - started) / 1000
 
     assert min(round_() for _ in range(5)) < 25e-6
 
@@ -128,25 +128,25 @@ def test_all_processes_of_a_service_count_together(service: StartService) -> Non
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(refused, range(60))) == {400}
-    told = [samples(httpx.get(f"{node.url}/metrics").text) for _ in range(8)]
-    assert {t["logins_total missing_parameter"] for t in told} == {60}
-    assert {t["login_seconds_count"] for t in told} == {60}
-    assert {t["login_seconds_bucket +Inf"] for t in told} == {60}
+    scrapes = [samples(httpx.get(f"{node.url}/metrics").text) for _ in range(8)]
+    assert {scrape["logins_total missing_parameter"] for scrape in scrapes} == {60}
+    assert {scrape["login_seconds_count"] for scrape in scrapes} == {60}
+    assert {scrape["login_seconds_bucket +Inf"] for scrape in scrapes} == {60}
     folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
     assert len(list(folder.glob("counter_*.db"))) >= 2
 
 
-def test_what_ended_processes_counted_is_removed_and_what_others_count_is_kept(
+def test_counters_of_ended_processes_are_removed_and_those_of_others_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # set back at the end
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # restored at the end
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     for name in (f"counter_{ended.pid}.db", f"histogram_{ended.pid}.db"):
         (tmp_path / name).touch()
-    kept = {f"counter_{os.getpid()}.db", "counter_1.db", "another.txt"}
-    for name in kept:
+    staying = {f"counter_{os.getpid()}.db", "counter_1.db", "another.txt"}
+    for name in staying:
         (tmp_path / name).touch()
     share_counters(tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == kept
+    assert {file.name for file in tmp_path.iterdir()} == staying
     assert os.environ["PROMETHEUS_MULTIPROC_DIR"] == str(tmp_path)

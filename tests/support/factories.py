@@ -11,7 +11,7 @@ from factory.declarations import LazyAttribute, LazyFunction, Sequence, SubFacto
 from factory.django import DjangoModelFactory
 from factory.helpers import post_generation
 
-from identity.demo.sample_logins import note_use
+from identity.demo.sample_logins import set_last_used
 from taxpayers.credentials import (
     Environment,
     hash_secret,
@@ -96,6 +96,6 @@ class ClientSecretFactory(DjangoModelFactory[ClientSecret]):
         used_at = kwargs.pop("last_used_at", None)
         secret: ClientSecret = super()._create(model_class, *args, **kwargs)
         if used_at is not None:
-            note_use(secret, used_at)
+            set_last_used(secret, used_at)
         secret.clear = clear  # type: ignore[attr-defined]
         return secret

@@ -1,4 +1,4 @@
-"""What clients and verifiers find out by themselves (contract 2, RFC 8414, RFC 7517)."""
+"""Metadata and published keys, for clients and verifiers (contract 2, RFC 8414, RFC 7517)."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
 from tests.support.outages import database_out_of_reach
 from tokens.keys.ring import ALGORITHMS, PUBLISHED_AHEAD
-from tokens.keys.signer import READ_EVERY, current_key_ring
+from tokens.keys.signer import REFRESH_INTERVAL, current_key_ring
 from tokens.keys.store import rotate
 
 METADATA, OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
@@ -38,7 +38,7 @@ def get(path: str, method: str = "GET", **headers: str) -> HttpResponse:
 
 @pytest.mark.parametrize("path", [METADATA, OPENID])
 @pytest.mark.parametrize("base", ["https://identity.example.org", "http://10.0.0.1:8123/a/b"])
-def test_the_metadata_is_this_and_no_more(path: str, base: str, settings: Settings) -> None:
+def test_the_metadata_has_these_members_only(path: str, base: str, settings: Settings) -> None:
     settings.AUTH_URL = base
     response = get(path, accept="text/html", host="evil.example.org")
     assert (response.status_code, headers_of(response)) == (200, PUBLIC)
@@ -53,9 +53,9 @@ def test_the_metadata_is_this_and_no_more(path: str, base: str, settings: Settin
     }
 
 
-def test_the_metadata_is_valid_for_a_strict_reader(settings: Settings) -> None:
+def test_the_metadata_is_valid_for_a_strict_client(settings: Settings) -> None:
     settings.AUTH_URL = "https://identity.example.org"
-    # Authlib wants one response type at least, and there is no authorization endpoint to have one.
+    # Authlib requires a response type; without an authorization endpoint there is none.
     metadata = body_of(get(METADATA)) | {"response_types_supported": ["none"]}
     AuthorizationServerMetadata(metadata).validate()
 
@@ -86,7 +86,7 @@ def test_the_jwks_has_a_new_key_before_it_signs_and_an_old_one_after() -> None:
 def test_every_copy_of_the_jwks_is_renewed_before_a_new_key_signs() -> None:
     max_age = re.search(r"max-age=(\d+)", PUBLIC["Cache-Control"])
     assert max_age is not None
-    assert READ_EVERY + timedelta(seconds=int(max_age[1])) < PUBLISHED_AHEAD
+    assert REFRESH_INTERVAL + timedelta(seconds=int(max_age[1])) < PUBLISHED_AHEAD
 
 
 @pytest.mark.parametrize("path", [METADATA, OPENID, JWKS])
@@ -127,7 +127,7 @@ def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
 
 @dataclass
 class Published:
-    """A token, and nothing else but what is published about who issued it."""
+    """A token, and what the service publishes about itself: all that a verifier has."""
 
     token: str
     metadata: dict[str, Any]
@@ -169,7 +169,7 @@ def test_joserfc_verifies_a_token(published: Published, erp: Erp) -> None:
     assert token.claims["client_id"] == erp.client_id
 
 
-# Its validator takes the algorithms that joserfc recommends, and PS256 is none of them.
+# Its validator accepts the algorithms that joserfc recommends; PS256 is not among them.
 @pytest.mark.parametrize("published", ["ES256", "RS256"], indirect=True)
 def test_the_rfc_9068_validator_of_authlib_verifies_a_token(published: Published, erp: Erp) -> None:
     class Validator(JWTBearerTokenValidator):  # type: ignore[misc]  # it has no types

@@ -1,10 +1,12 @@
-"""A protected API: whose token is heard, and the whole 401 and 403 of all others (contract 2)."""
+"""A protected API: which tokens it accepts, and the whole 401 and 403 for others (contract 2)."""
 
+import ast
 import base64
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +30,8 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
-from tokens.access_tokens.issuing import access_token
+from tokens import resource_server
+from tokens.access_tokens.issuing import issue_access_token
 from tokens.access_tokens.verification import CLOCK_SKEW, InvalidToken, verify
 from tokens.keys.ring import generate, public_jwk
 from tokens.keys.signer import current_key_ring
@@ -68,7 +71,7 @@ def on_behalf(*permissions: str) -> Authorization:
 
 
 def token_for(authorization_: Authorization) -> str:
-    return access_token(authorization_, jti=JTI).encoded
+    return issue_access_token(authorization_, jti=JTI).encoded
 
 
 def get(header: str | None = None, *, method: str = "GET", **headers: str) -> HttpResponse:
@@ -92,7 +95,7 @@ def assert_401(response: HttpResponse, description: str) -> None:
 # --- Who am I -----------------------------------------------------------------------------------
 
 
-def test_a_taxpayer_sees_itself_without_any_restriction() -> None:
+def test_a_taxpayer_sees_itself_without_limits() -> None:
     at = now().replace(microsecond=0)
     response = get(f"Bearer {token_for(authorization(at=at))}", accept="text/html")
     assert response.status_code == 200
@@ -122,7 +125,7 @@ def test_an_intermediary_sees_for_whom_it_acts_and_what_it_may_do() -> None:
     assert body["permissions"] == ["documents:submit", "documents:view"]
 
 
-def test_an_intermediary_without_any_permission_sees_none_not_no_restriction() -> None:
+def test_an_intermediary_without_any_permission_sees_an_empty_list_not_null() -> None:
     assert body_of(get(f"Bearer {token_for(on_behalf())}"))["permissions"] == []
 
 
@@ -145,11 +148,11 @@ def resigned(header: dict[str, Any] | None = None, **claims: Any) -> str:
 
 
 def unsigned(alg: str) -> str:
-    return resealed(lambda header: {**header, "alg": alg}, signature=b"")
+    return with_changed_header(lambda header: {**header, "alg": alg}, signature=b"")
 
 
 def hs256_with_the_public_key(form: str) -> str:
-    """The classic confusion: the public key, which everybody knows, as the secret of an HMAC."""
+    """The classic attack: the public key, which everybody knows, as the secret of an HMAC."""
     at = now()
     signer = current_key_ring(at).signer(at)
     assert signer.private_key is not None
@@ -158,12 +161,12 @@ def hs256_with_the_public_key(form: str) -> str:
     )
     secret = pem if form == "pem" else json.dumps(signer.public_jwk).encode()
     algorithm = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
-    header, payload, _ = resealed(lambda header: {**header, "alg": "HS256"}).split(".")
+    header, payload, _ = with_changed_header(lambda header: {**header, "alg": "HS256"}).split(".")
     return f"{header}.{payload}.{b64(algorithm.sign(f'{header}.{payload}'.encode(), secret))}"
 
 
 def foreign(kid: str | None = None, **header: Any) -> str:
-    """The right claims, signed by somebody else's key, under its own name or ours."""
+    """Valid claims, signed by another key, under its own `kid` or ours."""
     private_key = generate("ES256")
     own = public_jwk(private_key, "ES256")
     claims = jwt.decode(token_for(authorization()), options={"verify_signature": False})
@@ -180,18 +183,18 @@ def b64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def resealed(
+def with_changed_header(
     change: Callable[[dict[str, Any]], Any] = lambda header: header,
     signature: bytes | None = None,
 ) -> str:
-    """A right token, its header changed after it was signed."""
-    header, payload, sealed = token_for(authorization()).split(".")
+    """A valid token, except that its header was changed after it was signed."""
+    header, payload, old_signature = token_for(authorization()).split(".")
     changed = change(json.loads(base64.urlsafe_b64decode(header + "==")))
     return ".".join(
         (
             b64(json.dumps(changed).encode()),
             payload,
-            sealed if signature is None else b64(signature),
+            old_signature if signature is None else b64(signature),
         )
     )
 
@@ -203,7 +206,7 @@ def with_other_claims() -> str:
 
 
 def last_letter_changed() -> str:
-    """Of the 86 letters of a signature the last one carries four bits that count for nothing."""
+    """The last of the 86 letters of a signature carries four bits that are not used."""
     token = token_for(authorization())
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     return token[:-1] + letters[letters.index(token[-1]) ^ 1]
@@ -213,25 +216,25 @@ FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
     "alg none": lambda: unsigned("none"),
     "alg None": lambda: unsigned("None"),
     "alg empty": lambda: unsigned(""),
-    "no alg": lambda: resealed(lambda header: {"typ": "at+jwt", "kid": header["kid"]}),
+    "no alg": lambda: with_changed_header(lambda header: {"typ": "at+jwt", "kid": header["kid"]}),
     "HS256 with the public key as PEM": lambda: hs256_with_the_public_key("pem"),
     "HS256 with the public key as JWK": lambda: hs256_with_the_public_key("jwk"),
-    "RS256 said of an EC key": lambda: resealed(lambda header: {**header, "alg": "RS256"}),
-    "alg a list": lambda: resealed(lambda header: {**header, "alg": ["ES256"]}),
+    "RS256 with an EC key": lambda: with_changed_header(lambda header: {**header, "alg": "RS256"}),
+    "alg a list": lambda: with_changed_header(lambda header: {**header, "alg": ["ES256"]}),
     "typ JWT": lambda: resigned({"typ": "JWT"}),
     "no typ": lambda: resigned({"typ": None}),
     "another key": foreign,
-    "another key under our name": lambda: foreign(our_kid()),
+    "another key under our kid": lambda: foreign(our_kid()),
     "another key in the header": lambda: foreign(
         our_kid(), jwk=public_jwk(generate("ES256"), "ES256")
     ),
-    "no kid": lambda: resealed(lambda header: {"typ": "at+jwt", "alg": "ES256"}),
-    "kid a number": lambda: resealed(lambda header: {**header, "kid": 1}),
-    "kid an object": lambda: resealed(lambda header: {**header, "kid": {}}),
-    "kid a path": lambda: resealed(lambda header: {**header, "kid": "../../dev/null"}),
+    "no kid": lambda: with_changed_header(lambda header: {"typ": "at+jwt", "alg": "ES256"}),
+    "kid a number": lambda: with_changed_header(lambda header: {**header, "kid": 1}),
+    "kid an object": lambda: with_changed_header(lambda header: {**header, "kid": {}}),
+    "kid a path": lambda: with_changed_header(lambda header: {**header, "kid": "../../dev/null"}),
     "crit": lambda: resigned({"crit": ["x"], "x": 1}),
-    "detached": lambda: resealed(lambda header: {**header, "b64": False}),
-    "header a list": lambda: resealed(lambda _: ["typ"]),
+    "detached": lambda: with_changed_header(lambda header: {**header, "b64": False}),
+    "header a list": lambda: with_changed_header(lambda _: ["typ"]),
     "header nested too deep": lambda: f"{b64(b'[' * 20_000)}.e30.e30",
     "header not UTF-8": lambda: f"{b64(bytes(range(128, 256)))}.e30.e30",
     "header not JSON": lambda: f"{b64(b'{')}.e30.e30",
@@ -295,7 +298,7 @@ def test_a_header_without_one_token_is_refused(header: str | None, description: 
     assert_401(get(header and header.replace("{token}", token)), description)
 
 
-def test_a_token_anywhere_but_in_the_header_is_not_looked_for() -> None:
+def test_a_token_outside_the_header_is_ignored() -> None:
     path = f"/api/v1/me?access_token={token_for(authorization())}"
     assert_401(Client().get(path), MISSING)  # type: ignore[arg-type]
 
@@ -307,7 +310,7 @@ def test_an_expired_token_says_when_it_expired() -> None:
     assert_401(get(f"Bearer {token}"), f"The token expired at {expired_at}. Log in again.")
 
 
-def test_a_token_is_over_in_the_very_second_of_its_expiry() -> None:
+def test_a_token_expires_in_the_very_second_of_its_exp() -> None:
     at = now().replace(microsecond=0)
     ring, token = current_key_ring(at), token_for(authorization(at=at))
 
@@ -339,7 +342,7 @@ def test_a_token_of_a_key_that_is_no_longer_published_is_refused() -> None:
 @given(st.text(st.characters(codec="latin-1"), max_size=200), st.sampled_from(["", "Bearer "]))
 @example("a.b.c", "Bearer ")
 @example("\x00", "Bearer ")
-def test_no_header_whatever_is_a_500(text: str, scheme: str) -> None:
+def test_no_header_causes_a_500(text: str, scheme: str) -> None:
     assert get(scheme + text).status_code == 401
 
 
@@ -360,8 +363,8 @@ def test_no_header_whatever_is_a_500(text: str, scheme: str) -> None:
     ),
     st.binary(max_size=64),
 )
-def test_no_token_whatever_is_a_500(header: Any, signature: bytes) -> None:
-    assert get(f"Bearer {resealed(lambda _: header, signature)}").status_code == 401
+def test_no_token_causes_a_500(header: Any, signature: bytes) -> None:
+    assert get(f"Bearer {with_changed_header(lambda _: header, signature)}").status_code == 401
 
 
 # --- 403 ----------------------------------------------------------------------------------------
@@ -396,12 +399,12 @@ def assert_403(response: HttpResponse, challenge: str, description: str) -> None
 @pytest.mark.parametrize(
     "login",
     [
-        pytest.param(authorization(), id="a taxpayer, whom nobody restricts"),
+        pytest.param(authorization(), id="a taxpayer for itself"),
         pytest.param(on_behalf("documents:submit"), id="an intermediary with the permission"),
         pytest.param(on_behalf("a:b", "documents:submit"), id="and others"),
     ],
 )
-def test_a_token_that_may_is_heard(login: Authorization) -> None:
+def test_a_token_that_allows_it_is_accepted(login: Authorization) -> None:
     response = submit(replace(login, at=now()))
     assert (response.status_code, body_of(response)) == (200, {"submitted": True})
 
@@ -416,7 +419,7 @@ def test_an_intermediary_without_the_permission_is_refused(permissions: tuple[st
     )
 
 
-def test_a_token_without_the_scope_is_refused_and_told_which(settings: Settings) -> None:
+def test_a_token_without_the_scope_is_refused_and_the_answer_names_it(settings: Settings) -> None:
     settings.SCOPES = {
         **settings.SCOPES,
         "Reports": {"description": "Reports", "audience": "InvoicingAPI"},
@@ -468,13 +471,13 @@ def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
 @pytest.mark.parametrize(
     ("raised", "status", "error"),
     [
-        (RuntimeError("a detail of ours"), 500, "server_error"),
+        (RuntimeError("an internal detail"), 500, "server_error"),
         (OperationalError("connection to 10.1.2.3 failed"), 503, "temporarily_unavailable"),
         (ValidationError({"field": ["is wrong"]}), 400, "invalid_request"),
         (ValidationError(["is wrong"]), 400, "invalid_request"),
     ],
 )
-def test_whatever_a_view_raises_is_answered_in_json_without_a_detail_of_ours(
+def test_every_exception_of_a_view_is_answered_in_json_without_internal_details(
     raised: Exception, status: int, error: str
 ) -> None:
     class Failing(APIView):
@@ -488,3 +491,37 @@ def test_whatever_a_view_raises_is_answered_in_json_without_a_detail_of_ours(
     assert (set(body), body["error"]) == ({"error", "error_description"}, error)
     assert "detail" not in body["error_description"]
     assert "10.1.2.3" not in body["error_description"]
+
+
+def test_a_description_has_only_the_characters_that_rfc_6750_allows() -> None:
+    class Failing(APIView):
+        def get(self, request: Request) -> Response:
+            raise ValidationError({"detail": 'Caf\u00e9 "x"\\\n'})
+
+    headers = {"authorization": f"Bearer {token_for(authorization())}"}
+    response: Any = Failing.as_view()(APIRequestFactory().get("/", headers=headers))
+    assert "Caf? 'x'??" in body_of(response.render())["error_description"]
+
+
+# --- Its dependencies ---------------------------------------------------------------------------
+
+
+def test_a_protected_api_depends_on_little_of_this_service() -> None:
+    """It is to become a package of its own: what it imports is listed here, and stays short."""
+    imported = {
+        node.module
+        for path in Path(resource_server.__path__[0]).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
+    ours = {name for name in imported if name.startswith(("identity", "tokens", "taxpayers"))}
+    assert ours == {
+        "tokens.access_tokens.claims",
+        "tokens.access_tokens.verification",
+        "tokens.http",
+        "tokens.keys.signer",
+    }
+    assert {name.partition(".")[0] for name in imported - ours} <= {
+        *("collections", "datetime", "typing"),
+        *("django", "rest_framework"),
+    }

@@ -22,6 +22,7 @@ from tokens.models import LoginEvent
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=500)
 
+
 def event_at(at: datetime) -> LoginEvent:
     random = uuid7().int & ((1 << 80) - 1)
     return LoginEvent.objects.create(id=type(uuid7())(int=first_id(at).int | random), at=at)

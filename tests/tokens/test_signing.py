@@ -1,4 +1,4 @@
-"""Keys: made once, encrypted at rest, rotated with overlap, seen by every worker (contract 2)."""
+"""Signing keys: one first key, encrypted at rest, rotated with overlap, cached (contract 2)."""
 
 import json
 import os
@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import jwt
 import pytest
@@ -29,6 +31,7 @@ from taxpayers.services import Author, ServiceError
 from tests.support import servers
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.access_tokens.issuing import issue_access_token
 from tokens.keys import signer as signing
 from tokens.keys import store as key_store
 from tokens.keys.encryption import decrypt, encrypt
@@ -43,7 +46,7 @@ from tokens.keys.ring import (
     public_jwk,
     thumbprint,
 )
-from tokens.keys.signer import READ_EVERY, current_key_ring, sign
+from tokens.keys.signer import REFRESH_INTERVAL, current_key_ring, sign
 from tokens.keys.store import read_key_ring, rotate
 from tokens.models import SigningKey
 
@@ -68,7 +71,7 @@ GONE = SWITCH + TOKEN_LIFETIME + LEEWAY
     [
         pytest.param(KeyRing((OLD,)), AT, OLD, None, (OLD,), id="one key"),
         pytest.param(RING, AT, OLD, NEW, (OLD, NEW), id="the new one waits"),
-        pytest.param(RING, SWITCH - MOMENT, OLD, NEW, (OLD, NEW), id="its last moment of waiting"),
+        pytest.param(RING, SWITCH - MOMENT, OLD, NEW, (OLD, NEW), id="just before it signs"),
         pytest.param(RING, SWITCH, NEW, None, (OLD, NEW), id="it signs"),
         pytest.param(RING, GONE - MOMENT, NEW, None, (OLD, NEW), id="the old one retired"),
         pytest.param(RING, GONE, NEW, None, (NEW,), id="the old one gone"),
@@ -96,7 +99,7 @@ def test_a_token_can_be_verified_as_long_as_it_lives_whatever_is_rotated() -> No
                 assert signer in ring.published(signed_at + timedelta(minutes=age))
 
 
-def test_a_slow_clock_signs_with_the_first_key_though_its_time_has_not_come() -> None:
+def test_a_slow_clock_signs_with_the_first_key_before_its_start() -> None:
     assert KeyRing((NEW,)).signer(AT) == NEW
 
 
@@ -136,9 +139,16 @@ def test_many_public_keys_have_coordinates_of_full_length() -> None:
         assert (len(jwk["x"]), len(jwk["y"])) == (43, 43)
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("decision", [None, {}, SimpleNamespace(client_id="ci_test_1", at=AT)])
+def test_without_an_authorization_no_token_is_signed(decision: Any) -> None:
+    with pytest.raises(TypeError, match="an Authorization only"):
+        issue_access_token(decision, jti=UUID(int=1))
+
+
 @pytest.mark.parametrize("alg", ALGORITHMS)
 @pytest.mark.django_db
-def test_the_header_says_what_the_token_is_and_who_signed_it(alg: str, settings: Settings) -> None:
+def test_the_header_names_type_algorithm_and_key(alg: str, settings: Settings) -> None:
     settings.SIGNING_ALGORITHM = alg
     signer = current_key_ring(AT).signer(AT)
     token = sign({"sub": "C1"}, signer)
@@ -165,7 +175,7 @@ def test_no_part_of_a_private_key_is_in_the_table(alg: str, settings: Settings) 
         bytes(value) if isinstance(value, bytes | memoryview) else str(value).encode()
         for value in row
     )
-    assert public_jwk(private_key, alg)["kid"].encode() in stored  # it was looked at
+    assert public_jwk(private_key, alg)["kid"].encode() in stored  # this row was searched
     for secret_bytes in (clear, secret.to_bytes(-(-secret.bit_length() // 8))):
         for form in (
             secret_bytes,
@@ -193,7 +203,7 @@ def numbers(private_key: Any) -> Any:
 
 
 @pytest.mark.django_db
-def test_after_the_encryption_key_is_lost_a_rotation_mends_it(
+def test_after_the_encryption_key_is_lost_a_rotation_fixes_it(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     lost = read_key_ring(AT).signer(AT)
@@ -297,7 +307,7 @@ def test_a_second_rotation_is_refused_until_the_first_key_signs() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_rotate_at_once_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_rotations_at_once_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     read_key_ring(AT)
     together = threading.Barrier(2, timeout=20)
 
@@ -330,31 +340,31 @@ def test_the_command_answers_for_machines_and_for_people(settings: Settings) -> 
 
 
 @pytest.mark.django_db
-def test_the_command_says_no_in_one_line() -> None:
+def test_the_command_refuses_in_one_line() -> None:
     call_command("rotate_signing_key", stdout=StringIO())
-    for arguments, says in (
+    for arguments, message in (
         ([], r"The key .{43} is published already and waits until .*\. Rotate again after that\."),
         (["--alg", "HS256"], r".*argument --alg: invalid choice: 'HS256'.*"),
     ):
         with pytest.raises(CommandError) as error:
             call_command("rotate_signing_key", *arguments)
         assert "\n" not in str(error.value)
-        assert re.fullmatch(says, str(error.value))
+        assert re.fullmatch(message, str(error.value))
 
 
-# --- What a worker knows ------------------------------------------------------------------------
+# --- The cache of a worker ---------------------------------------------------------------------
 
 
 @pytest.mark.django_db
-def test_a_worker_sees_a_rotation_within_half_a_minute_and_asks_no_more_often() -> None:
+def test_a_worker_sees_a_rotation_within_half_a_minute_and_reads_no_more_often() -> None:
     before = current_key_ring(AT)
     new = rotate(alg="ES256", by=BY, at=AT)
     with queries() as counted:
-        assert current_key_ring(AT + READ_EVERY - MOMENT) is before
+        assert current_key_ring(AT + REFRESH_INTERVAL - MOMENT) is before
     assert not counted
-    after = current_key_ring(AT + READ_EVERY)
+    after = current_key_ring(AT + REFRESH_INTERVAL)
     assert after.published(AT) == (*before.keys, new)
-    assert READ_EVERY.total_seconds() <= 30
+    assert REFRESH_INTERVAL.total_seconds() <= 30
 
 
 @pytest.mark.django_db
@@ -367,7 +377,7 @@ def test_a_worker_whose_clock_is_set_back_reads_again() -> None:
 @pytest.mark.django_db
 def test_a_private_key_is_parsed_once() -> None:
     first = current_key_ring(AT).signer(AT).private_key
-    again = current_key_ring(AT + READ_EVERY).signer(AT).private_key
+    again = current_key_ring(AT + REFRESH_INTERVAL).signer(AT).private_key
     assert first is not None
     assert again is first
 
@@ -376,26 +386,26 @@ def test_a_private_key_is_parsed_once() -> None:
 def queries() -> Iterator[list[str]]:
     seen: list[str] = []
 
-    def note(execute: Any, sql: str, *arguments: Any) -> Any:
+    def record(execute: Any, sql: str, *arguments: Any) -> Any:
         seen.append(sql)
         return execute(sql, *arguments)
 
-    with connection.execute_wrapper(note):
+    with connection.execute_wrapper(record):
         yield seen
 
 
 @pytest.mark.django_db
-def test_a_worker_keeps_what_it_knows_while_the_database_is_out_of_reach() -> None:
+def test_a_worker_keeps_its_keys_while_the_database_is_out_of_reach() -> None:
     known = current_key_ring(AT)
     with database_out_of_reach():
-        assert current_key_ring(AT + READ_EVERY) is known
+        assert current_key_ring(AT + REFRESH_INTERVAL) is known
         assert current_key_ring(AT + timedelta(hours=1)) is known
     new = rotate(alg="ES256", by=BY, at=AT)
     assert new in current_key_ring(AT + timedelta(hours=2)).keys
 
 
 @pytest.mark.django_db
-def test_a_worker_that_knows_nothing_says_that_the_database_is_out_of_reach() -> None:
+def test_a_worker_without_keys_raises_while_the_database_is_out_of_reach() -> None:
     with database_out_of_reach(), pytest.raises(DatabaseError):
         current_key_ring(AT)
     assert current_key_ring(AT).signer(AT).private_key is not None
@@ -412,23 +422,23 @@ def test_while_one_thread_reads_the_others_do_not_wait(monkeypatch: pytest.Monke
         return KeyRing(())
 
     monkeypatch.setattr(signing, "read_key_ring", slowly)
-    reader = threading.Thread(target=current_key_ring, args=[AT + READ_EVERY])
+    reader = threading.Thread(target=current_key_ring, args=[AT + REFRESH_INTERVAL])
     reader.start()
     assert reading.wait(20)
-    assert current_key_ring(AT + READ_EVERY) is known
+    assert current_key_ring(AT + REFRESH_INTERVAL) is known
     go_on.set()
     reader.join(20)
-    assert current_key_ring(AT + READ_EVERY) == KeyRing(())
+    assert current_key_ring(AT + REFRESH_INTERVAL) == KeyRing(())
 
 
 @pytest.mark.django_db
 def test_a_forked_worker_reads_for_itself() -> None:
-    """Also if another thread of the parent was reading, and so held the lock, when it forked."""
+    """Also if another thread of the parent held the lock at the fork, because it was reading."""
     current_key_ring(AT)
-    parents = signing._keeper
-    with parents._reading:
+    parents = signing._cache
+    with parents._lock:
         child = os.fork()
         if child == 0:
-            is_new = signing._keeper is not parents and not signing._keeper._reading.locked()
+            is_new = signing._cache is not parents and not signing._cache._lock.locked()
             os._exit(0 if is_new else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -1,4 +1,4 @@
-"""What an access token says, and for how long (contract 2, RFC 9068 section 2.2). Pure."""
+"""The claims of an access token, and its lifetime (contract 2, RFC 9068 section 2.2). Pure."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -16,12 +16,11 @@ def access_token_claims(
     issuer: str,
     jti: str,
     audiences: Mapping[str, str],
-    lifetime_seconds: int = int(TOKEN_LIFETIME.total_seconds()),
 ) -> dict[str, Any]:
-    """The claims of the token for this authorization, issued at its moment, whole seconds.
+    """The claims of the token for this authorization, issued at its `at`, in whole seconds.
 
-    `audiences` gives each granted scope its audience; raises KeyError for one without.
-    `act` (RFC 8693 section 4.1) and `permissions` are there only if somebody acts for the subject.
+    `audiences` maps each granted scope to its audience; raises KeyError for a scope without one.
+    `act` (RFC 8693 section 4.1) and `permissions` exist only if somebody acts for the subject.
     """
     issued_at = int(authorization.at.timestamp())
     claims: dict[str, Any] = {
@@ -31,7 +30,7 @@ def access_token_claims(
         "client_id": authorization.client_id,
         "jti": jti,
         "iat": issued_at,
-        "exp": issued_at + lifetime_seconds,
+        "exp": issued_at + int(TOKEN_LIFETIME.total_seconds()),
         "scope": " ".join(authorization.scopes),
         "taxpayer": taxpayer_claim(authorization.subject),
     }
@@ -42,11 +41,11 @@ def access_token_claims(
 
 
 def taxpayer_claim(taxpayer: TaxpayerId) -> dict[str, str]:
-    """TIN, and ROB number where there is one; no names, for a token travels."""
+    """TIN, and ROB number where there is one; no names, because others can read a token."""
     return {"tin": taxpayer.tin, "rob": taxpayer.rob} if taxpayer.rob else {"tin": taxpayer.tin}
 
 
 def _audience(scopes: tuple[str, ...], audiences: Mapping[str, str]) -> str | list[str]:
-    # Each audience once, in the order of the scopes; one alone is a string (RFC 7519 4.1.3).
+    # Each audience once, in the order of the scopes; a single one is a string (RFC 7519 4.1.3).
     distinct = list(dict.fromkeys(audiences[scope] for scope in scopes))
     return distinct[0] if len(distinct) == 1 else distinct

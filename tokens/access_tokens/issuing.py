@@ -1,4 +1,4 @@
-"""An `Authorization` becomes an access token, and nothing else does (contract 2, RFC 9068)."""
+"""An `Authorization`, and nothing else, becomes an access token (contract 2, RFC 9068)."""
 
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 
 from taxpayers.rules import Authorization
-from tokens.access_tokens.claims import TOKEN_LIFETIME, access_token_claims
+from tokens.access_tokens.claims import access_token_claims
 from tokens.keys.signer import current_key_ring, sign
 
 
@@ -19,19 +19,18 @@ class SignedToken:
     encoded: str = field(repr=False)
 
 
-def access_token(authorization: Authorization | None, *, jti: UUID) -> SignedToken:
+def issue_access_token(authorization: Authorization | None, *, jti: UUID) -> SignedToken:
     """The signed token for this authorization.
 
     Raises TypeError for anything but an `Authorization`: no decision, no token.
     """
     if not isinstance(authorization, Authorization):
-        raise TypeError("A token is issued for an Authorization only.")
+        raise TypeError("An access token is issued for an Authorization only.")
     key = current_key_ring(authorization.at).signer(authorization.at)
     claims = access_token_claims(
         authorization,
         issuer=settings.AUTH_URL,
         jti=str(jti),
         audiences={name: scope["audience"] for name, scope in settings.SCOPES.items()},
-        lifetime_seconds=int(TOKEN_LIFETIME.total_seconds()),
     )
     return SignedToken(authorization, key.kid, sign(claims, key))

@@ -1,4 +1,4 @@
-"""Is this an access token of ours, and what does it say? (contract 2, RFC 9068 section 4). Pure."""
+"""Is this an access token of ours, and what may its bearer do? (RFC 9068 section 4). Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,33 +10,31 @@ import jwt
 from taxpayers.identifiers import TaxpayerId
 from tokens.keys.ring import Key, KeyRing
 
-# A token of another node whose clock is ahead is not from the future. Expiry has no such grace.
+# A node whose clock is ahead may have issued the token "in the future". Expiry has no such leeway.
 CLOCK_SKEW = timedelta(seconds=60)
 
 _REQUIRED = ["iss", "sub", "aud", "client_id", "jti", "iat", "exp", "scope", "taxpayer"]
-_FOREIGN = (
+_NOT_OURS = (
     "The token was not issued by this service, or was changed on the way, or belongs to the other"
     " environment. Log in again."
 )
-
-
-# What reading a text that is no token of ours, or claims of another shape, can come to.
+# What parsing a text that is not our token, or claims of another shape, may raise.
 _MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 class InvalidToken(Exception):
-    """Why a token is not accepted, in words for the caller."""
+    """A token that is not accepted; the message tells the caller why."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """A token that was verified: whom it represents, who acts, what it may do, until when.
+    """A verified token: whom it represents, who acts, what it may do, until when.
 
-    `actor` is None where the taxpayer acts for itself; its own token is not restricted by
-    permissions, which are what a taxpayer grants to others.
+    `actor` is None where the taxpayer acts for itself. Permissions do not limit such a token: they
+    are what a taxpayer grants to others.
     """
 
-    is_authenticated: ClassVar[bool] = True  # what Django REST framework asks of a `user`
+    is_authenticated: ClassVar[bool] = True  # Django REST framework expects it of a `user`
 
     subject: TaxpayerId
     actor: str | None
@@ -48,17 +46,17 @@ class AccessToken:
     expires_at: datetime
 
     def has_permission(self, code: str) -> bool:
-        """Whether it may do what the permission code stands for."""
+        """Whether it may do what this permission code allows."""
         return self.actor is None or code in self.permissions
 
 
 def verify(
     token: str, ring: KeyRing, *, issuer: str, audiences: Collection[str], at: datetime
 ) -> AccessToken:
-    """What the token says, if one of the published keys signed it and it holds at this moment.
+    """The token's content, if a published key signed it and it is valid at this moment.
 
-    It is over at its `exp` (RFC 7519 section 4.1.4). Raises InvalidToken for anything else,
-    whatever the text is.
+    It has expired from its `exp` on (RFC 7519 section 4.1.4). Raises InvalidToken for anything
+    else, whatever the text is.
     """
     try:
         key = _key_of(token, KeyRing(ring.published(at)))
@@ -73,12 +71,12 @@ def verify(
         )
         access_token = _access_token(claims)
     except (jwt.InvalidTokenError, *_MALFORMED):
-        raise InvalidToken(_FOREIGN) from None
+        raise InvalidToken(_NOT_OURS) from None
     if at >= access_token.expires_at:
         expired_at = f"{access_token.expires_at:%Y-%m-%dT%H:%M:%SZ}"
         raise InvalidToken(f"The token expired at {expired_at}. Log in again.")
     if access_token.issued_at > at + CLOCK_SKEW:
-        raise InvalidToken(_FOREIGN)
+        raise InvalidToken(_NOT_OURS)
     return access_token
 
 
@@ -88,7 +86,7 @@ def _key_of(token: str, ring: KeyRing) -> Key:
         raise ValueError("not an access token")
     key = ring.find(header.get("kid", ""))
     if key is None:
-        raise LookupError("not a key of ours")
+        raise LookupError("not our key")
     return key
 
 

@@ -1,7 +1,7 @@
 """What a login is answered with: one shape for every answer (contract 1, RFC 6749 5.1 and 5.2)."""
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.throttle import RateLimited
+from tokens.http import error_body, rfc3339
 from tokens.rate_limits.quota import Quota
 from tokens.refusals.description import TOO_MANY_FAILED, describe
 from tokens.refusals.table import REFUSALS, ProtocolReason
@@ -43,12 +44,7 @@ def refused_response(
         reference,
         refusal.status,
         refusal.error,
-        json.dumps(
-            {
-                "error": refusal.error,
-                "error_description": f"{_description(refused)} Reference: {reference}",
-            }
-        ),
+        json.dumps(error_body(refusal.error, f"{_description(refused)} Reference: {reference}")),
     )
     if isinstance(refused, RateLimited):
         _add_limit_headers(response, refused, at)
@@ -98,9 +94,3 @@ def _add_limit_headers(response: HttpResponse, refused: RateLimited, at: datetim
     response["X-Rate-Limit-Reset"] = rfc3339(throttle.retry_at)
     if throttle.secret_expires_at is not None:
         response["X-Client-Secret-Expires-At"] = rfc3339(throttle.secret_expires_at)
-
-
-def rfc3339(moment: datetime) -> str:
-    """A moment in UTC, to the second: `2026-11-21T10:00:00Z`."""
-    # Half of the time that strftime takes.
-    return f"{moment.astimezone(UTC).isoformat()[:19]}Z"

@@ -19,7 +19,7 @@ from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidato
 from taxpayers.facts.query import load_facts
 from taxpayers.rules import Authorization, AuthorizationRequest, decide
 from tokens.access_tokens.claims import TOKEN_LIFETIME
-from tokens.access_tokens.issuing import SignedToken, access_token
+from tokens.access_tokens.issuing import SignedToken, issue_access_token
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.client_secret import authenticate
 from tokens.endpoint.arrival import Arrival
@@ -97,7 +97,7 @@ class LoginValidator(OAuth2Validator):
 
 
 def _sign(request: LoginRequest, refresh_token: bool = False) -> str:
-    request.token = access_token(request.authorization, jti=request.arrival.id)
+    request.token = issue_access_token(request.authorization, jti=request.arrival.id)
     return request.token.encoded
 
 

@@ -1,12 +1,13 @@
-"""Private keys at rest: encrypted with what the database does not know (contract 2).
+"""Private keys at rest: encrypted with secrets that the database does not hold (contract 2).
 
-Each of KEY_ENCRYPTION_KEYS becomes a Fernet key by HKDF-SHA256 (RFC 5869). The first encrypts, all
-decrypt: put a new one in front, rotate the signing key, and drop the old one once no key that it
-encrypted signs any more.
+Each of KEY_ENCRYPTION_KEYS becomes a Fernet key by HKDF-SHA256 (RFC 5869). The first one encrypts,
+all of them decrypt. To replace one: put the new one in front, rotate the signing key, and remove
+the old one when no key that it encrypted signs any more.
 """
 
 import base64
 from functools import lru_cache
+from typing import cast
 
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -25,26 +26,25 @@ _PURPOSE = b"signing keys at rest"
 
 
 def encrypt(private_key: PrivateKey) -> bytes:
-    """What is stored of a private key."""
-    clear = private_key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-    return _fernet(tuple(settings.KEY_ENCRYPTION_KEYS)).encrypt(clear)
+    """The private key as it is stored."""
+    plaintext = private_key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    return _fernet(tuple(settings.KEY_ENCRYPTION_KEYS)).encrypt(plaintext)
 
 
 def decrypt(stored: bytes) -> PrivateKey:
-    """The private key. Raises cryptography.fernet.InvalidToken if none of the keys fits."""
-    clear = _fernet(tuple(settings.KEY_ENCRYPTION_KEYS)).decrypt(stored)
+    """The stored private key. Raises cryptography.fernet.InvalidToken if no secret decrypts it."""
+    plaintext = _fernet(tuple(settings.KEY_ENCRYPTION_KEYS)).decrypt(stored)
     # It is authentic, and was valid when it was made: RSA's own checks would take milliseconds.
-    private_key = load_der_private_key(clear, None, unsafe_skip_rsa_key_validation=True)
-    assert isinstance(private_key, PrivateKey)  # noqa: S101 - nothing else is ever encrypted
-    return private_key
+    private_key = load_der_private_key(plaintext, None, unsafe_skip_rsa_key_validation=True)
+    return cast("PrivateKey", private_key)  # only `encrypt` makes what decrypts
 
 
 @lru_cache(maxsize=4)
 def _fernet(secrets: tuple[str, ...]) -> MultiFernet:
-    return MultiFernet([Fernet(_derived(secret)) for secret in secrets])
+    return MultiFernet([Fernet(_fernet_key(secret)) for secret in secrets])
 
 
-def _derived(secret: str) -> bytes:
-    # No salt: the secrets are long and random, and what is derived must be the same everywhere.
+def _fernet_key(secret: str) -> bytes:
+    # No salt: the secrets are long and random, and every node must derive the same key.
     key = HKDF(SHA256(), length=32, salt=None, info=_PURPOSE).derive(secret.encode())
     return base64.urlsafe_b64encode(key)

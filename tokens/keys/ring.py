@@ -1,7 +1,7 @@
 """Signing keys and the ring of those in use, as plain values (contract 2, RFC 7517). Pure.
 
 A key is published before it signs, and stays published until the last token that it signed has
-expired. Where keys are kept is not known here.
+expired. This module does not know where keys are stored.
 """
 
 import base64
@@ -26,14 +26,14 @@ from tokens.access_tokens.claims import TOKEN_LIFETIME
 
 PrivateKey = EllipticCurvePrivateKey | RSAPrivateKey
 
-# Long enough for every copy of the JWKS to be renewed: they live for five minutes.
+# A new key is published this long before it signs: cached copies of the JWKS live for five minutes.
 PUBLISHED_AHEAD = timedelta(minutes=10)
-# For clocks that differ, and for a worker that lost sight of the database for a while.
+# For clocks that differ, and for a worker that could not reach the database for a while.
 LEEWAY = timedelta(minutes=5)
 
 
 class NoUsableKey(LookupError):
-    """No private key can be used: none can be decrypted with KEY_ENCRYPTION_KEYS."""
+    """KEY_ENCRYPTION_KEYS decrypts none of the private keys."""
 
 
 def _new_rsa() -> RSAPrivateKey:
@@ -66,10 +66,11 @@ class KeyRing:
     keys: tuple[Key, ...]
 
     def signer(self, at: datetime) -> Key:
-        """The key that signs at this moment: the newest whose time has come.
+        """The key that signs at this moment: the newest whose `signs_from` has passed.
 
-        A key that is still to come signs only if there is no other: the service's first one, read
-        by a slow clock, or one made because no older one can be decrypted. Raises NoUsableKey.
+        A key before its `signs_from` signs only if there is no other: the service's first one, on a
+        node whose clock is slow, or one made because no older one can be decrypted.
+        Raises NoUsableKey.
         """
         usable = [key for key in self.keys if key.private_key is not None]
         if not usable:
@@ -77,12 +78,12 @@ class KeyRing:
         return next((key for key in reversed(usable) if key.signs_from <= at), usable[0])
 
     def waiting(self, at: datetime) -> Key | None:
-        """The key that is published but does not sign yet, if there is one."""
+        """The key that is published but does not sign yet; None if there is none."""
         return next((key for key in self.keys if key.signs_from > at), None)
 
     def published(self, at: datetime) -> tuple[Key, ...]:
-        """The keys that a verifier may need: one signs, one may be to come, and those that signed
-        a token which may not have expired yet.
+        """The keys that a verifier may need: the one that signs, the one that waits, and those
+        whose last token may not have expired yet.
         """
         successors = (*self.keys[1:], None)
         return tuple(
@@ -92,11 +93,12 @@ class KeyRing:
         )
 
     def find(self, kid: str) -> Key | None:
+        """The key with this `kid`; None if there is none."""
         return next((key for key in self.keys if key.kid == kid), None)
 
 
 def generate(alg: str) -> PrivateKey:
-    """A new private key for this algorithm. Raises KeyError if it is none of ALGORITHMS."""
+    """A new private key for this algorithm. Raises KeyError for one that is not in ALGORITHMS."""
     return _GENERATORS[alg]()
 
 

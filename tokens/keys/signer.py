@@ -12,33 +12,34 @@ from django.db import DatabaseError
 from tokens.keys.ring import Key, KeyRing, NoUsableKey
 from tokens.keys.store import read_key_ring
 
-logger = logging.getLogger("tokens.keys.ring")
+logger = logging.getLogger("tokens.keys")
 
-# A rotation is seen by every process within half a minute; the new key waits for ten.
-READ_EVERY = timedelta(seconds=30)
+# Every process sees a rotation within half a minute; the new key signs ten minutes after it.
+REFRESH_INTERVAL = timedelta(seconds=30)
 
 
-class _Keeper:
-    """What this process knows. One thread reads again while the others use what there is."""
+class KeyRingCache:
+    """The key ring that was read last. While one thread reads it again, the others use that one."""
 
     def __init__(self) -> None:
         self._ring: KeyRing | None = None
-        self._asked_at: datetime | None = None
-        self._reading = threading.Lock()
+        self._read_at: datetime | None = None
+        self._lock = threading.Lock()
 
-    def ring(self, at: datetime) -> KeyRing:
+    def get(self, at: datetime) -> KeyRing:
+        """Raises django.db.DatabaseError if the ring was never read and cannot be read now."""
         ring = self._ring
-        if ring is not None and self._is_fresh(at):
-            return ring
-        if not self._reading.acquire(blocking=ring is None):
-            assert ring is not None  # noqa: S101 - without one it waits for the lock
+        if ring is None:
+            with self._lock:
+                return self._refreshed(at)
+        if self._is_fresh(at) or not self._lock.acquire(blocking=False):
             return ring
         try:
-            return self._read(at)
+            return self._refreshed(at)
         finally:
-            self._reading.release()
+            self._lock.release()
 
-    def _read(self, at: datetime) -> KeyRing:
+    def _refreshed(self, at: datetime) -> KeyRing:
         ring = self._ring
         if ring is not None and self._is_fresh(at):  # another thread has just read it
             return ring
@@ -48,24 +49,24 @@ class _Keeper:
             if ring is None:
                 raise
             logger.warning("signing keys not read again: database out of reach", exc_info=True)
-        self._ring, self._asked_at = ring, at
+        self._ring, self._read_at = ring, at
         return ring
 
     def _is_fresh(self, at: datetime) -> bool:
-        # The clock may have been set back, so a moment ahead of this one ages as well.
-        return self._asked_at is not None and abs(at - self._asked_at) < READ_EVERY
+        # abs: the clock may have been set back, and a time of reading in the future ages as well.
+        return self._read_at is not None and abs(at - self._read_at) < REFRESH_INTERVAL
 
 
-_keeper = _Keeper()
+_cache = KeyRingCache()
 
 
 def current_key_ring(at: datetime) -> KeyRing:
-    """The published keys as they were at most READ_EVERY before this moment.
+    """The published keys, at most REFRESH_INTERVAL old at this moment.
 
-    If the table cannot be read, what was read last goes on to be used; raises
-    django.db.DatabaseError only if nothing ever was.
+    While the table cannot be read, the last ring that was read stays in use; raises
+    django.db.DatabaseError only if there is none.
     """
-    return _keeper.ring(at)
+    return _cache.get(at)
 
 
 def sign(claims: dict[str, Any], key: Key) -> str:
@@ -75,14 +76,14 @@ def sign(claims: dict[str, Any], key: Key) -> str:
     """
     if key.private_key is None:
         raise NoUsableKey(f"The private part of {key.kid} cannot be used.")
-    # PyJWT takes 26 µs, the bare signature 19: not worth a format of our own.
+    # PyJWT takes 26 µs, the signature alone 19: an encoder of our own would gain little.
     return jwt.encode(claims, key.private_key, key.alg, {"typ": "at+jwt", "kid": key.kid})
 
 
-def forget_key_ring() -> None:
-    """Reads the table on the next call, as a new process does: after a fork, and in tests."""
-    global _keeper  # noqa: PLW0603 - the one piece of state of a process
-    _keeper = _Keeper()
+def clear_key_ring_cache() -> None:
+    """The next call reads the table, as in a new process: after a fork, and in tests."""
+    global _cache  # noqa: PLW0603 - the only state of the process; a forked lock may be held
+    _cache = KeyRingCache()
 
 
-os.register_at_fork(after_in_child=forget_key_ring)
+os.register_at_fork(after_in_child=clear_key_ring_cache)

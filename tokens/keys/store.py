@@ -1,4 +1,4 @@
-"""The table of signing keys: begun, read, rotated (contract 2)."""
+"""The table of signing keys: the first key, reading the ring, rotation (contract 2)."""
 
 import logging
 from datetime import datetime
@@ -14,28 +14,33 @@ from tokens.keys.encryption import decrypt, encrypt
 from tokens.keys.ring import PUBLISHED_AHEAD, Key, KeyRing, PrivateKey, generate, public_jwk
 from tokens.models import SigningKey
 
-logger = logging.getLogger("tokens.keys.ring")
+logger = logging.getLogger("tokens.keys")
 
 
 def read_key_ring(at: datetime, known: KeyRing | None = None) -> KeyRing:
-    """The keys that are published at this moment; the first one is made if there is none.
+    """The keys that are published at this moment; makes the first one if there is none.
 
-    A private key that `known` holds already is not parsed again. Raises django.db.DatabaseError.
+    A private key that `known` holds is not decrypted again. Raises django.db.DatabaseError.
     """
-    rows = _rows() or _begin(at)
-    parsed = {key.kid: key.private_key for key in known.keys} if known else {}
-    published = {key.kid for key in _ring(rows).published(at)}
-    return _ring([row for row in rows if row.kid in published], parsed)
+    rows = _rows() or _create_first_key(at)
+    decrypted = {key.kid: key.private_key for key in known.keys} if known else {}
+    published = {key.kid for key in _public_ring(rows).published(at)}
+    return KeyRing(
+        tuple(
+            _key(row, decrypted.get(row.kid) or _private_key(row))
+            for row in rows
+            if row.kid in published
+        )
+    )
 
 
 def rotate(*, alg: str, by: Author, at: datetime) -> Key:
-    """Publishes a new key that signs from PUBLISHED_AHEAD after this moment on.
+    """Publishes a new key, which starts to sign PUBLISHED_AHEAD after this moment.
 
-    `alg` is one of ALGORITHMS. Raises ServiceError if a key is waiting to sign already.
+    `alg` is one of ALGORITHMS. Raises ServiceError while another new key waits to sign.
     """
-    rows = _rows() or _begin(at)
-    present = _ring(rows)
-    waiting = present.waiting(at)
+    rows = _rows() or _create_first_key(at)
+    waiting = _public_ring(rows).waiting(at)
     if waiting is not None:
         raise ServiceError(
             _(
@@ -43,7 +48,7 @@ def rotate(*, alg: str, by: Author, at: datetime) -> Key:
                 " Rotate again after that."
             ).format(kid=waiting.kid, moment=format_moment(waiting.signs_from))
         )
-    # The generation after the one that was looked at: of two who rotate at once, one succeeds.
+    # The generation after the newest one read: if two rotate at once, the other insert fails.
     row = _new_row(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
     try:
         with transaction.atomic():
@@ -59,7 +64,7 @@ def rotate(*, alg: str, by: Author, at: datetime) -> Key:
     return _key(row, None)
 
 
-def _begin(at: datetime) -> list[SigningKey]:
+def _create_first_key(at: datetime) -> list[SigningKey]:
     row = _new_row(1, settings.SIGNING_ALGORITHM, at, signs_from=at)
     try:
         with transaction.atomic():
@@ -87,11 +92,8 @@ def _new_row(generation: int, alg: str, at: datetime, *, signs_from: datetime) -
     )
 
 
-def _ring(rows: list[SigningKey], parsed: dict[str, PrivateKey | None] | None = None) -> KeyRing:
-    """The rows as a ring, with private keys if `parsed` is given."""
-    if parsed is None:
-        return KeyRing(tuple(_key(row, None) for row in rows))
-    return KeyRing(tuple(_key(row, parsed.get(row.kid) or _private_key(row)) for row in rows))
+def _public_ring(rows: list[SigningKey]) -> KeyRing:
+    return KeyRing(tuple(_key(row, None) for row in rows))
 
 
 def _key(row: SigningKey, private_key: PrivateKey | None) -> Key:
@@ -100,9 +102,9 @@ def _key(row: SigningKey, private_key: PrivateKey | None) -> Key:
 
 def _private_key(row: SigningKey) -> PrivateKey | None:
     try:
-        return decrypt(bytes(row.private_key))  # PostgreSQL answers with a memoryview
+        return decrypt(bytes(row.private_key))  # PostgreSQL returns a memoryview
     except InvalidToken:
-        # The key still verifies; whether another one can sign is the ring's question.
+        # The key still verifies; the ring decides whether another one can sign.
         logger.exception(
             "a private key does not decrypt: see KEY_ENCRYPTION_KEYS", extra={"kid": row.kid}
         )

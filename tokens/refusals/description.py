@@ -1,12 +1,12 @@
 """The public text of a refusal: `error_description` (contract 1, RFC 6749 section 5.2)."""
 
-import re
 from datetime import datetime
 
 from django.utils import timezone
 
 from taxpayers.credentials import Fault
 from taxpayers.rules import Refused
+from tokens.http import error_description
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
 # The text of `rate_limited` where failures back off: another cause, and somebody else can fix it.
@@ -29,7 +29,6 @@ _FAULTS = {
     " and cs_ for a secret.",
 }
 _MAX_DETAIL_LENGTH = 200  # a client may send kilobytes
-_NOT_ALLOWED = re.compile(r"[^\x20-\x21\x23-\x5B\x5D-\x7E]")  # RFC 6749 section 5.2
 
 
 def describe(refused: Refused) -> str:
@@ -40,14 +39,13 @@ def describe(refused: Refused) -> str:
         text = refusal.without_date
     elif refusal.without_detail and not refused.detail:
         text = refusal.without_detail
-    return _NOT_ALLOWED.sub(
-        "?",
+    return error_description(
         text.format(
             since=format_moment_with_offset(refused.since) if refused.since else "an unknown date",
             parameter=refused.parameter,
             detail=refused.detail[:_MAX_DETAIL_LENGTH],
             fault=_fault(refused),
-        ),
+        )
     )
 
 

@@ -1,4 +1,4 @@
-"""Who calls a protected API: the bearer of an access token (specification 5, RFC 6750 2.1)."""
+"""Who calls a protected API: the bearer of an access token (RFC 6750 section 2.1)."""
 
 import re
 from datetime import UTC, datetime
@@ -19,8 +19,8 @@ _MALFORMED = "The header Authorization must be Bearer and one token. Send it onc
 class AccessTokenAuthentication(BaseAuthentication):
     """A verified `AccessToken` as `request.auth`, and as `request.user`: there is no other user.
 
-    Without one, or with anything else, it is a 401 that says why. A token in the body or in the
-    address is not looked for (RFC 9700 section 2.6: it would end up in logs).
+    Anything else is a 401 that says why. A token in the body or in the query string is ignored
+    (RFC 9700 section 4.3.2: it would end up in logs).
     """
 
     def authenticate(self, request: Request) -> tuple[AccessToken, AccessToken]:
@@ -28,7 +28,7 @@ class AccessTokenAuthentication(BaseAuthentication):
         at = datetime.now(UTC)
         try:
             access_token = verify(
-                _sent_token(request.META.get("HTTP_AUTHORIZATION", "")),
+                _bearer_token(request.META.get("HTTP_AUTHORIZATION", "")),
                 current_key_ring(at),
                 issuer=settings.AUTH_URL,
                 audiences={scope["audience"] for scope in settings.SCOPES.values()},
@@ -43,7 +43,7 @@ class AccessTokenAuthentication(BaseAuthentication):
         return 'Bearer error="invalid_token"'
 
 
-def _sent_token(header: str) -> str:
+def _bearer_token(header: str) -> str:
     if not header[:7].lower().startswith("bearer"):
         raise InvalidToken(_MISSING)
     match = _BEARER.fullmatch(header)

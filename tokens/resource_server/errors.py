@@ -1,21 +1,19 @@
-"""How the protected APIs answer: JSON whatever `Accept` says, and one shape of every error.
-
-`{"error", "error_description"}`, as the login has it (contract 2).
-"""
+"""How protected APIs answer errors: in JSON whatever `Accept` says, in one shape (contract 2)."""
 
 import logging
 from collections.abc import Iterable
 from typing import Any
 
 from django.db import DatabaseError
-from rest_framework.exceptions import APIException
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import exception_handler
+from rest_framework.views import exception_handler, set_rollback
 
-logger = logging.getLogger("tokens.resource_server.errors")
+from tokens.http import error_body
+
+logger = logging.getLogger("tokens.resource_server")
 
 _ERRORS = {
     401: "invalid_token",
@@ -25,10 +23,12 @@ _ERRORS = {
     503: "temporarily_unavailable",
 }
 _RETRY_SECONDS = 5
+_UNAVAILABLE = "The service cannot answer right now. Nothing is wrong with the request."
+_SERVER_ERROR = "Something went wrong on our side. Nothing needs to be changed on yours."
 
 
 class AlwaysJson(BaseContentNegotiation):
-    """The view's own renderer, never a 406."""
+    """The first renderer of the view, never a 406."""
 
     def select_renderer(
         self,
@@ -40,31 +40,23 @@ class AlwaysJson(BaseContentNegotiation):
         return renderer, renderer.media_type
 
 
-class _Unavailable(APIException):
-    status_code = 503
-    default_detail = "The service cannot answer right now. Nothing is wrong with the request."
-    wait = _RETRY_SECONDS  # becomes Retry-After
-
-
-class _ServerError(APIException):
-    status_code = 500
-    default_detail = "Something went wrong on our side. Nothing needs to be changed on yours."
-
-
 def answer_exception(exception: Exception, context: dict[str, Any]) -> Response:
-    """The answer to whatever a view raised; never an error page, never a detail of ours."""
-    response = exception_handler(exception, context)
-    if response is None:
-        logger.error("protected API failed", exc_info=exception)
-        is_outage = isinstance(exception, DatabaseError)
-        exception = _Unavailable() if is_outage else _ServerError()
-        response = exception_handler(exception, context)
-    assert response is not None  # noqa: S101 - it always knows an APIException
-    data = response.data  # a list or more where fields of a form are wrong
-    said = str(data["detail"]) if "detail" in data else "The request is not valid."
-    response.data = {
-        "error": _ERRORS.get(response.status_code, "invalid_request"),
-        "error_description": said.replace('"', "'"),  # RFC 6750 section 3
-    }
+    """The answer to any exception of a view; never an error page, never an internal detail."""
+    response = exception_handler(exception, context) or _unexpected(exception)
+    details = response.data  # a list, or fields without "detail", where a form is not valid
+    description = str(details["detail"]) if "detail" in details else "The request is not valid."
+    response.data = error_body(
+        _ERRORS.get(response.status_code, "invalid_request"),
+        description.replace('"', "'"),  # readable, and allowed by RFC 6750 section 3
+    )
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _unexpected(exception: Exception) -> Response:
+    logger.error("protected API failed", exc_info=exception)
+    set_rollback()
+    if isinstance(exception, DatabaseError):
+        retry = {"Retry-After": str(_RETRY_SECONDS)}
+        return Response({"detail": _UNAVAILABLE}, status=503, headers=retry)
+    return Response({"detail": _SERVER_ERROR}, status=500)

@@ -1,4 +1,4 @@
-"""`GET /api/v1/me`: what the bearer of this token is (contract 2)."""
+"""`GET /api/v1/me`: whom a token represents and what it allows (contract 2)."""
 
 from typing import cast
 
@@ -9,19 +9,19 @@ from rest_framework.views import APIView
 
 from tokens.access_tokens.claims import taxpayer_claim
 from tokens.access_tokens.verification import AccessToken
-from tokens.endpoint.response import rfc3339
+from tokens.http import rfc3339
 
 
 class MeView(APIView):
     """Whom the token represents, who acts, what it may do, and until when.
 
-    Any token of this service will do: the first thing to ask when a call is refused.
+    Every token of this service is accepted: call it first when another API refuses a token.
     """
 
     http_method_names = ("get", "head")
 
     def get(self, request: Request) -> Response:
-        """`actor` and `permissions` are null where the taxpayer acts for itself: no restriction."""
+        """`actor` and `permissions` are null where the taxpayer acts for itself: no limits."""
         token = cast("AccessToken", request.auth)
         return Response(
             {

@@ -1,4 +1,4 @@
-"""What a token must be good for, named by the view that is called (contract 2, RFC 6750 3.1).
+"""What a token must allow, named by the view that is called (contract 2, RFC 6750 section 3.1).
 
 permission_classes = (HasScope("InvoicingAPI"), HasPermission("documents:submit"))
 """
@@ -14,28 +14,28 @@ from tokens.access_tokens.verification import AccessToken
 
 
 class InsufficientScope(PermissionDenied):
-    """403 with its challenge; `scope` is what the token would need, if it is a scope."""
+    """403 with its challenge; `scope` is the scope that the token lacks, if it lacks one."""
 
     def __init__(self, description: str, scope: str = "") -> None:
         super().__init__(description)
-        needed = f', scope="{scope}"' if scope else ""
-        self.auth_header = f'Bearer error="insufficient_scope"{needed}'
+        missing = f', scope="{scope}"' if scope else ""
+        self.auth_header = f'Bearer error="insufficient_scope"{missing}'
 
 
-def HasScope(scope: str) -> type[BasePermission]:  # noqa: N802 - it reads as what it makes
+def HasScope(scope: str) -> type[BasePermission]:  # noqa: N802 - it makes a class
     """The token was issued for this scope."""
 
     def check(token: AccessToken) -> None:
         if scope not in token.scopes:
             raise InsufficientScope(f"This needs a token with the scope {scope}.", scope)
 
-    return _demand(check)
+    return _permission_class(check)
 
 
-def HasPermission(code: str) -> type[BasePermission]:  # noqa: N802
-    """The represented taxpayer granted this permission to whoever acts for it.
+def HasPermission(code: str) -> type[BasePermission]:  # noqa: N802 - it makes a class
+    """The represented taxpayer granted this permission to the intermediary that acts for it.
 
-    A taxpayer that acts for itself needs none: nobody restricts it, so it always passes.
+    A taxpayer that acts for itself needs no permission: it always passes.
     """
 
     def check(token: AccessToken) -> None:
@@ -45,15 +45,15 @@ def HasPermission(code: str) -> type[BasePermission]:  # noqa: N802
                 " granted since this login, log in again."
             )
 
-    return _demand(check)
+    return _permission_class(check)
 
 
-def _demand(check: Callable[[AccessToken], None]) -> type[BasePermission]:
-    class Demand(BasePermission):
+def _permission_class(check: Callable[[AccessToken], None]) -> type[BasePermission]:
+    class TokenPermission(BasePermission):
         def has_permission(self, request: Request, view: APIView) -> bool:
             if not isinstance(request.auth, AccessToken):
                 return False  # nobody was authenticated: that is a 401
             check(request.auth)
             return True
 
-    return Demand
+    return TokenPermission

@@ -1,4 +1,4 @@
-"""`count_logins`: what the first page of the staff shows, counted ahead (contract 6)."""
+"""`count_logins`: counts ahead what the overview of the staff pages shows (contract 6)."""
 
 import sys
 from datetime import datetime
@@ -14,8 +14,8 @@ from tokens.login_events.hourly_counts import SETTLED_AFTER, count_all
 
 class Command(ServiceCommand):
     help = (
-        "Count the logins of past hours for the first page. The page does so itself, little by"
-        " little; this is for a busy service, every few minutes. Safe to repeat, and beside logins."
+        "Count the logins of past hours for the overview. The page also does it, step by step; on a"
+        " busy service run this every few minutes. Safe to repeat, and while logins go on."
     )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
@@ -24,5 +24,5 @@ class Command(ServiceCommand):
         until = at - SETTLED_AFTER
         return Answer(
             {"steps": steps, "until": until},
-            f"Counted are all logins until {format_moment(until)}.",
+            f"All logins until {format_moment(until)} are counted.",
         )

@@ -1,4 +1,4 @@
-"""`explain_login REFERENCE` (contract 6)."""
+"""`explain_login REFERENCE`: every check of a login, and what to do (contract 6)."""
 
 from datetime import datetime
 from typing import Any
@@ -20,11 +20,11 @@ _MARKS = {
 
 
 class Command(ServiceCommand):
-    help = "Say why a login ended as it did: every check, and what to do next."
+    help = "Explain the result of a login: every check, passed or failed, and what to do next."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "reference", metavar="REFERENCE", help="the correlationId, or the text that holds it"
+            "reference", metavar="REFERENCE", help="the correlationId, or a text that contains it"
         )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
@@ -35,7 +35,7 @@ class Command(ServiceCommand):
         if event is None:
             raise CommandError(
                 "No login with this reference is recorded. A login refused by a limit (429) or"
-                " while the service was unavailable (503) leaves only a line in the log."
+                " while the service was unavailable (503) is only in the log."
             )
         explanation = explain(event)
         return Answer(_data(event, explanation), _text(event, explanation))

@@ -1,4 +1,4 @@
-"""`prune_logins --older-than 400d` (contract 6)."""
+"""`prune_logins --older-than 400d`: deletes old login events (contract 6)."""
 
 import re
 import sys
@@ -15,24 +15,24 @@ from taxpayers.services import Author
 from tokens.login_events.partitions import is_partitioned
 from tokens.login_events.retention import prune
 
-_LEAST_DAYS = 30
+_MIN_DAYS = 30
 
 
 def age(text: str) -> timedelta:
-    """A number of days such as `400d`; at least a month, so that a typing error loses little."""
+    """A number of days such as `400d`; at least 30, so that a typing error deletes little."""
     match = re.fullmatch(r"(\d{1,5})d", text.strip())
     if match is None:
-        raise ArgumentTypeError(f"{text!r} is no number of days: write 400d.")
+        raise ArgumentTypeError(f"{text!r} is not a number of days: write, for example, 400d.")
     days = int(match[1])
-    if days < _LEAST_DAYS:
-        raise ArgumentTypeError(f"Logins are kept for at least {_LEAST_DAYS}d; {text} is less.")
+    if days < _MIN_DAYS:
+        raise ArgumentTypeError(f"Logins are stored for at least {_MIN_DAYS}d; {text} is less.")
     return timedelta(days=days)
 
 
 class Command(ServiceCommand):
     help = (
-        "Delete old login events, and prepare the tables of the months to come. Safe to repeat, "
-        "and while logins go on: run it every night."
+        "Delete old login events, and create the tables of the next months. Safe to repeat, and"
+        " while logins go on: run it every night."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -42,19 +42,20 @@ class Command(ServiceCommand):
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         before = at - options["older_than"]
-        unit = "months" if is_partitioned(connection) else "logins"
+        by_month = is_partitioned(connection)
+        unit = "months" if by_month else "logins"
         with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty()) as bar:
             pruned = prune(before, at, bar.update)
-        if unit == "logins":
+        if not by_month:
             return Answer(
                 {"deleted": pruned.logins, "unit": unit, "before": before},
                 f"{pruned.logins} logins deleted that were older than {before:%Y-%m-%d}.",
             )
         text = (
             f"{pruned.months} months deleted that were older than {before:%Y-%m-%d}."
-            " A month goes once all of it is older."
+            " A month is deleted once all of it is older."
         )
         if pruned.logins:
-            text += f" {pruned.logins} older logins went that lay in no month's table."
+            text += f" {pruned.logins} older logins outside the tables of the months are deleted."
         data = {"deleted": pruned.months, "unit": unit, "before": before}
         return Answer(data | {"logins_of_no_month": pruned.logins}, text)

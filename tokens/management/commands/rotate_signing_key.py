@@ -1,4 +1,4 @@
-"""`rotate_signing_key [--alg ES256]` (contract 2 and 6)."""
+"""`rotate_signing_key [--alg ES256]`: publishes a new signing key (contract 2 and 6)."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from tokens.keys.store import rotate
 
 
 class Command(ServiceCommand):
-    help = "Publish a new signing key. It signs ten minutes later, without a restart."
+    help = "Publish a new signing key. It starts to sign ten minutes later, without a restart."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -1,100 +1,61 @@
 """`demo`: the embedded start, from nothing to a service with sample data (contract 6)."""
 
-import fcntl
 import os
-import secrets
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
-from django.db import transaction
 
-from identity.demo.sample_day import make_sample_day
-from identity.demo.sample_registry import INTERMEDIARY, TAXPAYER, Sample, make_sample
-from identity.demo.saved_credentials import read_saved_credentials, write_saved_credentials
+from identity.demo.preparation import STAFF_USER, prepare
+from identity.demo.sample_registry import INTERMEDIARY, TAXPAYER
+from identity.demo.saved_credentials import SavedCredentials
 from identity.demo.server import HOST, refuse_busy_port, serve
 from identity.demo_address import save_demo_address
 from taxpayers.credentials import Credentials
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
 
-_STAFF = "admin"
-
 
 class Command(ServiceCommand):
-    help = "Start the service with sample data: made by the first run, said again by the next."
+    help = "Start the service with sample data. The first run creates it, later runs show it again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=settings.PORT)
-        parser.add_argument("--no-serve", action="store_true", help="only make the sample data")
+        parser.add_argument("--no-serve", action="store_true", help="only create the sample data")
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         if settings.ENVIRONMENT != "test":
-            raise CommandError("The demo makes sample data: it runs with ENVIRONMENT=test only.")
+            raise CommandError("The demo creates sample data: it runs with ENVIRONMENT=test only.")
         if not options["no_serve"]:
             refuse_busy_port(options["port"])
-        with _one_at_a_time():
-            call_command("migrate", verbosity=0, interactive=False)
-            sample, password = _make(at)
-        return _answer(sample, password, options["port"])
+        return _answer(prepare(at), options["port"])
 
-    def say(self, answer: Answer, options: dict[str, Any]) -> None:
+    def write_answer(self, answer: Answer, options: dict[str, Any]) -> None:
+        write = super().write_answer
         if options["no_serve"]:
-            super().say(answer, options)
+            write(answer, options)
         else:
             save_demo_address(settings.VAR_DIR, answer.data["auth_url"])
-            # The server's own first words come before, so that these stay on the screen.
-            serve(options["port"], announce=lambda: super(Command, self).say(answer, options))
+            # Once the server is ready: after its own first lines, so that these stay in view.
+            serve(options["port"], on_ready=lambda: write(answer, options))
 
 
-@contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
-    with (settings.VAR_DIR / "demo.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-@transaction.atomic
-def _make(at: datetime) -> tuple[Sample, str | None]:
-    path = settings.VAR_DIR / "demo.json"
-    kept = read_saved_credentials(path)
-    sample, password = make_sample(kept.sample, at), _staff_password(kept.password)
-    write_saved_credentials(path, sample, password)
-    make_sample_day(at)  # so that the staff's pages have something to show
-    return sample, password
-
-
-def _staff_password(kept: str | None) -> str | None:
-    """The password of the staff user, who is made if missing; None if somebody changed it."""
-    users = get_user_model().objects
-    staff = users.filter(username=_STAFF).first()
-    if staff is None:
-        password = secrets.token_urlsafe(12)
-        users.create_superuser(_STAFF, password=password)
-        return password
-    return kept if kept and staff.check_password(kept) else None
-
-
-def _answer(sample: Sample, password: str | None, port: int) -> Answer:
-    # As the settings say it, but for the port asked for.
+def _answer(credentials: SavedCredentials, port: int) -> Answer:
+    # The same values as in the settings, except for the port.
     auth_url = os.environ.get("AUTH_URL") or f"http://{HOST}:{port}"
     staff_url = os.environ.get("STAFF_URL") or auth_url.replace(f"//{HOST}", "//localhost", 1)
+    sample, password = credentials.sample, credentials.staff_password
     as_taxpayer = _curl(auth_url, sample.taxpayer)
     on_behalf = f"{_curl(auth_url, sample.intermediary)} -H 'onbehalfof: {TAXPAYER}'"
     data = {
         "auth_url": auth_url,
         "token_endpoint": f"{auth_url}/connect/token",
         "admin_url": f"{staff_url}/admin/",
-        "staff": {"username": _STAFF, "password": password},
+        "staff": {"username": STAFF_USER, "password": password},
         "taxpayer": {"tin": TAXPAYER, **asdict(sample.taxpayer)},
         "intermediary": {
             "tin": INTERMEDIARY,
@@ -103,7 +64,7 @@ def _answer(sample: Sample, password: str | None, port: int) -> Answer:
         },
         "curl": {"taxpayer": as_taxpayer, "intermediary": on_behalf},
     }
-    said = password or f"changed since; manage.py changepassword {_STAFF}"
+    shown_password = password or f"changed since; manage.py changepassword {STAFF_USER}"
     text = f"""
 The token service is at {auth_url}
 
@@ -115,9 +76,9 @@ Log in as the intermediary {INTERMEDIARY} on behalf of the taxpayer {TAXPAYER}:
 
 {on_behalf}
 
-Staff: {staff_url}/admin/  user {_STAFF}  password {said}
+Staff: {staff_url}/admin/  user {STAFF_USER}  password {shown_password}
 
-More on the same data, from another shell: {_python()} manage.py help
+More commands on the same data, from another shell: {_python()} manage.py help
 """
     return Answer(data, text)
 

@@ -1,0 +1,61 @@
+"""Everything that the demo needs before it serves: migrations, sample data, a staff user."""
+
+import fcntl
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import transaction
+
+from identity.demo.sample_day import make_sample_day
+from identity.demo.sample_registry import make_sample_registry
+from identity.demo.saved_credentials import (
+    SavedCredentials,
+    read_saved_credentials,
+    write_saved_credentials,
+)
+
+STAFF_USER = "admin"
+
+
+def prepare(at: datetime) -> SavedCredentials:
+    """Create what is missing; what an earlier run created, or staff changed, stays as it is."""
+    with _one_at_a_time():
+        call_command("migrate", verbosity=0, interactive=False)
+        return _create_missing(at)
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    settings.VAR_DIR.mkdir(parents=True, exist_ok=True)
+    with (settings.VAR_DIR / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@transaction.atomic
+def _create_missing(at: datetime) -> SavedCredentials:
+    path = settings.VAR_DIR / "demo.json"
+    saved = read_saved_credentials(path)
+    current = SavedCredentials(
+        make_sample_registry(saved.sample if saved else None, at),
+        _staff_password(saved.staff_password if saved else None),
+    )
+    write_saved_credentials(path, current)
+    make_sample_day(at)  # so that the staff pages have something to show
+    return current
+
+
+def _staff_password(saved: str | None) -> str | None:
+    """The password of the staff user, who is created if missing; None if somebody changed it."""
+    users = get_user_model().objects
+    staff = users.filter(username=STAFF_USER).first()
+    if staff is None:
+        password = secrets.token_urlsafe(12)
+        users.create_superuser(STAFF_USER, password=password)
+        return password
+    return saved if saved and staff.check_password(saved) else None
