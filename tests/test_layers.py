@@ -20,7 +20,7 @@ PURE = {
     *("tokens.rate_limits.limits", "tokens.keys.ring"),
 }
 OAUTH_LIBRARIES = {
-    *("taxpayers.models", "tokens.endpoint.toolkit", "tokens.endpoint.validator"),
+    *("taxpayers.models.system_user", "tokens.endpoint.toolkit", "tokens.endpoint.validator"),
     "tokens.endpoint.view",
 }
 FILES = sorted(path for room in ROOMS for path in (CHECKOUT / room).rglob("*.py"))
