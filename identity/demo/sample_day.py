@@ -18,7 +18,7 @@ from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.rules import Reason
 from taxpayers.services import (
     Author,
-    Issued,
+    IssuedSecret,
     block_system_user,
     grant_permission,
     issue_secret,
@@ -92,7 +92,7 @@ def make_sample_day(at: datetime) -> bool:
     return True
 
 
-def _issued(company: _Company, at: datetime) -> Issued:
+def _issued(company: _Company, at: datetime) -> IssuedSecret:
     """Its taxpayer was registered about a year ago, and its ERP got its credentials then."""
     registered = at - 200 * _DAY
     if company.secret_ends < 100:  # a secret lives for a year
@@ -118,7 +118,7 @@ def _issued(company: _Company, at: datetime) -> Issued:
     return issued
 
 
-def _grant(own: list[LoginsOf], agents: list[Issued], at: datetime) -> None:
+def _grant(own: list[LoginsOf], agents: list[IssuedSecret], at: datetime) -> None:
     """Every second company permits an intermediary; some permissions end soon, one was revoked."""
     roles = [
         register_intermediary(
@@ -145,7 +145,7 @@ def _grant(own: list[LoginsOf], agents: list[Issued], at: datetime) -> None:
             )
 
 
-def _on_behalf(own: list[LoginsOf], agents: list[Issued]) -> Iterator[LoginsOf]:
+def _on_behalf(own: list[LoginsOf], agents: list[IssuedSecret]) -> Iterator[LoginsOf]:
     for number, company in enumerate(own[::2]):
         agent = agents[number % len(agents)]
         yield LoginsOf(agent, works_at_night=number % 2 == 0, for_taxpayer=company.taxpayer)
@@ -181,7 +181,7 @@ def _blocked(user: SystemUser, at: datetime) -> Refused:
     return Refused(Reason.SYSTEM_USER_BLOCKED, since, since)
 
 
-def _second_secret(issued: Issued, at: datetime) -> None:
+def _second_secret(issued: IssuedSecret, at: datetime) -> None:
     """A rotation that is under way: the new secret is used, the old one is safe to remove."""
     changed = at - 6 * _DAY
     new = issue_secret(system_user=issued.system_user, by=_SECURITY, at=changed).secret

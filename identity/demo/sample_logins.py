@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from taxpayers.models import ClientSecret, RateLimitCounter, Taxpayer
 from taxpayers.rules import Reason
-from taxpayers.services import Issued
+from taxpayers.services import IssuedSecret
 from tokens.login_events.hourly_counts import count_all
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -36,7 +36,7 @@ _STRANGERS = (
     (Reason.MALFORMED_CREDENTIALS, "client_id:cut_off", 2),
     (Reason.MISSING_PARAMETER, "client_secret", 3),
     (Reason.UNSUPPORTED_GRANT_TYPE, "", 2),
-    (Reason.MALFORMED_ON_BEHALF_OF, "nothing stands behind the colon", 2),
+    (Reason.MALFORMED_ON_BEHALF_OF, "there is no ROB number after the colon", 2),
 )
 
 
@@ -53,7 +53,7 @@ class Refused:
 class LoginsOf:
     """A client, whom it represents if not its own taxpayer, and what is the matter with it."""
 
-    issued: Issued
+    issued: IssuedSecret
     works_at_night: bool
     for_taxpayer: Taxpayer | None = None
     refused: Refused | None = None

@@ -1,7 +1,7 @@
-"""The registry read from a replica of the database, as long as that is fresh enough.
+"""Reads the registry from a replica of the database, as long as it is fresh enough.
 
-Off unless REPLICA_DATABASE_URL names one, because a replica lags: what it answers may be up to
-REPLICA_MAX_LAG_SECONDS old, and so may a block. Whatever lags more is not asked (docs/scaling.md).
+Off unless REPLICA_DATABASE_URL is set, because a replica lags: its answers, for example about a
+block, may be up to REPLICA_MAX_LAG_SECONDS old. One that lags more is not asked (docs/scaling.md).
 """
 
 import time
@@ -15,18 +15,18 @@ from django.db import DatabaseError, connections
 from taxpayers.sql import Row, fetch, fetch_with_reconnect
 
 ALIAS = "replica"
-_ASK_AGAIN_SECONDS = 0.2  # while it lags too much
-_LEAVE_ALONE_SECONDS = 5.0  # after it failed
+_RETRY_SECONDS = 0.2  # while it lags too much
+_PAUSE_SECONDS = 5.0  # after it failed
 
-# NULL on a primary, and before the first commit was replayed. It grows while nothing is committed:
-# then the primary has nothing to do, and is asked itself.
+# NULL on a primary, and before the first commit was replayed. It also grows while nothing is
+# committed: then the primary is asked, which has nothing else to do.
 _LAG = "SELECT extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8"
 
 
 class Freshness:
     """Until when a replica is fresh enough; one for all threads of a process.
 
-    What was replayed stays replayed, so one look at the lag holds until `bound_seconds` are over.
+    What was replayed stays replayed, so one measurement is valid until `bound_seconds` are over.
     """
 
     def __init__(
@@ -36,32 +36,32 @@ class Freshness:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bound_seconds, self._lag, self._clock = bound_seconds, lag, clock
-        self._good_until = self._ask_at = float("-inf")
+        self._fresh_until = self._retry_at = float("-inf")
 
     def holds(self) -> bool:
-        """Whether what the replica knows is at most `bound_seconds` old. Raises DatabaseError."""
+        """Whether the data of the replica are at most `bound_seconds` old. Raises DatabaseError."""
         now = self._clock()
-        if now < self._good_until:
+        if now < self._fresh_until:
             return True
-        if now < self._ask_at:
+        if now < self._retry_at:
             return False
-        self._ask_at = now + _ASK_AGAIN_SECONDS
+        self._retry_at = now + _RETRY_SECONDS
         lag = self._lag()
         # A commit from the future means that the clocks differ by that much.
         if lag is None or abs(lag) >= self._bound_seconds:
             return False
-        self._good_until = now + self._bound_seconds - abs(lag)
+        self._fresh_until = now + self._bound_seconds - abs(lag)
         return True
 
     def failed(self) -> None:
-        """The replica is out of reach: leave it alone for a while."""
-        self._good_until, self._ask_at = float("-inf"), self._clock() + _LEAVE_ALONE_SECONDS
+        """The replica cannot be reached: do not ask it for a while."""
+        self._fresh_until, self._retry_at = float("-inf"), self._clock() + _PAUSE_SECONDS
 
 
 def fetch_registry(sql: str, parameters: Sequence[Any]) -> list[Row]:
     """The rows of a statement that changes nothing, from the replica if that is fresh enough.
 
-    What the replica does not find, like a secret issued a moment ago, the primary is asked for.
+    If the replica finds none, for example of a secret issued a moment ago, the primary is asked.
     Raises django.db.DatabaseError, never because of the replica.
     """
     freshness = _freshness()

@@ -198,7 +198,7 @@ def test_another_shell_knows_the_demos_address_as_long_as_it_runs(
         assert process.stdout
         assert "}\n" in process.stdout
         assert told() == f"http://127.0.0.1:{port}/connect/token"
-        # What is said in this shell itself counts more.
+        # What is message in this shell itself counts more.
         assert told(PORT="8200") == "http://127.0.0.1:8200/connect/token"
         assert told(AUTH_URL="https://id.example.org") == "https://id.example.org/connect/token"
         process.send_signal(signal.SIGTERM)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import manage, refused
+from tests.support.command_line import error_of, manage
 from tests.support.servers import free_port, service_environment
 from tests.support.servers import manage as manage_or_fail
 
@@ -79,7 +79,7 @@ def test_a_database_out_of_reach_is_one_line_without_its_password(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_argument_that_is_unknown_is_named(command: str) -> None:
-    line = refused(command, *COMMANDS[command], "--frobnicate")
+    line = error_of(command, *COMMANDS[command], "--frobnicate")
     assert line == "unrecognized arguments: --frobnicate"
 
 
@@ -106,7 +106,7 @@ def test_a_client_is_set_up_from_the_command_line_alone(migrated: dict[str, str]
     answer("unblock_system_user", client_id, *REASON)
     answer("revoke_permission", *PAIR)
     line = assert_refused(manage(migrated, "register_taxpayer", TIN, "--name", "Other"))
-    assert "already, under the name Ångström & Söhne 株式会社." in line
+    assert "already registered under the name Ångström & Söhne 株式会社." in line
 
 
 def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer(

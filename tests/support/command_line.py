@@ -1,4 +1,4 @@
-"""`manage.py` as tests use it: in this process for answers, in one of its own for exit codes."""
+"""`manage.py` for tests: in this process where possible, in its own to prove what only that can."""
 
 import io
 import json
@@ -13,24 +13,24 @@ from django.core.management import CommandError, call_command
 from tests.support.servers import CHECKOUT
 
 
-def said(*arguments: str) -> str:
-    """What people read on stdout."""
+def output_of(*arguments: str) -> str:
+    """The text for people on stdout."""
     out, err = io.StringIO(), io.StringIO()
     call_command(*arguments, stdout=out, stderr=err)
     assert err.getvalue() == ""
     return out.getvalue()
 
 
-def answered(*arguments: str) -> dict[str, Any]:
-    """What machines read on stdout: one JSON object and nothing else."""
-    answer: dict[str, Any] = json.loads(said(*arguments, "--json"))
+def json_output_of(*arguments: str) -> dict[str, Any]:
+    """The answer for machines on stdout: one JSON object and nothing else."""
+    answer: dict[str, Any] = json.loads(output_of(*arguments, "--json"))
     return answer
 
 
-def refused(*arguments: str) -> str:
+def error_of(*arguments: str) -> str:
     """The one line on stderr of a command that exits 1."""
     with pytest.raises(CommandError) as fault:
-        said(*arguments)
+        output_of(*arguments)
     line = str(fault.value).removeprefix("Error: ")
     assert line.strip()
     assert "\n" not in line

@@ -46,13 +46,15 @@ class Command(ServiceCommand):
             sample, password = _make(at)
         return _answer(sample, password, options["port"])
 
-    def say(self, answer: Answer, options: dict[str, Any]) -> None:
+    def write_answer(self, answer: Answer, options: dict[str, Any]) -> None:
         if options["no_serve"]:
-            super().say(answer, options)
+            super().write_answer(answer, options)
         else:
             save_demo_address(settings.VAR_DIR, answer.data["auth_url"])
             # The server's own first words come before, so that these stay on the screen.
-            serve(options["port"], announce=lambda: super(Command, self).say(answer, options))
+            serve(
+                options["port"], announce=lambda: super(Command, self).write_answer(answer, options)
+            )
 
 
 @contextmanager
