@@ -6,7 +6,7 @@ A text that begins like a formula gets an apostrophe in front; reading removes i
 import re
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
-_ESCAPED = re.compile(r"'(?=[=+\-@])")
+_ESCAPED = re.compile(r"\A'(?=[=+\-@])")
 
 
 def escape_formula(text: str) -> str:
@@ -16,4 +16,4 @@ def escape_formula(text: str) -> str:
 
 def unescape_formula(cell: str) -> str:
     """The text of a cell that `escape_formula` made; any other cell is unchanged."""
-    return _ESCAPED.sub("", cell, count=1)
+    return _ESCAPED.sub("", cell)

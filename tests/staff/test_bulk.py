@@ -167,7 +167,7 @@ def test_size_and_rows_of_a_file_have_bounds(
 def test_a_workbook_that_unpacks_to_too_much_is_not_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spreadsheets, "_MOST_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(spreadsheets, "_MAX_UNPACKED_BYTES", 1000)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"0" * 100_000)
