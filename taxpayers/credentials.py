@@ -30,8 +30,6 @@ class Kind(StrEnum):
 _BITS = {Kind.CLIENT_ID: 128, Kind.CLIENT_SECRET: 256}
 _LENGTH = {Kind.CLIENT_ID: 22, Kind.CLIENT_SECRET: 43}
 _FORM = re.compile(r"(?P<kind>ci|cs)_(?P<environment>live|test)_(?P<body>[0-9A-Za-z]+)", re.ASCII)
-
-
 _SECRET = re.compile(r"(cs_(?:live|test)_)[0-9A-Za-z]+", re.ASCII)
 
 
@@ -49,7 +47,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A new pair. The secret is in clear: hand it to its owner once and keep only its hash."""
+    """A new pair. The secret is in clear: show it to its owner once and store only its hash."""
 
     client_id: str
     client_secret: str
@@ -70,7 +68,7 @@ def new_client_secret(environment: Environment) -> str:
 
 def fault_of(text: str, kind: Kind, environment: Environment) -> Fault | None:
     """Why `text` cannot be a credential of this kind and environment; None if it could be one."""
-    # The common case first: one expression, one checksum, no other question.
+    # The common case first: one expression and one checksum.
     match = _FORM.fullmatch(text)
     if match is None:
         return _fault_of_shape(text, kind)
@@ -89,7 +87,7 @@ def fault_of(text: str, kind: Kind, environment: Environment) -> Fault | None:
 
 
 def without_secrets(text: str) -> str:
-    """The text with every client secret in it made unreadable: for records and logs.
+    """The text with every client secret in it hidden: for records and logs.
 
     People swap id and secret, and paste secrets into any field there is.
     """
@@ -104,7 +102,7 @@ def hash_secret(client_secret: str) -> str:
     return f"{_HASH}${hashlib.sha256(client_secret.encode()).hexdigest()}"
 
 
-def matches(hashed: str, stored: str) -> bool:
+def is_same_secret(hashed: str, stored: str) -> bool:
     """Whether two results of `hash_secret` are of the same secret, in constant time."""
     return hmac.compare_digest(hashed, stored)
 

@@ -1,4 +1,4 @@
-"""How a taxpayer is named: TIN, ROB number, `onbehalfof` (specification 2.3). Pure."""
+"""Taxpayer identifiers: TIN, ROB number, `<TIN>:<ROB>` (specification 2.3). Pure."""
 
 import re
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ TIN_PATTERN, ROB_PATTERN = "[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}"  # unless a count
 
 
 class MalformedIdentifier(ValueError):
-    """The text names no taxpayer. Its message says what is wrong with the text, for its author.
+    """The text is not a taxpayer identifier. The message says what is wrong with it.
 
-    `text` is the message with {kind} and {pattern} still in it, for pages that translate it.
+    `text` is the message with {kind} and {pattern} still in it, for translation.
     """
 
     def __init__(self, text: str, kind: str = "", pattern: str = "") -> None:
@@ -43,23 +43,23 @@ class Notation:
         """The taxpayer that `text` names; outer blanks are trimmed, letters upper-cased.
 
         Raises MalformedIdentifier for anything but `<TIN>` or `<TIN>:<ROB>`, also for an empty
-        text, a list, or a ROB separator with nothing behind it.
+        text, a list, or a colon without a ROB number.
         """
         tin, separator, rob = text.strip(" \t").partition(":")
         if not separator:
             return self.parse_parts(tin)
         if not rob:
-            raise MalformedIdentifier("nothing stands behind the colon")
+            raise MalformedIdentifier("there is no ROB number after the colon")
         return self.parse_parts(tin, rob)
 
     def parse_parts(self, tin: str, rob: str = "") -> TaxpayerId:
         """The taxpayer named by a TIN and, unless it is empty, a ROB number. Raises as `parse`."""
         return TaxpayerId(
-            _checked("TIN", tin, self.tin), _checked("ROB number", rob, self.rob) if rob else ""
+            _normalise("TIN", tin, self.tin), _normalise("ROB number", rob, self.rob) if rob else ""
         )
 
 
-def _checked(kind: str, text: str, pattern: str) -> str:
+def _normalise(kind: str, text: str, pattern: str) -> str:
     # Upper-casing turns some letters outside ASCII into ASCII ones, so those are refused first.
     normalised = text.upper() if text.isascii() else ""
     if not normalised:

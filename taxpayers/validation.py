@@ -1,24 +1,26 @@
-"""What every change asks of the person who wants it, and how it says no."""
+"""Validates what people enter for a change; a wrong value raises ServiceError."""
 
 from collections.abc import Collection
 from datetime import datetime
 
-from django.utils import timezone
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import without_secrets
+from taxpayers.identifiers import Notation
+from taxpayers.moments import format_moment
 
-LONGEST_NAME = 255
-LONGEST_REASON = 500
+MAX_NAME_LENGTH = 255
+MAX_REASON_LENGTH = 500
 
 
 class ServiceError(Exception):
-    """A change that cannot be made: one clear line for the person who asked, with what to do."""
+    """A change that cannot be made: one line for the person who asked, with what to do."""
 
 
-def format_moment(moment: datetime) -> str:
-    """The moment as staff read it: in the authority's time zone, to the minute."""
-    return f"{timezone.localtime(moment):%Y-%m-%d %H:%M}"
+def taxpayer_notation() -> Notation:
+    """How this country writes a TIN and a ROB number."""
+    return Notation(tin=settings.TIN_PATTERN, rob=settings.ROB_PATTERN)
 
 
 def validate_text(text: str, what: str, longest: int) -> str:
@@ -44,16 +46,16 @@ def validate_text(text: str, what: str, longest: int) -> str:
 
 def validate_name(name: str) -> str:
     """A name of a taxpayer or system user. Raises ServiceError as `validate_text`."""
-    return validate_text(name, _("a name"), LONGEST_NAME)
+    return validate_text(name, _("a name"), MAX_NAME_LENGTH)
 
 
 def validate_reason(reason: str) -> str:
     """Why a change is made. Raises ServiceError as `validate_text`."""
-    return validate_text(reason, _("a reason"), LONGEST_REASON)
+    return validate_text(reason, _("a reason"), MAX_REASON_LENGTH)
 
 
 def validate_end(end: datetime | None, what: str, at: datetime) -> datetime | None:
-    """A last moment that is still to come; None: no end. Raises ServiceError if it has passed."""
+    """A last moment in the future; None: no end. Raises ServiceError if it has passed."""
     if end is not None and end <= at:
         raise ServiceError(
             _("Choose a later date: {what} would end {moment}, in the past.").format(
@@ -64,15 +66,15 @@ def validate_end(end: datetime | None, what: str, at: datetime) -> datetime | No
 
 
 def validate_known(given: Collection[str], known: Collection[str], what: str) -> list[str]:
-    """What is given, sorted, each once. Raises ServiceError if that is nothing or not all known."""
+    """The names, sorted, each once. Raises ServiceError if there is none or one is unknown."""
     names = sorted(set(given))
     unknown = [name for name in names if name not in known]
     if names and not unknown:
         return names
     fault = (
-        _("There is no {what} {names}. Known are: {known}.")
+        _("There is no {what} {names}. Choose from: {known}.")
         if unknown
-        else _("Give at least one {what}. Known are: {known}.")
+        else _("Give at least one {what}. Choose from: {known}.")
     )
     listed = ", ".join(sorted(known)) or _("none")
     raise ServiceError(fault.format(what=what, names=", ".join(unknown), known=listed))

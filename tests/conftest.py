@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 IS_CI = bool(os.environ.get("CI"))
 POSTGRES = pytest.StashKey[servers.Postgres]()
 NO_POSTGRES = pytest.StashKey[str]()
-MIGRATED = pytest.StashKey["MigratedSqlite"]()
+MIGRATED = pytest.StashKey[Any]()  # MigratedSqlite or MigratedPostgres
 BLOCKER = pytest.StashKey["DjangoDbBlocker"]()
 
 
@@ -261,7 +261,7 @@ def postgres() -> Iterator[servers.Postgres]:
 @pytest.fixture(scope="session")
 def migrated_sqlite(django_db_setup: None, request: pytest.FixtureRequest) -> "MigratedSqlite":
     """The migrated database of SQLite, to be copied."""
-    return request.config.stash[MIGRATED]
+    return request.config.stash[MIGRATED]  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="session")

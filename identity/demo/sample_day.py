@@ -18,7 +18,7 @@ from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services import (
     Author,
-    Issued,
+    IssuedSecret,
     block_system_user,
     grant_permission,
     issue_secret,
@@ -89,7 +89,7 @@ def make_sample_day(at: datetime) -> bool:
     return True
 
 
-def _issued(company: _Company, at: datetime) -> Issued:
+def _issued(company: _Company, at: datetime) -> IssuedSecret:
     """Its taxpayer and its ERP were registered together, up to a year ago."""
     registered = at - 200 * _DAY
     if company.secret_ends < 100:  # a secret lives for a year
@@ -115,7 +115,7 @@ def _issued(company: _Company, at: datetime) -> Issued:
     return issued
 
 
-def _grant(own: list[SampleClient], agents: list[Issued], at: datetime) -> None:
+def _grant(own: list[SampleClient], agents: list[IssuedSecret], at: datetime) -> None:
     """Every second company grants a permission; some expire soon, one was revoked."""
     roles = [
         register_intermediary(
@@ -142,7 +142,7 @@ def _grant(own: list[SampleClient], agents: list[Issued], at: datetime) -> None:
             )
 
 
-def _on_behalf(own: list[SampleClient], agents: list[Issued]) -> Iterator[SampleClient]:
+def _on_behalf(own: list[SampleClient], agents: list[IssuedSecret]) -> Iterator[SampleClient]:
     for number, company in enumerate(own[::2]):
         agent = agents[number % len(agents)]
         yield SampleClient(agent, works_at_night=number % 2 == 0, for_taxpayer=company.taxpayer)
@@ -180,7 +180,7 @@ def _blocked(user: SystemUser, at: datetime) -> RefusalPeriod:
     return RefusalPeriod(RegistryReason.SYSTEM_USER_BLOCKED, since)
 
 
-def _second_secret(issued: Issued, at: datetime) -> None:
+def _second_secret(issued: IssuedSecret, at: datetime) -> None:
     """A rotation in progress: the new secret is in use, the old one is safe to remove."""
     changed = at - 6 * _DAY
     new = issue_secret(system_user=issued.system_user, by=_SECURITY, at=changed).secret

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from taxpayers.models import ClientSecret, RateLimitCounter, Taxpayer
 from taxpayers.rules import RegistryReason
-from taxpayers.services import Issued
+from taxpayers.services import IssuedSecret
 from tokens.login_events.hourly_counts import count_all
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -37,7 +37,7 @@ _STRANGERS = (
     (ProtocolReason.MALFORMED_CREDENTIALS, "client_id", "cut_off", 2),
     (ProtocolReason.MISSING_PARAMETER, "client_secret", "", 3),
     (ProtocolReason.UNSUPPORTED_GRANT_TYPE, "", "", 2),
-    (ProtocolReason.MALFORMED_ON_BEHALF_OF, "", "nothing stands behind the colon", 2),
+    (ProtocolReason.MALFORMED_ON_BEHALF_OF, "", "there is no ROB number after the colon", 2),
 )
 
 
@@ -53,7 +53,7 @@ class RefusalPeriod:
 class SampleClient:
     """A client, whom it represents if not its own taxpayer, and what is wrong with it."""
 
-    issued: Issued
+    issued: IssuedSecret
     works_at_night: bool
     for_taxpayer: Taxpayer | None = None
     refused: RefusalPeriod | None = None

@@ -40,7 +40,7 @@ class Freshness:
         self._fresh_until = self._check_at = float("-inf")
 
     def holds(self) -> bool:
-        """Whether what the replica knows is at most `bound_seconds` old. Raises DatabaseError."""
+        """Whether the data of the replica are at most `bound_seconds` old. Raises DatabaseError."""
         now = self._clock()
         if now < self._fresh_until:
             return True

@@ -1,20 +1,19 @@
-"""A cell of an exported table, which no spreadsheet takes for a formula. Pure.
+"""Keeps exported cells from being run as formulas by spreadsheets (OWASP, CSV injection). Pure.
 
-A text that begins like a formula gets an apostrophe in front; reading takes it away again (OWASP,
-CSV injection).
+A text that begins like a formula gets an apostrophe in front; reading removes it.
 """
 
 import re
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
-_ESCAPED = re.compile(r"'(?=[=+\-@])")
+_ESCAPED = re.compile(r"\A'(?=[=+\-@])")
 
 
-def escaped(text: str) -> str:
-    """The text as a cell."""
+def escape_formula(text: str) -> str:
+    """The text as a cell that no spreadsheet runs."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def unescaped(cell: str) -> str:
-    """The text of a cell that `escaped` made; any other as it is."""
-    return _ESCAPED.sub("", cell, count=1) if _ESCAPED.match(cell) else cell
+def unescape_formula(cell: str) -> str:
+    """The text of a cell that `escape_formula` made; any other cell is unchanged."""
+    return _ESCAPED.sub("", cell)

@@ -1,7 +1,7 @@
-"""A table in a CSV file, however a spreadsheet wrote it: each row with its line in the file.
+"""Reads CSV files as spreadsheets write them; each row comes with its line in the file.
 
 UTF-8 with or without a byte order mark, commas or semicolons, blank rows between. Memory is bounded
-by the longest row, so that no file of another kind can exhaust it.
+by the longest row, so that no file can exhaust it.
 """
 
 import csv
@@ -12,18 +12,18 @@ from typing import BinaryIO
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from taxpayers.files.csv_escaping import unescaped
+from taxpayers.files.csv_escaping import unescape_formula
 from taxpayers.validation import ServiceError
 
-_LONGEST_LINE_BYTES = 64 * 1024
+_MAX_LINE_BYTES = 64 * 1024
 _DELIMITERS = ",;"
-_SPREADSHEET = b"PK\x03\x04"  # .xlsx and .ods are zip archives
+SPREADSHEET_SIGNATURE = b"PK\x03\x04"  # .xlsx and .ods are zip archives
 _SAVE_AS = gettext_lazy("Save it as CSV UTF-8 (spreadsheets offer that under Save as)")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One row: its cells by the name of their column, without outer blanks, or what is wrong."""
+class CsvRow:
+    """One row: its cells by the name of their column, without outer blanks, or its fault."""
 
     line: int
     cells: dict[str, str]
@@ -35,28 +35,28 @@ def read_rows(
     needed: Collection[str],
     optional: Collection[str],
     ignored: Collection[str] = (),
-) -> Iterator[Row]:
+) -> Iterator[CsvRow]:
     """All rows below the header, which names the columns in any order; blank rows are left out.
 
-    Raises ServiceError as soon as the file proves not to be such a table.
+    Raises ServiceError as soon as the file turns out to be malformed.
     """
-    rows = raw_rows(file, needed, optional, ignored)
+    rows = read_cells(file, needed, optional, ignored)
     _line, columns = next(rows)
     for line, cells in rows:
         yield _row(line, cells, columns)
 
 
-def raw_rows(
+def read_cells(
     file: BinaryIO,
     needed: Collection[str],
     optional: Collection[str],
     ignored: Collection[str] = (),
 ) -> Iterator[tuple[int, list[str]]]:
-    """The names of the columns, then the cells of each row as they stand there, with their line.
+    """The names of the columns, then the cells of each row as they are, with their line.
 
     Raises as `read_rows`.
     """
-    lines = _lines(file)
+    lines = _decoded_lines(file)
     columns, delimiter = _header(next(lines, ""), needed, optional, ignored)
     yield 1, columns
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -65,7 +65,7 @@ def raw_rows(
         for cells in reader:
             if any(cell.strip() for cell in cells):
                 yield line, cells
-            line = reader.line_num + 2  # the header was not the reader's
+            line = reader.line_num + 2  # the reader did not count the header
     except csv.Error as fault:
         raise ServiceError(
             _("Line {line} and what follows cannot be read as CSV: {fault}.").format(
@@ -74,15 +74,15 @@ def raw_rows(
         ) from None
 
 
-def _row(line: int, cells: list[str], columns: list[str]) -> Row:
+def _row(line: int, cells: list[str], columns: list[str]) -> CsvRow:
     if len(cells) < len(columns):
         fault = _("it has {cells} cells, the header has {columns}")
-        return Row(line, {}, fault.format(cells=len(cells), columns=len(columns)))
+        return CsvRow(line, {}, fault.format(cells=len(cells), columns=len(columns)))
     if any(cell.strip() for cell in cells[len(columns) :]):
         fault = _("it has more cells than the header, which has {columns}")
-        return Row(line, {}, fault.format(columns=len(columns)))
+        return CsvRow(line, {}, fault.format(columns=len(columns)))
     named = zip(columns, cells, strict=False)
-    return Row(line, {column: unescaped(cell.strip()) for column, cell in named})
+    return CsvRow(line, {column: unescape_formula(cell.strip()) for column, cell in named})
 
 
 def _header(
@@ -99,25 +99,25 @@ def _header(
         raise ServiceError(_("The file is empty, or its first line is."))
     raise ServiceError(
         _(
-            "The first line must name the columns {needed} and where wanted {optional},"
-            " with commas or semicolons between. It is: {line}"
+            "The first line must name the columns {needed}, and optionally {optional},"
+            " separated by commas or semicolons. It is: {line}"
         ).format(
             needed=", ".join(needed), optional=", ".join(optional), line=repr(line.strip()[:60])
         )
     )
 
 
-def _lines(file: BinaryIO) -> Iterator[str]:
+def _decoded_lines(file: BinaryIO) -> Iterator[str]:
     number = 0
-    while line := file.readline(_LONGEST_LINE_BYTES + 1):
+    while line := file.readline(_MAX_LINE_BYTES + 1):
         number += 1
-        if number == 1 and line.startswith(_SPREADSHEET):
+        if number == 1 and line.startswith(SPREADSHEET_SIGNATURE):
             raise ServiceError(
                 _("This is a spreadsheet, not a CSV file. {save_as}.").format(save_as=_SAVE_AS)
             )
-        if len(line) > _LONGEST_LINE_BYTES:
+        if len(line) > _MAX_LINE_BYTES:
             raise ServiceError(
-                _("Line {line} is far too long: this is no CSV file. {save_as}.").format(
+                _("Line {line} is too long: this is not a CSV file. {save_as}.").format(
                     line=number, save_as=_SAVE_AS
                 )
             )

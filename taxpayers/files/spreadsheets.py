@@ -1,7 +1,6 @@
-"""XLSX workbooks: the first sheet read as the CSV file it stands for, and tables written.
+"""XLSX workbooks: converts the first sheet to CSV, and writes tables; both row by row.
 
-Both go row by row. A workbook is a zip archive of XML: its unpacked size has a bound, and
-defusedxml refuses entities.
+A workbook is a zip archive of XML: its unpacked size is bounded, and defusedxml refuses entities.
 """
 
 import csv
@@ -18,16 +17,16 @@ from openpyxl.cell import WriteOnlyCell
 
 from taxpayers.validation import ServiceError
 
-MAGIC = b"PK\x03\x04"
-MOST_ROWS_WRITTEN = 100_000
-_MOST_UNPACKED_BYTES = 256 << 20
-_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 32
-# A line break in a cell must not become a new line of the file: a control character is as wrong.
+MAX_ROWS_WRITTEN = 100_000
+_MAX_UNPACKED_BYTES = 256 << 20
+_MAX_ROWS, _MAX_COLUMNS = 1_048_576, 32
+# A line break in a cell must not become a new line of the file. As a control character it is
+# refused later, with its line.
 _LINE_BREAKS = str.maketrans({"\n": "\v", "\r": None})
-assert openpyxl.DEFUSEDXML, "openpyxl reads foreign XML: install defusedxml"  # noqa: S101
+assert openpyxl.DEFUSEDXML, "openpyxl reads untrusted XML: install defusedxml"  # noqa: S101
 
 
-def as_csv(workbook: BinaryIO) -> bytes:
+def workbook_to_csv(workbook: BinaryIO) -> bytes:
     """The first sheet as CSV in UTF-8, each row on the line of its number.
 
     Raises ServiceError if it cannot be read.
@@ -35,15 +34,15 @@ def as_csv(workbook: BinaryIO) -> bytes:
     try:
         with zipfile.ZipFile(workbook) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked <= _MOST_UNPACKED_BYTES:
+        if unpacked <= _MAX_UNPACKED_BYTES:
             return _first_sheet(workbook)
     except ServiceError:
         raise
-    except Exception:  # noqa: BLE001 - openpyxl raises whatever a broken file makes it stumble over
+    except Exception:  # noqa: BLE001 - openpyxl raises any exception for a broken file
         raise ServiceError(
-            _("The file cannot be read as an XLSX workbook. Open it and save it anew.")
+            _("The file cannot be read as an XLSX workbook. Open it and save it again.")
         ) from None
-    raise ServiceError(_("The workbook is far too large. Keep only the sheet with the taxpayers."))
+    raise ServiceError(_("The workbook is too large. Keep only the sheet with the taxpayers."))
 
 
 def _first_sheet(file: BinaryIO) -> bytes:
@@ -51,10 +50,10 @@ def _first_sheet(file: BinaryIO) -> bytes:
     try:
         text = io.StringIO()
         writer = csv.writer(text)
-        rows = workbook.worksheets[0].iter_rows(max_col=_MOST_COLUMNS, values_only=True)
+        rows = workbook.worksheets[0].iter_rows(max_col=_MAX_COLUMNS, values_only=True)
         for number, row in enumerate(rows, start=1):
-            if number > _MOST_ROWS:
-                raise ServiceError(_("The first sheet has too many rows: split it."))
+            if number > _MAX_ROWS:
+                raise ServiceError(_("The first sheet has too many rows. Split it."))
             cells = [_text(value) for value in row]
             while cells and not cells[-1]:
                 cells.pop()
@@ -68,14 +67,14 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
-        return str(int(value))  # a spreadsheet takes a TIN of digits for a number
+        return str(int(value))  # a spreadsheet stores a TIN of digits as a number
     if isinstance(value, datetime | date):
         return value.isoformat()
     return "" if value is None else str(value).translate(_LINE_BREAKS)
 
 
 def write_workbook(rows: Iterable[Sequence[str]], title: str) -> IO[bytes]:
-    """An XLSX file in the file system, open at its beginning; all cells are texts."""
+    """A temporary XLSX file, open at its beginning; all cells are texts."""
     workbook = openpyxl.Workbook(write_only=True)
     sheet = workbook.create_sheet(title[:31])
     sheet.freeze_panes = "A2"
@@ -84,12 +83,12 @@ def write_workbook(rows: Iterable[Sequence[str]], title: str) -> IO[bytes]:
         for cell in cells:
             cell.data_type = "s"  # never a formula, whatever it begins with
         sheet.append(cells)
-    file = TemporaryFile()  # noqa: SIM115 - whoever sends it closes it
+    file = TemporaryFile()  # noqa: SIM115 - the caller closes it
     workbook.save(file)
     file.seek(0)
     return file
 
 
 def _printable(text: str) -> str:
-    """Without the characters that XML 1.0 has no place for."""
+    """Without the characters that XML 1.0 does not allow."""
     return openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.sub("?", text)

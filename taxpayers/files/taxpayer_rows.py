@@ -1,7 +1,7 @@
 """Taxpayers in a CSV file: reads all rows and names every bad one (contract 6).
 
-The columns are `tin` and `name`, and where wanted `rob` and `active` (yes or no). Reading asks no
-database and changes nothing.
+The columns are `tin` and `name`, and optionally `rob` and `active` (yes or no). Reading does not
+use the database.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from typing import BinaryIO
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from taxpayers.files.csv_reader import Row, read_rows
+from taxpayers.files.csv_reader import CsvRow, read_rows
 from taxpayers.identifiers import (
     ROB_PATTERN,
     TIN_PATTERN,
@@ -20,21 +20,21 @@ from taxpayers.identifiers import (
 )
 from taxpayers.validation import ServiceError, validate_name
 
-MOST_ROWS = 500_000
+MAX_ROWS = 500_000
 COLUMNS, OPTIONAL = ("tin", "name"), ("rob", "active")
-# What an export and a list of bad rows have besides: so both can be sent in again.
+# Further columns of an export and of a list of bad rows, so that both can be imported again.
 IGNORED = ("line", "fault", "registered_at")
 _ACTIVE = {"": None, "yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-# Who keeps a table reads no regular expressions. A country's own pattern is shown as it is.
-_IN_WORDS = {
+# People who make tables do not read regular expressions. Another country's pattern is shown.
+_DESCRIPTIONS = {
     TIN_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters and digits"),
     ROB_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters, digits and hyphens"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One taxpayer of the file. `is_active` is None where the file does not say."""
+class TaxpayerRow:
+    """One taxpayer of the file. `is_active` is None if its cell is empty or missing."""
 
     line: int
     taxpayer: TaxpayerId
@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BadRow:
-    """A row that cannot be taken, and why."""
+    """A row that cannot be imported, and why."""
 
     line: int
     fault: str
@@ -54,49 +54,49 @@ class BadRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedFile:
     """All rows of a file, good and bad, each in the file's order."""
 
-    entries: list[Entry] = field(default_factory=list)
+    rows: list[TaxpayerRow] = field(default_factory=list)
     bad_rows: list[BadRow] = field(default_factory=list)
 
 
-def read_entries(file: BinaryIO, notation: Notation, most_rows: int = MOST_ROWS) -> Reading:
-    """Every row of the file; the second row of the same taxpayer is a bad one.
+def read_taxpayers(file: BinaryIO, notation: Notation, max_rows: int = MAX_ROWS) -> ParsedFile:
+    """Every row of the file; a second row of the same taxpayer is a bad one.
 
     Raises ServiceError if the file as a whole cannot be read.
     """
-    reading, first_lines = Reading(), dict[TaxpayerId, int]()
-    for count, row in enumerate(read_rows(file, COLUMNS, OPTIONAL, IGNORED), start=1):
-        if count > most_rows:
+    parsed, first_lines = ParsedFile(), dict[TaxpayerId, int]()
+    for count, csv_row in enumerate(read_rows(file, COLUMNS, OPTIONAL, IGNORED), start=1):
+        if count > max_rows:
             raise ServiceError(
-                _("The file has more than {most} rows: split it.").format(most=most_rows)
+                _("The file has more than {most} rows. Split it.").format(most=max_rows)
             )
         try:
-            entry = _entry(row, notation)
-            first = first_lines.setdefault(entry.taxpayer, row.line)
+            row = _taxpayer_row(csv_row, notation)
+            first = first_lines.setdefault(row.taxpayer, row.line)
             if first != row.line:
                 raise ServiceError(
-                    _("{taxpayer} stands in line {line} already").format(
-                        taxpayer=entry.taxpayer, line=first
+                    _("{taxpayer} is already in line {line}").format(
+                        taxpayer=row.taxpayer, line=first
                     )
                 )
-            reading.entries.append(entry)
+            parsed.rows.append(row)
         except MalformedIdentifier as fault:
-            reading.bad_rows.append(BadRow(row.line, _said(fault)))
+            parsed.bad_rows.append(BadRow(csv_row.line, _describe(fault)))
         except ServiceError as fault:
-            reading.bad_rows.append(BadRow(row.line, str(fault).rstrip(".")))
-    if not reading.entries and not reading.bad_rows:
+            parsed.bad_rows.append(BadRow(csv_row.line, str(fault).rstrip(".")))
+    if not parsed.rows and not parsed.bad_rows:
         raise ServiceError(_("The file has no rows below its header."))
-    return reading
+    return parsed
 
 
-def _said(fault: MalformedIdentifier) -> str:
-    text = _IN_WORDS.get(fault.pattern, fault.text)
+def _describe(fault: MalformedIdentifier) -> str:
+    text = _DESCRIPTIONS.get(fault.pattern, fault.text)
     return _(text).format(kind=_(fault.kind), pattern=fault.pattern)
 
 
-def _entry(row: Row, notation: Notation) -> Entry:
+def _taxpayer_row(row: CsvRow, notation: Notation) -> TaxpayerRow:
     if row.fault:
         raise ServiceError(row.fault)
     active = row.cells.get("active", "").lower()
@@ -104,7 +104,7 @@ def _entry(row: Row, notation: Notation) -> Entry:
         raise ServiceError(
             _("active must be yes or no, not {given}").format(given=repr(active[:20]))
         )
-    return Entry(
+    return TaxpayerRow(
         line=row.line,
         taxpayer=notation.parse_parts(row.cells["tin"], row.cells.get("rob", "")),
         name=validate_name(row.cells["name"]),

@@ -1,79 +1,71 @@
-"""What can stand on a command line: taxpayers and dates (contract 6)."""
+"""The values that commands take: taxpayers and dates (contract 6)."""
 
 from argparse import ArgumentTypeError
-from datetime import UTC, date, datetime, time
+from collections.abc import Callable
+from datetime import date, datetime
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
+from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
+from taxpayers.moments import end_of_day, start_of_day, to_utc
+from taxpayers.validation import taxpayer_notation
 
 
-def notation() -> Notation:
-    """How this country writes a TIN and a ROB number."""
-    return Notation(tin=settings.TIN_PATTERN, rob=settings.ROB_PATTERN)
-
-
-def taxpayer_id(text: str) -> TaxpayerId:
+def parse_taxpayer_id(text: str) -> TaxpayerId:
     """`TIN` or `TIN:ROB`, as in the header `onbehalfof`."""
     try:
-        return notation().parse(text)
+        return taxpayer_notation().parse(text)
     except MalformedIdentifier as fault:
-        raise ArgumentTypeError(f"{text!r} names no taxpayer: {fault}.") from None
+        raise ArgumentTypeError(f"{text!r} is not a taxpayer identifier: {fault}.") from None
 
 
 def add_tin_and_rob(parser: CommandParser) -> None:
-    """`TIN [--rob ROB]`; read it with `tin_and_rob`."""
+    """`TIN [--rob ROB]`; read it with `read_tin_and_rob`."""
     parser.add_argument("tin", metavar="TIN", help="tax identification number")
-    parser.add_argument("--rob", default="", help="ROB number, where there is one")
+    parser.add_argument("--rob", default="", help="ROB number, if the taxpayer has one")
 
 
-def tin_and_rob(options: dict[str, Any]) -> TaxpayerId:
-    """The taxpayer named by `TIN [--rob ROB]`. Raises CommandError if it names none."""
+def read_tin_and_rob(options: dict[str, Any]) -> TaxpayerId:
+    """The taxpayer named by `TIN [--rob ROB]`. Raises CommandError if they are malformed."""
     try:
-        return notation().parse_parts(options["tin"].strip(), options["rob"].strip())
+        return taxpayer_notation().parse_parts(options["tin"].strip(), options["rob"].strip())
     except MalformedIdentifier as fault:
-        raise CommandError(f"This names no taxpayer: {fault}.") from None
+        raise CommandError(f"This is not a taxpayer identifier: {fault}.") from None
 
 
 def add_taxpayer_and_intermediary(parser: CommandParser) -> None:
     """`--taxpayer TIN[:ROB] --intermediary TIN[:ROB]`."""
     for name, who in (("taxpayer", "who permits"), ("intermediary", "who may act for it")):
         parser.add_argument(
-            f"--{name}", metavar="TIN[:ROB]", type=taxpayer_id, required=True, help=who
+            f"--{name}", metavar="TIN[:ROB]", type=parse_taxpayer_id, required=True, help=who
         )
 
 
-def first_moment(text: str) -> datetime:
+def parse_start(text: str) -> datetime:
     """A moment, or the first one of a whole day in the authority's time zone; in UTC."""
-    return _moment(text, time.min, fold=0)
+    return _parse(text, start_of_day)
 
 
-def last_moment(text: str) -> datetime:
+def parse_end(text: str) -> datetime:
     """A moment, or the last one of a whole day in the authority's time zone; in UTC."""
-    # Where clocks go back over midnight, a day's last moment comes twice: fold=1 is the later.
-    return _moment(text, time.max, fold=1)
+    return _parse(text, end_of_day)
 
 
-def _moment(text: str, time_of_day: time, fold: int) -> datetime:
+def _parse(text: str, moment_of: Callable[[date], datetime]) -> datetime:
     try:
-        moment = _read(text, time_of_day.replace(fold=fold))
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=timezone.get_default_timezone())
-        timezone.localtime(moment)  # what staff could not be shown is no date either
-        return moment.astimezone(UTC)
+        try:
+            day = date.fromisoformat(text)
+        except ValueError:
+            moment = to_utc(datetime.fromisoformat(text))
+        else:
+            moment = moment_of(day)
+        timezone.localtime(moment)  # a moment that cannot be shown in the time zone is refused
     except (ValueError, OverflowError):
         raise ArgumentTypeError(
-            f"{text!r} is no date: write 2027-12-31, 2027-12-31T18:00 (in {settings.TIME_ZONE})"
+            f"{text!r} is not a date. Write 2027-12-31, 2027-12-31T18:00 (in {settings.TIME_ZONE})"
             " or 2027-12-31T10:00Z."
         ) from None
-
-
-def _read(text: str, time_of_day: time) -> datetime:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return datetime.fromisoformat(text)
-    return datetime.combine(day, time_of_day)
+    return moment

@@ -1,4 +1,4 @@
-"""The shape of a command: one answer on stdout, or one line on stderr and exit 1 (contract 6)."""
+"""The base of all commands: an answer on stdout, or one line on stderr and exit 1 (contract 6)."""
 
 import contextlib
 import getpass
@@ -18,7 +18,7 @@ from psycopg.errors import UndefinedColumn, UndefinedTable
 
 from taxpayers.services import Author, ServiceError
 
-# Kept in the history where the contract's command has no reason and none was given.
+# Stored in the history where the contract's command takes no reason and none was given.
 NO_REASON = "not given"
 
 
@@ -26,26 +26,26 @@ NO_REASON = "not given"
 class Answer:
     """The outcome of a command: `data` for machines, `text` for people.
 
-    In `data` moments are aware datetimes; `refusal` is the line for stderr if it exits 1 after all.
+    In `data` moments are aware datetimes; `error` is the line for stderr if it exits 1 after all.
     """
 
     data: dict[str, Any]
     text: str
-    refusal: str = ""
+    error: str = ""
 
 
 class ServiceCommand(BaseCommand):
-    """A command that overrides `add_arguments` and `act`, and gets the rest from here.
+    """A command overrides `add_arguments` and `act`; this class does the rest.
 
-    `--json`; exit 0, or 1 with one line on stderr, also for a wrong argument or a database that is
-    not there. `call_command` raises CommandError with that line.
+    `--json`; exit 0, or 1 with one line on stderr, also for a wrong argument or an unreachable
+    database. `call_command` raises CommandError with that line.
     """
 
-    # A configuration that the checks refuse is told by `check`, not in the way of an operator.
+    # `manage.py check` reports a wrong configuration; it must not stop an operator's command.
     requires_system_checks = ()
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        """Do it. Raise ServiceError or CommandError for what cannot be done."""
+        """Do the work. Raise ServiceError or CommandError if it cannot be done."""
         raise NotImplementedError
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -57,7 +57,7 @@ class ServiceCommand(BaseCommand):
         return parser
 
     def run_from_argv(self, argv: list[str]) -> None:
-        # An answer with a new secret must not be lost on a terminal that lacks a letter of it.
+        # A new secret must not be lost because the terminal cannot encode a letter beside it.
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
@@ -70,7 +70,7 @@ class ServiceCommand(BaseCommand):
             connections.close_all()
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        with _clear_errors():
+        with _errors_as_one_line():
             answer = self.act(options, by=author(), at=timezone.now())
         self.write_answer(answer, options)
 
@@ -80,8 +80,8 @@ class ServiceCommand(BaseCommand):
             self.stdout.write(json.dumps(answer.data, indent=2, default=_plain))
         elif answer.text:
             self.stdout.write(answer.text)
-        if answer.refusal:
-            raise CommandError(answer.refusal)
+        if answer.error:
+            raise CommandError(answer.error)
 
 
 def author() -> Author:
@@ -94,18 +94,18 @@ def author() -> Author:
 
 
 @contextlib.contextmanager
-def _clear_errors() -> Iterator[None]:
+def _errors_as_one_line() -> Iterator[None]:
     try:
         yield
     except ServiceError as fault:
         raise CommandError(str(fault)) from fault
     except (DatabaseError, InterfaceError) as fault:
-        _say_database_fault(fault)
+        _raise_database_error(fault)
     except KeyboardInterrupt:
         raise CommandError("Stopped. What was not finished has not been changed.") from None
 
 
-def _say_database_fault(fault: Exception) -> NoReturn:
+def _raise_database_error(fault: Exception) -> NoReturn:
     line = (str(fault).strip().splitlines() or ["no reason given"])[0]
     is_unmigrated = isinstance(fault.__cause__, UndefinedTable | UndefinedColumn)
     if is_unmigrated or line.startswith(("no such table", "no such column")):

@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
                     "logins_per_minute",
                     models.PositiveIntegerField(
                         default=12,
-                        help_text="0: never refused, only observed.",
+                        help_text="0: unlimited, still counted.",
                         verbose_name="logins per minute",
                     ),
                 ),

@@ -1,9 +1,16 @@
-"""Every change of state of the registry: keyword-only, atomic, each kept in the history.
+"""Every change of state of the registry: keyword-only, atomic, recorded in the history.
 
-Commands and staff pages are two doors to these functions. They raise `ServiceError`, with one line
-for the person who asked, and then nothing has changed.
+These functions raise `ServiceError`, with one line for the person who asked; then nothing has
+changed.
 """
 
+from taxpayers.services.bulk_import import (
+    BadRowsError,
+    ImportPreview,
+    ImportResult,
+    import_registry,
+    preview_registry,
+)
 from taxpayers.services.history import Action, Author
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.permissions import (
@@ -12,14 +19,7 @@ from taxpayers.services.permissions import (
     revoke_permission,
     set_permission_code,
 )
-from taxpayers.services.registry import (
-    BadRows,
-    Imported,
-    Preview,
-    import_registry,
-    preview_registry,
-)
-from taxpayers.services.secrets import Issued, issue_secret, retire_secret, revoke_secret
+from taxpayers.services.secrets import IssuedSecret, issue_secret, retire_secret, revoke_secret
 from taxpayers.services.system_users import (
     block_system_user,
     change_system_user,
@@ -33,10 +33,10 @@ from taxpayers.validation import ServiceError
 __all__ = [
     "Action",
     "Author",
-    "BadRows",
-    "Imported",
-    "Issued",
-    "Preview",
+    "BadRowsError",
+    "ImportPreview",
+    "ImportResult",
+    "IssuedSecret",
     "ServiceError",
     "block_system_user",
     "change_system_user",

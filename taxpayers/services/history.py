@@ -16,7 +16,10 @@ _Row = TypeVar("_Row", bound=Model)
 
 
 class Action(StrEnum):
-    """What was done: stable names, those of the commands where there is one (contract 6)."""
+    """What was done: stable names, those of the commands where there is one (contract 6).
+
+    The whole service has one history, so the actions of the rooms above are named here as well.
+    """
 
     REGISTER_TAXPAYER = "register_taxpayer"
     IMPORT_REGISTRY = "import_registry"
@@ -37,7 +40,7 @@ class Action(StrEnum):
     RETIRE_SECRET = "retire_secret"
     REVOKE_SECRET = "revoke_secret"
     ROTATE_SIGNING_KEY = "rotate_signing_key"
-    EXPORT_REGISTRY = "export_registry"  # changes nothing, but takes data out of the house
+    EXPORT_REGISTRY = "export_registry"  # changes nothing, but data leave the service
     EXPORT_LOGINS = "export_logins"
 
 
@@ -51,7 +54,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """What all entries about one context have in common."""
+    """What all records of one change have in common."""
 
     action: Action
     by: Author
@@ -59,20 +62,20 @@ class ChangeContext:
     reason: str = ""
 
 
-def locked(row: _Row) -> _Row:
-    """The row as it is now, for nobody else to change until the transaction ends.
+def lock_for_update(row: _Row) -> _Row:
+    """The row as it is now; nobody else can change it until the transaction ends.
 
-    Raises ServiceError if it is gone.
+    Raises ServiceError if it no longer exists.
     """
     model = type(row)
     try:
         return model._default_manager.select_for_update().get(pk=row.pk)
     except model.DoesNotExist:  # type: ignore[attr-defined]  # every model has it
-        raise ServiceError(_("{record} does not exist any more.").format(record=row)) from None
+        raise ServiceError(_("{record} no longer exists.").format(record=row)) from None
 
 
-def change(row: Model, context: ChangeContext, **fields: Any) -> bool:
-    """Save these new values, record the old ones; False, writing nothing, if none is new."""
+def update_and_record(row: Model, context: ChangeContext, **fields: Any) -> bool:
+    """Save these new values and record the old ones; False, and no write, if none is new."""
     before = {name: getattr(row, name) for name in fields if getattr(row, name) != fields[name]}
     if not before:
         return False
@@ -90,17 +93,17 @@ def record_change(
     before: dict[str, Any] | None = None,
     after: dict[str, Any],
 ) -> None:
-    """Write the context into the history. Never hand it a secret or a hash."""
-    entry(row, context, before=before or {}, after=after).save()
+    """Write a change of `row` into the history. Never pass a secret or a hash."""
+    _change(row, context, before=before or {}, after=after).save()
 
 
 def record_changes(rows: Iterable[tuple[Model, dict[str, Any]]], context: ChangeContext) -> None:
-    """The context about many new rows, each with its values, in few statements."""
-    Change.objects.bulk_create(entry(row, context, before={}, after=after) for row, after in rows)
+    """Write the creation of many rows, each with its values, in few statements."""
+    Change.objects.bulk_create(_change(row, context, before={}, after=after) for row, after in rows)
 
 
 def record_export(model: type[Model], context: ChangeContext, *, filters: str, form: str) -> None:
-    """Who took a list of rows away, which part of it and in which form."""
+    """Write who exported a list of rows, which part of it and in which file format."""
     Change(
         at=context.at,
         by=context.by.name[:150],
@@ -114,10 +117,9 @@ def record_export(model: type[Model], context: ChangeContext, *, filters: str, f
     ).save()
 
 
-def entry(
+def _change(
     row: Model, context: ChangeContext, *, before: dict[str, Any], after: dict[str, Any]
 ) -> Change:
-    """The unsaved entry about `row`."""
     return Change(
         at=context.at,
         by=context.by.name[:150],
@@ -133,7 +135,7 @@ def entry(
 
 
 def label_of(row: Model) -> str:
-    """What the history calls a row: its identifier first, so that no long name cuts it off."""
+    """The name of a row in the history: its identifier first, so that no long name cuts it off."""
     match row:
         case Taxpayer():
             return f"{row.identifier} {row.name}"

@@ -6,19 +6,27 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.models import Intermediary, Taxpayer
-from taxpayers.services.history import Action, Author, ChangeContext, change, locked, record_change
-from taxpayers.validation import ServiceError, format_moment, validate_end, validate_reason
+from taxpayers.moments import format_moment
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    record_change,
+    update_and_record,
+)
+from taxpayers.validation import ServiceError, validate_end, validate_reason
 
 
 @transaction.atomic
 def register_intermediary(
     *, taxpayer: Taxpayer, until: datetime | None = None, by: Author, at: datetime
 ) -> Intermediary:
-    """The taxpayer as an intermediary, until a last moment or for good; safe to repeat.
+    """Make the taxpayer an intermediary, until a last moment or for good; safe to repeat.
 
-    Raises ServiceError if it is one already on other terms.
+    Raises ServiceError if it is already one, but inactive or with another end.
     """
-    row = Intermediary.objects.filter(taxpayer=locked(taxpayer)).first()
+    row = Intermediary.objects.filter(taxpayer=lock_for_update(taxpayer)).first()
     if row is None:
         row = Intermediary.objects.create(
             taxpayer=taxpayer, active_until=validate_end(until, _("the role"), at), created_at=at
@@ -27,18 +35,19 @@ def register_intermediary(
         record_change(row, ChangeContext(Action.REGISTER_INTERMEDIARY, by, at), after=after)
     elif not row.is_active or row.active_until != until:
         raise ServiceError(
-            _("{taxpayer} is an intermediary already, {terms}. Change that in the admin.").format(
-                taxpayer=taxpayer.identifier, terms=_terms(row)
-            )
+            _(
+                "{taxpayer} is already an intermediary, {state}."
+                " Change the intermediary instead of registering it again."
+            ).format(taxpayer=taxpayer.identifier, state=_describe_state(row))
         )
     return row
 
 
-def _terms(row: Intermediary) -> str:
+def _describe_state(row: Intermediary) -> str:
     if not row.is_active:
         return _("but not active")
     if row.active_until is None:
-        return _("without an end")
+        return _("with no end date")
     return _("until {moment}").format(moment=format_moment(row.active_until))
 
 
@@ -53,9 +62,9 @@ def set_intermediary_active(
     at: datetime,
 ) -> Intermediary:
     """Activate or deactivate it, and set its last moment (None: no end)."""
-    deed = ChangeContext(Action.CHANGE_INTERMEDIARY, by, at, validate_reason(reason))
-    row = locked(intermediary)
+    context = ChangeContext(Action.CHANGE_INTERMEDIARY, by, at, validate_reason(reason))
+    row = lock_for_update(intermediary)
     if until != row.active_until:
         validate_end(until, _("the role"), at)
-    change(row, deed, is_active=is_active, active_until=until)
+    update_and_record(row, context, is_active=is_active, active_until=until)
     return row

@@ -8,11 +8,18 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
-from taxpayers.services.history import Action, Author, ChangeContext, change, locked, record_change
+from taxpayers.moments import format_moment
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    record_change,
+    update_and_record,
+)
 from taxpayers.validation import (
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
     ServiceError,
-    format_moment,
     validate_end,
     validate_known,
     validate_reason,
@@ -20,28 +27,28 @@ from taxpayers.validation import (
 )
 
 _CODE = re.compile(r"[a-z0-9_]+(:[a-z0-9_]+)*")
-_LONGEST_CODE = 64
+_MAX_CODE_LENGTH = 64
 
 
 @transaction.atomic
 def set_permission_code(*, code: str, description: str, by: Author, at: datetime) -> PermissionCode:
-    """The code, made or described anew; safe to repeat."""
-    if not _CODE.fullmatch(code) or len(code) > _LONGEST_CODE:
+    """Create the code, or change its description; safe to repeat."""
+    if not _CODE.fullmatch(code) or len(code) > _MAX_CODE_LENGTH:
         raise ServiceError(
             _(
-                "Write the code as words of a-z, 0-9 and _ with colons between, {longest}"
+                "Write the code as words of a-z, 0-9 and _ separated by colons, {longest}"
                 " characters at most, for example documents:submit."
-            ).format(longest=_LONGEST_CODE)
+            ).format(longest=_MAX_CODE_LENGTH)
         )
-    description = validate_text(description, _("a description"), LONGEST_NAME)
-    deed = ChangeContext(Action.SET_PERMISSION_CODE, by, at)
+    description = validate_text(description, _("a description"), MAX_NAME_LENGTH)
+    context = ChangeContext(Action.SET_PERMISSION_CODE, by, at)
     row, is_new = PermissionCode.objects.select_for_update().get_or_create(
         code=code, defaults={"description": description}
     )
     if is_new:
-        record_change(row, deed, after={"description": description})
+        record_change(row, context, after={"description": description})
     else:
-        change(row, deed, description=description)
+        update_and_record(row, context, description=description)
     return row
 
 
@@ -56,9 +63,9 @@ def grant_permission(
     by: Author,
     at: datetime,
 ) -> GrantedPermission:
-    """What the taxpayer permits the intermediary, from a moment (None: now) to a last one.
+    """Permit the intermediary to act for the taxpayer, from a moment (None: now) to a last one.
 
-    Safe to repeat: a permission with the same codes and end that has begun by then is the answer.
+    Safe to repeat: returns a permission with the same codes and end that has begun by then.
     """
     valid_from = valid_from or at
     if taxpayer.pk == intermediary.taxpayer_id:
@@ -70,13 +77,13 @@ def grant_permission(
     validate_end(valid_until, _("the permission"), at)
     if valid_until is not None and valid_until <= valid_from:
         raise ServiceError(
-            _("The permission would end {end}, before it begins {begin}.").format(
-                end=format_moment(valid_until), begin=format_moment(valid_from)
-            )
+            _(
+                "The permission would end {end}, before it begins {begin}. Choose a later end."
+            ).format(end=format_moment(valid_until), begin=format_moment(valid_from))
         )
     known = set(PermissionCode.objects.values_list("code", flat=True))
     wanted = validate_known(codes, known, _("permission code"))
-    locked(taxpayer)  # so that two who grant the same at once make one permission
+    lock_for_update(taxpayer)  # two people who grant the same at once make one permission
     present = GrantedPermission.objects.filter(
         taxpayer=taxpayer,
         intermediary=intermediary,
@@ -109,11 +116,11 @@ def codes_of(permission: GrantedPermission) -> list[str]:
 def revoke_permission(
     *, permission: GrantedPermission, reason: str, by: Author, at: datetime
 ) -> GrantedPermission:
-    """End it now and for good; nothing happens if it was revoked before."""
-    deed = ChangeContext(Action.REVOKE_PERMISSION, by, at, validate_reason(reason))
-    row = locked(permission)
+    """Revoke it now and for good; nothing happens if it was revoked before."""
+    context = ChangeContext(Action.REVOKE_PERMISSION, by, at, validate_reason(reason))
+    row = lock_for_update(permission)
     if row.revoked_at is None:
-        change(row, deed, revoked_at=at)
+        update_and_record(row, context, revoked_at=at)
     return row
 
 
@@ -127,13 +134,13 @@ def revoke_codes(
     by: Author,
     at: datetime,
 ) -> list[GrantedPermission]:
-    """Take these codes (none named: all) from the intermediary; the permissions that ended by it.
+    """Revoke these codes (none: all) of the intermediary; returns the permissions that this ended.
 
-    What else such a permission held is granted again for its remaining time. Safe to repeat.
-    Raises ServiceError if nothing of the kind was ever granted.
+    The other codes of such a permission are granted again for its remaining time. Safe to repeat.
+    Raises ServiceError if none of these codes was ever granted.
     """
     reason = validate_reason(reason)
-    locked(taxpayer)
+    lock_for_update(taxpayer)
     granted = GrantedPermission.objects.filter(taxpayer=taxpayer, intermediary=intermediary)
     affected = granted.filter(codes__in=codes).distinct() if codes else granted
     if not affected.exists():
@@ -148,12 +155,12 @@ def revoke_codes(
     ended = []
     for row in affected.filter(revoked_at=None).exclude(valid_until__lt=at):
         ended.append(revoke_permission(permission=row, reason=reason, by=by, at=at))
-        kept = [code for code in codes_of(row) if codes and code not in codes]
-        if kept and row.valid_until != at:
+        remaining = [code for code in codes_of(row) if codes and code not in codes]
+        if remaining and row.valid_until != at:
             grant_permission(
                 taxpayer=taxpayer,
                 intermediary=intermediary,
-                codes=kept,
+                codes=remaining,
                 valid_from=max(row.valid_from, at),
                 valid_until=row.valid_until,
                 by=by,

@@ -9,15 +9,14 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
-from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.services.history import Action, Author, ChangeContext, locked, record_change
-from taxpayers.validation import ServiceError, format_moment, validate_end, validate_reason
-
-_SLOTS = (1, 2)
+from taxpayers.models import SLOTS, ClientSecret, SystemUser
+from taxpayers.moments import format_moment
+from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.validation import ServiceError, validate_end, validate_reason
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedSecret:
     """A new secret and whose it is. `credentials` has it in clear, to be shown once."""
 
     system_user: SystemUser
@@ -33,13 +32,13 @@ def issue_secret(
     retire_old_at: datetime | None = None,
     by: Author,
     at: datetime,
-) -> Issued:
-    """A further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
+) -> IssuedSecret:
+    """Issue a further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
 
-    `retire_old_at` ends the present ones at that moment unless they end before. Raises ServiceError
-    if two secrets are live.
+    With `retire_old_at` the present ones end at that moment, unless they end before. Raises
+    ServiceError if two secrets are live.
     """
-    owner = locked(system_user)
+    owner = lock_for_update(system_user)
     validate_end(retire_old_at, _("the old secret"), at)
     slot = _free_slot(owner, at)
     if retire_old_at is not None:
@@ -51,24 +50,24 @@ def create_secret(
     owner: SystemUser,
     slot: int,
     expires_at: datetime | None,
-    deed: ChangeContext,
+    context: ChangeContext,
     also: dict[str, Any] | None = None,
-) -> Issued:
-    """A new secret in a free slot; `also` is what else the history shall say of the deed."""
+) -> IssuedSecret:
+    """Create a secret in a free slot; `also` is stored in the history beside it."""
     clear = new_client_secret(settings.ENVIRONMENT)
     secret = ClientSecret.objects.create(
         system_user=owner,
         slot=slot,
         hashed=hash_secret(clear),
         hint=hint_of(clear),
-        created_at=deed.at,
-        expires_at=validate_end(expires_at, _("the secret"), deed.at)
-        or deed.at + settings.SECRET_LIFETIME,
+        created_at=context.at,
+        expires_at=validate_end(expires_at, _("the secret"), context.at)
+        or context.at + settings.SECRET_LIFETIME,
     )
-    # A secret's history is its system user's: there staff look for it.
+    # The history of a secret is stored with its system user, where people look for it.
     after = {**(also or {}), "secret": str(secret), "secret_expires_at": secret.expires_at}
-    record_change(owner, deed, after=after)
-    return Issued(owner, secret, Credentials(owner.client_id, clear))
+    record_change(owner, context, after=after)
+    return IssuedSecret(owner, secret, Credentials(owner.client_id, clear))
 
 
 @transaction.atomic
@@ -77,36 +76,36 @@ def retire_secret(
 ) -> ClientSecret:
     """Let a live secret end earlier; nothing happens if it ends by then anyway.
 
-    Raises ServiceError if it is not live any more.
+    Raises ServiceError if it is no longer live.
     """
-    deed = ChangeContext(Action.RETIRE_SECRET, by, at, validate_reason(reason))
+    context = ChangeContext(Action.RETIRE_SECRET, by, at, validate_reason(reason))
     validate_end(last_moment, _("the secret"), at)
-    owner = locked(secret.system_user)
-    row = locked(secret)
+    owner = lock_for_update(secret.system_user)
+    row = lock_for_update(secret)
     if not row.is_live(at):
-        raise ServiceError(_("The secret {secret} has ended already.").format(secret=row))
+        raise ServiceError(_("The secret {secret} has already ended.").format(secret=row))
     if last_moment < row.expires_at:
-        _retire(owner, row, last_moment, deed)
+        _retire(owner, row, last_moment, context)
     return row
 
 
 @transaction.atomic
 def revoke_secret(*, secret: ClientSecret, reason: str, by: Author, at: datetime) -> ClientSecret:
-    """End it now and for good; nothing happens if it was revoked before."""
-    deed = ChangeContext(Action.REVOKE_SECRET, by, at, validate_reason(reason))
-    owner = locked(secret.system_user)
-    row = locked(secret)
+    """Revoke it now and for good; nothing happens if it was revoked before."""
+    context = ChangeContext(Action.REVOKE_SECRET, by, at, validate_reason(reason))
+    owner = lock_for_update(secret.system_user)
+    row = lock_for_update(secret)
     if row.revoked_at is None:
         row.revoked_at, row.slot = at, None
         row.save(update_fields=["revoked_at", "slot"])
         before = {"secret": str(row), "secret_revoked_at": None}
-        record_change(owner, deed, before=before, after={**before, "secret_revoked_at": at})
+        record_change(owner, context, before=before, after={**before, "secret_revoked_at": at})
     return row
 
 
 def _free_slot(owner: SystemUser, at: datetime) -> int:
     occupied = {secret.slot: secret for secret in owner.secrets.filter(slot__isnull=False)}
-    for slot in _SLOTS:
+    for slot in SLOTS:
         secret = occupied.get(slot)
         if secret is None:
             return slot
@@ -115,35 +114,36 @@ def _free_slot(owner: SystemUser, at: datetime) -> int:
             secret.save(update_fields=["slot"])
             return slot
     listed = ", ".join(
-        f"{s} ({_('until {moment}').format(moment=format_moment(s.expires_at))}, {use_of(s)})"
+        f"{s} ({_('until {moment}').format(moment=format_moment(s.expires_at))},"
+        f" {describe_last_use(s)})"
         for s in occupied.values()
     )
-    # One that was never used is missed by nobody; else the one that was used longest ago.
+    # Propose one that was never used, otherwise the one that was used longest ago.
     idle = min(occupied.values(), key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
     raise ServiceError(
         _(
             "{client_id} has two live secrets: {listed}."
-            " Revoke the one that is no longer in use first, probably {idle}."
+            " First revoke the one that is no longer in use, probably {idle}."
         ).format(client_id=owner.client_id, listed=listed, idle=idle)
     )
 
 
-def use_of(secret: ClientSecret) -> str:
-    """When a login with it succeeded last, in words: tells the one that nobody would miss."""
+def describe_last_use(secret: ClientSecret) -> str:
+    """When a login with it last succeeded, in words: shows which secret is no longer needed."""
     if secret.last_used_at is None:
         return _("never used")
     return _("last used {moment}").format(moment=format_moment(secret.last_used_at))
 
 
-def _retire_live(owner: SystemUser, last_moment: datetime, deed: ChangeContext) -> None:
+def _retire_live(owner: SystemUser, last_moment: datetime, context: ChangeContext) -> None:
     for secret in owner.secrets.filter(slot__isnull=False, expires_at__gt=last_moment):
-        _retire(owner, secret, last_moment, deed)
+        _retire(owner, secret, last_moment, context)
 
 
 def _retire(
-    owner: SystemUser, secret: ClientSecret, last_moment: datetime, deed: ChangeContext
+    owner: SystemUser, secret: ClientSecret, last_moment: datetime, context: ChangeContext
 ) -> None:
     before = {"secret": str(secret), "secret_expires_at": secret.expires_at}
     secret.expires_at = last_moment
     secret.save(update_fields=["expires_at"])
-    record_change(owner, deed, before=before, after={**before, "secret_expires_at": last_moment})
+    record_change(owner, context, before=before, after={**before, "secret_expires_at": last_moment})

@@ -10,8 +10,14 @@ from django.utils.translation import gettext as _
 
 from taxpayers.credentials import new_client_id
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
-from taxpayers.services.history import Action, Author, ChangeContext, change, locked
-from taxpayers.services.secrets import Issued, create_secret
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    update_and_record,
+)
+from taxpayers.services.secrets import IssuedSecret, create_secret
 from taxpayers.validation import (
     ServiceError,
     validate_end,
@@ -20,7 +26,7 @@ from taxpayers.validation import (
     validate_reason,
 )
 
-_MOST_LOGINS = 1_000_000
+_MAX_LOGINS_PER_MINUTE = 1_000_000
 
 
 @transaction.atomic
@@ -34,34 +40,34 @@ def register_system_user(
     logins_per_minute: int | None = None,
     by: Author,
     at: datetime,
-) -> Issued:
-    """A new system user of the taxpayer, with its first secret. Omitted: the defaults.
+) -> IssuedSecret:
+    """Register a system user of the taxpayer, with its first secret. Omitted: the defaults.
 
     Raises ServiceError if the taxpayer has one of that name: its secret cannot be shown again.
     """
     name = validate_name(name)
-    present = locked(taxpayer).system_users.filter(name=name).first()
+    present = lock_for_update(taxpayer).system_users.filter(name=name).first()
     if present is not None:
         raise ServiceError(
             _(
-                "{taxpayer} has a system user named {name} already: {client_id}."
+                "{taxpayer} already has a system user named {name}: {client_id}."
                 " Rotate its secret, or choose another name."
             ).format(taxpayer=taxpayer.identifier, name=name, client_id=present.client_id)
         )
     fields: dict[str, Any] = {
         "name": name,
-        "scopes": _checked_scopes((DEFAULT_SCOPE,) if scopes is None else scopes),
+        "scopes": _validate_scopes((DEFAULT_SCOPE,) if scopes is None else scopes),
         "logins_per_minute": DEFAULT_LOGINS_PER_MINUTE
         if logins_per_minute is None
-        else _checked_limit(logins_per_minute),
+        else _validate_limit(logins_per_minute),
         "expires_at": validate_end(expires_at, _("the system user"), at),
     }
     owner = SystemUser.objects.create(
         client_id=new_client_id(settings.ENVIRONMENT), taxpayer=taxpayer, **fields
     )
-    deed = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
     return create_secret(
-        owner, 1, secret_expires_at, deed, {"taxpayer": str(taxpayer.identifier), **fields}
+        owner, 1, secret_expires_at, context, {"taxpayer": str(taxpayer.identifier), **fields}
     )
 
 
@@ -76,17 +82,17 @@ def change_system_user(
     by: Author,
     at: datetime,
 ) -> SystemUser:
-    """Give it another name, other scopes, another limit; None leaves a thing as it is."""
-    deed = ChangeContext(Action.CHANGE_SYSTEM_USER, by, at, validate_reason(reason))
+    """Change its name, scopes or limit; None leaves the value as it is."""
+    context = ChangeContext(Action.CHANGE_SYSTEM_USER, by, at, validate_reason(reason))
     fields: dict[str, Any] = {}
     if name is not None:
         fields["name"] = validate_name(name)
     if scopes is not None:
-        fields["scopes"] = _checked_scopes(scopes)
+        fields["scopes"] = _validate_scopes(scopes)
     if logins_per_minute is not None:
-        fields["logins_per_minute"] = _checked_limit(logins_per_minute)
-    row = locked(system_user)
-    change(row, deed, **fields)
+        fields["logins_per_minute"] = _validate_limit(logins_per_minute)
+    row = lock_for_update(system_user)
+    update_and_record(row, context, **fields)
     return row
 
 
@@ -94,10 +100,10 @@ def change_system_user(
 def extend_system_user(
     *, system_user: SystemUser, expires_at: datetime | None, reason: str, by: Author, at: datetime
 ) -> SystemUser:
-    """Set the last moment at which it may log in; None: no end. To end it at once, block it."""
-    deed = ChangeContext(Action.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
-    row = locked(system_user)
-    change(row, deed, expires_at=validate_end(expires_at, _("the system user"), at))
+    """Set the last moment at which it may log in; None: no end. To stop it at once, block it."""
+    context = ChangeContext(Action.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
+    row = lock_for_update(system_user)
+    update_and_record(row, context, expires_at=validate_end(expires_at, _("the system user"), at))
     return row
 
 
@@ -105,12 +111,14 @@ def extend_system_user(
 def block_system_user(
     *, system_user: SystemUser, reason: str, by: Author, at: datetime
 ) -> SystemUser:
-    """Refuse it every login from now on; nothing happens if it is blocked."""
+    """Refuse all its logins from now on; nothing happens if it is blocked."""
     reason = validate_reason(reason)
-    row = locked(system_user)
+    row = lock_for_update(system_user)
     if row.blocked_at is None:
-        deed = ChangeContext(Action.BLOCK_SYSTEM_USER, by, at, reason)
-        change(row, deed, blocked_at=at, blocked_by=by.name[:150], blocked_reason=reason)
+        context = ChangeContext(Action.BLOCK_SYSTEM_USER, by, at, reason)
+        update_and_record(
+            row, context, blocked_at=at, blocked_by=by.name[:150], blocked_reason=reason
+        )
     return row
 
 
@@ -119,21 +127,21 @@ def unblock_system_user(
     *, system_user: SystemUser, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Let it log in again; nothing happens if it is not blocked."""
-    deed = ChangeContext(Action.UNBLOCK_SYSTEM_USER, by, at, validate_reason(reason))
-    row = locked(system_user)
-    change(row, deed, blocked_at=None, blocked_by="", blocked_reason="")
+    context = ChangeContext(Action.UNBLOCK_SYSTEM_USER, by, at, validate_reason(reason))
+    row = lock_for_update(system_user)
+    update_and_record(row, context, blocked_at=None, blocked_by="", blocked_reason="")
     return row
 
 
-def _checked_scopes(scopes: Collection[str]) -> str:
+def _validate_scopes(scopes: Collection[str]) -> str:
     return " ".join(validate_known(scopes, settings.SCOPES, _("scope")))
 
 
-def _checked_limit(logins_per_minute: int) -> int:
-    if not 0 <= logins_per_minute <= _MOST_LOGINS:
+def _validate_limit(logins_per_minute: int) -> int:
+    if not 0 <= logins_per_minute <= _MAX_LOGINS_PER_MINUTE:
         raise ServiceError(
-            _("Choose 0 (only observe) to {most} logins per minute, not {given}.").format(
-                most=_MOST_LOGINS, given=logins_per_minute
+            _("Choose 0 (unlimited) to {most} logins per minute, not {given}.").format(
+                most=_MAX_LOGINS_PER_MINUTE, given=logins_per_minute
             )
         )
     return logins_per_minute

@@ -7,13 +7,20 @@ from django.utils.translation import gettext as _
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
-from taxpayers.services.history import Action, Author, ChangeContext, change, locked, record_change
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    record_change,
+    update_and_record,
+)
 from taxpayers.validation import ServiceError, validate_name, validate_reason
 
 
 @transaction.atomic
 def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: datetime) -> Taxpayer:
-    """The taxpayer of this identifier, registered now unless it was; safe to repeat.
+    """Register the taxpayer unless it is registered; safe to repeat.
 
     Raises ServiceError if it is registered under another name.
     """
@@ -22,19 +29,21 @@ def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: dateti
         tin=taxpayer.tin, rob=taxpayer.rob, defaults={"name": name, "created_at": at}
     )
     if is_new:
-        record_change(row, ChangeContext(Action.REGISTER_TAXPAYER, by, at), after=registered(row))
+        record_change(
+            row, ChangeContext(Action.REGISTER_TAXPAYER, by, at), after=registration_fields(row)
+        )
     elif row.name != name:
         raise ServiceError(
             _(
-                "{taxpayer} is registered already, under the name {name}."
-                " Check the identifier, or rename the taxpayer in the admin."
+                "{taxpayer} is already registered under the name {name}."
+                " Check the identifier, or rename the taxpayer."
             ).format(taxpayer=taxpayer, name=row.name)
         )
     return row
 
 
-def registered(row: Taxpayer) -> dict[str, object]:
-    """What the history says of a new taxpayer."""
+def registration_fields(row: Taxpayer) -> dict[str, object]:
+    """What the history stores about a new taxpayer."""
     return {"tin": row.tin, "rob": row.rob, "name": row.name, "is_active": row.is_active}
 
 
@@ -42,10 +51,10 @@ def registered(row: Taxpayer) -> dict[str, object]:
 def rename_taxpayer(
     *, taxpayer: Taxpayer, name: str, reason: str, by: Author, at: datetime
 ) -> Taxpayer:
-    """Give it another name; nothing happens if it has that name."""
-    deed = ChangeContext(Action.RENAME_TAXPAYER, by, at, validate_reason(reason))
-    row = locked(taxpayer)
-    change(row, deed, name=validate_name(name))
+    """Change its name; nothing happens if it has that name."""
+    context = ChangeContext(Action.RENAME_TAXPAYER, by, at, validate_reason(reason))
+    row = lock_for_update(taxpayer)
+    update_and_record(row, context, name=validate_name(name))
     return row
 
 
@@ -55,7 +64,7 @@ def set_taxpayer_active(
 ) -> Taxpayer:
     """Activate or deactivate it: without an active taxpayer its system users get no token."""
     action = Action.ACTIVATE_TAXPAYER if is_active else Action.DEACTIVATE_TAXPAYER
-    deed = ChangeContext(action, by, at, validate_reason(reason))
-    row = locked(taxpayer)
-    change(row, deed, is_active=is_active)
+    context = ChangeContext(action, by, at, validate_reason(reason))
+    row = lock_for_update(taxpayer)
+    update_and_record(row, context, is_active=is_active)
     return row

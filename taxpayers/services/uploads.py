@@ -1,24 +1,25 @@
-"""Files that wait between their preview and their confirmation, for who sent them (contract 4)."""
+"""Uploaded files between preview and confirmation, each for the person who sent it."""
 
 from datetime import datetime, timedelta
 
 from taxpayers.models import UploadedFile
 from taxpayers.services.history import Author
 
-KEPT_FOR = timedelta(days=1)
+UPLOAD_LIFETIME = timedelta(days=1)
 
 
-def keep_upload(*, name: str, content: bytes, by: Author, at: datetime) -> UploadedFile:
-    """The file, kept for a day; what others left waiting for longer is forgotten."""
-    UploadedFile.objects.filter(at__lt=at - KEPT_FOR).delete()
+def save_upload(*, name: str, content: bytes, by: Author, at: datetime) -> UploadedFile:
+    """Save the file for UPLOAD_LIFETIME; all expired ones are deleted."""
+    UploadedFile.objects.filter(at__lt=at - UPLOAD_LIFETIME).delete()
     return UploadedFile.objects.create(name=name[:255], content=content, by=by.name[:150], at=at)
 
 
 def find_upload(*, key: int, by: Author, at: datetime) -> UploadedFile | None:
-    """The file, if it still waits and this person sent it."""
-    return UploadedFile.objects.filter(pk=key, by=by.name[:150], at__gte=at - KEPT_FOR).first()
+    """The file, unless it has expired or somebody else sent it."""
+    unexpired = UploadedFile.objects.filter(at__gte=at - UPLOAD_LIFETIME)
+    return unexpired.filter(pk=key, by=by.name[:150]).first()
 
 
-def forget_upload(upload: UploadedFile) -> None:
-    """It was confirmed or given up."""
+def delete_upload(upload: UploadedFile) -> None:
+    """Delete it: it was confirmed."""
     upload.delete()

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from taxpayers.credentials import Kind, fault_of, hash_secret, new_client_id, new_client_secret
 from taxpayers.models import Change, ClientSecret, SystemUser
-from tests.support.command_line import answered, refused, said
+from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.factories import ClientSecretFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
@@ -33,16 +33,18 @@ def client_id(secret: Any) -> str:
 # --- issue_credentials --------------------------------------------------------------------------
 
 
-def test_issue_credentials_shows_id_and_secret_once_and_says_what_to_do_with_them() -> None:
+def test_issue_credentials_shows_id_and_secret_and_what_to_do_with_them() -> None:
     TaxpayerFactory.create(tin=TIN, rob=ROB)
-    text = said("issue_credentials", f"{TIN}:{ROB}", "--name", "ERP", "--secret-expires=2099-12-31")
+    text = output_of(
+        "issue_credentials", f"{TIN}:{ROB}", "--name", "ERP", "--secret-expires=2099-12-31"
+    )
     shown = re.fullmatch(
         r"client_id      (ci_test_\w+)\n"
         r"client_secret  (cs_test_\w+)\n"
         r"valid until    2099-12-31 23:59 \(Asia/Kuala_Lumpur\)\n"
         r"log in at      http://127\.0\.0\.1:8000/connect/token\n"
         r"\n"
-        r"Give both to the ERP's operator; the secret is not shown again\.\n",
+        r"Give both to the ERP's operator\. The secret is not shown again\.\n",
         text,
     )
     assert shown
@@ -52,7 +54,7 @@ def test_issue_credentials_shows_id_and_secret_once_and_says_what_to_do_with_the
 
 def test_issue_credentials_answers_machines() -> None:
     TaxpayerFactory.create(tin=TIN)
-    answer = answered(
+    answer = json_output_of(
         *("issue_credentials", TIN, "--name", "ERP", "--scope", "InvoicingAPI"),
         *("--expires", "2099-06-30", "--secret-expires", "2099-01-31"),
         *("--logins-per-minute", "0"),
@@ -76,11 +78,13 @@ def test_issue_credentials_answers_machines() -> None:
     assert (user.logins_per_minute, user.scopes) == (0, "InvoicingAPI")
 
 
-def test_issue_credentials_makes_no_second_system_user_when_it_is_repeated() -> None:
+def test_issue_credentials_repeated_creates_no_second_system_user() -> None:
     TaxpayerFactory.create(tin=TIN)
-    first = answered("issue_credentials", TIN, "--name", "ERP")
-    line = refused("issue_credentials", TIN, "--name", "ERP")
-    assert f"already: {first['client_id']}. Rotate its secret, or choose another name." in line
+    first = json_output_of("issue_credentials", TIN, "--name", "ERP")
+    line = error_of("issue_credentials", TIN, "--name", "ERP")
+    assert (
+        f"already has a system user named ERP: {first['client_id']}. Rotate its secret, or" in line
+    )
     assert SystemUser.objects.count() == 1
 
 
@@ -89,18 +93,24 @@ def test_issue_credentials_makes_no_second_system_user_when_it_is_repeated() -> 
     [
         ((TIN,), "the following arguments are required: --name"),
         (("C0000000009", "--name", "ERP"), "There is no taxpayer C0000000009."),
-        (("x", "--name", "ERP"), "argument TIN[:ROB]: 'x' names no taxpayer: the TIN does not"),
-        ((TIN, "--name", "ERP", "--scope", "X"), "There is no scope X. Known are: InvoicingAPI."),
+        (
+            ("x", "--name", "ERP"),
+            "argument TIN[:ROB]: 'x' is not a taxpayer identifier: the TIN does not",
+        ),
+        ((TIN, "--name", "ERP", "--scope", "X"), "There is no scope X. Choose from: InvoicingAPI."),
         ((TIN, "--name", "ERP", "--expires", "2020-01-01"), "the system user would end"),
         ((TIN, "--name", "ERP", "--secret-expires", "2020-01-01"), "the secret would end"),
-        ((TIN, "--name", "ERP", "--expires", "31/12/2099"), "'31/12/2099' is no date: write 2027"),
+        (
+            (TIN, "--name", "ERP", "--expires", "31/12/2099"),
+            "'31/12/2099' is not a date. Write 2027",
+        ),
         ((TIN, "--name", "ERP", "--logins-per-minute", "many"), "invalid int value: 'many'"),
         ((TIN, "--name", "ERP", "--logins-per-minute", "-5"), "logins per minute, not -5."),
     ],
 )
 def test_issue_credentials_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
     TaxpayerFactory.create(tin=TIN)
-    assert line in refused("issue_credentials", *arguments)
+    assert line in error_of("issue_credentials", *arguments)
     assert not SystemUser.objects.exists()
 
 
@@ -110,9 +120,9 @@ def test_issue_credentials_refuses_in_one_line(arguments: tuple[str, ...], line:
 def test_rotate_secret_shows_the_new_one_and_how_to_end_the_old_one(
     secret: Any, client_id: str
 ) -> None:
-    text = said("rotate_secret", client_id, "--retire-old", "2026-12-31T12:00")
+    text = output_of("rotate_secret", client_id, "--retire-old", "2026-12-31T12:00")
     assert re.search(rf"client_id      {client_id}\nclient_secret  cs_test_\w+\n", text)
-    assert "the secret is not shown again." in text
+    assert "The secret is not shown again." in text
     assert f"The old secret {secret} works until " in text
     assert f"manage.py revoke_secret {client_id} {secret.hint}\n" in text
     assert secret.clear not in text
@@ -121,7 +131,7 @@ def test_rotate_secret_shows_the_new_one_and_how_to_end_the_old_one(
 def test_rotate_secret_answers_machines_with_both(secret: Any, client_id: str) -> None:
     end = (timezone.now() + timedelta(days=7)).replace(microsecond=0)
     moment = end.isoformat().replace("+00:00", "Z")
-    answer = answered(
+    answer = json_output_of(
         *("rotate_secret", client_id, "--retire-old", moment, "--secret-expires", "2099-12-31")
     )
     assert answer["client_id"] == client_id
@@ -132,10 +142,10 @@ def test_rotate_secret_answers_machines_with_both(secret: Any, client_id: str) -
 
 
 def test_rotate_secret_refuses_a_third_live_secret(client_id: str) -> None:
-    answered("rotate_secret", client_id)
-    line = refused("rotate_secret", client_id)
+    json_output_of("rotate_secret", client_id)
+    line = error_of("rotate_secret", client_id)
     assert f"{client_id} has two live secrets: " in line
-    assert "Revoke the one that is no longer in use first, probably …" in line
+    assert "First revoke the one that is no longer in use, probably …" in line
     assert ClientSecret.objects.count() == 2
 
 
@@ -143,17 +153,17 @@ def test_rotate_secret_refuses_a_third_live_secret(client_id: str) -> None:
 
 
 def test_revoke_secret_ends_it_and_warns_if_it_was_the_last(secret: Any, client_id: str) -> None:
-    text = said("revoke_secret", client_id, secret.hint, "--reason", "leaked")
-    assert text.startswith(f"{secret} of {client_id} is revoked since 20")
+    text = output_of("revoke_secret", client_id, secret.hint, "--reason", "leaked")
+    assert text.startswith(f"{secret} of {client_id} was revoked 20")
     assert "It has no other live secret, so it cannot log in." in text
     assert f"manage.py rotate_secret {client_id}\n" in text
     assert Change.objects.get().reason == "leaked"
 
 
 def test_revoke_secret_is_safe_to_repeat(secret: Any, client_id: str) -> None:
-    kept = answered("rotate_secret", client_id)["secret_hint"]
-    first = answered("revoke_secret", client_id, secret.hint)
-    assert answered("revoke_secret", client_id, secret.hint) == first
+    kept = json_output_of("rotate_secret", client_id)["secret_hint"]
+    first = json_output_of("revoke_secret", client_id, secret.hint)
+    assert json_output_of("revoke_secret", client_id, secret.hint) == first
     secret.refresh_from_db()
     assert first == {
         "client_id": client_id,
@@ -161,7 +171,7 @@ def test_revoke_secret_is_safe_to_repeat(secret: Any, client_id: str) -> None:
         "revoked_at": secret.revoked_at.isoformat().replace("+00:00", "Z"),
         "live_secrets": [kept],
     }
-    assert f"It still has …{kept}." in said("revoke_secret", client_id, secret.hint)
+    assert f"It still has …{kept}." in output_of("revoke_secret", client_id, secret.hint)
 
 
 @pytest.mark.parametrize("form", ["{hint}", "…{hint}", "{clear}"])
@@ -169,14 +179,14 @@ def test_revoke_secret_takes_the_hint_as_it_is_shown_or_the_whole_secret(
     secret: Any, client_id: str, form: str
 ) -> None:
     given = form.format(hint=secret.hint, clear=secret.clear)
-    assert secret.clear not in said("revoke_secret", client_id, given)
+    assert secret.clear not in output_of("revoke_secret", client_id, given)
     secret.refresh_from_db()
     assert secret.revoked_at
 
 
 def test_revoke_secret_lists_the_secrets_if_none_has_the_hint(secret: Any, client_id: str) -> None:
-    line = refused("revoke_secret", client_id, "zzzz")
-    assert line == f"{client_id} has no secret that ends so. Its secrets: {secret}."
+    line = error_of("revoke_secret", client_id, "zzzz")
+    assert line == f"{client_id} has no secret with this ending. Its secrets: {secret}."
 
 
 def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(secret: Any) -> None:
@@ -184,19 +194,19 @@ def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(secret: Any)
     gone = ClientSecretFactory.create(
         system_user=owner, slot=None, revoked_at=timezone.now(), hint=secret.hint
     )
-    said("revoke_secret", owner.client_id, secret.hint)
+    output_of("revoke_secret", owner.client_id, secret.hint)
     secret.refresh_from_db()
     assert secret.revoked_at
-    line = refused("revoke_secret", owner.client_id, gone.hint)
+    line = error_of("revoke_secret", owner.client_id, gone.hint)
     assert line == f"Several secrets end with {gone.hint}. Revoke it in the admin."
 
 
 # --- block_system_user, unblock_system_user -----------------------------------------------------
 
 
-def test_block_system_user_blocks_once_and_says_what_that_means(client_id: str) -> None:
-    first = answered("block_system_user", client_id, "--reason", "leaked")
-    again = answered("block_system_user", client_id, "--reason", "leaked again")
+def test_block_system_user_blocks_once_and_explains_the_effect(client_id: str) -> None:
+    first = json_output_of("block_system_user", client_id, "--reason", "leaked")
+    again = json_output_of("block_system_user", client_id, "--reason", "leaked again")
     user = SystemUser.objects.get()
     assert user.blocked_at
     assert first == again
@@ -207,17 +217,17 @@ def test_block_system_user_blocks_once_and_says_what_that_means(client_id: str) 
         "blocked_reason": "leaked",
     }
     assert user.blocked_by.endswith(" (manage.py)")
-    text = said("block_system_user", client_id, "--reason", "leaked")
-    assert text.startswith(f"{client_id} (ERP) is blocked since ")
+    text = output_of("block_system_user", client_id, "--reason", "leaked")
+    assert text.startswith(f"{client_id} (ERP) has been blocked since ")
     assert Change.objects.count() == 1
 
 
 def test_unblock_system_user_undoes_it_and_is_safe_to_repeat(client_id: str) -> None:
-    said("block_system_user", client_id, "--reason", "leaked")
+    output_of("block_system_user", client_id, "--reason", "leaked")
     for _ in range(2):
-        answer = answered("unblock_system_user", client_id, "--reason", "replaced")
+        answer = json_output_of("unblock_system_user", client_id, "--reason", "replaced")
         assert answer == {"client_id": client_id, "blocked_at": None}
-    assert said("unblock_system_user", client_id, "--reason", "replaced") == (
+    assert output_of("unblock_system_user", client_id, "--reason", "replaced") == (
         f"{client_id} (ERP) is not blocked: it may log in.\n"
     )
     assert SystemUser.objects.get().blocked_at is None
@@ -226,8 +236,8 @@ def test_unblock_system_user_undoes_it_and_is_safe_to_repeat(client_id: str) -> 
 
 @pytest.mark.parametrize("command", ["block_system_user", "unblock_system_user"])
 def test_a_block_is_neither_made_nor_lifted_without_a_reason(command: str, client_id: str) -> None:
-    assert "required: --reason" in refused(command, client_id)
-    assert refused(command, client_id, "--reason", " ").startswith("Give a reason")
+    assert "required: --reason" in error_of(command, client_id)
+    assert error_of(command, client_id, "--reason", " ").startswith("Give a reason")
 
 
 # --- A client id that is none -------------------------------------------------------------------
@@ -245,24 +255,26 @@ BY_CLIENT_ID = {
     ("given", "line"),
     [
         (UNKNOWN, f"There is no system user {UNKNOWN}."),
-        (UNKNOWN[:-2], "That is no client id of this service: it is cut off."),
-        (UNKNOWN[:-1] + "0", "That is no client id of this service: it is mistyped."),
-        (f" {UNKNOWN}", "That is no client id of this service: it has blanks around it."),
-        ("erp", "That is no client id of this service: it does not begin with ci_."),
-        ("<client_id>", "That is no client id of this service: it is a placeholder."),
+        (UNKNOWN[:-2], "This is not a client ID of this service: it is cut off."),
+        (UNKNOWN[:-1] + "0", "This is not a client ID of this service: it is mistyped."),
+        (f" {UNKNOWN}", "This is not a client ID of this service: it has blanks around it."),
+        ("erp", "This is not a client ID of this service: it does not begin with ci_."),
+        ("<client_id>", "This is not a client ID of this service: it is a placeholder."),
     ],
 )
-def test_a_client_id_that_is_none_is_refused_in_words(command: str, given: str, line: str) -> None:
-    assert refused(command, given, *BY_CLIENT_ID[command]) == line
+def test_a_malformed_client_id_is_refused_with_its_fault(
+    command: str, given: str, line: str
+) -> None:
+    assert error_of(command, given, *BY_CLIENT_ID[command]) == line
 
 
 def test_a_secret_given_in_place_of_the_client_id_is_not_repeated() -> None:
     clear = new_client_secret("test")
-    line = refused("block_system_user", clear, "--reason", "leaked")
-    assert line.startswith("That is a client secret. Give the client id (ci_…)")
+    line = error_of("block_system_user", clear, "--reason", "leaked")
+    assert line.startswith("This is a client secret. Give the client ID (ci_…)")
     assert clear not in line
 
 
 def test_a_client_id_of_the_other_environment_is_named() -> None:
-    line = refused("rotate_secret", new_client_id("live"))
-    assert line == "That is no client id of this service: it is of the other environment."
+    line = error_of("rotate_secret", new_client_id("live"))
+    assert line == "This is not a client ID of this service: it belongs to the other environment."

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from pytest_django import Settings
 
-from taxpayers.management.arguments import first_moment, last_moment
+from taxpayers.management.arguments import parse_end, parse_start
 
 
 def utc(text: str) -> datetime:
@@ -27,12 +27,12 @@ def utc(text: str) -> datetime:
         ("Africa/Cairo", "2026-10-29", "2026-10-28T21:00", "2026-10-29T21:59:59.999999"),
     ],
 )
-def test_a_day_lasts_from_its_first_moment_to_its_last(
+def test_a_day_lasts_from_its_parse_start_to_its_last(
     settings: Settings, zone: str, day: str, first: str, last: str
 ) -> None:
     settings.TIME_ZONE = zone
-    assert first_moment(day) == utc(first)
-    assert last_moment(day) == utc(last)
+    assert parse_start(day) == utc(first)
+    assert parse_end(day) == utc(last)
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,12 @@ def test_a_day_lasts_from_its_first_moment_to_its_last(
         ("2026-03-01T23:59:59.999999Z", "2026-03-01T23:59:59.999999"),
     ],
 )
-def test_a_date_with_a_time_is_that_moment_local_unless_it_says_otherwise(
+def test_a_date_with_a_time_is_local_unless_it_names_a_time_zone(
     settings: Settings, text: str, moment: str
 ) -> None:
     settings.TIME_ZONE = "Asia/Kuala_Lumpur"
-    assert first_moment(text) == last_moment(text) == utc(moment)
-    assert first_moment(text).tzinfo is UTC
+    assert parse_start(text) == parse_end(text) == utc(moment)
+    assert parse_start(text).tzinfo is UTC
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_a_date_with_a_time_is_that_moment_local_unless_it_says_otherwise(
         ),
     ],
 )
-def test_what_is_no_date_is_refused_with_an_example(settings: Settings, text: str) -> None:
+def test_a_malformed_date_is_refused_with_an_example(settings: Settings, text: str) -> None:
     settings.TIME_ZONE = "Asia/Kuala_Lumpur"
-    for read in (first_moment, last_moment):
-        with pytest.raises(ArgumentTypeError, match=r"is no date: write 2027-12-31, ") as fault:
+    for read in (parse_start, parse_end):
+        with pytest.raises(ArgumentTypeError, match=r"is not a date. Write 2027-12-31, ") as fault:
             read(text)
         assert "(in Asia/Kuala_Lumpur)" in str(fault.value)

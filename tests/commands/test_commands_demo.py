@@ -1,7 +1,6 @@
-"""`demo`: from nothing to tokens with pasted curl lines; a second run adds nothing (contract 6)."""
+"""`demo`: from nothing to tokens with the printed curl lines, nothing made twice (contract 6)."""
 
 import contextlib
-import itertools
 import json
 import os
 import shlex
@@ -13,76 +12,122 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import jwt
 import pytest
+from django.db import connections
+from pytest_django import DjangoDbBlocker, Settings
 
 from identity.demo.saved_credentials import read_saved_credentials
-from tests.support.command_line import manage
+from tests.support.command_line import manage, other_database, run
 from tests.support.servers import CHECKOUT, free_port, service_environment
 
 pytestmark = pytest.mark.processes
 
 Environment = dict[str, str]
+LAST_LINE = "More commands on the same data"
+USUAL_ADDRESS = "http://127.0.0.1:8000"
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Environment:
-    """The environment of a machine on which nothing was set up; `AUTH_URL` follows the port."""
-    environment = service_environment(tmp_path / "var", free_port())
-    del environment["AUTH_URL"]
-    return environment
+@dataclass(frozen=True)
+class FirstRun:
+    """Two demos that started at once from nothing: one served, the other made its data only."""
+
+    environment: Environment
+    text: str  # of the one that served
+    logins: list[httpx.Response]  # of the curl lines in it
+    staff_signed_in: bool
+    exit_code: int  # of the one that served, after SIGTERM
+    other: tuple[int, str, str]  # exit code, stdout and stderr of the other
 
 
 @pytest.fixture(scope="module")
-def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Environment, dict[str, Any]]:
-    environment = service_environment(tmp_path_factory.mktemp("demo") / "var", free_port())
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> FirstRun:
+    folder = tmp_path_factory.mktemp("demo")
+    environment = service_environment(folder / "var", free_port())
     del environment["AUTH_URL"]
-    return environment, prepared(environment)
+    with serving(environment, folder / "log") as server:
+        other = manage(environment, "demo", "--no-serve", "--json")
+        text = read_until(server, LAST_LINE)
+        logins = [login(line) for line in text.splitlines() if line.startswith("curl")]
+        (staff,) = (line for line in text.splitlines() if line.startswith("Staff: "))
+        _, page, _, user, _, password = staff.split()
+        staff_signed_in = may_sign_in(page, user, password)
+        server.send_signal(signal.SIGTERM)
+        exit_code = server.wait(25)
+    return FirstRun(environment, text, logins, staff_signed_in, exit_code, other)
 
 
 @pytest.fixture
-def first(first_run: tuple[Environment, dict[str, Any]]) -> dict[str, Any]:
-    """The answer of the first run of the demo."""
-    return first_run[1]
-
-
-@pytest.fixture
-def again(first_run: tuple[Environment, dict[str, Any]], tmp_path: Path) -> Environment:
-    """The environment of a machine on which the demo ran once: a copy for this test alone."""
-    var = shutil.copytree(first_run[0]["VAR_DIR"], tmp_path / "var")
-    return first_run[0] | {"VAR_DIR": str(var)}
-
-
-def prepared(environment: Environment) -> dict[str, Any]:
-    """The answer of the demo, which created or found the sample, without serving it."""
-    code, out, err = manage(environment, "demo", "--no-serve", "--json")
+def first(first_run: FirstRun) -> dict[str, Any]:
+    """What the first run of the demo answered."""
+    code, out, err = first_run.other
     assert (code, err) == (0, "")
     answer: dict[str, Any] = json.loads(out)
     return answer
 
 
-def sql(environment: Environment, statement: str) -> list[Any]:
-    """Executes the statement in the demo's database and returns the rows that it finds."""
-    with contextlib.closing(sqlite3.connect(f"{environment['VAR_DIR']}/identity.sqlite3")) as db:
+@pytest.fixture
+def again(first_run: FirstRun, tmp_path: Path) -> Environment:
+    """The environment of a machine on which the demo ran before: a copy for this test alone."""
+    var = shutil.copytree(first_run.environment["VAR_DIR"], tmp_path / "var")
+    return first_run.environment | {"VAR_DIR": str(var)}
+
+
+@pytest.fixture
+def in_process(
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path: Path,
+) -> Iterator[Path]:
+    """Commands of this process find a machine on which nothing was set up; its `var` folder."""
+    settings.VAR_DIR = tmp_path / "var"
+    settings.PORT = free_port()
+    monkeypatch.setenv("PORT", str(settings.PORT))
+    with django_db_blocker.unblock(), other_database("", tmp_path / "var"):
+        yield tmp_path / "var"
+
+
+@pytest.fixture
+def again_in_process(first_run: FirstRun, in_process: Path, settings: Settings) -> Path:
+    """As `in_process`, on a machine on which the demo ran before."""
+    connections.close_all()
+    shutil.copytree(first_run.environment["VAR_DIR"], in_process, dirs_exist_ok=True)
+    settings.PORT = int(first_run.environment["PORT"])
+    return in_process
+
+
+def prepared() -> dict[str, Any]:
+    """What the demo of this process makes or finds, without serving it."""
+    code, out, err = run("demo", "--no-serve", "--json")
+    assert (code, err) == (0, "")
+    answer: dict[str, Any] = json.loads(out)
+    return answer
+
+
+def sql(var: Path, statement: str) -> list[Any]:
+    """The rows that the statement finds in the demo's database, which is changed by it."""
+    with contextlib.closing(sqlite3.connect(var / "identity.sqlite3")) as db:
         rows = db.execute(statement).fetchall()
         db.commit()
         return rows
 
 
-def counts(environment: Environment) -> dict[str, int]:
+def counts(var: Path) -> dict[str, int]:
     tables = (
         *("taxpayers", "intermediaries", "granted_permissions", "system_users"),
         *("client_secrets", "changes", "auth_user"),
     )
-    return {t: sql(environment, f"SELECT count(*) FROM {t}")[0][0] for t in tables}  # noqa: S608
+    return {t: sql(var, f"SELECT count(*) FROM {t}")[0][0] for t in tables}  # noqa: S608
 
 
 def login(line: str) -> httpx.Response:
-    """Sends the same request as the curl line."""
+    """Sends what the curl line would send."""
     program, url, *rest = shlex.split(line)
     assert program == "curl"
     options = list(zip(rest[::2], rest[1::2], strict=True))
@@ -91,7 +136,7 @@ def login(line: str) -> httpx.Response:
     return httpx.post(url, data=form, headers=dict(headers))  # type: ignore[arg-type]
 
 
-def can_sign_in(page: str, user: str, password: str) -> bool:
+def may_sign_in(page: str, user: str, password: str) -> bool:
     with httpx.Client(follow_redirects=True) as browser:
         form = browser.get(page)
         fields = {
@@ -128,49 +173,58 @@ def serving(
         process.stdout.close()
 
 
-def test_the_pasted_curl_lines_give_tokens_and_the_staff_can_sign_in(
-    fresh: Environment, tmp_path: Path
-) -> None:
-    with serving(fresh, tmp_path / "log") as process:
-        assert process.stdout
-        text = ""
-        for line in process.stdout:
-            text += line
-            if line.startswith("More commands on the same data"):
-                break
-        base = f"http://127.0.0.1:{fresh['PORT']}"
-        as_taxpayer, on_behalf = (line for line in text.splitlines() if line.startswith("curl"))
-        assert f"The token service is at {base}\n" in text
-        # Printed only when the service is ready, so they work as soon as they can be pasted.
-        for line in (as_taxpayer, on_behalf):
-            answer = login(line)
-            assert answer.status_code == 200, answer.text
-            assert answer.json()["token_type"] == "Bearer"
-        assert on_behalf.endswith(" -H 'onbehalfof: C1234567890'")
-        (staff,) = (line for line in text.splitlines() if line.startswith("Staff: "))
-        _, page, _, user, _, password = staff.split()
-        assert (
-            staff
-            == f"Staff: http://localhost:{fresh['PORT']}/admin/  user {user}  password {password}"
-        )
-        assert can_sign_in(page, user, password)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(25) == 0
+def read_until(process: subprocess.Popen[str], beginning: str) -> str:
+    """What the process writes up to the line that begins so."""
+    assert process.stdout
+    text = ""
+    for line in process.stdout:
+        text += line
+        if line.startswith(beginning):
+            break
+    return text
 
 
-def test_the_answer_for_machines_is_one_object_and_its_addresses_follow_the_port(
-    again: Environment, tmp_path: Path
+def address_in_another_shell(environment: Environment, **settings: str) -> str:
+    """AUTH_URL as a shell on the same data knows it; `PORT` is not set there."""
+    shell = {name: value for name, value in environment.items() if name != "PORT"} | settings
+    program = "from identity import settings; print(settings.AUTH_URL)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=CHECKOUT,
+        env=shell,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+# --- Serving ------------------------------------------------------------------------------------
+
+
+def test_the_printed_curl_lines_give_tokens_and_the_staff_can_sign_in(first_run: FirstRun) -> None:
+    port, lines = first_run.environment["PORT"], first_run.text.splitlines()
+    assert f"The token service is at http://127.0.0.1:{port}\n" in first_run.text
+    # Written once the service answers, so they work as soon as they can be pasted.
+    assert [answer.status_code for answer in first_run.logins] == [200, 200]
+    assert {answer.json()["token_type"] for answer in first_run.logins} == {"Bearer"}
+    _as_taxpayer, on_behalf = (line for line in lines if line.startswith("curl"))
+    assert on_behalf.endswith(" -H 'onbehalfof: C1234567890'")
+    (staff,) = (line for line in lines if line.startswith("Staff: "))
+    *_, user, _, password = staff.split()
+    assert staff == f"Staff: http://localhost:{port}/admin/  user {user}  password {password}"
+    assert first_run.staff_signed_in
+    assert first_run.exit_code == 0
+
+
+def test_the_answer_for_machines_follows_the_port_and_other_shells_know_the_address(
+    again: Environment, first: dict[str, Any], tmp_path: Path
 ) -> None:
+    assert address_in_another_shell(again) == USUAL_ADDRESS  # the first run has ended
     port = free_port()
+    base = f"http://127.0.0.1:{port}"
     with serving(again, tmp_path / "log", "--json", "--port", str(port)) as process:
-        assert process.stdout
-        text = ""
-        for line in process.stdout:
-            text += line
-            if line == "}\n":
-                break
-        answer = json.loads(text)
-        base = f"http://127.0.0.1:{port}"
+        answer = json.loads(read_until(process, "}\n"))
         assert answer["auth_url"] == base
         assert answer["token_endpoint"] == f"{base}/connect/token"
         assert answer["admin_url"] == f"http://localhost:{port}/admin/"
@@ -178,92 +232,67 @@ def test_the_answer_for_machines_is_one_object_and_its_addresses_follow_the_port
         token = login(answer["curl"]["intermediary"]).json()["access_token"]
         assert jwt.decode(token, options={"verify_signature": False})["iss"] == base
 
-
-def test_another_shell_uses_the_address_of_the_demo_while_it_runs(
-    again: Environment, first: dict[str, Any], tmp_path: Path
-) -> None:
-    shell = {name: value for name, value in again.items() if name != "PORT"}
-    names = itertools.count()
-
-    def token_endpoint(**settings: str) -> str:
-        command = ("issue_credentials", first["taxpayer"]["tin"], "--name", f"{next(names)}")
-        code, out, err = manage(shell | settings, *command, "--json")
+        shell = {name: value for name, value in again.items() if name != "PORT"}
+        command = ("issue_credentials", first["taxpayer"]["tin"], "--name", "Another", "--json")
+        code, out, err = manage(shell, *command)
         assert (code, err) == (0, "")
-        return str(json.loads(out)["token_endpoint"])
-
-    usual = "http://127.0.0.1:8000/connect/token"
-    assert token_endpoint() == usual
-    port = free_port()
-    with serving(again, tmp_path / "log", "--json", "--port", str(port)) as process:
-        assert process.stdout
-        assert "}\n" in process.stdout
-        assert token_endpoint() == f"http://127.0.0.1:{port}/connect/token"
-        # The settings of this shell take precedence.
-        assert token_endpoint(PORT="8200") == "http://127.0.0.1:8200/connect/token"
-        public = "https://id.example.org"
-        assert token_endpoint(AUTH_URL=public) == f"{public}/connect/token"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(25) == 0
-    assert token_endpoint() == usual
+        assert json.loads(out)["token_endpoint"] == f"{base}/connect/token"
+        # Settings of that shell itself come first.
+        assert address_in_another_shell(again, PORT="8200") == "http://127.0.0.1:8200"
+        given = "https://id.example.org"
+        assert address_in_another_shell(again, AUTH_URL=given) == given
+    # Killed, as with a power cut: nothing could be tidied up.
+    assert address_in_another_shell(again) == USUAL_ADDRESS
 
 
-def test_an_address_set_in_the_shell_of_the_demo_is_used_in_another(
-    again: Environment, tmp_path: Path
+@pytest.mark.usefixtures("again_in_process")
+def test_the_address_is_the_one_set_in_the_demos_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTH_URL", "http://demo.example.org:81")
+    assert prepared()["auth_url"] == "http://demo.example.org:81"
+
+
+# --- Making sample data -------------------------------------------------------------------------
+
+
+def test_nothing_is_made_twice_also_by_two_that_start_at_once(
+    first_run: FirstRun, first: dict[str, Any], again_in_process: Path
 ) -> None:
-    shell = {name: value for name, value in again.items() if name != "PORT"}
-    demo = again | {"AUTH_URL": "http://demo.example.org:81"}
-    show = (
-        "shell",
-        "--no-imports",
-        "-c",
-        "from django.conf import settings as s; print(s.AUTH_URL)",
-    )
-    with serving(demo, tmp_path / "log", "--json", "--port", str(free_port())) as process:
-        assert process.stdout
-        assert "}\n" in process.stdout
-        assert manage(shell, *show)[1] == "http://demo.example.org:81\n"
-    # Killed, as in a power cut, without any cleaning up.
-    assert manage(shell, *show)[1] == "http://127.0.0.1:8000\n"
-
-
-def test_nothing_is_created_twice_even_by_two_demos_that_start_at_once(fresh: Environment) -> None:
-    command = [sys.executable, "manage.py", "demo", "--no-serve", "--json"]
-    both = [
-        subprocess.Popen(command, cwd=CHECKOUT, env=fresh, stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    first, second = (json.loads(process.communicate(timeout=120)[0]) for process in both)
-    made = counts(fresh)
-    assert first == second == prepared(fresh)
-    assert counts(fresh) == made
+    made = counts(again_in_process)
+    for line in first["curl"].values():
+        assert f"\n{line}\n" in first_run.text
+    staff = f"user {first['staff']['username']}  password {first['staff']['password']}\n"
+    assert staff in first_run.text
+    assert prepared() == first
+    assert counts(again_in_process) == made
     sample = sql(
-        fresh,
+        again_in_process,
         "SELECT u.name, count(*) FROM system_users u JOIN client_secrets s"
         " ON s.system_user_id = u.id WHERE u.name LIKE 'Demo%' GROUP BY u.name",
     )
     assert sorted(sample) == [("Demo ERP", 1), ("Demo intermediary ERP", 1)]
     assert made["auth_user"] == 1
-    saved = Path(fresh["VAR_DIR"]) / "demo.json"
+    saved = Path(first_run.environment["VAR_DIR"]) / "demo.json"
     assert stat.S_IMODE(saved.stat().st_mode) == 0o600
 
 
-def test_the_demo_runs_on_postgresql_too_and_creates_the_folder_of_its_file(
-    fresh: Environment, empty_postgres_url: str
+def test_the_demo_runs_on_postgresql_too_and_makes_the_folder_of_its_file(
+    empty_postgres_url: str, in_process: Path, settings: Settings
 ) -> None:
-    environment = fresh | {"DATABASE_URL": empty_postgres_url}
-    assert prepared(environment) == prepared(environment)
+    settings.VAR_DIR = in_process / "not" / "there"
+    with other_database(empty_postgres_url, in_process):
+        assert prepared() == prepared()
 
 
 def test_lost_credentials_are_replaced_and_the_old_ones_no_longer_work(
-    again: Environment, first: dict[str, Any]
+    again_in_process: Path, first: dict[str, Any]
 ) -> None:
-    (Path(again["VAR_DIR"]) / "demo.json").unlink()
-    second = prepared(again)
+    (again_in_process / "demo.json").unlink()
+    second = prepared()
     for who in ("taxpayer", "intermediary"):
         assert second[who]["client_id"] == first[who]["client_id"]
         assert second[who]["client_secret"] != first[who]["client_secret"]
     live = sql(
-        again,
+        again_in_process,
         "SELECT s.hint FROM client_secrets s JOIN system_users u ON u.id = s.system_user_id"
         " WHERE u.name LIKE 'Demo%' AND s.slot IS NOT NULL",
     )
@@ -273,15 +302,18 @@ def test_lost_credentials_are_replaced_and_the_old_ones_no_longer_work(
     assert second["staff"] == {"username": "admin", "password": None}
 
 
-def test_changes_by_staff_stay(again: Environment, first: dict[str, Any]) -> None:
-    sql(again, "UPDATE system_users SET blocked_at=created, blocked_by='x', blocked_reason='x'")
-    sql(again, "UPDATE granted_permissions SET revoked_at = created_at")
-    sql(again, "UPDATE taxpayers SET name = 'Renamed'")
-    sql(again, "UPDATE auth_user SET password = 'another'")
-    made = counts(again)
-    code, out, err = manage(again, "demo", "--no-serve")
+def test_what_staff_changed_stays_as_they_left_it(
+    again_in_process: Path, first: dict[str, Any]
+) -> None:
+    var = again_in_process
+    sql(var, "UPDATE system_users SET blocked_at=created, blocked_by='x', blocked_reason='x'")
+    sql(var, "UPDATE granted_permissions SET revoked_at = created_at")
+    sql(var, "UPDATE taxpayers SET name = 'Renamed'")
+    sql(var, "UPDATE auth_user SET password = 'another'")
+    made = counts(var)
+    code, out, err = run("demo", "--no-serve")
     assert (code, err) == (0, "")
-    assert counts(again) == made
+    assert counts(var) == made
     assert first["curl"]["taxpayer"] in out
     assert "password changed since; manage.py changepassword admin" in out
 
@@ -293,32 +325,39 @@ def test_changes_by_staff_stay(again: Environment, first: dict[str, Any]) -> Non
         '{"taxpayer": {"client_id": "a", "client_secret": "b"}}',
     ],
 )
-def test_an_incomplete_file_is_ignored(tmp_path: Path, content: str | None) -> None:
+def test_an_incomplete_file_has_no_credentials(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "demo.json"
     if content is not None:
         path.write_text(content)
     assert read_saved_credentials(path) is None
 
 
-def test_a_port_in_use_is_one_line_and_nothing_is_created(fresh: Environment) -> None:
+# --- Refusing -----------------------------------------------------------------------------------
+
+
+def test_a_port_in_use_is_one_line_and_nothing_is_made(
+    in_process: Path, settings: Settings
+) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", int(fresh["PORT"])))
+        taken.bind(("127.0.0.1", settings.PORT))
         taken.listen()
-        code, out, err = manage(fresh, "demo")
+        code, out, err = run("demo")
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith(f"Port {fresh['PORT']} is in use, perhaps by this service already.")
-    assert not (Path(fresh["VAR_DIR"]) / "demo.json").exists()
+    assert err.startswith(f"Port {settings.PORT} is in use, perhaps by this service already.")
+    assert not list(in_process.iterdir())
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "http"])
-def test_an_invalid_port_is_one_line(fresh: Environment, port: str) -> None:
-    code, out, err = manage(fresh, "demo", f"--port={port}")
+def test_an_invalid_port_is_one_line(in_process: Path, port: str) -> None:
+    code, out, err = run("demo", f"--port={port}")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert port in err
+    assert not list(in_process.iterdir())
 
 
-def test_the_demo_never_touches_a_live_service(fresh: Environment) -> None:
-    code, out, err = manage({**fresh, "ENVIRONMENT": "live"}, "demo", "--no-serve")
+def test_the_demo_never_touches_a_live_service(in_process: Path, settings: Settings) -> None:
+    settings.ENVIRONMENT = "live"
+    code, out, err = run("demo", "--no-serve")
     assert (code, out) == (1, "")
     assert err == "The demo creates sample data: it runs with ENVIRONMENT=test only.\n"
-    assert not (Path(fresh["VAR_DIR"]) / "demo.json").exists()
+    assert not list(in_process.iterdir())

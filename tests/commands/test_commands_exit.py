@@ -1,13 +1,14 @@
 """Every command: exit 0 with its answer, or exit 1 with one line on stderr (contract 6)."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django import DjangoDbBlocker
 
-from tests.support.command_line import manage, refused
+from tests.support.command_line import error_of, manage, other_database, run
 from tests.support.servers import free_port, service_environment
-from tests.support.servers import manage as manage_or_fail
 
 TIN, AGENT = "C1234567890", "C9876543210"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
@@ -29,24 +30,26 @@ COMMANDS = {
     "prune_logins": ("--older-than", "400d"),
     "rotate_signing_key": (),
 }
+OUT_OF_REACH = f"postgresql://identity:hunter2@127.0.0.1:{free_port()}/identity"
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a service whose database has no table yet."""
-    return service_environment(tmp_path_factory.mktemp("empty"), free_port())
+@pytest.fixture
+def empty_database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A database without any table."""
+    with django_db_blocker.unblock(), other_database("", tmp_path):
+        yield
 
 
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a service whose database is up to date and empty."""
-    environment = service_environment(tmp_path_factory.mktemp("migrated"), free_port())
-    manage_or_fail(environment, "migrate", "-v0")
-    return environment
+@pytest.fixture
+def unreachable_database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A database that no server serves."""
+    with django_db_blocker.unblock(), other_database(OUT_OF_REACH, tmp_path):
+        yield
 
 
-def assert_refused(done: tuple[int, str, str]) -> str:
-    code, out, err = done
+def refused(result: tuple[int, str, str]) -> str:
+    """The only line on stderr of a command that ended with 1."""
+    code, out, err = result
     assert (code, out) == (1, "")
     assert err.endswith("\n")
     assert err.count("\n") == 1, err
@@ -54,47 +57,50 @@ def assert_refused(done: tuple[int, str, str]) -> str:
     return err.strip()
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("empty_database")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_database_without_tables_is_one_line_that_says_what_to_do(
-    command: str, empty: dict[str, str], tmp_path: Path
+def test_a_database_without_tables_is_one_line_with_what_to_do(
+    command: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "registry.csv"
     file.write_text("tin,name\nC1234567890,Acme\n")
     arguments = [str(file) if a == file.name else a for a in COMMANDS[command]]
-    line = assert_refused(manage(empty, command, *arguments, "--json"))
+    line = refused(run(command, *arguments, "--json"))
     assert line == "The database is not up to date. Run manage.py migrate, then this command again."
 
 
-@pytest.mark.processes
+@pytest.mark.usefixtures("unreachable_database")
 @pytest.mark.parametrize("command", ["register_taxpayer", "block_system_user", "explain_login"])
-def test_a_database_out_of_reach_is_one_line_without_its_password(
-    command: str, empty: dict[str, str]
-) -> None:
-    url = f"postgresql://identity:hunter2@127.0.0.1:{free_port()}/identity"
-    lost = {**empty, "DATABASE_URL": url}
-    line = assert_refused(manage(lost, command, *COMMANDS[command]))
+def test_an_unreachable_database_is_one_line_without_its_password(command: str) -> None:
+    line = refused(run(command, *COMMANDS[command]))
     assert line.startswith("The database cannot be reached: ")
     assert line.endswith("Nothing has been changed.")
     assert "hunter2" not in line
 
 
+@pytest.mark.processes
+def test_a_process_of_its_own_ends_with_the_same_code_and_line(tmp_path: Path) -> None:
+    environment = service_environment(tmp_path, 0, DATABASE_URL=OUT_OF_REACH)
+    line = refused(manage(environment, "register_taxpayer", *COMMANDS["register_taxpayer"]))
+    assert line.startswith("The database cannot be reached: ")
+    assert "hunter2" not in line
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_argument_that_is_unknown_is_named(command: str) -> None:
-    line = refused(command, *COMMANDS[command], "--frobnicate")
+def test_an_unknown_argument_is_named(command: str) -> None:
+    line = error_of(command, *COMMANDS[command], "--frobnicate")
     assert line == "unrecognized arguments: --frobnicate"
 
 
-@pytest.mark.processes
-def test_a_wrong_argument_is_one_line_and_not_the_usage(migrated: dict[str, str]) -> None:
-    line = assert_refused(manage(migrated, "register_taxpayer"))
+def test_a_wrong_argument_is_one_line_and_not_the_usage() -> None:
+    line = refused(run("register_taxpayer"))
     assert line == "the following arguments are required: TIN, --name"
 
 
-@pytest.mark.processes
-def test_a_client_is_set_up_from_the_command_line_alone(migrated: dict[str, str]) -> None:
+@pytest.mark.django_db
+def test_a_client_is_set_up_from_the_command_line_alone() -> None:
     def answer(*arguments: str) -> dict[str, object]:
-        code, out, err = manage(migrated, *arguments, "--json")
+        code, out, err = run(*arguments, "--json")
         assert (code, err) == (0, "")
         found: dict[str, object] = json.loads(out)
         return found
@@ -109,15 +115,13 @@ def test_a_client_is_set_up_from_the_command_line_alone(migrated: dict[str, str]
     answer("block_system_user", client_id, *REASON)
     answer("unblock_system_user", client_id, *REASON)
     answer("revoke_permission", *PAIR)
-    line = assert_refused(manage(migrated, "register_taxpayer", TIN, "--name", "Other"))
-    assert "already, under the name Ångström & Söhne 株式会社." in line
+    line = refused(run("register_taxpayer", TIN, "--name", "Other"))
+    assert "already registered under the name Ångström & Söhne 株式会社." in line
 
 
-@pytest.mark.processes
-def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer(
-    migrated: dict[str, str],
-) -> None:
-    latin = {**migrated, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
-    code, out, err = manage(latin, "register_taxpayer", "C5555555555", "--name", "株式会社")
+@pytest.mark.django_db
+def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer() -> None:
+    arguments = ("register_taxpayer", "C5555555555", "--name", "株式会社")
+    code, out, err = run(*arguments, encoding="latin-1")
     assert (code, err) == (0, "")
     assert "C5555555555 is registered as \\u682a" in out

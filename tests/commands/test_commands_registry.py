@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from taxpayers.models import Change, GrantedPermission, Intermediary, Taxpayer
-from tests.support.command_line import answered, refused, said
+from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.factories import SUBMIT, VIEW, IntermediaryFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
@@ -27,8 +27,8 @@ def pair() -> dict[str, Any]:
 # --- register_taxpayer --------------------------------------------------------------------------
 
 
-def test_register_taxpayer_registers_it_and_says_what_comes_next() -> None:
-    text = said("register_taxpayer", TIN.lower(), "--rob", ROB, "--name", "Acme")
+def test_register_taxpayer_registers_it_and_shows_the_next_step() -> None:
+    text = output_of("register_taxpayer", TIN.lower(), "--rob", ROB, "--name", "Acme")
     assert text == (
         f"{TIN}:{ROB} is registered as Acme.\n"
         f"Next, for its ERP: manage.py issue_credentials {TIN}:{ROB} --name NAME\n"
@@ -40,7 +40,7 @@ def test_register_taxpayer_registers_it_and_says_what_comes_next() -> None:
 def test_register_taxpayer_answers_machines_and_is_safe_to_repeat() -> None:
     expected = {"taxpayer": TIN, "name": "Acme", "is_active": True}
     for _ in range(2):
-        assert answered("register_taxpayer", TIN, "--name", "Acme") == expected
+        assert json_output_of("register_taxpayer", TIN, "--name", "Acme") == expected
     assert Change.objects.count() == 1
 
 
@@ -53,19 +53,20 @@ def test_register_taxpayer_answers_machines_and_is_safe_to_repeat() -> None:
         ((TIN, "--name", " "), "Give a name: it is missing or blank."),
         (
             ("1234", "--name", "Acme"),
-            "This names no taxpayer: the TIN does not have the form [A-Z0-9]{5,20}.",
+            "This is not a taxpayer identifier: the TIN does not have the form [A-Z0-9]{5,20}.",
         ),
         (
             (TIN, "--rob", "x", "--name", "Acme"),
-            "This names no taxpayer: the ROB number does not have the form [A-Z0-9-]{5,20}.",
+            "This is not a taxpayer identifier:"
+            " the ROB number does not have the form [A-Z0-9-]{5,20}.",
         ),
         ((TIN, "--name", "Acme", "--nam", "A"), "unrecognized arguments: --nam A"),
-        (("C0000000001", "--name", "Acme"), "is registered already, under the name Known."),
+        (("C0000000001", "--name", "Acme"), "is already registered under the name Known."),
     ],
 )
 def test_register_taxpayer_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
     TaxpayerFactory.create(tin="C0000000001", name="Known")
-    assert line in refused("register_taxpayer", *arguments)
+    assert line in error_of("register_taxpayer", *arguments)
     assert Taxpayer.objects.count() == 1
 
 
@@ -73,10 +74,10 @@ def test_the_history_names_the_user_of_the_operating_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SUDO_USER", "alice")
-    said("register_taxpayer", TIN, "--name", "Acme")
+    output_of("register_taxpayer", TIN, "--name", "Acme")
     monkeypatch.delenv("SUDO_USER")
     monkeypatch.setenv("LOGNAME", "bob")
-    said("register_taxpayer", AGENT, "--name", "Agent")
+    output_of("register_taxpayer", AGENT, "--name", "Agent")
     assert list(Change.objects.order_by("id").values_list("by", "address")) == [
         ("alice (manage.py)", None),
         ("bob (manage.py)", None),
@@ -90,12 +91,12 @@ def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
     TaxpayerFactory.create(tin=AGENT, rob=ROB, name="Agent")
     arguments = ("register_intermediary", AGENT, "--rob", ROB, "--until", "2099-12-31")
     for _ in range(2):
-        assert answered(*arguments) == {
+        assert json_output_of(*arguments) == {
             "intermediary": f"{AGENT}:{ROB}",
             "is_active": True,
             "active_until": "2099-12-31T15:59:59.999999Z",
         }
-    assert said(*arguments) == (
+    assert output_of(*arguments) == (
         f"{AGENT}:{ROB} (Agent) is an intermediary until 2099-12-31 23:59.\n"
         "Next, for each taxpayer that it acts for: manage.py grant_permission"
         f" --taxpayer TIN --intermediary {AGENT}:{ROB} --permission documents:submit\n"
@@ -109,18 +110,21 @@ def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
     [
         (
             ("C0000000002", "--rob", "R-123"),
-            "There is no taxpayer C0000000002:R-123. Check it, or register it first:"
+            "There is no taxpayer C0000000002:R-123. Check the identifier, or register it first:"
             " manage.py register_taxpayer C0000000002 --rob R-123 --name NAME",
         ),
         (("C0000000001", "--until", "2020-01-01"), "the role would end 2020-01-01 23:59, in the p"),
-        (("C0000000001", "--until", "soon"), "argument --until: 'soon' is no date: write 2027-12-"),
-        ((AGENT, "--until", "2099-01-01"), "is an intermediary already, without an end."),
+        (
+            ("C0000000001", "--until", "soon"),
+            "argument --until: 'soon' is not a date. Write 2027-12-",
+        ),
+        ((AGENT, "--until", "2099-01-01"), "is already an intermediary, with no end date."),
     ],
 )
 def test_register_intermediary_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
     TaxpayerFactory.create(tin="C0000000001")
     IntermediaryFactory.create(taxpayer__tin=AGENT)
-    assert line in refused("register_intermediary", *arguments)
+    assert line in error_of("register_intermediary", *arguments)
     assert Intermediary.objects.count() == 1
 
 
@@ -135,14 +139,14 @@ def test_grant_permission_grants_whole_days_in_the_authoritys_time_zone(
         *("--from", "2098-01-01", "--until", "2098-12-31"),
     )
     for _ in range(2):
-        assert answered(*arguments) == {
+        assert json_output_of(*arguments) == {
             "taxpayer": f"{TIN}:{ROB}",
             "intermediary": AGENT,
             "permissions": [SUBMIT, VIEW],
             "valid_from": "2097-12-31T16:00:00Z",
             "valid_until": "2098-12-31T15:59:59.999999Z",
         }
-    assert said(*arguments) == (
+    assert output_of(*arguments) == (
         f"{AGENT} may act for {TIN}:{ROB} from 2098-01-01 00:00 until 2098-12-31 23:59:"
         f" {SUBMIT}, {VIEW}.\n"
         f"Its ERP logs in with the header onbehalfof: {TIN}:{ROB}\n"
@@ -153,10 +157,10 @@ def test_grant_permission_grants_whole_days_in_the_authoritys_time_zone(
 
 
 @pytest.mark.usefixtures("pair")
-def test_grant_permission_holds_from_now_on_without_an_end_unless_told_otherwise() -> None:
+def test_grant_permission_without_dates_is_valid_from_now_on_without_an_end() -> None:
     before = timezone.now()
-    text = said("grant_permission", *PAIR, "--permission", VIEW, "--permission", SUBMIT)
-    assert f", without an end: {SUBMIT}, {VIEW}.\n" in text
+    text = output_of("grant_permission", *PAIR, "--permission", VIEW, "--permission", SUBMIT)
+    assert f", with no end date: {SUBMIT}, {VIEW}.\n" in text
     row = GrantedPermission.objects.get()
     assert before <= row.valid_from <= timezone.now()
     assert row.valid_until is None
@@ -172,11 +176,12 @@ def test_grant_permission_holds_from_now_on_without_an_end_unless_told_otherwise
         ((*PAIR, "--permission", VIEW, "--until", "2020-01-01"), "in the past"),
         (
             (*PAIR, "--permission", VIEW, "--from", "2099-02-01", "--until", "2099-01-01"),
-            "The permission would end 2099-01-01 23:59, before it begins 2099-02-01 00:00.",
+            "The permission would end 2099-01-01 23:59, before it begins 2099-02-01 00:00."
+            " Choose a later end.",
         ),
         (
             ("--taxpayer", "X", "--intermediary", AGENT, "--permission", VIEW),
-            "argument --taxpayer: 'X' names no taxpayer: the TIN does not have the form",
+            "argument --taxpayer: 'X' is not a taxpayer identifier: the TIN does not have the form",
         ),
         (
             ("--taxpayer", "C0000000009", "--intermediary", AGENT, "--permission", VIEW),
@@ -184,7 +189,7 @@ def test_grant_permission_holds_from_now_on_without_an_end_unless_told_otherwise
         ),
         (
             ("--taxpayer", AGENT, "--intermediary", f"{TIN}:{ROB}", "--permission", VIEW),
-            f"{TIN}:{ROB} is no intermediary. Register it as one first:"
+            f"{TIN}:{ROB} is not an intermediary. Register it as one first:"
             f" manage.py register_intermediary {TIN} --rob {ROB}",
         ),
         (
@@ -194,7 +199,7 @@ def test_grant_permission_holds_from_now_on_without_an_end_unless_told_otherwise
     ],
 )
 def test_grant_permission_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
-    assert line in refused("grant_permission", *arguments)
+    assert line in error_of("grant_permission", *arguments)
     assert not GrantedPermission.objects.exists()
 
 
@@ -202,20 +207,20 @@ def test_grant_permission_refuses_in_one_line(arguments: tuple[str, ...], line: 
 
 
 @pytest.mark.usefixtures("pair")
-def test_revoke_permission_takes_everything_or_the_codes_named() -> None:
-    said("grant_permission", *PAIR, "--permission", VIEW, SUBMIT)
-    assert answered("revoke_permission", *PAIR, "--permission", VIEW) == {
+def test_revoke_permission_revokes_everything_or_the_named_codes() -> None:
+    output_of("grant_permission", *PAIR, "--permission", VIEW, SUBMIT)
+    assert json_output_of("revoke_permission", *PAIR, "--permission", VIEW) == {
         "taxpayer": f"{TIN}:{ROB}",
         "intermediary": AGENT,
         "revoked": [VIEW],
     }
-    assert said("revoke_permission", *PAIR, "--permission", VIEW) == (
-        f"Nothing to do: {AGENT} has nothing of that from {TIN}:{ROB} any more.\n"
+    assert output_of("revoke_permission", *PAIR, "--permission", VIEW) == (
+        f"Nothing to do: {AGENT} no longer has any of that from {TIN}:{ROB}.\n"
     )
-    assert said("revoke_permission", *PAIR, "--reason", "contract ended") == (
+    assert output_of("revoke_permission", *PAIR, "--reason", "contract ended") == (
         f"Revoked: {AGENT} no longer has {SUBMIT} from {TIN}:{ROB}.\n"
     )
-    assert answered("revoke_permission", *PAIR)["revoked"] == []
+    assert json_output_of("revoke_permission", *PAIR)["revoked"] == []
     assert not GrantedPermission.objects.filter(revoked_at=None).exists()
     reasons = Change.objects.filter(action="revoke_permission").order_by("id")
     assert [change.reason for change in reasons] == ["not given", "contract ended"]
@@ -223,15 +228,15 @@ def test_revoke_permission_takes_everything_or_the_codes_named() -> None:
 
 @pytest.mark.usefixtures("pair")
 def test_revoke_permission_refuses_what_was_never_granted() -> None:
-    line = refused("revoke_permission", *PAIR)
+    line = error_of("revoke_permission", *PAIR)
     assert line == f"{TIN}:{ROB} has never granted anything to {AGENT}."
-    said("grant_permission", *PAIR, "--permission", VIEW)
-    line = refused("revoke_permission", *PAIR, "--permission", SUBMIT)
+    output_of("grant_permission", *PAIR, "--permission", VIEW)
+    line = error_of("revoke_permission", *PAIR, "--permission", SUBMIT)
     assert line == f"{TIN}:{ROB} has never granted {SUBMIT} to {AGENT}."
 
 
 @pytest.mark.usefixtures("pair")
-def test_revoke_permission_also_takes_what_is_still_to_come() -> None:
+def test_revoke_permission_also_revokes_permissions_that_start_later() -> None:
     tomorrow = (timezone.now() + timedelta(days=2)).date().isoformat()
-    said("grant_permission", *PAIR, "--permission", VIEW, "--from", tomorrow)
-    assert answered("revoke_permission", *PAIR)["revoked"] == [VIEW]
+    output_of("grant_permission", *PAIR, "--permission", VIEW, "--from", tomorrow)
+    assert json_output_of("revoke_permission", *PAIR)["revoked"] == [VIEW]

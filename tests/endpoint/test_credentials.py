@@ -15,7 +15,7 @@ from taxpayers.credentials import (
     fault_of,
     hash_secret,
     hint_of,
-    matches,
+    is_same_secret,
     new_client_id,
     new_client_secret,
     without_secrets,
@@ -82,7 +82,7 @@ def test_every_character_of_one_secret_counts() -> None:
 
 
 @given(kinds, environments, st.data())
-def test_two_neighbours_that_change_places_are_detected(
+def test_two_swapped_neighbouring_characters_are_detected(
     kind: Kind, environment: Environment, data: st.DataObject
 ) -> None:
     credential = new(kind, environment)
@@ -164,14 +164,16 @@ def test_a_fault_is_named(text: str, kind: Kind, fault: Fault | None) -> None:
     assert fault_of(text, kind, "test") == fault
 
 
-def test_a_live_secret_in_the_test_environment_is_named_and_not_taken_for_a_typing_error() -> None:
+def test_a_live_secret_in_the_test_environment_is_named_and_not_called_mistyped() -> None:
     live = new_client_secret("live")
     assert fault_of(live, Kind.CLIENT_SECRET, "test") is Fault.OTHER_ENVIRONMENT
     assert fault_of(live, Kind.CLIENT_SECRET, "live") is None
 
 
 @given(st.text(max_size=200), kinds, environments)
-def test_no_text_breaks_the_check(text: str, kind: Kind, environment: Environment) -> None:
+def test_any_text_is_checked_without_an_error(
+    text: str, kind: Kind, environment: Environment
+) -> None:
     assert fault_of(text, kind, environment) is not None
 
 
@@ -185,10 +187,10 @@ def test_a_hostile_text_is_checked_at_once() -> None:
 def test_only_the_same_secret_matches_its_stored_value(environment: Environment) -> None:
     secret = new_client_secret(environment)
     stored = hash_secret(secret)
-    assert matches(hash_secret(secret), stored)
-    assert not matches(hash_secret(new_client_secret(environment)), stored)
+    assert is_same_secret(hash_secret(secret), stored)
+    assert not is_same_secret(hash_secret(new_client_secret(environment)), stored)
     # Whoever reads the database cannot log in with what stands there.
-    assert not matches(hash_secret(stored), stored)
+    assert not is_same_secret(hash_secret(stored), stored)
     assert fault_of(stored, Kind.CLIENT_SECRET, environment) is not None
 
 

@@ -21,7 +21,9 @@ NOTATION = Notation()
         ("A" * 20 + ":" + "-" * 20, "A" * 20, "-" * 20),  # the longest
     ],
 )
-def test_a_tin_names_a_taxpayer_with_or_without_a_rob_number(text: str, tin: str, rob: str) -> None:
+def test_a_tin_identifies_a_taxpayer_with_or_without_a_rob_number(
+    text: str, tin: str, rob: str
+) -> None:
     assert NOTATION.parse(text) == TaxpayerId(tin, rob)
 
 
@@ -30,9 +32,9 @@ def test_a_tin_names_a_taxpayer_with_or_without_a_rob_number(text: str, tin: str
     [
         ("", "TIN is missing"),
         (" \t", "TIN is missing"),
-        ("C1234567890:", "nothing stands behind the colon"),
+        ("C1234567890:", "there is no ROB number after the colon"),
         (":201901234567", "TIN is missing"),
-        (":", "nothing stands behind the colon"),
+        (":", "there is no ROB number after the colon"),
         ("1234", "TIN does not have the form"),
         ("A" * 21, "TIN does not have the form"),
         ("C1234567890:1234", "ROB number does not have the form"),
@@ -51,12 +53,12 @@ def test_a_tin_names_a_taxpayer_with_or_without_a_rob_number(text: str, tin: str
         ("<TIN>", "TIN does not have the form"),
     ],
 )
-def test_any_other_shape_names_nobody_and_says_why(text: str, fault: str) -> None:
+def test_any_other_form_is_refused_with_its_fault(text: str, fault: str) -> None:
     with pytest.raises(MalformedIdentifier, match=fault):
         NOTATION.parse(text)
 
 
-def test_the_notation_of_another_country_decides_the_form() -> None:
+def test_another_country_has_its_own_notation() -> None:
     egypt = Notation(tin="[0-9]{9}", rob="[0-9]{1,3}")
     assert egypt.parse("123456789:7") == TaxpayerId("123456789", "7")
     with pytest.raises(MalformedIdentifier, match=r"\[0-9\]\{9\}"):

@@ -5,20 +5,20 @@ import tracemalloc
 
 import pytest
 
-from taxpayers.files.taxpayer_rows import MOST_ROWS, BadRow, Entry, Reading, read_entries
+from taxpayers.files.taxpayer_rows import MAX_ROWS, BadRow, ParsedFile, TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.validation import ServiceError
 
 HEADER = "tin,rob,name,active\n"
 
 
-def read(content: str | bytes) -> Reading:
+def read(content: str | bytes) -> ParsedFile:
     data = content.encode() if isinstance(content, str) else content
-    return read_entries(io.BytesIO(data), Notation())
+    return read_taxpayers(io.BytesIO(data), Notation())
 
 
-def entry(line: int, tin: str, rob: str, name: str, is_active: bool | None = None) -> Entry:
-    return Entry(line, TaxpayerId(tin, rob), name, is_active)
+def entry(line: int, tin: str, rob: str, name: str, is_active: bool | None = None) -> TaxpayerRow:
+    return TaxpayerRow(line, TaxpayerId(tin, rob), name, is_active)
 
 
 ACME = entry(2, "C1234567890", "R-123", "Acme")
@@ -43,21 +43,21 @@ ACME = entry(2, "C1234567890", "R-123", "Acme")
     ],
 )
 def test_the_same_table_is_read_however_it_was_written(content: str) -> None:
-    assert read(content) == Reading([ACME], [])
+    assert read(content) == ParsedFile([ACME], [])
 
 
 def test_a_name_may_hold_delimiters_quotation_marks_and_any_letter() -> None:
     reading = read('tin,name\nC1234567890,"Lim, Tan & ""Söhne"" 株式会社"\nC1234567891,Plain\n')
-    assert [e.name for e in reading.entries] == ['Lim, Tan & "Söhne" 株式会社', "Plain"]
+    assert [e.name for e in reading.rows] == ['Lim, Tan & "Söhne" 株式会社', "Plain"]
 
 
 @pytest.mark.parametrize(
     ("word", "is_active"),
     [("yes", True), ("TRUE", True), ("1", True), ("no", False), ("False", False), ("0", False)],
 )
-def test_active_is_yes_or_no_as_spreadsheets_say_it(word: str, is_active: bool) -> None:
+def test_active_is_yes_or_no_as_spreadsheets_write_it(word: str, is_active: bool) -> None:
     reading = read(f"{HEADER}C1234567890,,Acme,{word}")
-    assert reading.entries == [entry(2, "C1234567890", "", "Acme", is_active)]
+    assert reading.rows == [entry(2, "C1234567890", "", "Acme", is_active)]
 
 
 def test_every_bad_row_is_named_with_its_line_and_its_fault() -> None:
@@ -78,7 +78,7 @@ def test_every_bad_row_is_named_with_its_line_and_its_fault() -> None:
         + "C0000000001,R-123,Another,\n"
         + "C0000000001,R-123,Another,\n"  # 16
     )
-    assert reading.entries == [
+    assert reading.rows == [
         entry(2, "C0000000001", "", "Good"),
         entry(15, "C0000000001", "R-123", "Another"),
     ]
@@ -92,26 +92,26 @@ def test_every_bad_row_is_named_with_its_line_and_its_fault() -> None:
         BadRow(10, "it has more cells than the header, which has 4"),
         BadRow(11, "Shorten a name to 255 characters: it has 256"),
         BadRow(12, "Write a name in one line without control characters"),
-        BadRow(14, "C0000000001 stands in line 2 already"),
-        BadRow(16, "C0000000001:R-123 stands in line 15 already"),
+        BadRow(14, "C0000000001 is already in line 2"),
+        BadRow(16, "C0000000001:R-123 is already in line 15"),
     ]
     assert str(reading.bad_rows[0]) == "line 3: the TIN must be 5 to 20 letters and digits"
 
 
 def test_a_taxpayer_in_a_bad_row_does_not_make_its_good_row_a_repetition() -> None:
     reading = read("tin,name\nC0000000001,\nC0000000001,Good\n")
-    assert [e.line for e in reading.entries] == [3]
+    assert [e.line for e in reading.rows] == [3]
     assert [row.line for row in reading.bad_rows] == [2]
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "The file is empty, or its first line is."),
         (b"\n\ntin,name\n", "The file is empty, or its first line is."),
         (b"tin,name\n", "The file has no rows below its header."),
         (b"tin,name\n\n,\n", "The file has no rows below its header."),
-        (b"C1234567890,Acme\n", "must name the columns tin, name and where wanted rob, active"),
+        (b"C1234567890,Acme\n", "must name the columns tin, name, and optionally rob, active"),
         (b"tin\tname\nC1234567890\tAcme\n", r"It is: 'tin\tname'"),
         (b"tin,name,tin\nC1,A,C2\n", "must name the columns"),
         (b"tin,name,telephone\nC1,A,1\n", "It is: 'tin,name,telephone'"),
@@ -122,22 +122,22 @@ def test_a_taxpayer_in_a_bad_row_does_not_make_its_good_row_a_repetition() -> No
             b"PK\x03\x04\x14\x00\x06\x00",
             "This is a spreadsheet, not a CSV file. Save it as CSV UTF",
         ),
-        (b"tin,name\n" + b"x" * 70_000, "Line 2 is far too long: this is no CSV file."),
+        (b"tin,name\n" + b"x" * 70_000, "Line 2 is too long: this is not a CSV file."),
         (b'tin,name\nC1234567890,"Ac"me\n', "Line 2 and what follows cannot be read as CSV"),
         (b'tin,name\nC1234567890,A\nC1234567891,"open\n\nend', "Line 3 and what follows cannot be"),
     ],
 )
-def test_what_is_no_such_table_is_refused_in_words(content: bytes, said: str) -> None:
+def test_a_malformed_file_is_refused_with_its_fault(content: bytes, message: str) -> None:
     with pytest.raises(ServiceError) as fault:
         read(content)
-    assert said in str(fault.value)
+    assert message in str(fault.value)
     assert "\n" not in str(fault.value)
 
 
 def test_another_countrys_notation_decides_which_rows_are_good() -> None:
     file = io.BytesIO(b"tin,name\n123456789,Acme\nC1234567890,Other\n")
-    reading = read_entries(file, Notation(tin="[0-9]{9}"))
-    assert [e.line for e in reading.entries] == [2]
+    reading = read_taxpayers(file, Notation(tin="[0-9]{9}"))
+    assert [e.line for e in reading.rows] == [2]
     assert reading.bad_rows == [BadRow(3, "the TIN does not have the form [0-9]{9}")]
 
 
@@ -155,26 +155,26 @@ class Endless(io.RawIOBase):
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("file", "message"),
     [
-        (Endless(b"\0" * 1_000_000), "Line 1 is far too long"),
+        (Endless(b"\0" * 1_000_000), "Line 1 is too long"),
         (Endless(b"tin,name\n", b'C1234567890,"open\n', b"x" * 1000 + b"\n"), "Line 2 and what"),
     ],
 )
-def test_no_file_can_take_all_memory(file: Endless, said: str) -> None:
+def test_no_file_can_exhaust_the_memory(file: Endless, message: str) -> None:
     tracemalloc.start()
     try:
-        with pytest.raises(ServiceError, match=said):
-            read_entries(file, Notation())  # type: ignore[arg-type]  # all that is used of a file
+        with pytest.raises(ServiceError, match=message):
+            read_taxpayers(file, Notation())  # type: ignore[arg-type]  # all that is used of a file
         assert tracemalloc.get_traced_memory()[1] < 5_000_000
     finally:
         tracemalloc.stop()
 
 
 def test_a_file_with_too_many_rows_is_refused() -> None:
-    assert MOST_ROWS >= 100_000
+    assert MAX_ROWS >= 100_000
     three = io.BytesIO(b"tin,name\nC0000000001,A\nC0000000002,B\nC0000000003,C\n")
-    assert len(read_entries(three, Notation(), most_rows=3).entries) == 3
+    assert len(read_taxpayers(three, Notation(), max_rows=3).rows) == 3
     three.seek(0)
     with pytest.raises(ServiceError, match="more than 2 rows"):
-        read_entries(three, Notation(), most_rows=2)
+        read_taxpayers(three, Notation(), max_rows=2)

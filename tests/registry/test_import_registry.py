@@ -16,20 +16,20 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from taxpayers.files.taxpayer_rows import Reading, read_entries
+from taxpayers.files.taxpayer_rows import ParsedFile, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import (
     Author,
-    BadRows,
-    Imported,
+    BadRowsError,
+    ImportResult,
     ServiceError,
+    bulk_import,
     import_registry,
     preview_registry,
 )
-from taxpayers.services import registry as registry_service
 from tests.support import servers
-from tests.support.command_line import answered, refused, said
+from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
@@ -39,13 +39,13 @@ MANY = 100_000
 SECONDS = 60  # about 8 on an idle machine; three times as many rows would be noticed
 
 
-def reading(*rows: str) -> Reading:
+def reading(*rows: str) -> ParsedFile:
     text = "\n".join(["tin,rob,name,active", *rows])
-    return read_entries(io.BytesIO(text.encode()), Notation())
+    return read_taxpayers(io.BytesIO(text.encode()), Notation())
 
 
-def run(read: Reading, **options: Any) -> Imported:
-    return import_registry(reading=read, source="x.csv", by=Author("alice"), at=AT, **options)
+def run(read: ParsedFile, **options: Any) -> ImportResult:
+    return import_registry(parsed=read, source="x.csv", by=Author("alice"), at=AT, **options)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def write(file: Path, *rows: str) -> str:
 
 def test_all_rows_become_taxpayers() -> None:
     done = run(reading("C0000000001,,One,", "C0000000002,R-123,Two,no", "C0000000003,,Three,yes"))
-    assert done == Imported(registered=3, unchanged=0)
+    assert done == ImportResult(registered=3, unchanged=0)
     rows = [
         (row.identifier, row.name, row.is_active, row.created_at)
         for row in Taxpayer.objects.order_by("tin")
@@ -76,21 +76,21 @@ def test_all_rows_become_taxpayers() -> None:
     assert Change.objects.filter(action="import_registry", reason="file x.csv").count() == 3
 
 
-def test_what_is_registered_already_is_counted_and_left_alone() -> None:
+def test_registered_taxpayers_are_counted_and_left_unchanged() -> None:
     TaxpayerFactory.create(tin="C0000000001", name="One")
     TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
     TaxpayerFactory.create(tin="C0000000003", rob="R-123", name="Another of that TIN")
     rows = ("C0000000001,,One,yes", "C0000000002,,Two,", "C0000000003,,Three,")
-    assert run(reading(*rows)) == Imported(registered=1, unchanged=2)
-    assert run(reading(*rows)) == Imported(registered=0, unchanged=3)
+    assert run(reading(*rows)) == ImportResult(registered=1, unchanged=2)
+    assert run(reading(*rows)) == ImportResult(registered=0, unchanged=3)
     assert not Taxpayer.objects.get(tin="C0000000002").is_active
     assert Change.objects.count() == 1
 
 
-def test_one_bad_row_is_enough_and_all_are_named_in_the_files_order() -> None:
+def test_one_bad_row_stops_the_import_and_all_are_named_in_the_files_order() -> None:
     TaxpayerFactory.create(tin="C0000000001", name="One")
     TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
-    with pytest.raises(BadRows) as fault:
+    with pytest.raises(BadRowsError) as fault:
         run(
             reading(
                 "C0000000009,,Good,",
@@ -102,20 +102,20 @@ def test_one_bad_row_is_enough_and_all_are_named_in_the_files_order() -> None:
         )
     assert str(fault.value) == "4 of 5 rows are bad. Nothing has been imported."
     assert [str(row) for row in fault.value.bad_rows] == [
-        "line 3: C0000000001 is registered already, under the name One",
+        "line 3: C0000000001 is already registered under the name One",
         "line 4: the TIN must be 5 to 20 letters and digits",
-        "line 5: C0000000002 is registered already, and is not active",
-        "line 6: C0000000009 stands in line 2 already",
+        "line 5: C0000000002 is already registered and is not active",
+        "line 6: C0000000009 is already in line 2",
     ]
     assert Taxpayer.objects.count() == 2
     assert not Change.objects.exists()
 
 
-def test_a_preview_says_what_an_import_would_do_and_changes_nothing() -> None:
+def test_a_preview_shows_what_an_import_would_do_and_changes_nothing() -> None:
     TaxpayerFactory.create(tin="C0000000001", name="One")
     TaxpayerFactory.create(tin="C0000000002", name="Two")
     read = reading("C0000000003,,New,", "C0000000001,,One,", "C0000000002,,Other,", "x,,Bad,")
-    preview = preview_registry(reading=read)
+    preview = preview_registry(parsed=read)
     assert [entry.line for entry in preview.new] == [2]
     assert preview.unchanged == 1
     assert [row.line for row in preview.bad_rows] == [4, 5]
@@ -124,27 +124,27 @@ def test_a_preview_says_what_an_import_would_do_and_changes_nothing() -> None:
 
 
 def test_a_bad_row_in_the_last_batch_undoes_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry_service, "_BATCH", 2)
+    monkeypatch.setattr(bulk_import, "_BATCH", 2)
     TaxpayerFactory.create(tin="C0000000005", name="Five")
     counted: list[int] = []
     rows = [f"C{n:010},,Company {n}," for n in range(1, 6)]
-    with pytest.raises(BadRows):
+    with pytest.raises(BadRowsError):
         run(reading(*rows), progress=counted.append)
     assert counted == [2, 2, 1]
     assert Taxpayer.objects.count() == 1
 
 
-def test_somebody_who_registers_the_same_meanwhile_undoes_it_in_words(
+def test_a_taxpayer_registered_at_the_same_moment_undoes_the_import(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    compare = registry_service._compare
+    compare = bulk_import._compare
 
     def compare_too_early(batch: Any) -> Any:
         outcome = compare(batch)
         TaxpayerFactory.create(tin="C0000000001", name="One")
         return outcome
 
-    monkeypatch.setattr(registry_service, "_compare", compare_too_early)
+    monkeypatch.setattr(bulk_import, "_compare", compare_too_early)
     with pytest.raises(ServiceError, match="Somebody else registered"):
         run(reading("C0000000001,,One,"))
     assert not Taxpayer.objects.exists()
@@ -153,10 +153,17 @@ def test_somebody_who_registers_the_same_meanwhile_undoes_it_in_words(
 # --- The command --------------------------------------------------------------------------------
 
 
-def test_import_registry_says_how_many_are_new_and_is_safe_to_repeat(file: Path) -> None:
+def test_import_registry_counts_new_taxpayers_and_is_safe_to_repeat(file: Path) -> None:
     path = write(file, "C0000000001;;One;", "C0000000002;R-123;Two;")
-    assert said("import_registry", path) == "2 taxpayers are registered; 0 were already.\n"
-    assert answered("import_registry", path) == {"registered": 0, "unchanged": 2, "bad_rows": []}
+    assert (
+        output_of("import_registry", path)
+        == "2 taxpayers are registered. 0 were registered before.\n"
+    )
+    assert json_output_of("import_registry", path) == {
+        "registered": 0,
+        "unchanged": 2,
+        "bad_rows": [],
+    }
     assert set(Change.objects.values_list("reason", flat=True)) == {"file march.csv"}
 
 
@@ -186,7 +193,7 @@ def test_import_registry_names_every_bad_row_to_machines(file: Path) -> None:
     assert err.getvalue() == ""
 
 
-def test_import_registry_refuses_what_is_no_such_file(tmp_path: Path, file: Path) -> None:
+def test_import_registry_refuses_a_file_that_it_cannot_read(tmp_path: Path, file: Path) -> None:
     file.write_bytes(b"")
     for path, line in {
         tmp_path / "nowhere.csv": f"{tmp_path}/nowhere.csv cannot be read: No such file or direct",
@@ -194,7 +201,7 @@ def test_import_registry_refuses_what_is_no_such_file(tmp_path: Path, file: Path
         file: "The file is empty, or its first line is.",
         Path(sys.executable): "Line 1 is ",
     }.items():
-        assert refused("import_registry", str(path)).startswith(line)
+        assert error_of("import_registry", str(path)).startswith(line)
 
 
 # --- Many ---------------------------------------------------------------------------------------
@@ -203,22 +210,22 @@ def test_import_registry_refuses_what_is_no_such_file(tmp_path: Path, file: Path
 def test_a_hundred_thousand_rows_are_imported_in_one_transaction_in_time(file: Path) -> None:
     rows = (f"C{n:010};{'' if n % 3 else f'R-{n:05}'};Company {n} Sdn Bhd;" for n in range(MANY))
     path = write(file, *rows)
-    begun = time.monotonic()
-    assert answered("import_registry", path)["registered"] == MANY
-    assert time.monotonic() - begun < SECONDS
+    started_at = time.monotonic()
+    assert json_output_of("import_registry", path)["registered"] == MANY
+    assert time.monotonic() - started_at < SECONDS
     assert Taxpayer.objects.count() == Change.objects.count() == MANY
-    begun = time.monotonic()
-    assert answered("import_registry", path)["unchanged"] == MANY
-    assert time.monotonic() - begun < SECONDS
+    started_at = time.monotonic()
+    assert json_output_of("import_registry", path)["unchanged"] == MANY
+    assert time.monotonic() - started_at < SECONDS
 
 
-def test_a_big_import_asks_few_queries(file: Path) -> None:
+def test_a_big_import_needs_few_queries(file: Path) -> None:
     path = write(file, *(f"C{n:010};;Company {n};" for n in range(9000)))
     with_queries = connection.force_debug_cursor
     connection.force_debug_cursor = True
     try:
         before = len(connection.queries)
-        answered("import_registry", path)
+        json_output_of("import_registry", path)
         asked = len(connection.queries) - before
     finally:
         connection.force_debug_cursor = with_queries
@@ -241,7 +248,7 @@ def test_the_progress_bar_is_shown_on_a_terminal_and_only_there(tmp_path: Path, 
         check=True,
     )
     os.close(stderr)
-    assert done.stdout == b"1 taxpayers are registered; 0 were already.\n"
+    assert done.stdout == b"1 taxpayers are registered. 0 were registered before.\n"
     assert b"100%" in os.read(terminal, 4096)
     os.close(terminal)
     done = subprocess.run(

@@ -27,19 +27,19 @@ def refuses(write: Callable[[], object], constraint: str) -> bool:
     """Whether the write fails by that constraint; SQLite names columns where it is a unique one."""
     with pytest.raises(IntegrityError) as fault, transaction.atomic():
         write()
-    said = str(fault.value)
-    return constraint in said or said.startswith("UNIQUE constraint failed")
+    message = str(fault.value)
+    return constraint in message or message.startswith("UNIQUE constraint failed")
 
 
 @pytest.mark.parametrize("rob", ["", "201901234567"])
-def test_a_taxpayer_is_named_once_also_where_it_has_no_rob_number(rob: str) -> None:
+def test_a_taxpayer_is_unique_also_without_a_rob_number(rob: str) -> None:
     TaxpayerFactory.create(tin="C1234567890", rob=rob)
     assert refuses(
         lambda: TaxpayerFactory.create(tin="C1234567890", rob=rob), "taxpayer_named_once"
     )
 
 
-def test_a_tin_may_stand_alone_and_with_several_rob_numbers() -> None:
+def test_a_tin_may_occur_alone_and_with_several_rob_numbers() -> None:
     for rob in ("", "201901234567", "201901234568"):
         TaxpayerFactory.create(tin="C1234567890", rob=rob)
     assert Taxpayer.objects.filter(tin="C1234567890").count() == 3
@@ -87,7 +87,7 @@ def test_a_permission_code_has_its_form(code: str) -> None:
     assert refuses(lambda: PermissionCode.objects.create(code=code), "permission_code_form")
 
 
-def test_the_contracts_permission_codes_are_there_from_the_start() -> None:
+def test_the_contracts_permission_codes_exist_from_the_start() -> None:
     assert set(PermissionCode.objects.values_list("code", flat=True)) == {
         "documents:submit",
         "documents:view",
@@ -101,7 +101,7 @@ def test_a_client_id_is_given_once() -> None:
     assert refuses(lambda: SystemUserFactory.create(client_id=owner.client_id), "client_id")
 
 
-def test_a_third_live_secret_has_no_place() -> None:
+def test_a_third_live_secret_has_no_slot() -> None:
     owner = SystemUserFactory.create()
     ClientSecretFactory.create(system_user=owner, slot=1)
     ClientSecretFactory.create(system_user=owner, slot=2)
@@ -112,7 +112,7 @@ def test_a_third_live_secret_has_no_place() -> None:
         )
 
 
-def test_secrets_that_left_their_places_are_kept_without_limit() -> None:
+def test_secrets_without_a_slot_are_not_limited() -> None:
     owner = SystemUserFactory.create()
     for _ in range(3):
         ClientSecretFactory.create(system_user=owner, slot=None)
@@ -120,11 +120,11 @@ def test_secrets_that_left_their_places_are_kept_without_limit() -> None:
 
 
 @pytest.mark.parametrize("slot", [0, 3])
-def test_there_is_no_third_place(slot: int) -> None:
+def test_there_is_no_third_slot(slot: int) -> None:
     assert refuses(lambda: ClientSecretFactory.create(slot=slot), "secret_slot_is_1_or_2")
 
 
-def test_a_revoked_secret_leaves_its_place() -> None:
+def test_a_revoked_secret_has_no_slot() -> None:
     assert refuses(
         lambda: ClientSecretFactory.create(slot=1, revoked_at=NOW), "secret_revoked_leaves_its_slot"
     )

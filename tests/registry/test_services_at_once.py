@@ -60,11 +60,11 @@ def refusals(outcomes: list[object]) -> list[str]:
     return [str(outcome) for outcome in outcomes if isinstance(outcome, ServiceError)]
 
 
-def test_of_many_new_secrets_two_are_issued_and_the_others_refused_in_words() -> None:
+def test_of_many_new_secrets_two_are_issued_and_the_others_refused() -> None:
     owner = SystemUserFactory.create()
-    said = refusals(at_once(lambda: issue_secret(system_user=owner, **BY)))
-    assert len(said) == STAFF - 2
-    assert all("has two live secrets" in text for text in said)
+    message = refusals(at_once(lambda: issue_secret(system_user=owner, **BY)))
+    assert len(message) == STAFF - 2
+    assert all("has two live secrets" in text for text in message)
     assert ClientSecret.objects.filter(slot__isnull=False).count() == 2
     assert Change.objects.count() == 2
 
@@ -99,7 +99,7 @@ def test_one_system_user_of_a_name_is_registered() -> None:
     assert (SystemUser.objects.count(), Change.objects.count()) == (1, 1)
 
 
-def test_a_block_is_kept_once() -> None:
+def test_a_block_is_recorded_once() -> None:
     owner = SystemUserFactory.create()
     outcomes = at_once(lambda: block_system_user(system_user=owner, reason="leaked", **BY))
     assert not refusals(outcomes)

@@ -1,4 +1,4 @@
-"""Every change of state is kept with who, when, what and why (contract 4)."""
+"""Every change of state is recorded with who, when, what and why (contract 4)."""
 
 import inspect
 import io
@@ -12,7 +12,7 @@ import pytest
 
 from taxpayers import services
 from taxpayers.credentials import hash_secret
-from taxpayers.files.taxpayer_rows import read_entries
+from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change
 from taxpayers.services import Author
@@ -36,12 +36,12 @@ CLEAR = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 
 
 @dataclass
-class ChangeContext:
-    """A service called once, and the one entry that it must leave."""
+class Case:
+    """A service called once, and the one record that it must write into the history."""
 
     service: str
     arguments: Callable[[], dict[str, Any]]
-    entry: tuple[str, str, str]  # action, kind of the object, label
+    record: tuple[str, str, str]  # action, kind of the object, label
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
@@ -74,17 +74,17 @@ def granted_pair() -> dict[str, Any]:
     return pair
 
 
-DEEDS = [
-    ChangeContext(
+CASES = [
+    Case(
         "register_taxpayer",
         lambda: {"taxpayer": TaxpayerId("C1234567890"), "name": "Acme"},
         ("register_taxpayer", "taxpayer", "C1234567890 Acme"),
         after={"tin": "C1234567890", "rob": "", "name": "Acme", "is_active": True},
     ),
-    ChangeContext(
+    Case(
         "import_registry",
         lambda: {
-            "reading": read_entries(
+            "parsed": read_taxpayers(
                 io.BytesIO(b"tin,rob,name,active\nC1234567890,12345,Acme,no"), Notation()
             ),
             "source": "march.csv",
@@ -93,7 +93,7 @@ DEEDS = [
         after={"tin": "C1234567890", "rob": "12345", "name": "Acme", "is_active": False},
         reason="file march.csv",
     ),
-    ChangeContext(
+    Case(
         "rename_taxpayer",
         lambda: {"taxpayer": taxpayer(), "name": "New", "reason": "merger"},
         ("rename_taxpayer", "taxpayer", "C1234567890 New"),
@@ -101,7 +101,7 @@ DEEDS = [
         after={"name": "New"},
         reason="merger",
     ),
-    ChangeContext(
+    Case(
         "set_taxpayer_active",
         lambda: {"taxpayer": taxpayer(), "is_active": False, "reason": "closed"},
         ("deactivate_taxpayer", "taxpayer", "C1234567890 Acme"),
@@ -109,13 +109,13 @@ DEEDS = [
         after={"is_active": False},
         reason="closed",
     ),
-    ChangeContext(
+    Case(
         "register_intermediary",
         lambda: {"taxpayer": taxpayer(), "until": AT + DAY},
         ("register_intermediary", "intermediary", "C1234567890 Acme"),
         after={"is_active": True, "active_until": "2026-03-02T12:00:00+00:00"},
     ),
-    ChangeContext(
+    Case(
         "set_intermediary_active",
         lambda: {
             "intermediary": intermediary(),
@@ -128,7 +128,7 @@ DEEDS = [
         after={"is_active": False},
         reason="fraud",
     ),
-    ChangeContext(
+    Case(
         "grant_permission",
         lambda: {
             "taxpayer": taxpayer(),
@@ -138,7 +138,7 @@ DEEDS = [
         ("grant_permission", "grantedpermission", "C1234567890 → C9876543210"),
         after={"codes": [SUBMIT, VIEW], "valid_from": WHEN, "valid_until": None},
     ),
-    ChangeContext(
+    Case(
         "revoke_permission",
         lambda: {
             "permission": GrantedPermissionFactory.create(
@@ -151,7 +151,7 @@ DEEDS = [
         after={"revoked_at": WHEN},
         reason="over",
     ),
-    ChangeContext(
+    Case(
         "revoke_codes",
         lambda: {**granted_pair(), "codes": [SUBMIT, VIEW], "reason": "over"},
         ("revoke_permission", "grantedpermission", "C1234567890 → C9876543210"),
@@ -159,14 +159,14 @@ DEEDS = [
         after={"revoked_at": WHEN},
         reason="over",
     ),
-    ChangeContext(
+    Case(
         "set_permission_code",
         lambda: {"code": "documents:view", "description": "See documents"},
         ("set_permission_code", "permissioncode", "documents:view"),
         before={"description": "View the taxpayer's documents"},
         after={"description": "See documents"},
     ),
-    ChangeContext(
+    Case(
         "change_system_user",
         lambda: {
             "system_user": system_user(),
@@ -179,7 +179,7 @@ DEEDS = [
         after={"logins_per_minute": 60},
         reason="busy",
     ),
-    ChangeContext(
+    Case(
         "extend_system_user",
         lambda: {
             "system_user": system_user(expires_at=AT - DAY),
@@ -191,7 +191,7 @@ DEEDS = [
         after={"expires_at": None},
         reason="paid",
     ),
-    ChangeContext(
+    Case(
         "block_system_user",
         lambda: {"system_user": system_user(), "reason": "leaked"},
         ("block_system_user", "systemuser", f"{CLIENT_ID} ERP"),
@@ -199,7 +199,7 @@ DEEDS = [
         after={"blocked_at": WHEN, "blocked_by": "alice", "blocked_reason": "leaked"},
         reason="leaked",
     ),
-    ChangeContext(
+    Case(
         "unblock_system_user",
         lambda: {
             "system_user": system_user(
@@ -212,7 +212,7 @@ DEEDS = [
         after={"blocked_at": None, "blocked_by": "", "blocked_reason": ""},
         reason="replaced",
     ),
-    ChangeContext(
+    Case(
         "retire_secret",
         lambda: {"secret": secret(), "last_moment": AT + DAY, "reason": "moved"},
         ("retire_secret", "systemuser", f"{CLIENT_ID} ERP"),
@@ -220,7 +220,7 @@ DEEDS = [
         after={"secret": "…pRB0", "secret_expires_at": "2026-03-02T12:00:00+00:00"},
         reason="moved",
     ),
-    ChangeContext(
+    Case(
         "revoke_secret",
         lambda: {"secret": secret(), "reason": "leaked"},
         ("revoke_secret", "systemuser", f"{CLIENT_ID} ERP"),
@@ -231,17 +231,17 @@ DEEDS = [
 ]
 
 
-@pytest.mark.parametrize("deed", DEEDS, ids=[deed.service for deed in DEEDS])
-def test_a_change_leaves_one_entry_that_tells_it_whole(deed: ChangeContext) -> None:
-    getattr(services, deed.service)(**deed.arguments(), by=Author("alice", "192.0.2.7"), at=AT)
+@pytest.mark.parametrize("case", CASES, ids=[case.service for case in CASES])
+def test_a_change_is_recorded_once_with_everything(case: Case) -> None:
+    getattr(services, case.service)(**case.arguments(), by=Author("alice", "192.0.2.7"), at=AT)
     change = Change.objects.get()
-    assert (change.action, change.object_type, change.label) == deed.entry
+    assert (change.action, change.object_type, change.label) == case.record
     assert (change.by, change.address, change.at) == ("alice", "192.0.2.7", AT)
-    assert (change.before, change.after, change.reason) == (deed.before, deed.after, deed.reason)
+    assert (change.before, change.after, change.reason) == (case.before, case.after, case.reason)
     assert change.object_id
 
 
-def test_new_credentials_leave_an_entry_with_the_hint_and_never_the_secret() -> None:
+def test_new_credentials_are_recorded_with_the_hint_and_never_the_secret() -> None:
     issued = services.register_system_user(
         taxpayer=taxpayer(), name="ERP", by=Author("alice"), at=AT
     )
@@ -259,16 +259,16 @@ def test_new_credentials_leave_an_entry_with_the_hint_and_never_the_secret() -> 
     }
 
 
-def test_a_rotation_tells_what_became_of_the_old_secret_too() -> None:
+def test_a_rotation_records_the_new_end_of_the_old_secret_too() -> None:
     old = secret()
     issued = services.issue_secret(
         system_user=old.system_user, retire_old_at=AT + DAY, by=Author("alice"), at=AT
     )
-    retired, issued_entry = Change.objects.order_by("id")
-    assert (retired.action, issued_entry.action) == ("retire_secret", "rotate_secret")
+    retired, issued_change = Change.objects.order_by("id")
+    assert (retired.action, issued_change.action) == ("retire_secret", "rotate_secret")
     assert retired.before == {"secret": "…pRB0", "secret_expires_at": "2027-02-20T12:00:00+00:00"}
     assert retired.after == {"secret": "…pRB0", "secret_expires_at": "2026-03-02T12:00:00+00:00"}
-    assert issued_entry.after == {
+    assert issued_change.after == {
         "secret": str(issued.secret),
         "secret_expires_at": "2027-03-01T12:00:00+00:00",
     }
@@ -280,13 +280,13 @@ def changing_services() -> set[str]:
 
 
 def test_every_service_is_in_these_tests() -> None:
-    assert changing_services() == {deed.service for deed in DEEDS} | {
+    assert changing_services() == {case.service for case in CASES} | {
         "register_system_user",
         "issue_secret",
     }
 
 
-def test_every_service_takes_its_arguments_by_name_and_asks_who_and_when() -> None:
+def test_every_service_takes_keyword_arguments_only_and_needs_who_and_when() -> None:
     for name in changing_services():
         parameters = inspect.signature(getattr(services, name)).parameters
         assert {p.kind for p in parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}, name
@@ -299,15 +299,15 @@ def test_neither_a_secret_nor_its_hash_is_ever_in_the_history() -> None:
     two = services.issue_secret(system_user=one.system_user, **by)
     services.revoke_secret(secret=two.secret, reason=f"leaked: {CLEAR}", **by)
     services.block_system_user(system_user=one.system_user, reason=f"uses {CLEAR}", **by)
-    kept = json.dumps(list(Change.objects.values()), default=str)
+    stored = json.dumps(list(Change.objects.values()), default=str)
     for clear in (CLEAR, one.credentials.client_secret, two.credentials.client_secret):
-        assert clear not in kept
-        assert clear[8:] not in kept
-        assert hash_secret(clear).removeprefix("sha256$") not in kept
-    assert "leaked: cs_test_[hidden]" in kept
+        assert clear not in stored
+        assert clear[8:] not in stored
+        assert hash_secret(clear).removeprefix("sha256$") not in stored
+    assert "leaked: cs_test_[hidden]" in stored
 
 
-def test_a_change_that_fails_leaves_neither_a_change_nor_an_entry(
+def test_a_change_that_cannot_be_recorded_is_not_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     user = system_user()

@@ -41,7 +41,7 @@ ID = TaxpayerId("C1234567890", "201901234567")
 # --- Taxpayers ----------------------------------------------------------------------------------
 
 
-def test_a_taxpayer_is_registered_once_however_often_it_is_asked_for() -> None:
+def test_registering_a_taxpayer_again_changes_nothing() -> None:
     first = register_taxpayer(taxpayer=ID, name=" Acme Sdn Bhd ", **BY)
     again = register_taxpayer(taxpayer=ID, name="Acme Sdn Bhd", **BY)
     assert first == again
@@ -74,10 +74,10 @@ def test_a_taxpayer_is_renamed_and_switched_off_and_on() -> None:
     assert (row.name, row.is_active) == ("New", True)
 
 
-def test_what_has_been_deleted_meanwhile_cannot_be_changed() -> None:
+def test_a_deleted_record_cannot_be_changed() -> None:
     row = TaxpayerFactory.create(name="Gone")
     Taxpayer.objects.all().delete()
-    with pytest.raises(ServiceError, match=r"Gone .* does not exist any more"):
+    with pytest.raises(ServiceError, match=r"Gone .* no longer exists"):
         rename_taxpayer(taxpayer=row, name="New", **WHY)
 
 
@@ -94,22 +94,24 @@ def test_a_taxpayer_becomes_an_intermediary_once(until: datetime | None) -> None
 
 
 @pytest.mark.parametrize("until", [AT, AT - DAY])
-def test_a_role_that_is_over_already_is_not_given(until: datetime) -> None:
+def test_an_intermediary_is_not_registered_with_an_end_in_the_past(until: datetime) -> None:
     with pytest.raises(ServiceError, match="in the past"):
         register_intermediary(taxpayer=TaxpayerFactory.create(), until=until, **BY)
     assert not Intermediary.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "message"),
     [
         ({"is_active": False}, "but not active"),
         ({"active_until": AT + 2 * DAY}, "until 2026-03-03 20:00"),
     ],
 )
-def test_an_intermediary_on_other_terms_is_left_as_it_is(facts: dict[str, Any], said: str) -> None:
+def test_an_inactive_or_ending_intermediary_is_left_as_it_is(
+    facts: dict[str, Any], message: str
+) -> None:
     row = IntermediaryFactory.create(**facts)
-    with pytest.raises(ServiceError, match=f"an intermediary already, {said}"):
+    with pytest.raises(ServiceError, match=f"already an intermediary, {message}"):
         register_intermediary(taxpayer=row.taxpayer, **BY)
 
 
@@ -145,7 +147,7 @@ def codes_in_force(at: datetime) -> list[str]:
     )
 
 
-def test_a_permission_holds_from_now_on_unless_told_otherwise(pair: dict[str, Any]) -> None:
+def test_a_permission_is_valid_from_now_on_by_default(pair: dict[str, Any]) -> None:
     row = grant_permission(**pair, codes=[VIEW, SUBMIT, VIEW], **BY)
     assert (row.valid_from, row.valid_until, row.revoked_at) == (AT, None, None)
     assert codes_of(row) == [SUBMIT, VIEW]
@@ -155,7 +157,7 @@ def test_a_permission_holds_from_now_on_unless_told_otherwise(pair: dict[str, An
     assert (later.valid_from, later.valid_until) == (AT + DAY, AT + 2 * DAY)
 
 
-def test_granting_the_same_again_makes_nothing_new(pair: dict[str, Any]) -> None:
+def test_granting_the_same_again_creates_nothing(pair: dict[str, Any]) -> None:
     row = grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
     tomorrow = {**BY, "at": AT + DAY}
     assert grant_permission(**pair, codes=[SUBMIT, VIEW], **tomorrow) == row
@@ -170,7 +172,7 @@ def test_granting_the_same_again_makes_nothing_new(pair: dict[str, Any]) -> None
         {"codes": [VIEW, SUBMIT], "valid_from": AT - DAY},
     ],
 )
-def test_granting_something_else_makes_another_permission(
+def test_granting_something_else_creates_another_permission(
     pair: dict[str, Any], other: dict[str, Any]
 ) -> None:
     row = grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
@@ -184,22 +186,28 @@ def test_what_was_revoked_can_be_granted_again(pair: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
-        ({"codes": []}, "at least one permission code. Known are: documents:cancel, documents:rej"),
-        ({"codes": [VIEW, "documents:veiw", "x"]}, "no permission code documents:veiw, x. Known a"),
+        (
+            {"codes": []},
+            "at least one permission code. Choose from: documents:cancel, documents:rej",
+        ),
+        (
+            {"codes": [VIEW, "documents:veiw", "x"]},
+            "no permission code documents:veiw, x. Choose fr",
+        ),
         ({"codes": [VIEW], "valid_from": AT + DAY, "valid_until": AT + DAY}, "before it begins"),
         ({"codes": [VIEW], "valid_from": AT + DAY, "valid_until": AT + TICK}, "before it begins"),
         ({"codes": [VIEW], "valid_until": AT}, "in the past"),
         ({"codes": [VIEW], "valid_from": AT - 2 * DAY, "valid_until": AT - DAY}, "in the past"),
     ],
 )
-def test_a_permission_that_makes_no_sense_is_not_granted(
-    pair: dict[str, Any], wrong: dict[str, Any], said: str
+def test_an_invalid_permission_is_not_granted(
+    pair: dict[str, Any], wrong: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ServiceError) as fault:
         grant_permission(**pair, **wrong, **BY)
-    assert said in str(fault.value)
+    assert message in str(fault.value)
     assert not GrantedPermission.objects.exists()
 
 
@@ -219,7 +227,7 @@ def test_a_permission_is_revoked_once_at_its_first_moment(pair: dict[str, Any]) 
     assert Change.objects.count() == 2
 
 
-def test_a_code_is_taken_and_what_was_granted_with_it_stays(pair: dict[str, Any]) -> None:
+def test_a_code_is_revoked_and_the_codes_granted_with_it_stay(pair: dict[str, Any]) -> None:
     grant_permission(**pair, codes=[VIEW, SUBMIT], valid_until=AT + 9 * DAY, **BY)
     at = AT + DAY
     assert len(revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": at})) == 1
@@ -229,7 +237,7 @@ def test_a_code_is_taken_and_what_was_granted_with_it_stays(pair: dict[str, Any]
     assert revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": at + DAY}) == []
 
 
-def test_a_code_is_taken_from_every_permission_that_has_it(pair: dict[str, Any]) -> None:
+def test_a_code_is_revoked_in_every_permission_that_has_it(pair: dict[str, Any]) -> None:
     grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
     grant_permission(**pair, codes=[VIEW], valid_from=AT + DAY, **BY)
     grant_permission(**pair, codes=["documents:cancel"], **BY)
@@ -237,7 +245,7 @@ def test_a_code_is_taken_from_every_permission_that_has_it(pair: dict[str, Any])
     assert codes_in_force(AT + 2 * DAY) == ["documents:cancel", SUBMIT]
 
 
-def test_without_a_code_all_permissions_between_the_two_are_taken(pair: dict[str, Any]) -> None:
+def test_without_a_code_all_permissions_between_the_two_are_revoked(pair: dict[str, Any]) -> None:
     grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
     grant_permission(**pair, codes=["documents:cancel"], valid_from=AT + DAY, **BY)
     untouched = GrantedPermissionFactory.create(intermediary=pair["intermediary"])
@@ -252,21 +260,21 @@ def test_a_permission_that_ended_by_itself_is_not_revoked_afterwards(pair: dict[
 
 
 @pytest.mark.parametrize(
-    ("codes", "said"), [([], "anything"), ([SUBMIT], SUBMIT), (["x:y"], "x:y")]
+    ("codes", "message"), [([], "anything"), ([SUBMIT], SUBMIT), (["x:y"], "x:y")]
 )
-def test_what_was_never_granted_cannot_be_taken(
-    pair: dict[str, Any], codes: list[str], said: str
+def test_a_code_that_was_never_granted_cannot_be_revoked(
+    pair: dict[str, Any], codes: list[str], message: str
 ) -> None:
     if codes:
         grant_permission(**pair, codes=[VIEW], **BY)
-    with pytest.raises(ServiceError, match=f"has never granted {said} to"):
+    with pytest.raises(ServiceError, match=f"has never granted {message} to"):
         revoke_codes(**pair, codes=codes, **WHY)
 
 
 # --- Permission codes ---------------------------------------------------------------------------
 
 
-def test_staff_add_a_code_and_describe_it_anew() -> None:
+def test_a_code_is_added_and_its_description_changed() -> None:
     set_permission_code(code="reports:read", description="Read reports", **BY)
     set_permission_code(code="reports:read", description="Read reports", **BY)
     assert Change.objects.count() == 1
@@ -276,7 +284,7 @@ def test_staff_add_a_code_and_describe_it_anew() -> None:
 
 
 @pytest.mark.parametrize("code", ["", "Reports:Read", "a b", "a:", "a\n", "a" * 65])
-def test_a_code_of_another_form_is_refused_in_words(code: str) -> None:
+def test_a_malformed_code_is_refused_with_an_example(code: str) -> None:
     with pytest.raises(ServiceError, match="for example documents:submit"):
         set_permission_code(code=code, description="?", **BY)
 

@@ -10,7 +10,7 @@ from taxpayers.credentials import Kind, fault_of, hash_secret
 from taxpayers.models import Change, ClientSecret, SystemUser
 from taxpayers.services import (
     Author,
-    Issued,
+    IssuedSecret,
     ServiceError,
     block_system_user,
     change_system_user,
@@ -64,7 +64,7 @@ def test_a_new_system_user_gets_credentials_of_this_environment(
     assert (user.logins_per_minute, user.expires_at, user.blocked_at) == (12, None, None)
 
 
-def test_a_secret_is_kept_as_a_hash_and_valid_for_a_year() -> None:
+def test_a_secret_is_stored_as_a_hash_and_valid_for_a_year() -> None:
     issued = register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
     secret = ClientSecret.objects.get()
     assert secret.hashed == hash_secret(issued.credentials.client_secret)
@@ -73,7 +73,7 @@ def test_a_secret_is_kept_as_a_hash_and_valid_for_a_year() -> None:
     assert (secret.revoked_at, secret.last_used_at) == (None, None)
 
 
-def test_what_is_asked_for_is_what_is_registered(settings: Settings) -> None:
+def test_a_system_user_is_registered_with_the_given_values(settings: Settings) -> None:
     settings.SCOPES = {"InvoicingAPI": {}, "ReportingAPI": {}}
     issued = register_system_user(
         taxpayer=TaxpayerFactory.create(),
@@ -91,38 +91,36 @@ def test_what_is_asked_for_is_what_is_registered(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"name": " "}, "Give a name"),
-        ({"scopes": []}, "at least one scope. Known are: InvoicingAPI."),
-        ({"scopes": ["InvoiceAPI"]}, "no scope InvoiceAPI. Known are: InvoicingAPI."),
+        ({"scopes": []}, "at least one scope. Choose from: InvoicingAPI."),
+        ({"scopes": ["InvoiceAPI"]}, "no scope InvoiceAPI. Choose from: InvoicingAPI."),
         ({"expires_at": AT}, "the system user would end 2026-03-01 20:00, in the past"),
         ({"secret_expires_at": AT}, "the secret would end 2026-03-01 20:00, in the past"),
-        ({"logins_per_minute": -1}, "Choose 0 (only observe) to 1000000 logins per minute, not -1"),
+        ({"logins_per_minute": -1}, "Choose 0 (unlimited) to 1000000 logins per minute, not -1"),
         ({"logins_per_minute": 1_000_001}, "not 1000001"),
     ],
 )
-def test_a_system_user_that_makes_no_sense_is_not_registered(
-    wrong: dict[str, Any], said: str
-) -> None:
+def test_an_invalid_system_user_is_not_registered(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ServiceError) as fault:
         register_system_user(**{"taxpayer": TaxpayerFactory.create(), "name": "ERP", **BY, **wrong})
-    assert said in str(fault.value)
+    assert message in str(fault.value)
     assert not SystemUser.objects.exists()
     assert not Change.objects.exists()
 
 
-def test_a_second_system_user_of_the_same_name_is_not_made_by_accident() -> None:
+def test_a_second_system_user_of_the_same_name_is_refused() -> None:
     taxpayer = TaxpayerFactory.create()
     first = register_system_user(taxpayer=taxpayer, name="ERP", **BY)
-    with pytest.raises(ServiceError, match=f"already: {first.credentials.client_id}. Rotate its"):
+    with pytest.raises(ServiceError, match=f"named ERP: {first.credentials.client_id}. Rotate its"):
         register_system_user(taxpayer=taxpayer, name="ERP", **BY)
     register_system_user(taxpayer=taxpayer, name="Another", **BY)
     register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
     assert SystemUser.objects.count() == 3
 
 
-def test_what_is_issued_does_not_show_its_secret_by_accident() -> None:
+def test_an_issued_secret_is_not_in_its_repr() -> None:
     issued = register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
     assert issued.credentials.client_secret not in f"{issued} {issued!r} {vars(issued.secret)}"
 
@@ -145,7 +143,7 @@ def test_the_old_secret_retires_at_the_moment_asked_for(owner: SystemUser) -> No
     assert live(owner, AT + DAY + TICK) == [new.secret.hint]
 
 
-def test_an_old_secret_that_ends_before_that_is_not_made_to_live_longer(owner: SystemUser) -> None:
+def test_retiring_never_extends_a_secret_that_ends_before(owner: SystemUser) -> None:
     old = ClientSecretFactory.create(system_user=owner, created_at=AT - DAY, expires_at=AT + TICK)
     issue_secret(system_user=owner, retire_old_at=AT + DAY, **BY)
     old.refresh_from_db()
@@ -168,15 +166,15 @@ def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> No
     unused = ClientSecretFactory.create(system_user=owner, slot=2, created_at=AT - DAY)
     with pytest.raises(ServiceError) as fault:
         issue_secret(system_user=owner, **BY)
-    said = str(fault.value)
-    assert f"{owner.client_id} has two live secrets: " in said
-    assert f"{used} (until 2027-02-20 20:00, last used 2026-02-28 20:00)" in said
-    assert f"{unused} (until 2027-02-28 20:00, never used)" in said
-    assert said.endswith(f"Revoke the one that is no longer in use first, probably {unused}.")
+    message = str(fault.value)
+    assert f"{owner.client_id} has two live secrets: " in message
+    assert f"{used} (until 2027-02-20 20:00, last used 2026-02-28 20:00)" in message
+    assert f"{unused} (until 2027-02-28 20:00, never used)" in message
+    assert message.endswith(f"First revoke the one that is no longer in use, probably {unused}.")
     assert owner.secrets.count() == 2
 
 
-def test_of_two_used_secrets_the_one_idle_for_longer_is_proposed(owner: SystemUser) -> None:
+def test_of_two_used_secrets_the_one_unused_for_longer_is_proposed(owner: SystemUser) -> None:
     facts = {"system_user": owner, "created_at": AT - 9 * DAY}
     ClientSecretFactory.create(**facts, last_used_at=AT - DAY)
     idle = ClientSecretFactory.create(**facts, slot=2, last_used_at=AT - 2 * DAY)
@@ -184,7 +182,7 @@ def test_of_two_used_secrets_the_one_idle_for_longer_is_proposed(owner: SystemUs
         issue_secret(system_user=owner, **BY)
 
 
-def test_an_expired_secret_makes_place_from_the_microsecond_after(owner: SystemUser) -> None:
+def test_an_expired_secret_frees_its_slot_from_the_microsecond_after(owner: SystemUser) -> None:
     facts = {"system_user": owner, "created_at": AT - 9 * DAY}
     ClientSecretFactory.create(**facts, slot=1)
     expiring = ClientSecretFactory.create(**facts, slot=2, expires_at=AT)
@@ -196,7 +194,7 @@ def test_an_expired_secret_makes_place_from_the_microsecond_after(owner: SystemU
     assert expiring.revoked_at is None  # its login is told "expired", with the date
 
 
-def test_a_revoked_secret_makes_place(owner: SystemUser) -> None:
+def test_a_revoked_secret_frees_its_slot(owner: SystemUser) -> None:
     issued = [issue_secret(system_user=owner, **BY) for _ in range(2)]
     revoke_secret(secret=issued[0].secret, **WHY)
     third = issue_secret(system_user=owner, **BY)
@@ -210,26 +208,26 @@ def test_a_secret_is_revoked_once_at_its_first_moment(owner: SystemUser) -> None
     assert Change.objects.filter(action="revoke_secret").count() == 1
 
 
-def test_an_expired_secret_can_be_revoked_so_that_it_says_why(owner: SystemUser) -> None:
+def test_an_expired_secret_can_be_revoked(owner: SystemUser) -> None:
     old = ClientSecretFactory.create(
         system_user=owner, created_at=AT - 9 * DAY, expires_at=AT - DAY
     )
     assert revoke_secret(secret=old, **WHY).revoked_at == AT
 
 
-def test_a_secret_retires_at_a_moment_and_never_lives_longer_for_it(owner: SystemUser) -> None:
+def test_a_secret_retires_at_a_moment_and_never_later_than_before(owner: SystemUser) -> None:
     secret = issue_secret(system_user=owner, **BY).secret
     assert retire_secret(secret=secret, last_moment=AT + DAY, **WHY).expires_at == AT + DAY
     assert retire_secret(secret=secret, last_moment=AT + 2 * DAY, **WHY).expires_at == AT + DAY
     assert Change.objects.filter(action="retire_secret").count() == 1
 
 
-def test_what_has_ended_or_would_end_in_the_past_does_not_retire(owner: SystemUser) -> None:
+def test_an_ended_secret_or_an_end_in_the_past_is_refused(owner: SystemUser) -> None:
     secret = issue_secret(system_user=owner, **BY).secret
     with pytest.raises(ServiceError, match="in the past"):
         retire_secret(secret=secret, last_moment=AT, **WHY)
     revoke_secret(secret=secret, **WHY)
-    with pytest.raises(ServiceError, match="has ended already"):
+    with pytest.raises(ServiceError, match="has already ended"):
         retire_secret(secret=secret, last_moment=AT + DAY, **WHY)
 
 
@@ -257,7 +255,7 @@ def test_an_unblocked_user_is_as_it_was(owner: SystemUser) -> None:
     assert Change.objects.count() == 2
 
 
-def test_a_system_user_is_extended_shortened_and_freed_of_its_end(owner: SystemUser) -> None:
+def test_the_end_of_a_system_user_is_extended_shortened_and_removed(owner: SystemUser) -> None:
     for end in (AT + DAY, AT + TICK, None):
         assert extend_system_user(system_user=owner, expires_at=end, **WHY).expires_at == end
     with pytest.raises(ServiceError, match="the system user would end"):
@@ -278,7 +276,7 @@ def test_only_what_is_named_is_changed(owner: SystemUser, settings: Settings) ->
 @pytest.mark.parametrize(
     "wrong", [{"name": ""}, {"scopes": []}, {"scopes": ["X"]}, {"logins_per_minute": -1}]
 )
-def test_a_change_that_makes_no_sense_is_not_made(owner: SystemUser, wrong: dict[str, Any]) -> None:
+def test_an_invalid_change_is_not_made(owner: SystemUser, wrong: dict[str, Any]) -> None:
     with pytest.raises(ServiceError):
         change_system_user(system_user=owner, **wrong, **WHY)
 
@@ -299,7 +297,7 @@ def test_nobody_is_blocked_or_changed_without_a_reason(owner: SystemUser, reason
     assert not Change.objects.exists()
 
 
-def test_a_service_sees_the_row_as_it_is_now_and_not_as_the_page_showed_it(
+def test_a_service_changes_the_row_as_it_is_now_and_not_as_it_was_read(
     owner: SystemUser,
 ) -> None:
     stale = SystemUser.objects.get(pk=owner.pk)
@@ -311,7 +309,7 @@ def test_a_service_sees_the_row_as_it_is_now_and_not_as_the_page_showed_it(
 
 def test_issued_carries_the_owner_the_secret_and_the_credentials(owner: SystemUser) -> None:
     issued = issue_secret(system_user=owner, **BY)
-    assert isinstance(issued, Issued)
+    assert isinstance(issued, IssuedSecret)
     assert issued.system_user == owner
     assert issued.secret.system_user == owner
     assert issued.credentials.client_id == owner.client_id

@@ -56,7 +56,7 @@ def test_a_taxpayer_is_registered_and_its_page_comes_next(registrar: Client) -> 
     [
         ({"identifier": "", "name": "Kedai"}, "required"),
         ({"identifier": "C-1", "name": "Kedai"}, "This names no taxpayer"),
-        ({"identifier": "C100001", "name": "Another"}, "registered already, under the name Known"),
+        ({"identifier": "C100001", "name": "Another"}, "already registered under the name Known"),
         ({"identifier": "C200001", "name": "x" * 256}, "at most 255 characters"),
     ],
 )

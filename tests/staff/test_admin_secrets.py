@@ -79,7 +79,7 @@ def test_sending_the_form_of_new_credentials_again_makes_no_second_user(officer:
     taxpayer = TaxpayerFactory.create()
     issue(officer, taxpayer=taxpayer.tin)
     again = issue(officer, taxpayer=taxpayer.tin)
-    assert "has a system user named Shop till already" in errors_of(again)
+    assert "already has a system user named Shop till" in errors_of(again)
     assert not SECRET.search(again.content.decode())
     assert ClientSecret.objects.count() == 1
 

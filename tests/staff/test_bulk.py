@@ -20,8 +20,8 @@ from identity.staff.framework import bulk_tasks as several
 from identity.staff.registry import importing
 from identity.staff.registry.importing import LARGEST_BYTES
 from taxpayers.files import spreadsheets
-from taxpayers.files.csv_escaping import escaped, unescaped
-from taxpayers.files.spreadsheets import as_csv
+from taxpayers.files.csv_escaping import escape_formula, unescape_formula
+from taxpayers.files.spreadsheets import workbook_to_csv
 from taxpayers.models import (
     Change,
     GrantedPermission,
@@ -31,7 +31,7 @@ from taxpayers.models import (
     UploadedFile,
 )
 from taxpayers.services import Author, block_system_user
-from taxpayers.services.uploads import KEPT_FOR, keep_upload
+from taxpayers.services.uploads import UPLOAD_LIFETIME, save_upload
 from taxpayers.validation import ServiceError
 from tests.support.factories import GrantedPermissionFactory, SystemUserFactory, TaxpayerFactory
 from tests.support.staff import (
@@ -167,12 +167,12 @@ def test_size_and_rows_of_a_file_have_bounds(
 def test_a_workbook_that_unpacks_to_too_much_is_not_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spreadsheets, "_MOST_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(spreadsheets, "_MAX_UNPACKED_BYTES", 1000)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"0" * 100_000)
-    with pytest.raises(ServiceError, match="far too large"):
-        as_csv(file)
+    with pytest.raises(ServiceError, match="too large"):
+        workbook_to_csv(file)
 
 
 def test_what_was_registered_meanwhile_is_seen_before_anything_is_done(registrar: Client) -> None:
@@ -185,9 +185,9 @@ def test_what_was_registered_meanwhile_is_seen_before_anything_is_done(registrar
 def test_a_file_is_for_who_sent_it_and_for_a_day(registrar: Client) -> None:
     url = send(registrar, GOOD).redirect_chain[-1][0]
     assert staff_client(REGISTRAR, "badrul").get(url).status_code == 404
-    UploadedFile.objects.update(at=timezone.now() - KEPT_FOR - timedelta(minutes=1))
+    UploadedFile.objects.update(at=timezone.now() - UPLOAD_LIFETIME - timedelta(minutes=1))
     assert registrar.get(url).status_code == 404
-    keep_upload(name="x", content=b"", by=Author("x"), at=timezone.now())
+    save_upload(name="x", content=b"", by=Author("x"), at=timezone.now())
     assert UploadedFile.objects.count() == 1
     assert registrar.get(task_url(Taxpayer, IMPORT) + "?upload=x").status_code == 404
 
@@ -234,9 +234,9 @@ def test_no_cell_of_an_export_is_a_formula(form: str, registrar: Client) -> None
 
 @given(st.text())
 def test_what_is_escaped_is_read_back_as_it_was(text: str) -> None:
-    assert escaped(text)[:1] not in tuple("=+-@\t\r")
+    assert escape_formula(text)[:1] not in tuple("=+-@\t\r")
     if not text.startswith(("'", "\t", "\r")):
-        assert unescaped(escaped(text)) == text
+        assert unescape_formula(escape_formula(text)) == text
 
 
 def test_an_export_can_be_imported_again(registrar: Client) -> None:
@@ -266,7 +266,7 @@ def test_every_list_is_exported_in_as_many_queries_for_thirty_rows_as_for_one(mo
 def test_a_workbook_has_a_bound_and_says_what_to_do(
     registrar: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("identity.staff.framework.export.MOST_ROWS_WRITTEN", 2)
+    monkeypatch.setattr("identity.staff.framework.export.MAX_ROWS_WRITTEN", 2)
     TaxpayerFactory.create_batch(3)
     response = registrar.get(f"{list_url(Taxpayer)}export.xlsx?q=C0", follow=True)
     assert "more than 2 rows: export it as CSV" in text_of(response)

@@ -13,7 +13,7 @@ from django.utils import timezone, translation
 from django.utils.formats import date_format
 
 from identity.staff.templatetags.staff import moment
-from taxpayers.files.taxpayer_rows import read_entries
+from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation
 from taxpayers.models import (
     Change,
@@ -165,7 +165,7 @@ def test_the_switch_is_on_every_page_and_outlives_what_the_browser_asks_for(
 def test_what_cannot_be_done_is_said_in_malay() -> None:
     table = b"tin,rob,name\nC1234567890,,\n!,,Acme\nC1234567890,!,Acme\n"
     with translation.override("ms"):
-        reading = read_entries(BytesIO(table), Notation())
+        reading = read_taxpayers(BytesIO(table), Notation())
     assert [row.fault for row in reading.bad_rows] == [
         "Berikan nama: tiada atau kosong",
         "TIN mestilah 5 hingga 20 huruf dan angka",

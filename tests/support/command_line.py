@@ -1,41 +1,78 @@
-"""`manage.py` as tests use it: in this process for answers, in one of its own for exit codes."""
+"""`manage.py` for tests: in this process where possible, in its own to prove what only that can."""
 
+import contextlib
 import io
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, ManagementUtility, call_command
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.utils import ConnectionHandler
 
+from identity.databases import database
 from tests.support.servers import CHECKOUT
 
 
-def said(*arguments: str) -> str:
-    """What people read on stdout."""
+def output_of(*arguments: str) -> str:
+    """The text for people on stdout."""
     out, err = io.StringIO(), io.StringIO()
     call_command(*arguments, stdout=out, stderr=err)
     assert err.getvalue() == ""
     return out.getvalue()
 
 
-def answered(*arguments: str) -> dict[str, Any]:
-    """What machines read on stdout: one JSON object and nothing else."""
-    answer: dict[str, Any] = json.loads(said(*arguments, "--json"))
+def json_output_of(*arguments: str) -> dict[str, Any]:
+    """The answer for machines on stdout: one JSON object and nothing else."""
+    answer: dict[str, Any] = json.loads(output_of(*arguments, "--json"))
     return answer
 
 
-def refused(*arguments: str) -> str:
+def error_of(*arguments: str) -> str:
     """The one line on stderr of a command that exits 1."""
     with pytest.raises(CommandError) as fault:
-        said(*arguments)
+        output_of(*arguments)
     line = str(fault.value).removeprefix("Error: ")
     assert line.strip()
     assert "\n" not in line
     assert fault.value.returncode == 1
     return line
+
+
+def run(*arguments: str, encoding: str = "utf-8") -> tuple[int, str, str]:
+    """As `manage`, but in this process; `encoding` is that of stdout."""
+    written, err, code = io.BytesIO(), io.StringIO(), 0
+    out = io.TextIOWrapper(written, encoding, write_through=True)
+    argv = ["manage.py", *arguments]
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        # A command closes the connections of its process; here they are the test's.
+        mock.patch.object(connections, "close_all"),
+    ):
+        try:
+            ManagementUtility(argv).fetch_command(argv[1]).run_from_argv(argv)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+    return code, written.getvalue().decode(encoding), err.getvalue()
+
+
+@contextlib.contextmanager
+def other_database(url: str, folder: Path) -> Iterator[None]:
+    """This thread uses the database at `url`, or without one the SQLite file in `folder`."""
+    present = connections[DEFAULT_DB_ALIAS]
+    other = ConnectionHandler({DEFAULT_DB_ALIAS: database(url, folder)})[DEFAULT_DB_ALIAS]
+    connections[DEFAULT_DB_ALIAS] = other
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS] = present
+        other.close()
 
 
 def manage(environment: Mapping[str, str], *arguments: str) -> tuple[int, str, str]:

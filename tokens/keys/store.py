@@ -8,8 +8,9 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from taxpayers.moments import format_moment
 from taxpayers.services.history import Action, Author, ChangeContext, record_change
-from taxpayers.validation import ServiceError, format_moment
+from taxpayers.validation import ServiceError
 from tokens.keys.encryption import decrypt, encrypt
 from tokens.keys.ring import PUBLISHED_AHEAD, Key, KeyRing, PrivateKey, generate, public_jwk
 from tokens.models import SigningKey

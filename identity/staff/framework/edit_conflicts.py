@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from identity.staff.framework.forms import TaskForm
 from identity.staff.templatetags.staff import format_moment
 from taxpayers.services import ServiceError
-from taxpayers.services.history import locked
+from taxpayers.services.history import lock_for_update
 
 
 class _OpenedField(forms.CharField):
@@ -65,7 +65,7 @@ class EditConflictForm(TaskForm):
         Only inside a transaction: the record stays locked until its end.
         """
         assert transaction.get_connection().in_atomic_block  # noqa: S101 - see above
-        if cls._changed_meanwhile(locked(record), data):
+        if cls._changed_meanwhile(lock_for_update(record), data):
             raise ServiceError(_refusal())
         return {field: value for field, value in data.items() if field != "opened"}
 

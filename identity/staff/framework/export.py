@@ -26,8 +26,8 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, author
-from taxpayers.files.csv_escaping import escaped
-from taxpayers.files.spreadsheets import MOST_ROWS_WRITTEN, write_workbook
+from taxpayers.files.csv_escaping import escape_formula
+from taxpayers.files.spreadsheets import MAX_ROWS_WRITTEN, write_workbook
 from taxpayers.models import Taxpayer
 from taxpayers.services import Action
 from taxpayers.services.history import ChangeContext, record_export
@@ -51,7 +51,7 @@ class Export:
         """The names of the columns, then each record."""
         yield [name for name, _value in self.columns]
         for record in records:
-            yield [escaped(_text(value(record))) for _name, value in self.columns]
+            yield [escape_formula(_text(value(record))) for _name, value in self.columns]
 
 
 class ExportingAdmin(RecordAdmin):
@@ -93,11 +93,11 @@ class ExportingAdmin(RecordAdmin):
             raise PermissionDenied
         at = timezone.now()
         records = self.get_changelist_instance(request).get_queryset(request)
-        if form == "xlsx" and records.order_by()[MOST_ROWS_WRITTEN : MOST_ROWS_WRITTEN + 1]:
+        if form == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
             messages.error(
                 request,
                 _("This list has more than {most} rows: export it as CSV, or narrow it.").format(
-                    most=f"{MOST_ROWS_WRITTEN:,}"
+                    most=f"{MAX_ROWS_WRITTEN:,}"
                 ),
             )
             return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")

@@ -19,7 +19,7 @@ from unfold.widgets import (
 from identity.staff.framework.days import first_moment, last_moment
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.models import Intermediary, Taxpayer
-from taxpayers.validation import LONGEST_NAME, LONGEST_REASON
+from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH
 
 
 class TaskForm(forms.Form):
@@ -39,7 +39,7 @@ class NameField(forms.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Name"))
-        super().__init__(max_length=LONGEST_NAME, **kwargs)
+        super().__init__(max_length=MAX_NAME_LENGTH, **kwargs)
 
 
 class ReasonField(forms.CharField):
@@ -50,7 +50,7 @@ class ReasonField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Reason"))
         kwargs.setdefault("help_text", gettext_lazy("Kept in the history with your name."))
-        super().__init__(max_length=LONGEST_REASON, **kwargs)
+        super().__init__(max_length=MAX_REASON_LENGTH, **kwargs)
 
 
 class ReasonForm(TaskForm):

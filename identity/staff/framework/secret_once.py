@@ -17,9 +17,9 @@ from django.utils.translation import gettext_lazy
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.tasks import Task
 from identity.staff.templatetags.staff import format_moment
-from taxpayers.management.secret_once import secret_data
 from taxpayers.models import SystemUser
-from taxpayers.services import Issued, ServiceError
+from taxpayers.secret_once import secret_data
+from taxpayers.services import IssuedSecret, ServiceError
 
 
 class SecretOnceTask(Task):
@@ -27,7 +27,7 @@ class SecretOnceTask(Task):
 
     handover_template = "staff/handover.html"
 
-    def answer(self, request: HttpRequest, result: Issued) -> HttpResponse:
+    def answer(self, request: HttpRequest, result: IssuedSecret) -> HttpResponse:
         at = result.secret.created_at
         crumb = gettext_lazy("New secret")
         context = self.admin.page_context(request, result.system_user, at, crumb=crumb)

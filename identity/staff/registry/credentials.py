@@ -16,7 +16,7 @@ from identity.staff.framework.forms import (
 )
 from identity.staff.framework.secret_once import SecretOnceTask
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE
-from taxpayers.services import Author, Issued, register_system_user
+from taxpayers.services import Author, IssuedSecret, register_system_user
 
 
 class IssueCredentialsForm(TaskForm):
@@ -54,7 +54,9 @@ class IssueCredentials(SecretOnceTask):
     form = IssueCredentialsForm
     is_for_record = False
 
-    def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Issued:
+    def perform(
+        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> IssuedSecret:
         # Sent twice, the second is refused: a taxpayer has one system user of a name.
         return register_system_user(
             taxpayer=data["taxpayer"],

@@ -14,7 +14,7 @@ from identity.staff.framework.tasks import Task
 from identity.staff.templatetags.staff import format_moment
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services import Author, retire_secret, revoke_secret
-from taxpayers.services.secrets import use_of
+from taxpayers.services.secrets import describe_last_use
 
 
 class SecretForm(TaskForm):
@@ -33,7 +33,7 @@ class SecretForm(TaskForm):
 
 def _in_words(secret: ClientSecret) -> str:
     return _("{secret}, created {moment}, {use}").format(
-        secret=secret, moment=format_moment(secret.created_at), use=use_of(secret)
+        secret=secret, moment=format_moment(secret.created_at), use=describe_last_use(secret)
     )
 
 

@@ -25,20 +25,20 @@ from unfold.widgets import UnfoldAdminFileFieldWidget
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.not_found import RecordNotFound
 from identity.staff.framework.tasks import Task, author
-from taxpayers.files.csv_escaping import escaped
-from taxpayers.files.csv_reader import raw_rows
-from taxpayers.files.spreadsheets import MAGIC, as_csv
-from taxpayers.files.taxpayer_rows import COLUMNS, IGNORED, OPTIONAL, Reading, read_entries
-from taxpayers.management.arguments import notation
+from taxpayers.files.csv_escaping import escape_formula
+from taxpayers.files.csv_reader import SPREADSHEET_SIGNATURE, read_cells
+from taxpayers.files.spreadsheets import workbook_to_csv
+from taxpayers.files.taxpayer_rows import COLUMNS, IGNORED, OPTIONAL, ParsedFile, read_taxpayers
 from taxpayers.models import UploadedFile
 from taxpayers.services import (
-    Imported,
-    Preview,
+    ImportPreview,
+    ImportResult,
     ServiceError,
     import_registry,
     preview_registry,
 )
-from taxpayers.services.uploads import find_upload, forget_upload, keep_upload
+from taxpayers.services.uploads import delete_upload, find_upload, save_upload
+from taxpayers.validation import taxpayer_notation
 
 LARGEST_BYTES = 16 << 20
 MOST_ROWS = 100_000
@@ -92,11 +92,11 @@ class ImportRegistry(Task):
 
     def _keep(self, request: HttpRequest, file: "File[bytes]", at: datetime) -> UploadedFile:
         content = file.read()
-        if content.startswith(MAGIC):
-            content = as_csv(io.BytesIO(content))
+        if content.startswith(SPREADSHEET_SIGNATURE):
+            content = workbook_to_csv(io.BytesIO(content))
         _read(content)  # a file that is no table is refused before it is kept
         name = file.name or "file"
-        return keep_upload(name=name, content=content, by=author(request), at=at)
+        return save_upload(name=name, content=content, by=author(request), at=at)
 
     def _upload_or_404(self, request: HttpRequest, at: datetime) -> UploadedFile:
         key = request.GET["upload"]
@@ -110,24 +110,24 @@ class ImportRegistry(Task):
     def _uploaded(self, request: HttpRequest, upload: UploadedFile, at: datetime) -> HttpResponse:
         content = bytes(upload.content)
         reading = _read(content)
-        preview = preview_registry(reading=reading)
+        preview = preview_registry(parsed=reading)
         if "bad_rows" in request.GET:
             return _bad_rows_file(upload, content, preview)
         if request.method == "POST" and not preview.bad_rows:
             try:
                 done = import_registry(
-                    reading=reading, source=upload.name, by=author(request), at=at
+                    parsed=reading, source=upload.name, by=author(request), at=at
                 )
             except ServiceError as fault:
                 messages.error(request, str(fault))
             else:
-                forget_upload(upload)
+                delete_upload(upload)
                 messages.success(request, _said(done))
                 return HttpResponseRedirect(self.admin.list_url())
         return self._preview_page(request, upload, preview, at)
 
     def _preview_page(
-        self, request: HttpRequest, upload: UploadedFile, preview: Preview, at: datetime
+        self, request: HttpRequest, upload: UploadedFile, preview: ImportPreview, at: datetime
     ) -> TemplateResponse:
         context = self.admin.page_context(request, None, at, crumb=self.title) | {
             "task": self,
@@ -141,11 +141,11 @@ class ImportRegistry(Task):
         return TemplateResponse(request, "staff/import_preview.html", context)
 
 
-def _read(content: bytes) -> Reading:
-    return read_entries(io.BytesIO(content), notation(), MOST_ROWS)
+def _read(content: bytes) -> ParsedFile:
+    return read_taxpayers(io.BytesIO(content), taxpayer_notation(), MOST_ROWS)
 
 
-def _said(done: Imported) -> str:
+def _said(done: ImportResult) -> str:
     new = ngettext(
         "{count} taxpayer is registered.", "{count} taxpayers are registered.", done.registered
     ).format(count=done.registered)
@@ -155,7 +155,7 @@ def _said(done: Imported) -> str:
     return f"{new} {present.format(count=done.unchanged)}"
 
 
-def _bad_rows_file(upload: UploadedFile, content: bytes, preview: Preview) -> HttpResponse:
+def _bad_rows_file(upload: UploadedFile, content: bytes, preview: ImportPreview) -> HttpResponse:
     """The bad rows as they were sent, each with its line and fault, to be mended and sent again."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     stem = upload.name.rpartition(".")[0] or upload.name
@@ -166,13 +166,13 @@ def _bad_rows_file(upload: UploadedFile, content: bytes, preview: Preview) -> Ht
     return response
 
 
-def _bad_rows(content: bytes, preview: Preview) -> Iterator[list[Any]]:
+def _bad_rows(content: bytes, preview: ImportPreview) -> Iterator[list[Any]]:
     faults = {row.line: row.fault for row in preview.bad_rows}
-    rows = raw_rows(io.BytesIO(content), COLUMNS, OPTIONAL, IGNORED)
+    rows = read_cells(io.BytesIO(content), COLUMNS, OPTIONAL, IGNORED)
     _line, columns = next(rows)
     kept = [number for number, column in enumerate(columns) if column not in ("line", "fault")]
     yield ["line", "fault", *(columns[number] for number in kept)]
     for line, cells in rows:
         if line in faults:
             own = [cells[n] for n in range(len(cells)) if n in kept or n >= len(columns)]
-            yield [line, escaped(faults[line]), *map(escaped, own)]
+            yield [line, escape_formula(faults[line]), *map(escape_formula, own)]

@@ -12,10 +12,8 @@ from identity.staff.framework.forms import LastDayField
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.secret_once import OnceForm, SecretOnceTask, check_once, newest_secret
 from identity.staff.templatetags.staff import format_moment
-from taxpayers.models import SystemUser
-from taxpayers.services import Author, Issued, issue_secret
-
-MAX_LIVE_SECRETS = 2  # contract 3
+from taxpayers.models import MAX_LIVE_SECRETS, SystemUser
+from taxpayers.services import Author, IssuedSecret, issue_secret
 
 
 class RotateSecretForm(OnceForm):
@@ -60,7 +58,7 @@ class RotateSecret(SecretOnceTask):
     @transaction.atomic
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> Issued:
+    ) -> IssuedSecret:
         check_once(record, data)
         return issue_secret(
             system_user=record,

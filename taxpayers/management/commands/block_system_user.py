@@ -6,13 +6,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.lookups import find_system_user
+from taxpayers.management.find_records import find_system_user
+from taxpayers.moments import format_moment
 from taxpayers.services import Author, block_system_user
-from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
-    help = "Refuse a system user every login from now on. Safe to repeat."
+    help = "Block a system user: all its logins are refused from now on. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")
@@ -21,7 +21,7 @@ class Command(ServiceCommand):
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         owner = find_system_user(options["client_id"])
         row = block_system_user(system_user=owner, reason=options["reason"], by=by, at=at)
-        assert row.blocked_at is not None  # noqa: S101 - the service has just seen to it
+        since = format_moment(row.blocked_at or at)
         return Answer(
             {
                 "client_id": row.client_id,
@@ -29,7 +29,7 @@ class Command(ServiceCommand):
                 "blocked_by": row.blocked_by,
                 "blocked_reason": row.blocked_reason,
             },
-            f"{row.client_id} ({row.name}) is blocked since {format_moment(row.blocked_at)} by"
-            f" {row.blocked_by}: {row.blocked_reason}\n"
-            "Its logins are refused; tokens that it has stay valid for an hour at most.",
+            f"{row.client_id} ({row.name}) has been blocked since {since} by {row.blocked_by}:"
+            f" {row.blocked_reason}\n"
+            "Its logins are refused. Tokens that it already has stay valid for one hour at most.",
         )

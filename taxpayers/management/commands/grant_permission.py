@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import add_taxpayer_and_intermediary, first_moment, last_moment
+from taxpayers.management.arguments import add_taxpayer_and_intermediary, parse_end, parse_start
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.lookups import find_intermediary, find_taxpayer
+from taxpayers.management.find_records import find_intermediary, find_taxpayer
+from taxpayers.moments import format_moment
 from taxpayers.services import Author, grant_permission
 from taxpayers.services.permissions import codes_of
-from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
@@ -19,12 +19,19 @@ class Command(ServiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add_taxpayer_and_intermediary(parser)
         parser.add_argument(
-            "--permission", metavar="CODE", nargs="+", action="extend", required=True
+            "--permission",
+            metavar="CODE",
+            nargs="+",
+            action="extend",
+            required=True,
+            help="what it may do, for example documents:submit",
         )
         parser.add_argument(
-            "--from", metavar="DATE", type=first_moment, help="its first day; omitted: from now on"
+            "--from", metavar="DATE", type=parse_start, help="first day; omitted: from now on"
         )
-        parser.add_argument("--until", metavar="DATE", type=last_moment, help="its last day")
+        parser.add_argument(
+            "--until", metavar="DATE", type=parse_end, help="last day; omitted: no end date"
+        )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         row = grant_permission(
@@ -38,7 +45,7 @@ class Command(ServiceCommand):
         )
         codes = codes_of(row)
         until = (
-            f" until {format_moment(row.valid_until)}" if row.valid_until else ", without an end"
+            f" until {format_moment(row.valid_until)}" if row.valid_until else ", with no end date"
         )
         return Answer(
             {

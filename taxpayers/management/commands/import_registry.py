@@ -8,17 +8,16 @@ from typing import Any
 from django.core.management.base import CommandParser
 from tqdm import tqdm
 
-from taxpayers.files.taxpayer_rows import Reading, read_entries
-from taxpayers.management.arguments import notation
+from taxpayers.files.taxpayer_rows import ParsedFile, read_taxpayers
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.services import Author, BadRows, Imported, import_registry
-from taxpayers.validation import ServiceError
+from taxpayers.services import Author, BadRowsError, ImportResult, import_registry
+from taxpayers.validation import ServiceError, taxpayer_notation
 
 
 class Command(ServiceCommand):
     help = (
-        "Register the taxpayers of a CSV file, all or none: UTF-8, columns tin and name, and where"
-        " wanted rob and active (yes or no). Safe to repeat."
+        "Register the taxpayers of a CSV file, all or none. UTF-8, with the columns tin and name,"
+        " and optionally rob and active (yes or no). Safe to repeat."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,33 +25,33 @@ class Command(ServiceCommand):
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         try:
-            done = _import(options["file"], _read(options["file"]), by, at)
-        except BadRows as fault:
-            # People find the list before the line that sums it up; machines find it in the answer.
+            result = _import(options["file"], _read(options["file"]), by, at)
+        except BadRowsError as fault:
             bad_rows = [{"line": row.line, "fault": row.fault} for row in fault.bad_rows]
-            text = "" if options["json"] else "\n".join(str(row) for row in fault.bad_rows)
-            if text:
-                self.stderr.write(text)
-            return Answer(_data(Imported(0, 0), bad_rows), "", refusal=str(fault))
+            # For people the list comes before the line that sums it up; for machines it is data.
+            if not options["json"]:
+                self.stderr.write("\n".join(str(row) for row in fault.bad_rows))
+            return Answer(_data(ImportResult(0, 0), bad_rows), "", error=str(fault))
         return Answer(
-            _data(done, []),
-            f"{done.registered} taxpayers are registered; {done.unchanged} were already.",
+            _data(result, []),
+            f"{result.registered} taxpayers are registered. {result.unchanged} were registered"
+            " before.",
         )
 
 
-def _data(done: Imported, bad_rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"registered": done.registered, "unchanged": done.unchanged, "bad_rows": bad_rows}
+def _data(result: ImportResult, bad_rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"registered": result.registered, "unchanged": result.unchanged, "bad_rows": bad_rows}
 
 
-def _read(path: Path) -> Reading:
+def _read(path: Path) -> ParsedFile:
     try:
         with path.open("rb") as file:
-            return read_entries(file, notation())
+            return read_taxpayers(file, taxpayer_notation())
     except OSError as fault:
         raise ServiceError(f"{path} cannot be read: {fault.strerror}.") from None
 
 
-def _import(path: Path, reading: Reading, by: Author, at: datetime) -> Imported:
+def _import(path: Path, parsed: ParsedFile, by: Author, at: datetime) -> ImportResult:
     # disable=None: only on a terminal, never in a log file.
-    with tqdm(total=len(reading.entries), unit=" rows", file=sys.stderr, disable=None) as bar:
-        return import_registry(reading=reading, source=path.name, by=by, at=at, progress=bar.update)
+    with tqdm(total=len(parsed.rows), unit=" rows", file=sys.stderr, disable=None) as bar:
+        return import_registry(parsed=parsed, source=path.name, by=by, at=at, progress=bar.update)

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import last_moment, taxpayer_id
+from taxpayers.management.arguments import parse_end, parse_taxpayer_id
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.lookups import find_taxpayer
-from taxpayers.management.secret_once import secret_data, secret_text
+from taxpayers.management.find_records import find_taxpayer
+from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user
 
 
@@ -16,17 +16,19 @@ class Command(ServiceCommand):
     help = "Register an ERP system of a taxpayer and show its credentials, once."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("taxpayer", metavar="TIN[:ROB]", type=taxpayer_id)
-        parser.add_argument("--name", required=True, help="what staff call the ERP system")
-        parser.add_argument("--scope", metavar="S", nargs="+", action="extend")
+        parser.add_argument("taxpayer", metavar="TIN[:ROB]", type=parse_taxpayer_id)
+        parser.add_argument("--name", required=True, help="name of the ERP system, for staff")
         parser.add_argument(
-            "--expires", metavar="DATE", type=last_moment, help="the system user's last day"
+            "--scope", metavar="S", nargs="+", action="extend", help="scopes that it may ask for"
         )
         parser.add_argument(
-            "--secret-expires", metavar="DATE", type=last_moment, help="the secret's last day"
+            "--expires", metavar="DATE", type=parse_end, help="last day of the system user"
         )
         parser.add_argument(
-            "--logins-per-minute", metavar="N", type=int, help="0: never refused, only observed"
+            "--secret-expires", metavar="DATE", type=parse_end, help="last day of the secret"
+        )
+        parser.add_argument(
+            "--logins-per-minute", metavar="N", type=int, help="0: unlimited, still counted"
         )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:

@@ -5,22 +5,24 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import add_tin_and_rob, last_moment, tin_and_rob
+from taxpayers.management.arguments import add_tin_and_rob, parse_end, read_tin_and_rob
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.lookups import find_taxpayer
+from taxpayers.management.find_records import find_taxpayer
+from taxpayers.moments import format_moment
 from taxpayers.services import Author, register_intermediary
-from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
-    help = "Make a registered taxpayer an intermediary, who acts for others. Safe to repeat."
+    help = "Make a registered taxpayer an intermediary, which may act for others. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_tin_and_rob(parser)
-        parser.add_argument("--until", metavar="DATE", type=last_moment, help="its last day")
+        parser.add_argument(
+            "--until", metavar="DATE", type=parse_end, help="last day; omitted: no end date"
+        )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        taxpayer = find_taxpayer(tin_and_rob(options))
+        taxpayer = find_taxpayer(read_tin_and_rob(options))
         row = register_intermediary(taxpayer=taxpayer, until=options["until"], by=by, at=at)
         name = taxpayer.identifier
         until = f" until {format_moment(row.active_until)}" if row.active_until else ""

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import add_tin_and_rob, tin_and_rob
+from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author, register_taxpayer
 
@@ -15,10 +15,12 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_tin_and_rob(parser)
-        parser.add_argument("--name", required=True, help="its name, for staff")
+        parser.add_argument("--name", required=True, help="name of the taxpayer, for staff")
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        row = register_taxpayer(taxpayer=tin_and_rob(options), name=options["name"], by=by, at=at)
+        row = register_taxpayer(
+            taxpayer=read_tin_and_rob(options), name=options["name"], by=by, at=at
+        )
         return Answer(
             {"taxpayer": row.identifier, "name": row.name, "is_active": row.is_active},
             f"{row.identifier} is registered as {row.name}.\n"

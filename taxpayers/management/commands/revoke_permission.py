@@ -7,13 +7,13 @@ from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_taxpayer_and_intermediary
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
-from taxpayers.management.lookups import find_intermediary, find_taxpayer
+from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.services import Author, revoke_codes
 from taxpayers.services.permissions import codes_of
 
 
 class Command(ServiceCommand):
-    help = "Take permissions from an intermediary, now. Safe to repeat."
+    help = "Revoke permissions of an intermediary, from now on. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_taxpayer_and_intermediary(parser)
@@ -23,7 +23,7 @@ class Command(ServiceCommand):
             nargs="+",
             action="extend",
             default=[],
-            help="what to take; omitted: everything",
+            help="what to revoke; omitted: everything",
         )
         parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
 
@@ -37,11 +37,11 @@ class Command(ServiceCommand):
             by=by,
             at=at,
         )
-        held = {code for row in ended for code in codes_of(row)}
-        taken = sorted(held.intersection(options["permission"]) if options["permission"] else held)
+        ended_codes = {code for row in ended for code in codes_of(row)}
+        revoked = sorted(ended_codes.intersection(options["permission"] or ended_codes))
         return Answer(
-            {"taxpayer": taxpayer, "intermediary": intermediary, "revoked": taken},
-            f"Revoked: {intermediary} no longer has {', '.join(taken)} from {taxpayer}."
-            if taken
-            else f"Nothing to do: {intermediary} has nothing of that from {taxpayer} any more.",
+            {"taxpayer": taxpayer, "intermediary": intermediary, "revoked": revoked},
+            f"Revoked: {intermediary} no longer has {', '.join(revoked)} from {taxpayer}."
+            if revoked
+            else f"Nothing to do: {intermediary} no longer has any of that from {taxpayer}.",
         )

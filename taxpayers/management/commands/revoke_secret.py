@@ -6,13 +6,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
-from taxpayers.management.lookups import find_secret, find_system_user
+from taxpayers.management.find_records import find_secret, find_system_user
+from taxpayers.moments import format_moment
 from taxpayers.services import Author, revoke_secret
-from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
-    help = "End a secret now and for good. Safe to repeat."
+    help = "Revoke a secret, now and for good. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")
@@ -23,7 +23,6 @@ class Command(ServiceCommand):
         owner = find_system_user(options["client_id"])
         secret = find_secret(owner, options["hint"])
         row = revoke_secret(secret=secret, reason=options["reason"], by=by, at=at)
-        assert row.revoked_at is not None  # noqa: S101 - the service has just seen to it
         live = [other for other in owner.secrets.all() if other.is_live(at)]
         left = (
             f"It still has {live[0]}."
@@ -40,5 +39,5 @@ class Command(ServiceCommand):
                 "revoked_at": row.revoked_at,
                 "live_secrets": [other.hint for other in live],
             },
-            f"{row} of {owner.client_id} is revoked since {format_moment(row.revoked_at)}. {left}",
+            f"{row} of {owner.client_id} was revoked {format_moment(row.revoked_at or at)}. {left}",
         )

@@ -5,24 +5,24 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import last_moment
+from taxpayers.management.arguments import parse_end
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.lookups import find_system_user
-from taxpayers.management.secret_once import secret_data, secret_text
+from taxpayers.management.find_records import find_system_user
+from taxpayers.moments import format_moment
+from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, issue_secret
-from taxpayers.validation import format_moment
 
 
 class Command(ServiceCommand):
-    help = "Give a system user a second secret, so that its ERP changes over without downtime."
+    help = "Issue a second secret, so that the ERP can change over without downtime."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")
         parser.add_argument(
-            "--secret-expires", metavar="DATE", type=last_moment, help="the new secret's last day"
+            "--secret-expires", metavar="DATE", type=parse_end, help="last day of the new secret"
         )
         parser.add_argument(
-            "--retire-old", metavar="DATE", type=last_moment, help="the old secret's last day"
+            "--retire-old", metavar="DATE", type=parse_end, help="last day of the old secret"
         )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
@@ -35,10 +35,10 @@ class Command(ServiceCommand):
         )
         secrets = issued.system_user.secrets.exclude(pk=issued.secret.pk).filter(slot__isnull=False)
         old = [{"secret_hint": s.hint, "secret_expires_at": s.expires_at} for s in secrets]
-        works = "".join(
+        old_text = "".join(
             f"\nThe old secret {s} works until {format_moment(s.expires_at)}."
-            f" Once its ERP has changed over:"
+            f" When the ERP has changed over:"
             f" manage.py revoke_secret {issued.system_user.client_id} {s.hint}"
             for s in secrets
         )
-        return Answer(secret_data(issued) | {"old": old}, secret_text(issued) + works)
+        return Answer(secret_data(issued) | {"old": old}, secret_text(issued) + old_text)

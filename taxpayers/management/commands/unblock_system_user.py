@@ -6,12 +6,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.management.lookups import find_system_user
+from taxpayers.management.find_records import find_system_user
 from taxpayers.services import Author, unblock_system_user
 
 
 class Command(ServiceCommand):
-    help = "Let a blocked system user log in again. Safe to repeat."
+    help = "Unblock a system user: it may log in again. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")

@@ -7,8 +7,8 @@ from typing import Any
 from tqdm import tqdm
 
 from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.moments import format_moment
 from taxpayers.services import Author
-from taxpayers.validation import format_moment
 from tokens.login_events.hourly_counts import SETTLED_AFTER, count_all
 
 

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.moments import format_moment
 from taxpayers.services import Author
-from taxpayers.validation import format_moment
 from tokens.keys.ring import ALGORITHMS
 from tokens.keys.store import rotate
 

@@ -1,4 +1,4 @@
-"""Finds the rows that a command line names, or says what to do instead."""
+"""Finds the records that a command line names; if there is none, the error says what to do."""
 
 from django.conf import settings
 
@@ -7,29 +7,40 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import ServiceError
 
+_FAULT_TEXTS = {
+    Fault.BLANKS: "it has blanks around it",
+    Fault.OTHER_ENVIRONMENT: "it belongs to the other environment",
+    Fault.PLACEHOLDER: "it is a placeholder",
+    Fault.CUT_OFF: "it is cut off",
+    Fault.MISTYPED: "it is mistyped",
+    Fault.FOREIGN: "it does not begin with ci_",
+}
+
 
 def find_taxpayer(taxpayer: TaxpayerId) -> Taxpayer:
     """Raises ServiceError if there is none."""
     row = Taxpayer.objects.filter(tin=taxpayer.tin, rob=taxpayer.rob).first()
     if row is None:
-        rob = f" --rob {taxpayer.rob}" if taxpayer.rob else ""
         raise ServiceError(
-            f"There is no taxpayer {taxpayer}. Check it, or register it first:"
-            f" manage.py register_taxpayer {taxpayer.tin}{rob} --name NAME"
+            f"There is no taxpayer {taxpayer}. Check the identifier, or register it first:"
+            f" manage.py register_taxpayer {_arguments(taxpayer)} --name NAME"
         )
     return row
 
 
 def find_intermediary(taxpayer: TaxpayerId) -> Intermediary:
-    """Raises ServiceError if there is no such taxpayer or it is no intermediary."""
+    """Raises ServiceError if there is no such taxpayer or it is not an intermediary."""
     row = Intermediary.objects.filter(taxpayer=find_taxpayer(taxpayer)).first()
     if row is None:
-        rob = f" --rob {taxpayer.rob}" if taxpayer.rob else ""
         raise ServiceError(
-            f"{taxpayer} is no intermediary. Register it as one first:"
-            f" manage.py register_intermediary {taxpayer.tin}{rob}"
+            f"{taxpayer} is not an intermediary. Register it as one first:"
+            f" manage.py register_intermediary {_arguments(taxpayer)}"
         )
     return row
+
+
+def _arguments(taxpayer: TaxpayerId) -> str:
+    return f"{taxpayer.tin} --rob {taxpayer.rob}" if taxpayer.rob else taxpayer.tin
 
 
 def find_system_user(client_id: str) -> SystemUser:
@@ -40,28 +51,18 @@ def find_system_user(client_id: str) -> SystemUser:
     fault = fault_of(client_id, Kind.CLIENT_ID, settings.ENVIRONMENT)
     if fault is Fault.SWAPPED:
         raise ServiceError(
-            "That is a client secret. Give the client id (ci_…), and have the secret replaced if"
-            " others can read this command line."
+            "This is a client secret. Give the client ID (ci_…). If others can read this command"
+            " line, replace the secret."
         )
     if fault is not None:
-        raise ServiceError(f"That is no client id of this service: {_SAID[fault]}.")
+        raise ServiceError(f"This is not a client ID of this service: {_FAULT_TEXTS[fault]}.")
     raise ServiceError(f"There is no system user {client_id}.")
 
 
-_SAID = {
-    Fault.BLANKS: "it has blanks around it",
-    Fault.OTHER_ENVIRONMENT: "it is of the other environment",
-    Fault.PLACEHOLDER: "it is a placeholder",
-    Fault.CUT_OFF: "it is cut off",
-    Fault.MISTYPED: "it is mistyped",
-    Fault.FOREIGN: "it does not begin with ci_",
-}
-
-
 def find_secret(system_user: SystemUser, hint: str) -> ClientSecret:
-    """The secret that ends with these four characters, a live one before others.
+    """The secret that ends with these four characters; of several, the live one.
 
-    Raises ServiceError if there is none, and lists those that there are.
+    Raises ServiceError, which lists the secrets, if there is none.
     """
     secrets = list(system_user.secrets.order_by("-created_at"))
     found = [secret for secret in secrets if secret.hint == hint_of(hint)]
@@ -72,5 +73,5 @@ def find_secret(system_user: SystemUser, hint: str) -> ClientSecret:
         raise ServiceError(f"Several secrets end with {hint_of(hint)}. Revoke it in the admin.")
     listed = ", ".join(str(secret) for secret in secrets) or "none"
     raise ServiceError(
-        f"{system_user.client_id} has no secret that ends so. Its secrets: {listed}."
+        f"{system_user.client_id} has no secret with this ending. Its secrets: {listed}."
     )

@@ -1,14 +1,14 @@
-"""How new credentials are handed over: shown once, with what to do next (contract 3)."""
+"""What is shown of a new secret, once, to the person who hands it over (contract 3)."""
 
 from typing import Any
 
 from django.conf import settings
 
-from taxpayers.services import Issued
-from taxpayers.validation import format_moment
+from taxpayers.moments import format_moment
+from taxpayers.services import IssuedSecret
 
 
-def secret_data(issued: Issued) -> dict[str, Any]:
+def secret_data(issued: IssuedSecret) -> dict[str, Any]:
     """The credentials for machines, the secret in clear."""
     return {
         "client_id": issued.credentials.client_id,
@@ -20,7 +20,7 @@ def secret_data(issued: Issued) -> dict[str, Any]:
     }
 
 
-def secret_text(issued: Issued) -> str:
+def secret_text(issued: IssuedSecret) -> str:
     """The credentials for people, the secret in clear."""
     return (
         f"client_id      {issued.credentials.client_id}\n"
@@ -28,5 +28,5 @@ def secret_text(issued: Issued) -> str:
         f"valid until    {format_moment(issued.secret.expires_at)} ({settings.TIME_ZONE})\n"
         f"log in at      {settings.AUTH_URL}/connect/token\n"
         "\n"
-        "Give both to the ERP's operator; the secret is not shown again."
+        "Give both to the ERP's operator. The secret is not shown again."
     )

@@ -1,0 +1,30 @@
+"""The tables of the registry (contract 3 and 4).
+
+What must always be true is a constraint of the database. Rows are changed by `taxpayers.services`.
+"""
+
+from taxpayers.models.history import Change
+from taxpayers.models.permission import GrantedPermission, PermissionCode
+from taxpayers.models.secret import MAX_LIVE_SECRETS, SLOTS, ClientSecret
+from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
+from taxpayers.models.taxpayer import Intermediary, Taxpayer
+from taxpayers.models.upload import UploadedFile
+from taxpayers.models.usage import RateLimitCounter
+from taxpayers.models.view_only import VIEW_ONLY
+
+__all__ = [
+    "DEFAULT_LOGINS_PER_MINUTE",
+    "DEFAULT_SCOPE",
+    "MAX_LIVE_SECRETS",
+    "SLOTS",
+    "VIEW_ONLY",
+    "Change",
+    "ClientSecret",
+    "GrantedPermission",
+    "Intermediary",
+    "PermissionCode",
+    "RateLimitCounter",
+    "SystemUser",
+    "Taxpayer",
+    "UploadedFile",
+]

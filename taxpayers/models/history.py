@@ -1,0 +1,40 @@
+"""The history of every change of state (contract 4)."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from taxpayers.models.view_only import VIEW_ONLY
+
+
+class Change(models.Model):
+    """One change of state: who, when, from where, what, before and after, and why."""
+
+    at = models.DateTimeField(_("when"), default=timezone.now, editable=False)
+    by = models.CharField(_("who"), max_length=150, editable=False)
+    address = models.GenericIPAddressField(_("from"), null=True, editable=False)
+    action = models.CharField(_("action"), max_length=64, editable=False)
+    object_type = models.CharField(_("kind"), max_length=64, editable=False)
+    object_id = models.CharField(max_length=64, editable=False)
+    label = models.CharField(_("what"), max_length=255, editable=False)
+    reason = models.CharField(_("why"), max_length=500, blank=True, editable=False)
+    before = models.JSONField(_("before"), default=dict, editable=False)
+    after = models.JSONField(_("after"), default=dict, editable=False)
+
+    class Meta:
+        db_table = "changes"
+        verbose_name = _("change")
+        verbose_name_plural = _("history")
+        default_permissions: ClassVar = VIEW_ONLY
+        ordering: ClassVar = ["-at", "-id"]
+        indexes: ClassVar = [
+            models.Index(fields=["object_type", "object_id", "-at"], name="change_of_object"),
+            models.Index(fields=["-at"], name="change_by_time"),
+            models.Index(fields=["by", "-at"], name="change_by_who"),
+            models.Index(fields=["action", "-at"], name="change_by_action"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.label}"

@@ -1,0 +1,79 @@
+"""Client secrets, of which a system user has two live ones at most (contract 3)."""
+
+from datetime import datetime
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from taxpayers.models.system_user import SystemUser
+from taxpayers.models.usage import RateLimitCounter
+from taxpayers.models.view_only import VIEW_ONLY
+from taxpayers.rules import is_over
+
+# A live secret has one of these slots, so that the database limits their number.
+SLOTS = (1, 2)
+MAX_LIVE_SECRETS = len(SLOTS)
+
+
+class ClientSecret(models.Model):
+    """One secret of a system user: its hash and its dates, never the secret itself."""
+
+    system_user = models.ForeignKey(
+        SystemUser, models.CASCADE, related_name="secrets", verbose_name=_("system user")
+    )
+    # NULL once the secret is revoked, or expired and replaced.
+    slot = models.PositiveSmallIntegerField(null=True, editable=False)
+    hashed = models.CharField(max_length=80, editable=False)
+    hint = models.CharField(_("ends with"), max_length=8, editable=False)
+    created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
+    expires_at = models.DateTimeField(_("expires"))
+    revoked_at = models.DateTimeField(_("revoked"), null=True, editable=False)
+
+    class Meta:
+        db_table = "client_secrets"
+        verbose_name = _("client secret")
+        verbose_name_plural = _("client secrets")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("rotate_secret", _("Can issue a further client secret")),
+            ("retire_secret", _("Can let a client secret end earlier")),
+            ("revoke_secret", _("Can revoke client secrets")),
+        ]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["system_user", "hashed"], name="secret_stored_once"),
+            models.UniqueConstraint(
+                fields=["system_user", "slot"],
+                condition=Q(slot__isnull=False),
+                name="secret_two_live_at_most",
+            ),
+            models.CheckConstraint(condition=Q(slot__in=SLOTS), name="secret_slot_is_1_or_2"),
+            models.CheckConstraint(
+                condition=Q(revoked_at__isnull=True) | Q(slot__isnull=True),
+                name="secret_revoked_leaves_its_slot",
+            ),
+            models.CheckConstraint(
+                condition=Q(created_at__lt=F("expires_at")), name="secret_created_before_expiry"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["expires_at"],
+                name="secret_by_end",
+                condition=Q(slot__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"…{self.hint}"
+
+    def is_live(self, at: datetime) -> bool:
+        return self.revoked_at is None and not is_over(self.expires_at, at)
+
+    @property
+    def last_used_at(self) -> datetime | None:
+        """The start of the minute in which it last logged in; None if it never did."""
+        usage: RateLimitCounter | None = getattr(self.system_user, "usage", None)
+        return usage.last_use_of(self.pk) if usage else None
