@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 import jwt
 import pytest
+from django.conf import global_settings
 from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
@@ -87,6 +88,7 @@ def in_process(
 ) -> Iterator[Path]:
     """Commands of this process find a machine on which nothing was set up; its `var` folder."""
     settings.VAR_DIR = tmp_path / "var"
+    settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS  # those of the first run
     settings.PORT = free_port()
     monkeypatch.setenv("PORT", str(settings.PORT))
     with django_db_blocker.unblock(), other_database("", tmp_path / "var"):
