@@ -9,7 +9,7 @@ from unfold.settings import get_config
 from identity.staff.accounts.adapters import passkey_host
 
 
-def signin(request: HttpRequest) -> dict[str, Any]:
+def sign_in(request: HttpRequest) -> dict[str, Any]:
     """The context of `templates/allauth/`; empty for every other page."""
     match = request.resolver_match
     if match is not None and match.app_name == "admin":
