@@ -27,8 +27,8 @@ def _postgresql(parts: Any) -> dict[str, Any]:
     pooling = options.pop("pooling", None)
     if pooling not in (None, "transaction"):
         raise ImproperlyConfigured("pooling in DATABASE_URL must be transaction, or left out.")
-    # Behind PgBouncer each transaction may run in another session of PostgreSQL: no statement can be
-    # prepared for the next one, and no cursor stays open.
+    # Behind PgBouncer each transaction may run in another session of PostgreSQL: no prepared
+    # statement and no open cursor can be used by the next one.
     has_own_session = pooling is None
     return {
         "ENGINE": "django.db.backends.postgresql",

@@ -1,4 +1,4 @@
-"""Public paths bypass the middleware of the staff pages: no session, CSRF or redirect (contract 1)."""
+"""Public paths bypass the staff middleware: no session, CSRF or redirect (contract 1)."""
 
 from collections.abc import Callable
 from typing import cast

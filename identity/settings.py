@@ -10,17 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
 from identity.databases import database
-from identity.deployment import (
-    AUTH_URL,
-    BASE_DIR,
-    DATABASE_URL,
-    ENVIRONMENT,
-    IS_EMBEDDED,
-    IS_TRIAL,
-    PORT,
-    SERVE,
-    VAR_DIR,
-)
+from identity.deployment import *  # noqa: F403 - each of its names is a setting
+from identity.deployment import BASE_DIR, DATABASE_URL, IS_EMBEDDED, IS_TRIAL, SERVE, VAR_DIR
 from identity.env import env, saved_secret, secret
 
 # --- Data -------------------------------------------------------------------------------------

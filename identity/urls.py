@@ -1,6 +1,6 @@
-"""The public paths, for machines: protocol, health and metrics. `SERVE` decides which are answered.
+"""The public paths, for machines: protocol, health and metrics. `SERVE` decides which are served.
 
-All are exact paths without a part that varies: `identity.middleware` finds them by comparison. Where
+All are exact paths without a variable part: `identity.middleware` compares them as they are. Where
 staff pages are served, `identity.staff.urls` is the root and includes these.
 """
 

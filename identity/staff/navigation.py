@@ -42,7 +42,7 @@ def _groups() -> dict[str, list[Item]]:
             _list_of("taxpayers.systemuser", _("System users"), "dns"),
             _list_of("tokens.loginevent", _("Logins"), "login"),
         ],
-        _("Oversight"): [
+        _("Audit and keys"): [
             _list_of("taxpayers.change", _("History"), "history"),
             _list_of("tokens.signingkey", _("Signing keys"), "key"),
         ],

@@ -21,4 +21,4 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         return render(request, "404.html", context, status=404)
     request.current_app = admin.site.name
     framed = {**admin.site.each_context(request), **context, "crumbs": [(_("Not found"), "")]}
-    return render(request, "staff/not_found.html", framed, status=404)
+    return render(request, "staff/framework/not_found.html", framed, status=404)
