@@ -17,6 +17,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
+from identity.demo.earlier_version import refuse_earlier_database
 from identity.demo.sample_day import make_sample_day
 from identity.demo.sample_registry import INTERMEDIARY, TAXPAYER, Sample, make_sample
 from identity.demo.saved_credentials import read_saved_credentials, write_saved_credentials
@@ -42,6 +43,7 @@ class Command(ServiceCommand):
         if not options["no_serve"]:
             refuse_busy_port(options["port"])
         with _one_at_a_time():
+            refuse_earlier_database()
             call_command("migrate", verbosity=0, interactive=False)
             sample, password = _make(at)
         return _answer(sample, password, options["port"])
