@@ -3,6 +3,7 @@
 Remove this once nobody has such a `var/` any more.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -27,7 +28,9 @@ def refuse_earlier_database() -> None:
         raise CommandError(fault)
 
 
-def check_database(databases: list[str] | None = None, **_kwargs: Any) -> list[checks.CheckMessage]:
+def check_database(
+    *, databases: Sequence[str] | None = None, **_kwargs: Any
+) -> list[checks.CheckMessage]:
     """The same as a system check: `manage.py migrate` runs it."""
     faults = (_fault(alias) for alias in databases or ())
     return [checks.Error(fault, id="demo.E001") for fault in faults if fault]

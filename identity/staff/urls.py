@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
-from identity.staff.accounts.views import enter
+from identity.staff.accounts.views import redirect_to_sign_in
 from identity.urls import urlpatterns as public
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -14,7 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("language/", set_language, name="set_language"),
     path("signin/", include("identity.staff.accounts.urls")),
     # The admin's own pages for this know neither the second factor nor the lock-out.
-    path("admin/login/", enter),
+    path("admin/login/", redirect_to_sign_in),
     path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),

@@ -94,9 +94,8 @@ def logic_in_models(tree: SourceTree) -> Iterator[str]:
         if "models" not in module.split("."):
             continue
         for model in (node for node in ast.walk(parsed) if isinstance(node, ast.ClassDef)):
-            for method in model.body:
-                is_function = isinstance(method, ast.FunctionDef)
-                if is_function and method.name in {"save", "delete", "full_clean"}:
+            for method in (node for node in model.body if isinstance(node, ast.FunctionDef)):
+                if method.name in {"save", "delete", "full_clean"}:
                     yield f"{module}.{model.name}.{method.name}"
 
 

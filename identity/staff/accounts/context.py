@@ -1,4 +1,4 @@
-"""What every sign-in page knows: the look of the staff's pages, and where passkeys work."""
+"""The context of the sign-in pages: the look of the staff pages, and where passkeys work."""
 
 from typing import Any
 
