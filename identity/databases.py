@@ -29,8 +29,9 @@ def _postgresql(parts: Any) -> dict[str, Any]:
     pooling = options.pop("pooling", None)
     if pooling not in (None, "transaction"):
         raise ImproperlyConfigured("pooling in DATABASE_URL must be transaction, or left out.")
-    # PgBouncer gives each transaction another session of PostgreSQL: nothing may be kept in one.
-    keeps_session = pooling is None
+    # Behind PgBouncer each transaction may run in another session of PostgreSQL: no prepared
+    # statement and no open cursor can be used by the next one.
+    has_own_session = pooling is None
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path[1:]),
@@ -38,13 +39,13 @@ def _postgresql(parts: Any) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        # Connections are kept and statements prepared: a login is two round trips, no more.
+        # With open connections and prepared statements a login is two round trips.
         "CONN_MAX_AGE": None,
-        "DISABLE_SERVER_SIDE_CURSORS": not keeps_session,
+        "DISABLE_SERVER_SIDE_CURSORS": not has_own_session,
         "OPTIONS": {
             "connect_timeout": 3,
             "server_side_binding": True,
-            "prepare_threshold": 1 if keeps_session else None,
+            "prepare_threshold": 1 if has_own_session else None,
             **options,
         },
     }
@@ -58,9 +59,9 @@ def _sqlite(path: Path) -> dict[str, Any]:
         "CONN_MAX_AGE": None,
         "OPTIONS": {
             "timeout": 20,
-            # A write takes its lock when it begins, so that two never wait for each other.
+            # A transaction takes the write lock when it begins, so that two never deadlock.
             "transaction_mode": "IMMEDIATE",
-            # FULL: what is recorded before a token leaves must also survive a power cut.
+            # FULL: a login event that was recorded must survive a power cut.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
             " PRAGMA busy_timeout=20000; PRAGMA cache_size=-16000;",
         },

@@ -30,9 +30,9 @@ def secret(name: str, default: str | None = None) -> str | None:
 
 
 def saved_secret(path: Path) -> str:
-    """A random secret kept in the file `path`, made on first use, readable by its owner alone.
+    """A random secret, stored in the file `path` on first use and readable only by its owner.
 
-    For the embedded start only. Processes that start together agree: one creates, all read.
+    For the embedded start only. Of processes that start together one creates it, and all read it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")

@@ -1,4 +1,4 @@
-"""Public paths go round the staff's middleware: no session, CSRF or redirect (contract 1)."""
+"""Public paths bypass the staff middleware: no session, CSRF or redirect (contract 1)."""
 
 from collections.abc import Callable
 from typing import cast
@@ -8,13 +8,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.utils import translation
 
+from identity.urls import urlpatterns as public
 from tokens.endpoint.proxies import TrustedProxies
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
 def set_content_length(get_response: Handler) -> Handler:
-    """Says how long each answer is: without it a server must close the connection behind it."""
+    """Adds Content-Length: without it a server must close the connection after the response."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -26,9 +27,7 @@ def set_content_length(get_response: Handler) -> Handler:
 
 
 def bypass_staff_middleware(get_response: Handler) -> Handler:
-    """Answers a public path by its view alone; everything else takes the whole chain."""
-    from identity.urls import public
-
+    """Calls the view of a public path directly; every other path takes the whole chain."""
     views = {f"/{path.pattern}": path.callback for path in public}
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
@@ -43,10 +42,10 @@ def bypass_staff_middleware(get_response: Handler) -> Handler:
 
 
 def apply_forwarded_headers(get_response: Handler) -> Handler:
-    """Gives the staff's pages the client's own address and scheme, as a trusted proxy tells them.
+    """Gives the staff pages the client's address and scheme, as reported by a trusted proxy.
 
-    Without the scheme Django would send the browser to HTTPS again and again, and refuse its forms;
-    without the address the history and the lock-out would name the proxy.
+    Without the scheme Django would redirect the browser to HTTPS again and again, and refuse its
+    forms; without the address the history and the lock-out would name the proxy.
     """
     proxies = TrustedProxies(settings.TRUSTED_PROXIES)
 

@@ -201,8 +201,9 @@ def test_only_a_demo_has_open_doors(
 
 
 @pytest.mark.processes
-def test_a_production_as_documented_passes_without_a_warning() -> None:
-    servers.manage(production(), "check", "--deploy", "--fail-level", "WARNING")
+@pytest.mark.parametrize("serve", ["login", "staff", "both"])
+def test_a_production_as_documented_passes_without_a_warning(serve: str) -> None:
+    servers.manage(production(SERVE=serve), "check", "--deploy", "--fail-level", "WARNING")
 
 
 @pytest.mark.processes

@@ -1,10 +1,23 @@
 """The paths that machines call: the login, metadata, keys, and `GET /api/v1/me`."""
 
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponseBase
 from django.urls import path
+from django.utils.module_loading import import_string
 
 from tokens.discovery import jwks, metadata
 from tokens.endpoint.view import token_view
-from tokens.resource_server.me import MeView
+
+
+def _imported_on_first_use(view: str) -> Callable[[HttpRequest], HttpResponseBase]:
+    # The REST framework imports Django's admin: a process that answers logins does without both.
+    def call(request: HttpRequest) -> HttpResponseBase:
+        response: HttpResponseBase = import_string(view)(request)
+        return response
+
+    return call
+
 
 urlpatterns = [
     path("connect/token", token_view, name="token"),
@@ -12,5 +25,5 @@ urlpatterns = [
     # The same answer for clients that ask only there; this is not OpenID Connect (contract 2).
     path(".well-known/openid-configuration", metadata),
     path(".well-known/jwks.json", jwks, name="jwks"),
-    path("api/v1/me", MeView.as_view(), name="me"),
+    path("api/v1/me", _imported_on_first_use("tokens.resource_server.me.me"), name="me"),
 ]

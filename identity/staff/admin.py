@@ -1,4 +1,4 @@
-"""Every record that staff see, registered in one place: Django finds this module by its name."""
+"""Registers every kind of record that staff see. Django finds this module by its name."""
 
 from allauth.account.models import EmailAddress, EmailConfirmation
 from allauth.mfa.models import Authenticator
@@ -25,8 +25,8 @@ from taxpayers.models import (
 )
 from tokens.models import LoginEvent, SigningKey
 
-# What the libraries registered for themselves: Django's and allauth's account pages, and the
-# toolkit's application model with tables that this service never fills.
+# Registered by the libraries: the account pages of Django and allauth, and the toolkit's models,
+# most of which this service does not use.
 _FOREIGN: list[type[Model]] = [
     EmailAddress,
     EmailConfirmation,

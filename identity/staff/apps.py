@@ -1,4 +1,4 @@
-"""The staff's pages: registry, logins, overview and accounts. Not installed where SERVE=login."""
+"""The staff pages: registry, logins, overview and accounts. Not installed where SERVE=login."""
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _

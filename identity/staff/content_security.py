@@ -1,35 +1,25 @@
-"""What a browser may load and run on the staff's pages (Content Security Policy level 3).
+"""What a browser may load and run on the staff pages (Content Security Policy level 3).
 
-No inline script runs anywhere without the nonce of its own answer. The pages where passwords, codes
-and passkeys are given are strict. The admin needs two exceptions for django-unfold: its Alpine.js
-turns the `x-…` attributes of its templates into functions (`unsafe-eval`), and they have `style`
-attributes. Alpine's own build without eval does not understand them: they use arrow functions and
-globals such as `localStorage`. The price: on those pages Alpine would also run the attributes of
-markup that slips in unescaped, so there it is autoescaping alone that protects. Remove the
-exception as soon as unfold does without.
+CONTENT_SECURITY_POLICY in the settings is strict: no inline script runs without the nonce of its
+response. It holds on the pages where passwords, codes and passkeys are entered. The admin needs two
+exceptions for django-unfold: its Alpine.js turns the `x-…` attributes of its templates into
+functions (`unsafe-eval`), and they have `style` attributes. Alpine's build without eval does not
+understand them: they use arrow functions and globals such as `localStorage`. The price: on those
+pages Alpine would also run the attributes of unescaped markup, so only autoescaping protects them.
+Remove the exceptions as soon as unfold does not need them.
 """
 
 from typing import Any
 
-from csp.constants import NONCE, NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from csp.constants import NONCE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest, HttpResponseBase
 
-DIRECTIVES: dict[str, Any] = {
-    "default-src": [SELF],
-    "script-src": [SELF, NONCE],
-    "style-src": [SELF, NONCE],
-    "img-src": [SELF, "data:"],  # the QR code of the second factor
-    "object-src": [NONE],
-    "base-uri": [SELF],
-    "form-action": [SELF],
-    "frame-ancestors": [NONE],
-}
 _UNFOLD: dict[str, Any] = {
     "script-src": [SELF, NONCE, UNSAFE_EVAL],
     "style-src": [SELF, UNSAFE_INLINE],
 }
-# None of these is used; passkeys and the copy button are, by our own pages only.
+# The first five are not used. Passkeys and the copy button are, by our own pages only.
 _PERMISSIONS_POLICY = ", ".join(
     (
         *(f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb")),
@@ -46,7 +36,7 @@ _PERMISSIONS_POLICY = ", ".join(
 
 
 class PageProtection(CSPMiddleware):
-    """Sends the policy that fits the page; what is for one member of staff, no cache keeps."""
+    """Sends the policy of the page, and forbids every cache to store it."""
 
     def get_policy_parts(
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False

@@ -37,3 +37,6 @@ class MeView(APIView):
             },
             headers={"Cache-Control": "no-store"},
         )
+
+
+me = MeView.as_view()

@@ -1,4 +1,4 @@
-"""What django-allauth asks of us: who may sign in, what is logged, how secrets are kept."""
+"""The adapters of django-allauth: who may sign in, what is logged, how secrets are stored."""
 
 import logging
 import time
@@ -21,9 +21,9 @@ logger = logging.getLogger("identity.staff.accounts")
 
 
 class StaffAccounts(DefaultAccountAdapter):
-    """Accounts are made by a superuser; whoever is not staff has none here."""
+    """Only staff can sign in, and only a superuser creates accounts."""
 
-    # One text for an unknown name, a wrong password and an account that was switched off.
+    # One text for an unknown name, a wrong password and an account that is not active.
     error_messages = DefaultAccountAdapter.error_messages | {
         "username_password_mismatch": _(
             "This user name and password do not belong together. Try again;"
@@ -57,7 +57,7 @@ class StaffAccounts(DefaultAccountAdapter):
         return super().pre_login(request, user, **kwargs)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        # Whoever signed in, or confirmed, a moment ago is not asked for the same once more.
+        # Nobody is asked to confirm again right after a sign-in or a confirmation.
         records = get_authentication_records(self.request, self.request.user)
         is_recent = bool(records) and (
             time.time() - records[-1]["at"] < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
@@ -71,10 +71,10 @@ class StaffAccounts(DefaultAccountAdapter):
     def send_notification_mail(
         self, template_prefix: str, user: AbstractBaseUser, *args: Any, **kwargs: Any
     ) -> None:
-        # Told by allauth whenever a password or a second factor changes. There are no addresses
-        # to write to; the log has it.
-        what = template_prefix.rpartition("/")[2].replace("_", " ")
-        _log(what, self.request, user.get_username())
+        # allauth calls this when a password or a second factor has changed. Accounts have no e-mail
+        # address, so the change is logged instead.
+        event = template_prefix.rpartition("/")[2].replace("_", " ")
+        _log(event, self.request, user.get_username())
 
 
 class SecondFactors(DefaultMFAAdapter):
@@ -97,10 +97,10 @@ class SecondFactors(DefaultMFAAdapter):
 
 
 def passkey_host() -> str:
-    """The name that passkeys belong to (WebAuthn: the RP ID): that of the staff's address."""
+    """The host name that passkeys are bound to (the RP ID of WebAuthn): that of STAFF_URL."""
     return urlsplit(settings.STAFF_URL).hostname or ""
 
 
-def _log(what: str, request: HttpRequest, username: str, level: int = logging.INFO) -> None:
+def _log(event: str, request: HttpRequest, username: str, level: int = logging.INFO) -> None:
     address = request.META.get("REMOTE_ADDR")
-    logger.log(level, what, extra={"username": username[:150], "address": address})
+    logger.log(level, event, extra={"username": username[:150], "address": address})

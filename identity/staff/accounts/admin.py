@@ -1,6 +1,6 @@
-"""Staff accounts and groups in the look of the other pages; nothing of allauth's is shown.
+"""The admin pages of staff accounts and groups, in the look of the other pages.
 
-Staff manage their own second factor on their own sign-in pages.
+The second factor is not here: staff manage their own on the sign-in pages.
 """
 
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
@@ -9,9 +9,9 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 
 class UserAccounts(UserAdmin, ModelAdmin):  # type: ignore[misc,type-arg]  # as unfold wants it
-    """Django's own: only with unfold's class and forms has it a way to add and fields to see."""
+    """Django's page, with the class and the forms of unfold: others would hide its fields."""
 
-    # A few groups fit in one list. Of permissions a stray click there would drop all the others.
+    # There are many permissions: in a plain list one click would deselect all others.
     filter_horizontal = ("user_permissions",)
     form = UserChangeForm
     add_form = UserCreationForm

@@ -1,4 +1,4 @@
-"""What every sign-in page knows: the look of the staff's pages, and where passkeys work."""
+"""The context of the sign-in pages: the look of the staff pages, and where passkeys work."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from unfold.settings import get_config
 from identity.staff.accounts.adapters import passkey_host
 
 
-def signin(request: HttpRequest) -> dict[str, Any]:
+def sign_in(request: HttpRequest) -> dict[str, Any]:
     """The context of `templates/allauth/`; empty for every other page."""
     match = request.resolver_match
     if match is not None and match.app_name == "admin":

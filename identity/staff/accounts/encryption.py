@@ -1,7 +1,7 @@
-"""The secrets of second factors at rest: encrypted with what the database does not know.
+"""Encrypts the secrets of second factors at rest, with a key that is not in the database.
 
-The key comes from SECRET_KEY by HKDF-SHA256 (RFC 5869), not from KEY_ENCRYPTION_KEYS: those are
-dropped once the signing keys have moved on, and staff would be locked out.
+The key is derived from SECRET_KEY by HKDF-SHA256 (RFC 5869), not from KEY_ENCRYPTION_KEYS: those
+are removed after a rotation of the signing keys, and staff would be locked out.
 """
 
 import base64
@@ -15,7 +15,7 @@ _PURPOSE = b"second factors at rest"
 
 
 def encrypt(text: str) -> str:
-    """What is stored of a secret."""
+    """The encrypted secret, as it is stored."""
     return _cipher().encrypt(text.encode()).decode()
 
 
@@ -26,9 +26,9 @@ def decrypt(stored: str) -> str:
 
 def _cipher() -> MultiFernet:
     secrets = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([Fernet(_derived(secret)) for secret in secrets])
+    return MultiFernet([Fernet(_derive_key(secret)) for secret in secrets])
 
 
-def _derived(secret: str) -> bytes:
+def _derive_key(secret: str) -> bytes:
     key = HKDF(SHA256(), length=32, salt=None, info=_PURPOSE).derive(secret.encode())
     return base64.urlsafe_b64encode(key)

@@ -1,4 +1,4 @@
-"""The groups of the staff as the table of roles says, for migrations."""
+"""Creates the groups of the staff from the table of roles, for migrations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,10 @@ from identity.staff.accounts.roles import ROLES, Role
 
 
 def make_groups(apps: Apps, roles: Mapping[str, Role] = ROLES) -> None:
-    """Give each role's group exactly its permissions; safe to repeat, and mends what has changed.
+    """Give each role's group exactly its permissions; safe to repeat.
 
-    Django makes permissions only after all migrations, so a new database has none yet: those that
-    are missing are made here, and Django then finds them. `apps` are the migration's.
+    Django creates permissions only after all migrations, so a new database has none yet: missing
+    ones are created here, and Django then finds them. `apps` are those of the migration.
     """
     group_model: Any = apps.get_model("auth", "Group")
     for name, role in roles.items():
@@ -22,7 +22,7 @@ def make_groups(apps: Apps, roles: Mapping[str, Role] = ROLES) -> None:
 
 def _permission(apps: Apps, full_name: str) -> Any:
     app_label, codename = full_name.split(".")
-    model, name = _offered(apps, app_label)[codename]
+    model, name = _permissions_of(apps, app_label)[codename]
     content_types: Any = apps.get_model("contenttypes", "ContentType").objects
     permissions: Any = apps.get_model("auth", "Permission").objects
     content_type, _ = content_types.get_or_create(app_label=app_label, model=model)
@@ -32,12 +32,12 @@ def _permission(apps: Apps, full_name: str) -> Any:
     return permission
 
 
-def _offered(apps: Apps, app_label: str) -> dict[str, tuple[str, str]]:
-    """Every permission of an app's models: its codename, its model and its name for people."""
-    offered: dict[str, tuple[str, str]] = {}
+def _permissions_of(apps: Apps, app_label: str) -> dict[str, tuple[str, str]]:
+    """Every permission of an app's models by codename: its model and its display name."""
+    found: dict[str, tuple[str, str]] = {}
     for model in apps.get_app_config(app_label).get_models():
         opts = model._meta
         named = {f"view_{opts.model_name}": f"Can view {opts.verbose_name_raw}"}
         named |= {codename: str(name) for codename, name in opts.permissions}
-        offered |= {codename: (str(opts.model_name), name) for codename, name in named.items()}
-    return offered
+        found |= {codename: (str(opts.model_name), name) for codename, name in named.items()}
+    return found

@@ -1,8 +1,9 @@
-"""Who of the staff may do what: one table, for the groups, for the pages and for the documentation.
+"""The roles of staff and their permissions: one table for groups, pages and documentation.
 
-Pure data. Whoever registers taxpayers does not hand out their credentials, and the other way round:
-it takes two people to let an invented client in. Stopping a client is for both, at once; letting it
-in again is not. A superuser stands outside of this: somebody has to make the staff's accounts.
+Pure data. Separation of duties: those who register taxpayers cannot issue credentials, and those
+who issue credentials cannot register taxpayers, so an invented client needs two people. Both may
+block a client; only one of them may unblock it. A superuser is outside of this table, because
+somebody has to create the staff accounts.
 """
 
 from collections.abc import Mapping
@@ -36,8 +37,8 @@ _REGISTRY_AND_LOGINS = _of(
 _HISTORY = _of("taxpayers", "view_change")
 _SIGNING_KEYS = _of("tokens", "view_signingkey")
 _STAFF = _of("auth", "view_user", "view_group") | _of("admin", "view_logentry")
-_STOP_CLIENTS = _of("taxpayers", "block_system_user")
-_KEEP_REGISTRY = _of(
+_BLOCK_CLIENTS = _of("taxpayers", "block_system_user")
+_CHANGE_REGISTRY = _of(
     "taxpayers",
     "register_taxpayer",
     "rename_taxpayer",
@@ -50,7 +51,7 @@ _KEEP_REGISTRY = _of(
     "grant_permission",
     "revoke_permission",
 )
-_LET_CLIENTS_IN = _of(
+_MANAGE_CREDENTIALS = _of(
     "taxpayers",
     "issue_credentials",
     "change_system_user",
@@ -70,15 +71,15 @@ ROLES: Mapping[str, Role] = {
     ),
     "registrar": Role(
         "Keeps the registry: taxpayers, intermediaries, permissions. Can stop a client.",
-        _REGISTRY_AND_LOGINS | _HISTORY | _KEEP_REGISTRY | _EXPORT_REGISTRY | _STOP_CLIENTS,
+        _REGISTRY_AND_LOGINS | _HISTORY | _CHANGE_REGISTRY | _EXPORT_REGISTRY | _BLOCK_CLIENTS,
     ),
     "security officer": Role(
         "Decides who logs in: credentials, blocking and unblocking, the signing key.",
         _REGISTRY_AND_LOGINS
         | _HISTORY
         | _SIGNING_KEYS
-        | _LET_CLIENTS_IN
-        | _STOP_CLIENTS
+        | _MANAGE_CREDENTIALS
+        | _BLOCK_CLIENTS
         | _EXPORT_REGISTRY
         | _EXPORT_LOGINS,
     ),
@@ -95,7 +96,7 @@ ROLES: Mapping[str, Role] = {
 
 
 def edition(roles: Mapping[str, Role] = ROLES) -> str:
-    """A short text that differs whenever the table does: the migration that put it in force."""
+    """A hash of the table: the newest migration that applied it has the same."""
     table = "\n".join(
         f"{name}: {' '.join(sorted(roles[name].permissions))}" for name in sorted(roles)
     )

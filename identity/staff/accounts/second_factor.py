@@ -1,4 +1,4 @@
-"""Nobody works here by password alone: outside the demo every session needs a second factor."""
+"""A second factor is required outside the demo: every session needs one."""
 
 from typing import Any
 
@@ -24,10 +24,10 @@ _FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 
 
 def require_second_factor(get_response: Handler) -> Handler:
-    """Leads whoever has no second factor to set one up before they see anything else.
+    """Redirects staff without a second factor to set one up before they see any other page.
 
-    Only the session that proved a factor, or set one up, is let through: not one that was opened by
-    password before and waited for the owner to set up theirs.
+    Only a session that proved or set up a factor is accepted: not one that was opened by password
+    before the owner of the account set up theirs.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
@@ -58,8 +58,8 @@ def _has_proven_factor(request: HttpRequest, user: AbstractBaseUser) -> bool:
     return any(record["method"] == "mfa" for record in records)
 
 
-class _SettingUp:
-    """To set a factor up is to prove it: its code or its signature has just been checked."""
+class _SetUp:
+    """Setting a factor up proves it: its code or its signature has just been checked."""
 
     request: HttpRequest
 
@@ -70,11 +70,11 @@ class _SettingUp:
         return response
 
 
-class SetUpTotp(_SettingUp, ActivateTOTPView):
+class SetUpTotp(_SetUp, ActivateTOTPView):
     """An authenticator app (RFC 6238)."""
 
 
-class SetUpPasskey(_SettingUp, AddWebAuthnView):
+class SetUpPasskey(_SetUp, AddWebAuthnView):
     """A passkey or security key (WebAuthn level 2)."""
 
     initial = {"passwordless": True}  # what a phone or a laptop does well

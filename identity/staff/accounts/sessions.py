@@ -1,4 +1,4 @@
-"""How long a session of staff may be: without a request, and altogether."""
+"""The limits of a staff session: its idle time and its total length."""
 
 from datetime import UTC, datetime
 
@@ -11,13 +11,13 @@ from django.utils.translation import gettext as _
 from identity.middleware import Handler
 
 _STARTED, _SEEN = "signed_in_at", "seen_at"
-_SEEN_EVERY_SECONDS = 60  # a page is no write to the database; the idle time is exact to a minute
+_SEEN_EVERY_SECONDS = 60  # not on every page: the idle time is exact to a minute
 
 
 def limit_sessions(get_response: Handler) -> Handler:
-    """Signs out whoever signed in longer than settings.SESSION_LONGEST ago.
+    """Signs out a session that is older than settings.SESSION_LONGEST.
 
-    And lets the idle time (settings.SESSION_COOKIE_AGE) begin anew, which saving the session does.
+    Otherwise restarts its idle time (settings.SESSION_COOKIE_AGE) by saving it.
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:

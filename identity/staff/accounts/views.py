@@ -1,4 +1,4 @@
-"""The doors to the admin's own sign-in pages, which lead to ours."""
+"""Redirects from the admin's own sign-in page to ours."""
 
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.views import redirect_to_login
@@ -11,13 +11,13 @@ from django.views.decorators.cache import never_cache
 
 
 @never_cache
-def enter(request: HttpRequest) -> HttpResponse:
-    """`/admin/login/`: to the sign-in, and back to where the person wanted to go."""
-    wanted = request.GET.get(REDIRECT_FIELD_NAME, "")
-    if not url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure()):
-        wanted = reverse("admin:index")
+def redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
+    """`/admin/login/`: to the sign-in, then to the page that was asked for."""
+    target = request.GET.get(REDIRECT_FIELD_NAME, "")
+    if not url_has_allowed_host_and_scheme(target, {request.get_host()}, request.is_secure()):
+        target = reverse("admin:index")
     if not request.user.is_authenticated:
-        return redirect_to_login(wanted, reverse("account_login"))
+        return redirect_to_login(target, reverse("account_login"))
     if not request.user.is_staff:
         raise PermissionDenied
-    return redirect(wanted)
+    return redirect(target)

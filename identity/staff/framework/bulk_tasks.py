@@ -88,7 +88,7 @@ class BulkTask:
             "checkbox_name": ACTION_CHECKBOX_NAME,
             "back": f"{task.admin.list_url()}?{request.GET.urlencode()}",
         }
-        return TemplateResponse(request, "staff/several.html", context)
+        return TemplateResponse(request, "staff/framework/bulk_task.html", context)
 
 
 @transaction.atomic

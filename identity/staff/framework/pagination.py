@@ -8,7 +8,7 @@ from django.utils.functional import cached_property
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # no subscript at run time
     """Counts to `most` and no further; what lies behind is found by searching, not by paging."""
 
-    template_name = "staff/parts/pagination.html"  # the theme asks for it
+    template_name = "staff/framework/pagination.html"  # the theme asks for it
     most = 1000
 
     @cached_property

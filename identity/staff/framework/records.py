@@ -20,7 +20,7 @@ from identity.staff.framework.tasks import Button, Task
 class RecordAdmin(RecordPages):
     """View-only but for its tasks."""
 
-    record_template: ClassVar[str] = "staff/record.html"
+    record_template: ClassVar[str] = "staff/framework/record.html"
     tasks: ClassVar[Sequence[type[Task]]] = ()
     several: ClassVar[Sequence[BulkTask]] = ()  # tasks for all that are selected in the list
 

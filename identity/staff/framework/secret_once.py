@@ -25,7 +25,7 @@ from taxpayers.services import IssuedSecret, ServiceError
 class SecretOnceTask(Task):
     """A task whose result is a secret."""
 
-    handover_template = "staff/handover.html"
+    handover_template = "staff/framework/secret_once.html"
 
     def answer(self, request: HttpRequest, result: IssuedSecret) -> HttpResponse:
         at = result.secret.created_at

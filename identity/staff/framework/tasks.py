@@ -45,7 +45,7 @@ class Task:
     icon: ClassVar[str] = "edit"
     variant: ClassVar[str] = "default"
     form: ClassVar[type[TaskForm]] = TaskForm
-    template: ClassVar[str] = "staff/task.html"
+    template: ClassVar[str] = "staff/framework/task.html"
     is_for_record: ClassVar[bool] = True
     has_button: ClassVar[bool] = True  # on the page of the record; otherwise linked there in place
     app_label: ClassVar[str] = "taxpayers"

@@ -50,7 +50,7 @@ class DayFilter(admin.SimpleListFilter):
 
     title = gettext_lazy("day")
     parameter_name = "day"
-    template = "staff/parts/day_filter.html"
+    template = "staff/logins/day_filter.html"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return []

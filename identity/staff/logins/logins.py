@@ -36,7 +36,7 @@ class LoginEventAdmin(ExportingAdmin):
     ordering = ("-pk",)
     search_fields = ("client_id",)
     search_help_text = gettext_lazy("Reference, client ID, TIN or source address")
-    record_template = "staff/login.html"
+    record_template = "staff/logins/login.html"
 
     def ways_to_find(self, term: str) -> Iterable[Q]:
         """By what the term looks like; each is the beginning of an index."""
@@ -89,7 +89,7 @@ class LoginEventAdmin(ExportingAdmin):
         context = self.page_context(request, None, timezone.now(), crumb=WHAT_WOULD_HAPPEN)
         if form.is_valid():
             context |= {"is_asked": True, "answer": what_if(form.cleaned_data)}
-        return TemplateResponse(request, "staff/what_if.html", context | {"form": form})
+        return TemplateResponse(request, "staff/logins/what_if.html", context | {"form": form})
 
     @admin.display(description=gettext_lazy("when"))
     def when(self, row: LoginEvent) -> str:

@@ -79,7 +79,7 @@ class SigningKeyAdmin(RecordAdmin):
     list_display = ("kid", "alg", "state", "published", "signs")
     list_display_links = ("kid",)
     ordering = ("-generation",)
-    record_template = "staff/signing_key.html"
+    record_template = "staff/logins/signing_key.html"
     tasks: ClassVar = (RotateSigningKey,)
 
     def record_context(

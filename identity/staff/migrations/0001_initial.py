@@ -1,7 +1,7 @@
-"""What the staff's pages need in the database: the groups of their roles, and the cache table.
+"""The groups of the roles, and the cache table.
 
-A change of the table of roles (identity/staff/accounts/roles.py) needs a further migration that
-calls `make_groups`, with the new edition.
+A change of the table of roles (identity/staff/accounts/roles.py) needs another migration that calls
+`make_groups` and has the new edition.
 """
 
 from django.conf import settings

@@ -24,7 +24,7 @@ class BlockSystemUser(Task):
     icon = "block"
     variant = "danger"
     form = ReasonForm
-    template = "staff/block_system_user.html"
+    template = "staff/registry/block_system_user.html"
 
     def refusal(self, record: SystemUser, at: datetime) -> Text:
         return "" if record.blocked_at is None else _("It is blocked already.")

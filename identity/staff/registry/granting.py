@@ -82,7 +82,7 @@ class RevokePermission(Task):
     icon = "remove_moderator"
     variant = "danger"
     form = ReasonForm
-    template = "staff/revoke_permission.html"
+    template = "staff/registry/revoke_permission.html"
 
     def refusal(self, record: GrantedPermission, at: datetime) -> Text:
         return "" if record.revoked_at is None else _("It is revoked already.")

@@ -172,7 +172,7 @@ class ChangeAdmin(RecordAdmin):
     ordering = ("-at", "-id")
     search_fields = ("label",)
     search_help_text = gettext_lazy("Client ID, TIN, or who did it")
-    record_template = "staff/change.html"
+    record_template = "staff/registry/change.html"
 
     def record_title(self, record: Change) -> str:
         return f"{action_of(record)}: {record.label}"

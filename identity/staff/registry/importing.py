@@ -69,7 +69,7 @@ class ImportRegistry(Task):
     )
     icon = "upload_file"
     form = ImportForm
-    template = "staff/import.html"
+    template = "staff/registry/import.html"
     is_for_record = False
 
     def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
@@ -138,7 +138,7 @@ class ImportRegistry(Task):
             "bad_rows": preview.bad_rows[:MOST_LISTED],
             "bad_rows_url": f"{self.url()}?upload={upload.pk}&bad_rows",
         }
-        return TemplateResponse(request, "staff/import_preview.html", context)
+        return TemplateResponse(request, "staff/registry/import_preview.html", context)
 
 
 def _read(content: bytes) -> ParsedFile:

@@ -110,7 +110,7 @@ class IntermediaryAdmin(SuggestingAdmin):
     ordering = ("-pk",)
     search_fields = ("taxpayer__tin",)
     search_help_text = gettext_lazy("TIN, TIN:ROB, or how the name begins")
-    record_template = "staff/intermediary.html"
+    record_template = "staff/registry/intermediary.html"
     tasks: ClassVar = (RegisterIntermediary, ChangeIntermediary)
 
     def ways_to_find(self, term: str) -> Iterable[Q]:

@@ -79,7 +79,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
     ordering = ("-pk",)
     search_fields = ("taxpayer__tin",)
     search_help_text = gettext_lazy("TIN or name of the taxpayer or the intermediary")
-    record_template = "staff/permission.html"
+    record_template = "staff/registry/permission.html"
     tasks: ClassVar = (GrantPermission, RevokePermission)
 
     def list_title(self) -> Any:
@@ -135,7 +135,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
 class PermissionCodeAdmin(RecordAdmin):
     list_display = ("code", "description")
     ordering = ("code",)
-    record_template = "staff/permission_code.html"
+    record_template = "staff/registry/permission_code.html"
     tasks: ClassVar = (SetPermissionCode,)
 
     def buttons(self, request: HttpRequest, record: PermissionCode, at: datetime) -> list[Any]:

@@ -121,7 +121,7 @@ class DeactivateTaxpayer(_SetActive):
     )
     icon = "toggle_off"
     variant = "danger"
-    template = "staff/deactivate_taxpayer.html"
+    template = "staff/registry/deactivate_taxpayer.html"
     makes_active = False
 
     def done(self, result: Taxpayer) -> str:

@@ -92,7 +92,7 @@ class SystemUserAdmin(ExportingAdmin):
     ordering = ("-pk",)
     search_fields = ("client_id",)  # what is searched is said by ways_to_find
     search_help_text = gettext_lazy("Client ID, TIN, name of the system user or taxpayer")
-    record_template = "staff/system_user.html"
+    record_template = "staff/registry/system_user.html"
     tasks: ClassVar = (
         IssueCredentials,
         BlockSystemUser,

@@ -44,7 +44,7 @@ class TaxpayerAdmin(SuggestingAdmin):
     ordering = ("tin", "rob")
     search_fields = ("tin",)
     search_help_text = gettext_lazy("TIN, TIN:ROB, or how the name begins")
-    record_template = "staff/taxpayer.html"
+    record_template = "staff/registry/taxpayer.html"
     tasks: ClassVar = (
         RegisterTaxpayer,
         ImportRegistry,

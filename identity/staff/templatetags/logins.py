@@ -20,7 +20,7 @@ RECENT = 20
 _MOST_COUNTED = 10_000
 
 
-@register.inclusion_tag("staff/parts/recent_logins.html", takes_context=True)
+@register.inclusion_tag("staff/logins/recent_logins.html", takes_context=True)
 def recent_logins(context: Context, system_user: SystemUser) -> dict[str, Any]:
     """The latest logins under its client id, with their reasons."""
     if not may_see_logins(context):
@@ -29,7 +29,7 @@ def recent_logins(context: Context, system_user: SystemUser) -> dict[str, Any]:
     return {"may_see": True, "logins": _listed(logins[:RECENT]), "client_id": system_user.client_id}
 
 
-@register.inclusion_tag("staff/parts/rate.html", takes_context=True)
+@register.inclusion_tag("staff/logins/rate.html", takes_context=True)
 def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
     """How often it logs in, against its limit."""
     at: datetime = context["at"]
@@ -47,19 +47,19 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
     }
 
 
-@register.inclusion_tag("staff/parts/consequences.html", takes_context=True)
+@register.inclusion_tag("staff/logins/impact.html", takes_context=True)
 def refused_by_blocking(context: Context, system_user: SystemUser) -> dict[str, Any]:
     """What blocking it would have refused."""
     return _consequences(context, of_blocking(system_user, context["at"]))
 
 
-@register.inclusion_tag("staff/parts/consequences.html", takes_context=True)
+@register.inclusion_tag("staff/logins/impact.html", takes_context=True)
 def refused_by_deactivating(context: Context, taxpayer: Taxpayer) -> dict[str, Any]:
     """What deactivating it would have refused."""
     return _consequences(context, of_deactivating(taxpayer, context["at"]))
 
 
-@register.inclusion_tag("staff/parts/consequences.html", takes_context=True)
+@register.inclusion_tag("staff/logins/impact.html", takes_context=True)
 def refused_by_revoking(context: Context, permission: GrantedPermission) -> dict[str, Any]:
     """What revoking it would have refused."""
     return _consequences(context, of_revoking(permission, context["at"]))

@@ -1,6 +1,6 @@
-"""What the staff's pages show everywhere: moments, and links to records.
+"""Filters for all staff pages: date and time, and links to records.
 
-Imports nothing of the theme: it draws widgets, and so reads this library, while it is imported.
+Imports nothing of unfold: unfold renders widgets, and so loads this library, when it is imported.
 """
 
 from datetime import UTC, datetime

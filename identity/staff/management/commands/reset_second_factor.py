@@ -1,4 +1,4 @@
-"""`reset_second_factor`: for staff who lost their phone, their keys and their recovery codes."""
+"""`reset_second_factor`: for staff who lost their second factor and their recovery codes."""
 
 import logging
 from typing import Any

@@ -1,0 +1,32 @@
+"""What this process is: live or test, embedded or in production, its address, what it serves."""
+
+from pathlib import Path
+from typing import Literal
+
+from django.core.exceptions import ImproperlyConfigured
+
+from identity.demo_address import demo_address
+from identity.env import env, secret
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(env.str("VAR_DIR", "") or BASE_DIR / "var")
+
+ENVIRONMENT: Literal["live", "test"]
+ENVIRONMENT = env.str("ENVIRONMENT", "test")  # type: ignore[assignment]  # checked next
+if ENVIRONMENT not in ("live", "test"):
+    raise ImproperlyConfigured("ENVIRONMENT must be live or test.")
+DATABASE_URL = secret("DATABASE_URL", "")
+# Without a DATABASE_URL the service is the embedded one of `make run`: its secrets are in var/.
+# With one it is in production, and they must be given.
+IS_EMBEDDED = not DATABASE_URL
+# Only a trial works without ALLOWED_HOSTS and without a second factor.
+IS_TRIAL = IS_EMBEDDED and ENVIRONMENT == "test"
+PORT = env.int("PORT", 8000)
+# While a demo runs on the same data, commands in other shells use its address.
+_DEMO_URL = demo_address(VAR_DIR) if IS_TRIAL and not env.str("PORT", "") else None
+AUTH_URL = env.str("AUTH_URL", "") or _DEMO_URL or f"http://127.0.0.1:{PORT}"
+IS_HTTPS = AUTH_URL.startswith("https://")
+# The public login and the staff pages may run as separate processes: login, staff or both.
+SERVE = env.str("SERVE", "both")
+if SERVE not in ("login", "staff", "both"):
+    raise ImproperlyConfigured("SERVE must be login, staff or both.")

@@ -1,0 +1,22 @@
+"""Every path where staff pages are served: the public ones, and those of staff."""
+
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
+from django.views.i18n import set_language
+
+from identity.staff.accounts.views import redirect_to_sign_in
+from identity.urls import urlpatterns as public
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    *public,
+    path("", RedirectView.as_view(pattern_name="admin:index"), name="start"),
+    path("language/", set_language, name="set_language"),
+    path("signin/", include("identity.staff.accounts.urls")),
+    # The admin's own pages for this know neither the second factor nor the lock-out.
+    path("admin/login/", redirect_to_sign_in),
+    path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
+    path("admin/", admin.site.urls),
+]
+handler404 = "identity.staff.not_found.not_found"

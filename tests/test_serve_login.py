@@ -1,0 +1,104 @@
+"""A process with SERVE=login carries neither the staff pages nor their libraries."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support import servers
+
+TIN = "C1234567890"
+STAFF_APPLICATIONS = {
+    *("django.contrib.admin", "django.contrib.humanize", "django.contrib.messages"),
+    *("django.contrib.sessions", "django.contrib.staticfiles"),
+    *("allauth", "csp", "fido2", "identity.staff", "identity.staff_settings", "openpyxl"),
+    *("qrcode", "unfold", "whitenoise"),
+}
+STAFF_COMMANDS = {
+    *("account_unsetmultipleprimaryemails", "clearsessions", "collectstatic", "findstatic"),
+    "reset_second_factor",
+}
+SETTINGS = "import json; from django.conf import settings as s; print(json.dumps({0}))"
+
+pytestmark = pytest.mark.usefixtures("own_process")
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One process that has answered a login, and the environment that it was started with."""
+
+    environment: dict[str, str]
+    status: str
+    modules: set[str]
+
+    def manage(self, *arguments: str, **settings: str) -> str:
+        return servers.manage(self.environment | settings, *arguments)
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
+    environment = servers.service_environment(tmp_path_factory.mktemp("login"), 0, SERVE="login")
+    servers.manage(environment, "migrate", "-v0")
+    servers.manage(environment, "register_taxpayer", TIN, "--name", "A company")
+    issued = json.loads(
+        servers.manage(environment, "issue_credentials", TIN, "--name", "ERP", "--json")
+    )
+    done = subprocess.run(
+        [
+            *(sys.executable, "-W", "error", "-m", "tests.support.login_worker"),
+            *(issued["client_id"], issued["client_secret"]),
+        ],
+        cwd=servers.CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    return Worker(environment, answer["status"], set(answer["modules"]))
+
+
+def parents(module: str) -> set[str]:
+    parts = module.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+
+
+def test_a_login_works(worker: Worker) -> None:
+    assert worker.status == "200 OK"
+
+
+def test_no_module_of_the_staff_pages_is_imported(worker: Worker) -> None:
+    assert {name for name in worker.modules if parents(name) & STAFF_APPLICATIONS} == set()
+
+
+def test_only_what_a_login_needs_is_installed(worker: Worker) -> None:
+    said = worker.manage(
+        *("shell", "--no-imports", "-c"), SETTINGS.format("[s.INSTALLED_APPS, s.MIDDLEWARE]")
+    )
+    applications, middleware = json.loads(said)
+    assert applications == [
+        *("django.contrib.auth", "django.contrib.contenttypes", "rest_framework"),
+        *("oauth2_provider", "tokens", "taxpayers", "identity.demo"),
+    ]
+    assert middleware == [
+        "identity.middleware.set_content_length",
+        "identity.middleware.bypass_staff_middleware",
+    ]
+
+
+def test_it_has_every_command_but_those_of_staff_accounts(worker: Worker) -> None:
+    here = set(worker.manage("help", "--commands").split())
+    everywhere = set(worker.manage("help", "--commands", SERVE="both").split())
+    assert everywhere - here == STAFF_COMMANDS
+
+
+def test_migrating_it_leaves_the_tables_of_staff_to_a_process_that_serves_them(
+    worker: Worker,
+) -> None:
+    assert "[ ]" not in worker.manage("showmigrations", "--plan")
+    assert "[ ]  staff.0001_initial" in worker.manage("showmigrations", "--plan", SERVE="staff")
+    worker.manage("migrate", "-v0", SERVE="both")
+    assert "[ ]" not in worker.manage("showmigrations", "--plan", SERVE="both")
