@@ -1,4 +1,4 @@
-"""Changes of client secrets: two live ones at most, shown once, kept as hashes (contract 3)."""
+"""Changes of client secrets: two live ones at most, shown once, stored as hashes (contract 3)."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import pty
-import subprocess
 import sys
 import termios
 import time
@@ -28,8 +27,7 @@ from taxpayers.services import (
     import_registry,
     preview_registry,
 )
-from tests.support import servers
-from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.command_line import error_of, json_output_of, output_of, run
 from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
@@ -39,12 +37,12 @@ MANY = 100_000
 SECONDS = 60  # about 8 on an idle machine; three times as many rows would be noticed
 
 
-def reading(*rows: str) -> ParsedFile:
+def parsed(*rows: str) -> ParsedFile:
     text = "\n".join(["tin,rob,name,active", *rows])
     return read_taxpayers(io.BytesIO(text.encode()), Notation())
 
 
-def run(read: ParsedFile, **options: Any) -> ImportResult:
+def import_rows(read: ParsedFile, **options: Any) -> ImportResult:
     return import_registry(parsed=read, source="x.csv", by=Author("alice"), at=AT, **options)
 
 
@@ -62,7 +60,9 @@ def write(file: Path, *rows: str) -> str:
 
 
 def test_all_rows_become_taxpayers() -> None:
-    done = run(reading("C0000000001,,One,", "C0000000002,R-123,Two,no", "C0000000003,,Three,yes"))
+    done = import_rows(
+        parsed("C0000000001,,One,", "C0000000002,R-123,Two,no", "C0000000003,,Three,yes")
+    )
     assert done == ImportResult(registered=3, unchanged=0)
     rows = [
         (row.identifier, row.name, row.is_active, row.created_at)
@@ -81,8 +81,8 @@ def test_registered_taxpayers_are_counted_and_left_unchanged() -> None:
     TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
     TaxpayerFactory.create(tin="C0000000003", rob="R-123", name="Another of that TIN")
     rows = ("C0000000001,,One,yes", "C0000000002,,Two,", "C0000000003,,Three,")
-    assert run(reading(*rows)) == ImportResult(registered=1, unchanged=2)
-    assert run(reading(*rows)) == ImportResult(registered=0, unchanged=3)
+    assert import_rows(parsed(*rows)) == ImportResult(registered=1, unchanged=2)
+    assert import_rows(parsed(*rows)) == ImportResult(registered=0, unchanged=3)
     assert not Taxpayer.objects.get(tin="C0000000002").is_active
     assert Change.objects.count() == 1
 
@@ -91,8 +91,8 @@ def test_one_bad_row_stops_the_import_and_all_are_named_in_the_files_order() -> 
     TaxpayerFactory.create(tin="C0000000001", name="One")
     TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
     with pytest.raises(BadRowsError) as fault:
-        run(
-            reading(
+        import_rows(
+            parsed(
                 "C0000000009,,Good,",
                 "C0000000001,,Other,",
                 "x,,Bad,",
@@ -114,7 +114,7 @@ def test_one_bad_row_stops_the_import_and_all_are_named_in_the_files_order() -> 
 def test_a_preview_shows_what_an_import_would_do_and_changes_nothing() -> None:
     TaxpayerFactory.create(tin="C0000000001", name="One")
     TaxpayerFactory.create(tin="C0000000002", name="Two")
-    read = reading("C0000000003,,New,", "C0000000001,,One,", "C0000000002,,Other,", "x,,Bad,")
+    read = parsed("C0000000003,,New,", "C0000000001,,One,", "C0000000002,,Other,", "x,,Bad,")
     preview = preview_registry(parsed=read)
     assert [entry.line for entry in preview.new] == [2]
     assert preview.unchanged == 1
@@ -129,7 +129,7 @@ def test_a_bad_row_in_the_last_batch_undoes_the_first(monkeypatch: pytest.Monkey
     counted: list[int] = []
     rows = [f"C{n:010},,Company {n}," for n in range(1, 6)]
     with pytest.raises(BadRowsError):
-        run(reading(*rows), progress=counted.append)
+        import_rows(parsed(*rows), progress=counted.append)
     assert counted == [2, 2, 1]
     assert Taxpayer.objects.count() == 1
 
@@ -146,7 +146,7 @@ def test_a_taxpayer_registered_at_the_same_moment_undoes_the_import(
 
     monkeypatch.setattr(bulk_import, "_compare", compare_too_early)
     with pytest.raises(ServiceError, match="Somebody else registered"):
-        run(reading("C0000000001,,One,"))
+        import_rows(parsed("C0000000001,,One,"))
     assert not Taxpayer.objects.exists()
 
 
@@ -232,30 +232,13 @@ def test_a_big_import_needs_few_queries(file: Path) -> None:
     assert asked < 9000 / 30
 
 
-@pytest.mark.processes
-def test_the_progress_bar_is_shown_on_a_terminal_and_only_there(tmp_path: Path, file: Path) -> None:
-    environment = servers.service_environment(tmp_path, servers.free_port())
-    servers.manage(environment, "migrate", "-v0")
-    command = [sys.executable, "manage.py", "import_registry"]
-    terminal, stderr = pty.openpty()
-    termios.tcsetwinsize(terminal, (24, 80))
-    done = subprocess.run(
-        [*command, write(file, "C0000000001;;One;")],
-        cwd=servers.CHECKOUT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        check=True,
-    )
-    os.close(stderr)
-    assert done.stdout == b"1 taxpayers are registered. 0 were registered before.\n"
-    assert b"100%" in os.read(terminal, 4096)
-    os.close(terminal)
-    done = subprocess.run(
-        [*command, write(file, "C0000000002;;Two;")],
-        cwd=servers.CHECKOUT,
-        env=environment,
-        capture_output=True,
-        check=True,
-    )
-    assert done.stderr == b""
+def test_the_progress_bar_is_shown_on_a_terminal_and_only_there(file: Path) -> None:
+    reader, writer = pty.openpty()
+    termios.tcsetwinsize(reader, (24, 80))
+    with os.fdopen(writer, "w") as terminal:
+        code, out, _ = run("import_registry", write(file, "C0000000001;;One;"), stderr=terminal)
+        assert (code, out) == (0, "1 taxpayers are registered. 0 were registered before.\n")
+        assert b"100%" in os.read(reader, 4096)
+    os.close(reader)
+    result = run("import_registry", write(file, "C0000000002;;Two;"))
+    assert result == (0, "1 taxpayers are registered. 0 were registered before.\n", "")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from unittest import mock
 
 import pytest
@@ -44,14 +44,16 @@ def error_of(*arguments: str) -> str:
     return line
 
 
-def run(*arguments: str, encoding: str = "utf-8") -> tuple[int, str, str]:
-    """As `manage`, but in this process; `encoding` is that of stdout."""
+def run(
+    *arguments: str, encoding: str = "utf-8", stderr: TextIO | None = None
+) -> tuple[int, str, str]:
+    """As `manage`, in this process; with an encoding of stdout, and a terminal for stderr."""
     written, err, code = io.BytesIO(), io.StringIO(), 0
     out = io.TextIOWrapper(written, encoding, write_through=True)
     argv = ["manage.py", *arguments]
     with (
         contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
+        contextlib.redirect_stderr(stderr or err),
         # A command closes the connections of its process; here they are the test's.
         mock.patch.object(connections, "close_all"),
     ):
