@@ -52,7 +52,7 @@ _SIDEBAR = [
         ],
     },
     {
-        "title": _("Oversight"),
+        "title": _("Audit and keys"),
         "items": [
             _records(_("History"), "history", "taxpayers.change"),
             _records(_("Signing keys"), "key", "tokens.signingkey"),

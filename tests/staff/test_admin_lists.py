@@ -34,7 +34,7 @@ LISTS: list[type[Model]] = [
     Change,
 ]
 # Session, user, its permissions twice (own and of its groups), and then those of the list.
-MOST_QUERIES = 12
+MAX_QUERIES = 12
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_list_takes_as_many_queries_for_thirty_rows_as_for_one(
         GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
     with CaptureQueriesContext(connection) as queries:
         listed(officer, model, "?q=C00")
-    assert len(queries) <= MOST_QUERIES, [query["sql"] for query in queries]
+    assert len(queries) <= MAX_QUERIES, [query["sql"] for query in queries]
 
 
 @pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)

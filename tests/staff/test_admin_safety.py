@@ -34,7 +34,7 @@ def own_admins() -> list[RecordAdmin]:
 
 
 def all_tasks() -> list[Task]:
-    return [task for record_admin in own_admins() for task in record_admin.own_tasks()]
+    return [task for record_admin in own_admins() for task in record_admin.get_tasks()]
 
 
 OUR_MODELS = [m for app in ("taxpayers", "tokens") for m in apps.get_app_config(app).get_models()]

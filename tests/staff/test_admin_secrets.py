@@ -72,7 +72,7 @@ def test_the_page_with_the_secret_has_no_script_of_its_own(officer: Client) -> N
     own = own[: own.index("data-copied")]
     assert "<script" not in own
     assert not re.search(r"\son[a-z]+=", own)
-    assert "staff/handover.js" in html
+    assert "staff/secret_once.js" in html
 
 
 def test_sending_the_form_of_new_credentials_again_makes_no_second_user(officer: Client) -> None:

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from identity.staff.framework.badges import is_safe_to_remove
-from identity.staff.logins.impact import MOST_CLIENTS, of_deactivating
+from identity.staff.framework.badges import is_safe_to_revoke
+from identity.staff.logins.impact import MAX_CLIENTS, impact_of_deactivating
 from identity.staff.registry.system_user_tasks import ExtendForm
 from taxpayers.models import Change, SystemUser
 from taxpayers.services import Author, ServiceError, change_system_user
@@ -117,7 +117,7 @@ def test_before_deactivating_an_intermediary_its_logins_for_others_are_shown_too
     ]
     intermediary.login(client_secret="wrong")
     new_erp(taxpayer=permission.taxpayer).login()  # another taxpayer's own
-    consequences = of_deactivating(taxpayer, timezone.now())
+    consequences = impact_of_deactivating(taxpayer, timezone.now())
     assert [str(event.pk) for event in consequences.refused] == references[::-1]
     assert not consequences.has_more
     page = text_of(staff_client("registrar").get(task_url(taxpayer, "deactivate_taxpayer")))
@@ -129,9 +129,9 @@ def test_what_deactivating_refuses_takes_a_bounded_number_of_queries(
     django_assert_max_num_queries: object,
 ) -> None:
     taxpayer = TaxpayerFactory.create()
-    SystemUserFactory.create_batch(MOST_CLIENTS + 1, taxpayer=taxpayer)
-    with django_assert_max_num_queries(MOST_CLIENTS + 2):  # type: ignore[operator]
-        assert of_deactivating(taxpayer, timezone.now()).has_more
+    SystemUserFactory.create_batch(MAX_CLIENTS + 1, taxpayer=taxpayer)
+    with django_assert_max_num_queries(MAX_CLIENTS + 2):  # type: ignore[operator]
+        assert impact_of_deactivating(taxpayer, timezone.now()).has_more
     page = text_of(staff_client("registrar").get(task_url(taxpayer, "deactivate_taxpayer")))
     assert "in the last 7 days At least 0 logins" in page  # not all were looked at
 
@@ -254,7 +254,7 @@ def test_the_page_takes_a_bounded_number_of_queries(
         (3, None, False),  # the new one is not in place yet
     ],
 )
-def test_an_old_secret_is_safe_to_remove_once_nobody_misses_it(
+def test_an_old_secret_is_safe_to_revoke_once_nobody_misses_it(
     old_used_days_ago: float, new_used_days_ago: float | None, is_safe: bool
 ) -> None:
     at = timezone.now()
@@ -270,8 +270,8 @@ def test_an_old_secret_is_safe_to_remove_once_nobody_misses_it(
         created_at=at - timedelta(days=10),
         last_used_at=at - timedelta(days=new_used_days_ago) if new_used_days_ago else None,
     )
-    assert is_safe_to_remove(old, [old, new], at) is is_safe
-    assert not is_safe_to_remove(new, [old, new], at)
+    assert is_safe_to_revoke(old, [old, new], at) is is_safe
+    assert not is_safe_to_revoke(new, [old, new], at)
 
 
 def test_a_blocked_system_user_is_marked_in_the_list(officer: Client) -> None:

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from identity.staff.framework import bulk_tasks as several
-from identity.staff.registry import importing
-from identity.staff.registry.importing import LARGEST_BYTES
+from identity.staff.registry import taxpayer_import
+from identity.staff.registry.taxpayer_import import MAX_FILE_BYTES
 from taxpayers.files import spreadsheets
 from taxpayers.files.csv_escaping import escaped, unescaped
 from taxpayers.files.spreadsheets import as_csv
@@ -159,15 +159,15 @@ def test_a_file_that_is_no_table_is_refused_with_what_to_do(
 def test_size_and_rows_of_a_file_have_bounds(
     registrar: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "larger than 16 MiB" in errors_of(send(registrar, b"x" * (LARGEST_BYTES + 1)))
-    monkeypatch.setattr(importing, "MOST_ROWS", 1)
+    assert "larger than 16 MiB" in errors_of(send(registrar, b"x" * (MAX_FILE_BYTES + 1)))
+    monkeypatch.setattr(taxpayer_import, "MOST_ROWS", 1)
     assert "more than 1 rows" in errors_of(send(registrar, GOOD))
 
 
 def test_a_workbook_that_unpacks_to_too_much_is_not_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spreadsheets, "_MOST_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(spreadsheets, "_MAX_UNPACKED_BYTES", 1000)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"0" * 100_000)

@@ -16,8 +16,12 @@ from uuid_utils.compat import uuid7
 
 from identity.demo.sample_day import make_sample_day
 from identity.staff.overview import expiring as ending
-from identity.staff.overview.expiring import ending_permissions, ending_secrets, ending_system_users
-from identity.staff.overview.failing import LOOKED_BACK, STARTED_WITHIN, failing_clients
+from identity.staff.overview.expiring import (
+    expiring_permissions,
+    expiring_secrets,
+    expiring_system_users,
+)
+from identity.staff.overview.failing import LOOKBACK, STARTED_WITHIN, failing_clients
 from identity.staff.overview.throttled import throttled_clients
 from identity.staff.overview.traffic import Traffic, traffic
 from taxpayers.models import SystemUser
@@ -35,7 +39,7 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 20, 4, 30, tzinfo=UTC)  # half past noon in Kuala Lumpur
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 # Whatever there is to show. Session, user and its permissions are four of them.
-MOST_QUERIES = 30
+MAX_QUERIES = 30
 
 
 def login(
@@ -175,7 +179,7 @@ def test_a_client_that_only_fails_since_its_last_token_started_to_fail() -> None
         [(3 * HOUR, Reason.NO_PERMISSION), (2 * HOUR, Reason.NO_PERMISSION), (HOUR, "")],
         [(3 * HOUR, Reason.NO_PERMISSION), (2 * HOUR, Reason.NO_PERMISSION)],
         [(STARTED_WITHIN + HOUR, ""), (2 * HOUR, Reason.NO_PERMISSION), (HOUR, "invalid_scope")],
-        [(9 * DAY, ""), (LOOKED_BACK + HOUR, "no_permission"), (LOOKED_BACK + DAY, "x")],
+        [(9 * DAY, ""), (LOOKBACK + HOUR, "no_permission"), (LOOKBACK + DAY, "x")],
     ],
     ids=["one slip", "mended", "never worked", "for long", "gave up"],
 )
@@ -229,15 +233,15 @@ def test_what_ends_is_counted_within_7_30_and_90_days() -> None:
     GrantedPermissionFactory.create(
         valid_from=NOW - DAY, valid_until=NOW + DAY, revoked_at=NOW - HOUR
     )
-    for counts in (ending_secrets, ending_system_users, ending_permissions):
+    for counts in (expiring_secrets, expiring_system_users, expiring_permissions):
         assert [(e.days, e.count) for e in counts(NOW)] == [(7, 1), (30, 3), (90, 4)]
 
 
 def test_nothing_is_counted_beyond_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "MOST_COUNTED", 2)
+    monkeypatch.setattr(ending, "MAX_COUNTED", 2)
     for days in (1, 8, 9, 10):
         SystemUserFactory.create(expires_at=NOW + days * DAY)
-    found = [(e.count, e.is_capped) for e in ending_system_users(NOW)]
+    found = [(e.count, e.is_capped) for e in expiring_system_users(NOW)]
     assert found == [(1, False), (2, True), (2, True)]
 
 
@@ -293,7 +297,7 @@ def test_the_page_takes_a_bounded_number_of_queries(clients: int) -> None:
         response = client.get(reverse("admin:index"))
     assert response.context["failing_clients"]
     assert response.context["throttled_clients"]
-    assert len(queries) <= MOST_QUERIES, [query["sql"] for query in queries]
+    assert len(queries) <= MAX_QUERIES, [query["sql"] for query in queries]
 
 
 def test_nobody_sees_more_than_on_the_lists(sample_day: None) -> None:

@@ -27,11 +27,11 @@ def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
         '<time datetime="{}" title="{}">{}</time>',
         utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
         _("{moment} UTC").format(moment=f"{utc:%Y-%m-%d %H:%M:%S}"),
-        format_moment(value),
+        moment_text(value),
     )
 
 
-def format_moment(value: datetime) -> str:
+def moment_text(value: datetime) -> str:
     """The moment as text, in the language of the reader."""
     return formats.date_format(timezone.localtime(value), "j M Y, H:i")
 
