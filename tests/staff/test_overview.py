@@ -1,4 +1,4 @@
-"""The first page: right figures from real data, each with its list, at a bounded cost."""
+"""The first page: correct numbers, each with its list, with a limited number of queries."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from identity.demo.sample_day import make_sample_day
-from identity.staff.overview import expiring as ending
+from identity.staff.overview import expiring
 from identity.staff.overview.expiring import (
     expiring_permissions,
     expiring_secrets,
@@ -157,7 +157,7 @@ def test_the_reasons_of_today_come_first() -> None:
     ]
 
 
-# --- Clients that started to fail, and throttled ones -------------------------------------------
+# --- System users that started to fail, and throttled ones -------------------------------------------
 
 
 def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
@@ -181,7 +181,7 @@ def test_a_client_that_only_fails_since_its_last_token_started_to_fail() -> None
         [(STARTED_WITHIN + HOUR, ""), (2 * HOUR, Reason.NO_PERMISSION), (HOUR, "invalid_scope")],
         [(9 * DAY, ""), (LOOKBACK + HOUR, "no_permission"), (LOOKBACK + DAY, "x")],
     ],
-    ids=["one slip", "mended", "never worked", "for long", "gave up"],
+    ids=["one slip", "fixed", "never worked", "for long", "gave up"],
 )
 def test_nobody_else_started_to_fail(story: list[tuple[timedelta, str]]) -> None:
     assert failing(*story) == []
@@ -221,10 +221,10 @@ def test_nobody_else_is_throttled() -> None:
     assert throttled_clients(NOW) == []
 
 
-# --- What ends soon -----------------------------------------------------------------------------
+# --- Expiring soon -----------------------------------------------------------------------------
 
 
-def test_what_ends_is_counted_within_7_30_and_90_days() -> None:
+def test_what_expires_is_counted_within_7_30_and_90_days() -> None:
     for days in (-1, 1, 8, 29, 31, 91):
         SystemUserFactory.create(expires_at=NOW + days * DAY)
         ClientSecretFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
@@ -238,7 +238,7 @@ def test_what_ends_is_counted_within_7_30_and_90_days() -> None:
 
 
 def test_nothing_is_counted_beyond_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "MAX_COUNTED", 2)
+    monkeypatch.setattr(expiring, "MAX_COUNTED", 2)
     for days in (1, 8, 9, 10):
         SystemUserFactory.create(expires_at=NOW + days * DAY)
     found = [(e.count, e.is_capped) for e in expiring_system_users(NOW)]
@@ -265,20 +265,20 @@ def test_every_figure_is_a_link_to_the_list_behind_it(sample_day: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "model"), [(0, "systemuser"), (1, "systemuser"), (2, "grantedpermission")]
+    ("row", "model"), [(0, "systemuser"), (1, "systemuser"), (2, "grantedpermission")]
 )
-def test_the_list_behind_a_figure_has_as_many_rows(line: int, model: str, sample_day: None) -> None:
+def test_the_list_behind_a_figure_has_as_many_rows(row: int, model: str, sample_day: None) -> None:
     client = staff_client()
-    shown = client.get(reverse("admin:index")).context["lines"][line]
-    for figure, url in shown.figures:
+    shown = client.get(reverse("admin:index")).context["expiry_rows"][row]
+    for figure, url in shown.counts:
         assert f"/{model}/" in url
         assert client.get(url).context["cl"].result_count == figure.count > 0
 
 
 def test_the_sample_day_has_something_for_every_question(sample_day: None) -> None:
     text = text_of(staff_client().get(reverse("admin:index")))
-    for told in ("Nasi Lemak Express", "Secret expired", "Cyberjaya Cloud", "41 days old"):
-        assert told in text
+    for shown in ("Nasi Lemak Express", "Secret expired", "Cyberjaya Cloud", "41 days old"):
+        assert shown in text
     assert not make_sample_day(timezone.now())
 
 
@@ -307,7 +307,7 @@ def test_nobody_sees_more_than_on_the_lists(sample_day: None) -> None:
     assert "days old" in text_of(staff_client(AUDITOR, "auditor").get(reverse("admin:index")))
 
 
-def test_staff_without_a_role_are_told_so() -> None:
+def test_staff_without_a_role_read_that_they_have_none() -> None:
     user = new_staff(VIEWER)
     user.groups.clear()
     client = signed_in(with_totp(user))
