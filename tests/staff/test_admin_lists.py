@@ -139,9 +139,9 @@ def test_permissions_are_filtered_by_state_as_the_rules_see_it(officer: Client) 
     expired = GrantedPermissionFactory.create(valid_from=at - 2 * week, valid_until=at - week)
     revoked = GrantedPermissionFactory.create(revoked_at=at - timedelta(hours=1))
     coming = GrantedPermissionFactory.create(valid_from=at + week)
-    assert listed(officer, GrantedPermission, "?state=valid") == [expiring, endless]
+    assert listed(officer, GrantedPermission, "?state=in_force") == [expiring, endless]
     assert listed(officer, GrantedPermission, "?state=7") == [expiring]
-    assert listed(officer, GrantedPermission, "?state=expired") == [expired]
+    assert listed(officer, GrantedPermission, "?state=ended") == [expired]
     assert listed(officer, GrantedPermission, "?state=revoked") == [revoked]
     assert coming in listed(officer, GrantedPermission, "")
 

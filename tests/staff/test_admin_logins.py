@@ -67,7 +67,7 @@ def test_logins_of_one_day_in_the_authoritys_time_zone(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize("reason", Reason)
-def test_every_reason_has_words_and_somebody_who_can_fix_it(reason: Reason) -> None:
+def test_every_reason_has_a_staff_text_and_somebody_who_can_fix_it(reason: Reason) -> None:
     assert str(WORDS[reason].what)
     assert str(WORDS[reason].who)
 
@@ -76,7 +76,9 @@ def checks(client: Client, event: LoginEvent) -> list[Check]:
     return list(client.get(page_url(event)).context["checks"])
 
 
-def test_why_did_it_fail_shows_every_check_and_who_can_fix_it(viewer: Client, blocked: Erp) -> None:
+def test_the_page_of_a_refused_login_shows_every_check_and_who_can_fix_it(
+    viewer: Client, blocked: Erp
+) -> None:
     event = event_of(blocked.login())
     states = [check.step.state for check in checks(viewer, event)]
     failed = states.index(CheckState.FAILED)

@@ -113,7 +113,7 @@ def test_a_page_offers_only_what_the_role_may_do(role: str) -> None:
     )
 
 
-def test_who_may_not_see_the_history_is_not_shown_it() -> None:
+def test_the_history_is_hidden_from_roles_that_may_not_see_it() -> None:
     user = SystemUserFactory.create()
     assert b'id="history"' not in staff_client("viewer").get(page_url(user)).content
     assert b'id="history"' in staff_client("auditor", "ravi").get(page_url(user)).content
@@ -125,7 +125,7 @@ def test_nobody_sees_a_list_without_signing_in(record_admin: RecordAdmin) -> Non
 
 
 @pytest.mark.parametrize("role", [None, *ROLES])
-def test_the_sidebar_leads_to_the_staffs_accounts_whoever_may_see_them(role: str | None) -> None:
+def test_the_sidebar_links_to_staff_accounts_for_roles_that_may_see_them(role: str | None) -> None:
     client = staff_client(role)
     page = client.get(reverse("admin:index")).content.decode()
     for name in ("user", "group"):
@@ -135,7 +135,7 @@ def test_the_sidebar_leads_to_the_staffs_accounts_whoever_may_see_them(role: str
         assert client.get(url).status_code == (200 if may else 403)
 
 
-def test_a_superuser_makes_accounts_and_sets_passwords_on_the_pages_themselves() -> None:
+def test_a_superuser_creates_accounts_and_sets_passwords_on_the_pages() -> None:
     client, other = staff_client(), new_staff("viewer", "badrul", password=None)
     listed = reverse("admin:auth_user_changelist")
     assert f'href="{reverse("admin:auth_user_add")}' in client.get(listed).content.decode()

@@ -119,7 +119,7 @@ def test_reloading_the_page_with_the_secret_issues_no_second_one(officer: Client
     assert user.secrets.count() == 2
 
 
-def test_going_back_shows_the_form_again_never_the_secret(officer: Client) -> None:
+def test_going_back_shows_the_form_and_not_the_secret(officer: Client) -> None:
     user = new_erp().system_user
     secret = shown_secret(officer.post(task_url(user, "rotate_secret"), form_of(officer, user)))
     for url in (task_url(user, "rotate_secret"), page_url(user)):
@@ -147,7 +147,7 @@ def test_a_secret_is_revoked_with_a_reason_at_once(officer: Client) -> None:
     assert "It has no valid secret." in text_of(officer.get(url, follow=True))
 
 
-def test_the_secret_of_another_system_user_cannot_be_named(officer: Client) -> None:
+def test_the_secret_of_another_system_user_cannot_be_chosen(officer: Client) -> None:
     user, foreign = ClientSecretFactory.create().system_user, ClientSecretFactory.create()
     response = officer.post(
         task_url(user, "revoke_secret"), {"secret": foreign.pk, "reason": "mistake"}
@@ -174,7 +174,7 @@ def test_a_secret_is_retired_at_the_end_of_a_day(officer: Client) -> None:
     )
 
 
-def test_hints_are_shown_and_hashes_never(officer: Client) -> None:
+def test_hints_are_shown_and_hashes_are_not(officer: Client) -> None:
     secret = ClientSecretFactory.create()
     page = officer.get(page_url(secret.system_user)).content.decode()
     assert f"…{secret.hint}" in page

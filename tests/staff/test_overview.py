@@ -63,7 +63,7 @@ def now() -> Traffic:
 # --- Counting -----------------------------------------------------------------------------------
 
 
-def test_every_login_is_counted_once_however_often_somebody_looks() -> None:
+def test_every_login_is_counted_once_however_often_the_page_is_opened() -> None:
     for minutes in (0, 1, 7, 59, 61, 600):
         login(NOW - minutes * MINUTE)
     login(NOW - 7 * MINUTE, Reason.NO_PERMISSION)
@@ -90,7 +90,7 @@ def test_a_login_that_may_be_under_way_is_not_counted_yet() -> None:
     assert now().hours.total == 1
 
 
-def test_one_look_counts_a_bounded_number_and_says_that_there_are_more() -> None:
+def test_one_request_counts_a_limited_number_and_reports_the_rest() -> None:
     for minutes in range(10, 20):
         login(NOW - minutes * MINUTE)
     assert count_settled(NOW, most=4).is_behind
@@ -115,7 +115,7 @@ def test_what_is_pruned_was_counted_before() -> None:
     assert LoginCount.objects.get().logins == 1
 
 
-def test_a_login_pays_nothing_for_the_counts(erp: Erp) -> None:
+def test_a_login_runs_no_query_for_the_counts(erp: Erp) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert erp.login().status_code == 200
     tables = (LoginCount._meta.db_table, CountingMark._meta.db_table)
@@ -157,7 +157,7 @@ def test_the_reasons_of_today_come_first() -> None:
     ]
 
 
-# --- System users that started to fail, and throttled ones -------------------------------------------
+# --- System users that started to fail, and throttled ones --------------------------------------
 
 
 def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
@@ -187,7 +187,7 @@ def test_nobody_else_started_to_fail(story: list[tuple[timedelta, str]]) -> None
     assert failing(*story) == []
 
 
-def test_who_failed_last_comes_first_and_the_list_has_an_end() -> None:
+def test_the_latest_failing_client_comes_first_and_the_list_is_limited() -> None:
     for hours in range(1, 13):
         user = SystemUserFactory.create(name=f"after {hours:02}")
         login(NOW - (hours + 1) * HOUR, "", user)
@@ -237,7 +237,7 @@ def test_what_expires_is_counted_within_7_30_and_90_days() -> None:
         assert [(e.days, e.count) for e in counts(NOW)] == [(7, 1), (30, 3), (90, 4)]
 
 
-def test_nothing_is_counted_beyond_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_counted_beyond_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expiring, "MAX_COUNTED", 2)
     for days in (1, 8, 9, 10):
         SystemUserFactory.create(expires_at=NOW + days * DAY)
@@ -300,7 +300,7 @@ def test_the_page_takes_a_bounded_number_of_queries(clients: int) -> None:
     assert len(queries) <= MAX_QUERIES, [query["sql"] for query in queries]
 
 
-def test_nobody_sees_more_than_on_the_lists(sample_day: None) -> None:
+def test_the_first_page_shows_only_what_the_role_may_see_in_lists(sample_day: None) -> None:
     viewer = text_of(staff_client(VIEWER, "viewer").get(reverse("admin:index")))
     assert "Why logins are refused" in viewer
     assert "days old" not in viewer
@@ -314,14 +314,14 @@ def test_staff_without_a_role_read_that_they_have_none() -> None:
     assert "no role yet" in text_of(client.get(reverse("admin:index")))
 
 
-def test_the_page_needs_no_script_of_its_own_inline(sample_day: None) -> None:
+def test_the_first_page_has_no_inline_script(sample_day: None) -> None:
     page = staff_client().get(reverse("admin:index")).content.decode()
     content = page.partition('<div class="staff">')[2].partition('id="footer"')[0]
     assert "<canvas" in content
     assert not re.search(r"<script(?![^>]*src=)|\son\w+=", content.partition("</main>")[0])
 
 
-def test_all_is_counted_after_a_month_of_nobody_looking(sample_day: None) -> None:
+def test_all_logins_are_counted_after_a_month_without_a_visit(sample_day: None) -> None:
     at = timezone.now() + DAY
     count_all(at)
     assert sum(row.logins for row in LoginCount.objects.all()) == LoginEvent.objects.count()

@@ -41,7 +41,7 @@ def test_every_change_of_state_has_a_permission_of_its_name() -> None:
     assert {action.value for action in Action} <= codenames
 
 
-def test_no_permission_lets_anybody_write_rows_past_the_services() -> None:
+def test_no_permission_allows_writing_rows_without_the_services() -> None:
     actions = {action.value for action in Action}
     generic = {n for n in _all_permissions() if n.split(".")[1].startswith(("add_", "delete_"))}
     assert generic == set()
@@ -76,7 +76,7 @@ def test_viewers_and_auditors_change_nothing() -> None:
         )
 
 
-def test_only_a_superuser_makes_accounts() -> None:
+def test_only_a_superuser_creates_accounts() -> None:
     staff = [p for role in ROLES.values() for p in role.permissions if p.startswith("auth.")]
     assert set(staff) == {"auth.view_user", "auth.view_group"}
 

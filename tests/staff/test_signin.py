@@ -36,7 +36,7 @@ __all__ = ["browser", "officer", "production", "staff_pages"]  # the fixtures
 # --- Two factors --------------------------------------------------------------------------------
 
 
-def test_password_and_code_of_the_app_let_in(client: Client, officer: User) -> None:
+def test_password_and_app_code_sign_in(client: Client, officer: User) -> None:
     answer = give_password(client, officer.username)
     assert answer.headers["Location"] == reverse("mfa_authenticate")
     assert not is_signed_in(client)
@@ -44,13 +44,13 @@ def test_password_and_code_of_the_app_let_in(client: Client, officer: User) -> N
     assert is_signed_in(client)
 
 
-def test_a_wrong_code_does_not_let_in(client: Client, officer: User) -> None:
+def test_a_wrong_code_does_not_sign_in(client: Client, officer: User) -> None:
     give_password(client, officer.username)
     assert "Incorrect code" in html_of(give_code(client, "000000"))
     assert not is_signed_in(client)
 
 
-def test_a_code_is_good_once(client: Client, officer: User) -> None:
+def test_an_app_code_works_once(client: Client, officer: User) -> None:
     code = totp_code()
     for browser_window, is_let_in in ((client, True), (Client(), False)):
         give_password(browser_window, officer.username)
@@ -58,7 +58,7 @@ def test_a_code_is_good_once(client: Client, officer: User) -> None:
         assert is_signed_in(browser_window) is is_let_in
 
 
-def test_a_recovery_code_lets_in_once(client: Client, officer: User) -> None:
+def test_a_recovery_code_works_once(client: Client, officer: User) -> None:
     code = RecoveryCodes.activate(officer).generate_codes()[3]
     for browser_window, is_let_in in ((client, True), (Client(), False)):
         give_password(browser_window, officer.username)
@@ -74,7 +74,7 @@ def test_secrets_of_second_factors_are_encrypted_at_rest(officer: User) -> None:
     assert len(encryption.decrypt(stored["recovery_codes"]["seed"])) == 80
 
 
-def test_after_a_change_of_the_secret_key_the_former_one_decrypts(
+def test_after_a_change_of_the_secret_key_the_old_one_still_decrypts(
     officer: User, settings: Settings
 ) -> None:
     stored = Authenticator.objects.get().data["secret"]
@@ -170,13 +170,9 @@ def test_an_unknown_name_and_a_wrong_password_get_the_same_answer(officer: User)
     assert WRONG in answers[0]
 
 
-def test_an_account_that_was_switched_off_looks_like_a_wrong_password(
-    client: Client, officer: User
-) -> None:
+def test_a_disabled_account_looks_like_a_wrong_password(client: Client, officer: User) -> None:
     User.objects.update(is_active=False)
-    assert WRONG in html_of(
-        give_password(client, officer.username)
-    )
+    assert WRONG in html_of(give_password(client, officer.username))
 
 
 def test_an_account_that_is_not_staff_cannot_sign_in(client: Client) -> None:
@@ -198,11 +194,13 @@ def test_there_is_no_self_registration_and_no_reset_by_email(name: str) -> None:
         ("https://elsewhere.example/", "/signin/?next=/admin/"),
     ],
 )
-def test_the_admin_leads_to_the_sign_in_and_back(client: Client, wanted: str, led_to: str) -> None:
+def test_the_admin_redirects_to_the_sign_in_and_back(
+    client: Client, wanted: str, led_to: str
+) -> None:
     assert client.get("/admin/login/", {"next": wanted}).headers["Location"] == led_to
 
 
-def test_the_admins_own_sign_in_takes_no_password(client: Client, officer: User) -> None:
+def test_the_sign_in_of_the_admin_accepts_no_password(client: Client, officer: User) -> None:
     client.post("/admin/login/", {"username": officer.username, "password": PASSWORD})
     assert "_auth_user_id" not in client.session
 
@@ -211,13 +209,11 @@ def test_the_admins_own_sign_in_takes_no_password(client: Client, officer: User)
 
 
 @pytest.mark.parametrize("username", ["security-officer", "nobody"])
-def test_after_five_failures_even_the_right_password_waits(
+def test_after_five_failures_even_the_right_password_is_refused(
     client: Client, officer: User, username: str
 ) -> None:
     for _ in range(5):
-        assert WRONG in html_of(
-            give_password(client, username, "wrong")
-        )
+        assert WRONG in html_of(give_password(client, username, "wrong"))
     answer = html_of(give_password(client, username))
     assert "Too many failed attempts. Wait 15 minutes" in answer
 
@@ -241,7 +237,7 @@ def test_one_persons_failures_do_not_lock_out_another(client: Client, officer: U
     assert give_password(client, officer.username).status_code == 302
 
 
-def test_codes_cannot_be_guessed_either(client: Client, officer: User) -> None:
+def test_codes_are_locked_out_after_failures_too(client: Client, officer: User) -> None:
     give_password(client, officer.username)
     for _ in range(5):
         give_code(client, "000000")

@@ -49,7 +49,7 @@ def test_requests_restart_the_idle_time(officer: User) -> None:
     assert Session.objects.get().expire_date > timezone.now() + timedelta(minutes=29)
 
 
-def test_a_long_session_ends_however_busy_it_is(officer: User) -> None:
+def test_a_long_session_ends_even_if_it_is_active(officer: User) -> None:
     client = signed_in(officer)
     assert is_signed_in(client)
     session = client.session
@@ -60,7 +60,7 @@ def test_a_long_session_ends_however_busy_it_is(officer: User) -> None:
     assert "maximum length" in html_of(answer)
 
 
-def test_sign_out_ends_the_session_but_a_mere_link_does_not(officer: User) -> None:
+def test_sign_out_needs_a_post_request(officer: User) -> None:
     client = signed_in(officer)
     client.get(reverse("account_logout"))
     assert is_signed_in(client)

@@ -57,7 +57,7 @@ def test_every_text_is_translated_and_none_is_fuzzy(language: str) -> None:
 
 
 @both
-def test_a_translation_has_the_placeholders_of_its_text(language: str) -> None:
+def test_a_translation_has_the_same_placeholders(language: str) -> None:
     for text, message in catalogues.texts_of(catalogues.read(language)).items():
         sample = text if isinstance(text, str) else text[-1]
         for string in catalogues.said(message):
@@ -149,7 +149,7 @@ def test_the_sign_in_is_in_malay(client: Client, db: None) -> None:
     assert "Kata laluan" in text_of(response)
 
 
-def test_a_browser_without_malay_gets_english(officer: Client) -> None:
+def test_a_browser_with_another_language_gets_english(officer: Client) -> None:
     response = officer.get(reverse("admin:index"), headers={"Accept-Language": "de"})
     assert heading_of(response) == "Today"
 

@@ -47,7 +47,7 @@ class FailingClient:
 
 @dataclass(frozen=True, slots=True)
 class FailingClients:
-    """Who failed first is shown last; `has_more` than are shown."""
+    """The latest last token comes first; `has_more`: not all are in `clients`."""
 
     clients: list[FailingClient]
     has_more: bool
@@ -57,7 +57,7 @@ _Refusals = list[tuple[datetime, str]]  # the newest first
 
 
 def failing_clients(at: datetime) -> FailingClients:
-    """Those with MIN_REFUSALS in the last 24 hours since their last token of the last days."""
+    """Clients with MIN_REFUSALS in the last 24 hours, all of them after their last token."""
     refusals: dict[int, _Refusals] = defaultdict(list)
     latest = (
         LoginEvent.objects.filter(

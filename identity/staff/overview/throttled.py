@@ -33,7 +33,7 @@ class ThrottledClient:
 
 
 def throttled_clients(at: datetime) -> list[ThrottledClient]:
-    """Those that reached their limit in the last ten minutes, the latest first."""
+    """Clients that reached their limit in the last ten minutes, the latest first."""
     counted = LoginEvent.objects.filter(
         pk__gte=first_id(at - LOOKBACK),
         pk__lt=first_id(at + LOOKBACK),  # reads no partition of future months

@@ -47,9 +47,9 @@ class PermissionStateFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [
-            ("valid", gettext_lazy("Valid")),
+            ("in_force", gettext_lazy("Valid")),
             *expiry_choices(),
-            ("expired", gettext_lazy("Expired")),
+            ("ended", gettext_lazy("Expired")),
             ("revoked", gettext_lazy("Revoked")),
         ]
 
@@ -57,9 +57,9 @@ class PermissionStateFilter(admin.SimpleListFilter):
         at = timezone.now()
         not_over = Q(valid_until__isnull=True) | Q(valid_until__gte=at)
         match self.value():
-            case "valid":
+            case "in_force":
                 return queryset.filter(not_over, revoked_at=None, valid_from__lte=at)
-            case "expired":
+            case "ended":
                 return queryset.filter(revoked_at=None, valid_until__lt=at)
             case "revoked":
                 return queryset.filter(revoked_at__isnull=False)
