@@ -16,7 +16,7 @@ from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.values import display_value
+from identity.staff.templatetags.staff import display_value
 from taxpayers.services import ServiceError
 from taxpayers.services.history import locked
 

@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.filters import PeriodFilter
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.values import display_value
-from identity.staff.templatetags.staff import moment
+from identity.staff.templatetags.staff import display_value, moment
 from taxpayers.models import Change
 from taxpayers.services import Action
 

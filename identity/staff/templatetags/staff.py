@@ -4,6 +4,7 @@ Imports nothing of the theme: it draws widgets, and so reads this library, while
 """
 
 from datetime import UTC, datetime
+from typing import Any
 
 from django.contrib.admin.utils import quote
 from django.db.models import Model
@@ -34,6 +35,21 @@ def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
 def moment_text(value: datetime) -> str:
     """The moment as text, in the language of the reader."""
     return formats.date_format(timezone.localtime(value), "j M Y, H:i")
+
+
+def display_value(value: Any) -> str:
+    """A value of any field in the language of the reader; empty for none."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return _("yes") if value else _("no")
+        case list():
+            return ", ".join(str(item) for item in value)
+        case datetime():
+            return moment_text(value)
+        case _:
+            return str(value)
 
 
 @register.filter
