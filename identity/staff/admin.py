@@ -10,9 +10,10 @@ from django.db.models import Model
 from identity.staff.accounts.admin import GroupAccounts, UserAccounts
 from identity.staff.logins.logins import LoginEventAdmin
 from identity.staff.logins.signing_keys import SigningKeyAdmin
+from identity.staff.registry.granted_permissions import GrantedPermissionAdmin
 from identity.staff.registry.history import ChangeAdmin
 from identity.staff.registry.intermediaries import IntermediaryAdmin
-from identity.staff.registry.permissions import GrantedPermissionAdmin, PermissionCodeAdmin
+from identity.staff.registry.permission_codes import PermissionCodeAdmin
 from identity.staff.registry.system_users import SystemUserAdmin
 from identity.staff.registry.taxpayers import TaxpayerAdmin
 from taxpayers.models import (

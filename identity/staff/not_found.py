@@ -15,10 +15,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """A page below the paths of staff, with the sidebar for those signed in; elsewhere JSON."""
     if not request.path_info.startswith(_STAFF_PATHS):
         return machines.not_found(request, exception)
-    context = {"says": str(exception) if isinstance(exception, RecordNotFound) else ""}
+    context = {"message": str(exception) if isinstance(exception, RecordNotFound) else ""}
     match = request.resolver_match
     if match is None or match.app_name != "admin" or not request.user.is_staff:
         return render(request, "404.html", context, status=404)
     request.current_app = admin.site.name
-    framed = {**admin.site.each_context(request), **context, "crumbs": [(_("Not found"), "")]}
+    framed = {**admin.site.each_context(request), **context, "breadcrumbs": [(_("Not found"), "")]}
     return render(request, "staff/framework/not_found.html", framed, status=404)

@@ -1,4 +1,4 @@
-"""Lists as staff use them: taken away as a file, and several of their records stopped at once."""
+"""Lists as staff use them: exported to a file, and several records blocked at once."""
 
 import csv
 from pathlib import Path
@@ -61,17 +61,17 @@ def test_several_clients_are_stopped_at_once_and_let_in_again(
     page.goto("/admin/taxpayers/systemuser/?q=Depot")
     for name in DEPOTS[:2]:
         row_of(page, name).get_by_role("checkbox").check()
-    page.get_by_label("Select action to run").select_option("Block the selected")
+    page.get_by_label("Select action to run").select_option("Block the selected system users")
     page.get_by_role("button", name="Run").click()
     says(page, "2 selected")
     selected = page.locator("ul.selected").inner_text()
     assert [name in selected for name in DEPOTS] == [True, True, False]
-    press(page, "Block the selected")
+    press(page, "Block the selected system users")
     says(page, "This field is required.")
     assert logins(office, depots) == [200, 200, 200]
 
     page.get_by_label("Reason").fill("The depots were sold")
-    press(page, "Block the selected")
+    press(page, "Block the selected system users")
     says(page, "2 done")
     states = [row_of(page, name).locator(".field-state").inner_text() for name in DEPOTS]
     assert states == ["Blocked", "Blocked", "Active"]

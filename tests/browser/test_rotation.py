@@ -1,4 +1,4 @@
-"""The old secret goes when the new one is in use: what the page says about both (contract 3)."""
+"""The old secret is revoked when the new one is in use: what the page shows (contract 3)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -37,18 +37,18 @@ def client(office: Office) -> dict[str, str]:
     return {"id": old["client_id"], "old": old["client_secret"], "new": new["client_secret"]}
 
 
-def test_the_old_secret_is_safe_to_remove_once_the_new_one_is_in_use_and_ends_on_a_day(
+def test_the_old_secret_is_safe_to_revoke_once_the_new_one_is_in_use_and_ends_on_a_day(
     office: Office, client: dict[str, str]
 ) -> None:
     page = office.page("security officer")
     find(page, "taxpayers/systemuser", client["id"])
-    assert "Safe to remove" in row_of(page, client["old"]).inner_text()
-    assert "Safe to remove" not in row_of(page, client["new"]).inner_text()
+    assert "Safe to revoke" in row_of(page, client["old"]).inner_text()
+    assert "Safe to revoke" not in row_of(page, client["new"]).inner_text()
     last_day = datetime.now(UTC).date() + timedelta(days=30)
-    press(page, f"Retire …{client['old'][-4:]}")
+    press(page, f"Set last day …{client['old'][-4:]}")
     page.get_by_label("Last day").fill(f"{last_day}")
     page.get_by_label("Reason").fill("The ERP system has moved")
-    press(page, "Retire a secret")
+    press(page, "Set the last day of a secret")
     says(page, "is set.")
     expires = row_of(page, client["old"]).locator("td[data-label=Expires]").inner_text()
     assert expires == f"{last_day.day} {last_day:%b %Y}, 23:59"
@@ -71,7 +71,7 @@ def test_a_login_with_a_revoked_secret_is_refused_and_staff_see_why(
     ended = row_of(page, client["old"])
     assert "Revoked" in ended.locator("td[data-label=State]").inner_text()
     assert "Revoked" in ended.locator("td[data-label=Expires]").inner_text()  # not a day to come
-    assert "Safe to remove" not in ended.inner_text()
+    assert "Safe to revoke" not in ended.inner_text()
     assert ended.get_by_role("link").count() == 0
     assert row_of(page, client["new"]).get_by_role("link").count() == 2
 

@@ -46,7 +46,7 @@ def test_nothing_keeps_people_out_of_a_sign_in_page(newcomer: Browser) -> None:
 def _signing_in(page: Any) -> list[str]:
     found = [*_at(page, "inactive/"), *_at(page, "")]
     _give_password(page, "wrong")
-    page.get_by_text("do not belong together").wait_for()
+    page.get_by_text("user name or the password is wrong").wait_for()
     found += _here(page)
     _give_password(page, PASSWORD)
     page.wait_for_url("**/admin/")

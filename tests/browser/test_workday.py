@@ -57,7 +57,7 @@ def _register_an_intermediary(office: Office, registrar: Any) -> None:
     registrar.get_by_label("Name", exact=True).fill(CLIENT_NAME)
     press(registrar, "Register a taxpayer")
     says(registrar, f"{CLIENT_NAME} ({TIN}) is registered.")
-    press(registrar, "Make it an intermediary")
+    press(registrar, "Register as intermediary")
     assert registrar.get_by_label("Taxpayer", exact=True).input_value() == TIN
     press(registrar, "Register an intermediary")
     says(registrar, f"{CLIENT_NAME} ({TIN}) is an intermediary.")
@@ -89,7 +89,7 @@ def _issue_credentials(office: Office, officer: Any) -> tuple[str, str]:
 def _block(office: Office, officer: Any, client_id: str, secret: str) -> str:
     """First what it would have refused, then a reason, then a refusal: the reference of that."""
     press(officer, "Block")
-    says(officer, "What it would have refused in the last 7 days")
+    says(officer, "Logins that this would have refused in the last 7 days")
     says(officer, "1 login")
     press(officer, "Block the system user")
     says(officer, "This field is required.")
@@ -110,7 +110,7 @@ def _explain(viewer: Any, reference: str) -> None:
     says(viewer, "Why did this login fail?")
     assert "blocked" in viewer.locator(".check-failed").inner_text().lower()
     assert viewer.locator(".check-passed").count() > 0
-    press(viewer, "What would happen now?")
+    press(viewer, "Simulate this login now")
     says(viewer, "The login would be refused")
 
 
@@ -124,7 +124,7 @@ def _unblock(officer: Any) -> None:
 def _change_the_secret(office: Office, officer: Any, client_id: str, first_secret: str) -> None:
     """A second secret beside the first one, which then ends."""
     user_page = officer.url.partition("?")[0]
-    press(officer, "Issue secret")
+    press(officer, "Issue another secret")
     press(officer, "Issue another secret")
     _same_id, second_secret = handed_over(officer)
     never_again(officer, second_secret)
@@ -139,7 +139,7 @@ def _change_the_secret(office: Office, officer: Any, client_id: str, first_secre
     assert office.log_in(client_id, second_secret).status_code == 200
 
 
-def test_a_file_with_errors_changes_nothing_until_it_is_mended(
+def test_a_file_with_errors_changes_nothing_until_it_is_corrected(
     office: Office, tmp_path: Path
 ) -> None:
     page = office.page("registrar")
@@ -149,8 +149,8 @@ def test_a_file_with_errors_changes_nothing_until_it_is_mended(
         file.write_text(header + rows)
         page.goto("/admin/taxpayers/taxpayer/import_registry/")
         page.locator("input[type=file]").set_input_files(file)
-        press(page, "Show what it would do")
-        says(page, "What it would do")
+        press(page, "Show the preview")
+        says(page, "New taxpayers")
 
     send(f"{GOOD_ROW}\nno tin,,Somebody,yes\nC7771234030,,Kedai Emas,perhaps\n")
     bad = page.locator("section", has=page.locator("#bad-title")).locator("tbody tr")
@@ -160,7 +160,7 @@ def test_a_file_with_errors_changes_nothing_until_it_is_mended(
     says(page, "Nothing has been registered")
     assert page.get_by_role("button", name="Register 1 taxpayer").count() == 0
     with page.expect_download() as download:
-        press(page, "Download the bad rows")
+        press(page, "Download the rows with errors")
     assert "perhaps" in download.value.path().read_text()
     page.goto("/admin/taxpayers/taxpayer/?q=C777123402")
     assert page.locator("#result_list tbody tr").count() == 0

@@ -1,4 +1,4 @@
-"""Lists find by index alone, never count a large table, and take a bounded number of queries."""
+"""Lists search by index, never count a large table, and need a limited number of queries."""
 
 import re
 from datetime import timedelta
@@ -34,7 +34,7 @@ LISTS: list[type[Model]] = [
     Change,
 ]
 # Session, user, its permissions twice (own and of its groups), and then those of the list.
-MOST_QUERIES = 12
+MAX_QUERIES = 12
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_list_takes_as_many_queries_for_thirty_rows_as_for_one(
         GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
     with CaptureQueriesContext(connection) as queries:
         listed(officer, model, "?q=C00")
-    assert len(queries) <= MOST_QUERIES, [query["sql"] for query in queries]
+    assert len(queries) <= MAX_QUERIES, [query["sql"] for query in queries]
 
 
 @pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)
@@ -69,16 +69,16 @@ def test_a_list_never_counts_beyond_its_cap(
     with CaptureQueriesContext(connection) as queries:
         listed(officer, model, query)
     counts = [q["sql"] for q in queries if re.search(r"\bCOUNT\(", q["sql"], re.IGNORECASE)]
-    assert all(f"LIMIT {CappedPaginator.most + 1}" in sql for sql in counts), counts
+    assert all(f"LIMIT {CappedPaginator.max_rows + 1}" in sql for sql in counts), counts
 
 
-def test_what_lies_behind_the_cap_is_said_not_counted(
+def test_a_list_beyond_the_cap_says_so_without_counting(
     officer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CappedPaginator, "most", 3)
+    monkeypatch.setattr(CappedPaginator, "max_rows", 3)
     TaxpayerFactory.create_batch(5)
     response = officer.get(list_url(Taxpayer))
-    assert b"The first 3. Search or filter to see others." in response.content
+    assert b"The first 3 records. Search or filter to see others." in response.content
 
 
 @pytest.mark.parametrize("term", ["c77000", "C77000111", "c77000111:rob-1", "Kedai", "kedai run"])
@@ -135,13 +135,13 @@ def test_permissions_are_filtered_by_state_as_the_rules_see_it(officer: Client) 
     at = timezone.now()
     week = timedelta(days=7)
     endless = GrantedPermissionFactory.create()
-    ending = GrantedPermissionFactory.create(valid_until=at + timedelta(days=5))
-    ended = GrantedPermissionFactory.create(valid_from=at - 2 * week, valid_until=at - week)
+    expiring = GrantedPermissionFactory.create(valid_until=at + timedelta(days=5))
+    expired = GrantedPermissionFactory.create(valid_from=at - 2 * week, valid_until=at - week)
     revoked = GrantedPermissionFactory.create(revoked_at=at - timedelta(hours=1))
     coming = GrantedPermissionFactory.create(valid_from=at + week)
-    assert listed(officer, GrantedPermission, "?state=in_force") == [ending, endless]
-    assert listed(officer, GrantedPermission, "?state=7") == [ending]
-    assert listed(officer, GrantedPermission, "?state=ended") == [ended]
+    assert listed(officer, GrantedPermission, "?state=in_force") == [expiring, endless]
+    assert listed(officer, GrantedPermission, "?state=7") == [expiring]
+    assert listed(officer, GrantedPermission, "?state=ended") == [expired]
     assert listed(officer, GrantedPermission, "?state=revoked") == [revoked]
     assert coming in listed(officer, GrantedPermission, "")
 

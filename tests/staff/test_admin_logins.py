@@ -1,4 +1,4 @@
-"""Logins in the browser: find one, why did it fail, and what would happen now?"""
+"""Logins on the staff pages: find one, see why it failed, simulate one."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,7 @@ def test_a_login_is_found_by_reference_client_tin_and_address(viewer: Client, er
     assert found(viewer, "q=nobody") == []
 
 
-def test_logins_are_filtered_by_outcome_and_period(viewer: Client, erp: Erp) -> None:
+def test_logins_are_filtered_by_result_and_period(viewer: Client, erp: Erp) -> None:
     issued, refused = event_of(erp.login()), event_of(erp.login(scope="unknown"))
     assert found(viewer, "reason=issued") == [issued]
     assert found(viewer, "reason=refused&period=1") == [refused]
@@ -67,7 +67,7 @@ def test_logins_of_one_day_in_the_authoritys_time_zone(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize("reason", REFUSALS)
-def test_every_reason_has_words_and_somebody_who_can_mend_it(reason: str) -> None:
+def test_every_reason_has_a_staff_text_and_somebody_who_can_fix_it(reason: str) -> None:
     assert str(staff_text_of(reason).what)
     assert str(staff_text_of(reason).who)
 
@@ -76,7 +76,7 @@ def checks(client: Client, event: LoginEvent) -> list[ShownCheck]:
     return list(client.get(page_url(event)).context["checks"])
 
 
-def test_why_did_it_fail_shows_every_check_and_who_can_mend_it(
+def test_the_page_of_a_refused_login_shows_every_check_and_who_can_fix_it(
     viewer: Client, blocked: Erp
 ) -> None:
     event = event_of(blocked.login())
@@ -87,7 +87,7 @@ def test_why_did_it_fail_shows_every_check_and_who_can_mend_it(
     page = text_of(viewer.get(page_url(event)))
     for shown in (
         "Why did this login fail?",
-        "System user blocked. Who can mend it: The tax authority",
+        "System user blocked. Who can fix it: The tax authority",
         "Is the system user not blocked? failed",
         "This system user was blocked on",
         f"client ID {blocked.client_id}",
@@ -95,18 +95,18 @@ def test_why_did_it_fail_shows_every_check_and_who_can_mend_it(
         assert shown in page
 
 
-def test_the_page_tells_the_state_of_today_beside_that_of_the_moment(blocked: Erp) -> None:
+def test_the_page_shows_the_state_of_today_beside_that_of_the_login(blocked: Erp) -> None:
     event = event_of(blocked.login())
     officer = staff_client("security officer")
-    officer.post(task_url(blocked.system_user, "unblock_system_user"), {"reason": "mended"})
+    officer.post(task_url(blocked.system_user, "unblock_system_user"), {"reason": "fixed"})
     page = officer.get(page_url(event))
-    assert "The client today System user" in text_of(page)
+    assert "The system user today System user" in text_of(page)
     assert page.context["today"].state.word == "Active"
     answer = officer.get(page.context["today"].what_if_url)
     assert "A token would be issued." in text_of(answer)
 
 
-def test_a_login_of_nobody_we_know_is_explained_as_well(viewer: Client) -> None:
+def test_a_login_of_an_unknown_client_is_explained_too(viewer: Client) -> None:
     event = event_of(post(b"a=%zz"))
     assert "Malformed request" in text_of(viewer.get(page_url(event)))
     assert viewer.get(page_url(event)).context["today"] is None
@@ -130,37 +130,37 @@ def what_if(client: Client, **asked: str) -> str:
     return text_of(client.get(WHAT_IF, asked))
 
 
-def test_what_would_happen_decides_without_logging_in(viewer: Client, erp: Erp) -> None:
+def test_a_simulation_decides_without_a_login(viewer: Client, erp: Erp) -> None:
     assert "A token would be issued." in what_if(viewer, client_id=erp.client_id)
     assert not LoginEvent.objects.exists()
     assert not Change.objects.exists()
 
 
-def test_what_would_happen_on_behalf_of_another(viewer: Client, intermediary: Erp) -> None:
+def test_a_simulation_on_behalf_of_another_taxpayer(viewer: Client, intermediary: Erp) -> None:
     role = intermediary.system_user.taxpayer.intermediary
     granted = GrantedPermissionFactory.create(intermediary=role)
     represented = str(granted.taxpayer.identifier)
     page = what_if(viewer, client_id=intermediary.client_id, on_behalf_of=represented)
-    assert "By the intermediary" in page
+    assert f"Intermediary {intermediary.system_user.taxpayer.identifier}" in page
     assert "documents:submit, documents:view" in page
     page = what_if(viewer, client_id=intermediary.client_id, on_behalf_of="C999999")
     assert "The login would be refused: No permission." in page
     assert "Did the taxpayer grant a permission? failed" in page
 
 
-def test_what_would_happen_at_another_moment(viewer: Client) -> None:
+def test_a_simulation_at_another_time(viewer: Client) -> None:
     user = SystemUserFactory.create(expires_at=datetime(2030, 6, 30, 15, 59, 59, tzinfo=UTC))
     ClientSecretFactory.create(system_user=user, expires_at=datetime(2040, 1, 1, tzinfo=UTC))
     asked = {"client_id": user.client_id}
-    for moment, says in {
+    for moment, result in {
         "2030-06-30T23:59": "A token would be issued.",
         "2030-07-01T00:00": "refused: System user expired.",
         "2041-01-01T00:00": "refused: Secret expired.",
     }.items():
-        assert says in what_if(viewer, **asked, moment=moment)
+        assert result in what_if(viewer, **asked, moment=moment)
 
 
-def test_what_would_happen_judges_the_secret_that_lives_longest(viewer: Client) -> None:
+def test_a_simulation_uses_the_secret_that_expires_last(viewer: Client) -> None:
     at = timezone.now()
     old = ClientSecretFactory.create(slot=None, revoked_at=at)
     assert "Secret revoked" in what_if(viewer, client_id=old.system_user.client_id)
@@ -170,24 +170,26 @@ def test_what_would_happen_judges_the_secret_that_lives_longest(viewer: Client) 
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("asked", "shown"),
     [
         ({"client_id": "ci_test_nobody"}, "There is no system user with this client ID."),
-        ({"client_id": "{known}", "on_behalf_of": "C-1"}, "This names no taxpayer"),
+        ({"client_id": "{known}", "on_behalf_of": "C-1"}, "This is not a valid identifier"),
         ({"client_id": "{known}", "moment": "soon"}, "Enter a valid date/time."),
         ({"client_id": "{known}"}, "It has no secret, so it cannot log in."),
     ],
 )
-def test_what_cannot_be_answered_is_said(asked: dict[str, str], says: str, viewer: Client) -> None:
+def test_a_simulation_with_wrong_values_shows_why(
+    asked: dict[str, str], shown: str, viewer: Client
+) -> None:
     known = SystemUserFactory.create().client_id
     asked = {name: value.format(known=known) for name, value in asked.items()}
-    assert says in what_if(viewer, **asked)
+    assert shown in what_if(viewer, **asked)
 
 
 def test_the_signing_key_is_rotated_by_a_security_officer() -> None:
     new_erp().login()
     officer = staff_client("security officer", "ravi")
-    assert "Signs" in text_of(officer.get(list_url(SigningKey)))
+    assert "Signing" in text_of(officer.get(list_url(SigningKey)))
     url = task_url(SigningKey, "rotate_signing_key")
     response = officer.post(url, {"alg": "ES256"})
     key = SigningKey.objects.latest("generation")
@@ -202,6 +204,8 @@ def test_the_signing_key_is_rotated_by_a_security_officer() -> None:
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00", "0001-01-02T00:00", "9999-12-31T23:59"])
-def test_what_if_knows_no_moment_beyond_the_calendar(viewer: Client, erp: Erp, moment: str) -> None:
+def test_a_simulation_accepts_no_time_beyond_the_calendar(
+    viewer: Client, erp: Erp, moment: str
+) -> None:
     page = what_if(viewer, client_id=erp.client_id, moment=moment)
     assert ("Enter a valid date/time." in page) == (moment == "0001-01-01T00:00")

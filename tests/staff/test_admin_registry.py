@@ -1,4 +1,4 @@
-"""Taxpayers, intermediaries and permissions in the browser: every deed and its refusals."""
+"""Taxpayers, intermediaries and permissions on the staff pages: each task and its errors."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -41,7 +41,7 @@ def last_change() -> tuple[str, str, str | None, str]:
     return row.action, row.by, row.address, row.reason
 
 
-def test_a_taxpayer_is_registered_and_its_page_comes_next(registrar: Client) -> None:
+def test_a_taxpayer_is_registered_and_its_page_is_shown(registrar: Client) -> None:
     url = task_url(Taxpayer, "register_taxpayer")
     response = registrar.post(url, {"identifier": " c200001:rob-00001 ", "name": "Kedai"})
     row = Taxpayer.objects.get()
@@ -52,46 +52,46 @@ def test_a_taxpayer_is_registered_and_its_page_comes_next(registrar: Client) -> 
 
 
 @pytest.mark.parametrize(
-    ("form", "says"),
+    ("form", "error"),
     [
         ({"identifier": "", "name": "Kedai"}, "required"),
-        ({"identifier": "C-1", "name": "Kedai"}, "This names no taxpayer"),
+        ({"identifier": "C-1", "name": "Kedai"}, "This is not a valid identifier"),
         ({"identifier": "C100001", "name": "Another"}, "already registered under the name Known"),
         ({"identifier": "C200001", "name": "x" * 256}, "at most 255 characters"),
     ],
 )
-def test_what_cannot_be_registered_is_said_beside_the_form(
-    form: dict[str, str], says: str, registrar: Client
+def test_an_invalid_registration_shows_the_error_in_the_form(
+    form: dict[str, str], error: str, registrar: Client
 ) -> None:
     TaxpayerFactory.create(tin="C100001", name="Known")
     response = registrar.post(task_url(Taxpayer, "register_taxpayer"), form)
     assert response.status_code == 200
-    assert says in errors_of(response)
+    assert error in errors_of(response)
     assert Taxpayer.objects.count() == 1
 
 
 def test_a_taxpayer_is_renamed_deactivated_and_activated_with_a_reason(registrar: Client) -> None:
     row = TaxpayerFactory.create(name="Before")
-    deeds = [
+    tasks = [
         ("rename_taxpayer", {"name": "After"}),
         ("deactivate_taxpayer", {}),
         ("activate_taxpayer", {}),
     ]
-    for deed, form in deeds:
-        url = task_url(row, deed)
+    for task, form in tasks:
+        url = task_url(row, task)
         sent = opened(registrar, url) | form
         assert "required" in errors_of(registrar.post(url, sent))
         registrar.post(url, {**sent, "reason": "as asked"})
-        assert last_change() == (deed, "siti", ADDRESS, "as asked")
+        assert last_change() == (task, "siti", ADDRESS, "as asked")
     row.refresh_from_db()
     assert (row.name, row.is_active) == ("After", True)
 
 
-def test_a_deed_that_makes_no_sense_now_leads_back_to_the_record(registrar: Client) -> None:
+def test_a_task_that_is_not_possible_now_redirects_to_the_record(registrar: Client) -> None:
     row = TaxpayerFactory.create()
     response = registrar.get(task_url(row, "activate_taxpayer"), follow=True)
     assert response.redirect_chain == [(page_url(row), 302)]
-    assert "It is active already." in text_of(response)
+    assert "It is already active." in text_of(response)
 
 
 def test_the_page_of_a_taxpayer_shows_who_logs_in_and_who_acts_for_it(registrar: Client) -> None:
@@ -99,7 +99,7 @@ def test_the_page_of_a_taxpayer_shows_who_logs_in_and_who_acts_for_it(registrar:
     row = granted.taxpayer
     user = SystemUserFactory.create(taxpayer=row, name="Shop till")
     page = text_of(registrar.get(page_url(row)))
-    for shown in (row.name, row.tin, "Shop till", user.client_id, "In force", SUBMIT):
+    for shown in (row.name, row.tin, "Shop till", user.client_id, "Valid", SUBMIT):
         assert shown in page
     assert str(granted.intermediary) in page
     buttons = [b.url for b in registrar.get(page_url(row)).context["buttons"]]
@@ -143,7 +143,7 @@ def test_the_role_of_an_intermediary_is_changed_with_a_reason(registrar: Client)
     assert "Not active" in text_of(registrar.get(page_url(role)))
 
 
-def test_an_outdated_form_gives_no_role_back_and_no_name(registrar: Client) -> None:
+def test_an_outdated_form_restores_neither_a_role_nor_a_name(registrar: Client) -> None:
     role = IntermediaryFactory.create()
     changing, naming = (
         task_url(role, "change_intermediary"),
@@ -152,12 +152,12 @@ def test_an_outdated_form_gives_no_role_back_and_no_name(registrar: Client) -> N
     form = {"is_active": "on", "until": "2099-12-31", "reason": "longer"}
     sent = opened(registrar, changing) | form
     Intermediary.objects.update(is_active=False)
-    assert "it is now: no" in errors_of(registrar.post(changing, sent))
+    assert "It is now: no" in errors_of(registrar.post(changing, sent))
     assert not Intermediary.objects.get().is_active
 
     sent = opened(registrar, naming) | {"name": "Mine", "reason": "typo"}
     Taxpayer.objects.update(name="Theirs")
-    assert "it is now: Theirs" in errors_of(registrar.post(naming, sent))
+    assert "It is now: Theirs" in errors_of(registrar.post(naming, sent))
     assert Taxpayer.objects.get().name == "Theirs"
 
 
@@ -186,10 +186,10 @@ def test_a_permission_is_granted_from_day_to_day(registrar: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "error"),
     [
         ({"taxpayer": "C999999"}, "There is no taxpayer C999999"),
-        ({"intermediary": "{taxpayer}"}, "is no intermediary"),
+        ({"intermediary": "{taxpayer}"}, "is not an intermediary"),
         ({"codes": []}, "required"),
         ({"codes": ["documents:eat"]}, "not one of the available choices"),
         ({"valid_until": "2001-01-01"}, "in the past"),
@@ -197,19 +197,19 @@ def test_a_permission_is_granted_from_day_to_day(registrar: Client) -> None:
         ({"valid_from": "yesterday"}, "valid date"),
     ],
 )
-def test_what_cannot_be_granted_is_said(
-    wrong: dict[str, object], says: str, registrar: Client
+def test_an_invalid_permission_shows_the_error_in_the_form(
+    wrong: dict[str, object], error: str, registrar: Client
 ) -> None:
     taxpayer, role = TaxpayerFactory.create(), IntermediaryFactory.create()
     right = {"taxpayer": taxpayer.tin, "intermediary": role.taxpayer.tin, "codes": [SUBMIT]}
     wrong = {
         k: v.format(taxpayer=taxpayer.tin) if isinstance(v, str) else v for k, v in wrong.items()
     }
-    assert says in errors_of(grant(registrar, **{**right, **wrong}))
+    assert error in errors_of(grant(registrar, **{**right, **wrong}))
     assert not GrantedPermission.objects.exists()
 
 
-def test_the_form_to_grant_begins_with_what_its_address_names(registrar: Client) -> None:
+def test_the_form_to_grant_starts_with_the_values_of_its_url(registrar: Client) -> None:
     url = task_url(GrantedPermission, "grant_permission")
     page = registrar.get(f"{url}?taxpayer=C100001&intermediary=C200002").content.decode()
     assert 'value="C100001"' in page
@@ -225,10 +225,10 @@ def test_a_permission_is_revoked_with_a_reason_and_only_once(registrar: Client) 
     assert row.revoked_at is not None
     assert last_change() == (Action.REVOKE_PERMISSION, "siti", ADDRESS, "asked by letter")
     assert "Revoked" in text_of(registrar.get(page_url(row)))
-    assert "It is revoked already." in text_of(registrar.get(url, follow=True))
+    assert "It is already revoked." in text_of(registrar.get(url, follow=True))
 
 
-def test_a_code_is_added_and_described_anew(registrar: Client) -> None:
+def test_a_code_is_added_and_its_description_changed(registrar: Client) -> None:
     url = task_url(PermissionCode, "set_permission_code")
     registrar.post(url, {"code": "reports:download_all", "description": "Download"})
     row = PermissionCode.objects.get(pk="reports:download_all")
@@ -245,7 +245,7 @@ def test_a_code_is_added_and_described_anew(registrar: Client) -> None:
     assert registrar.get(list_url(PermissionCode)).status_code == 200
 
 
-def test_the_history_shows_before_and_after_in_words(registrar: Client) -> None:
+def test_the_history_shows_before_and_after(registrar: Client) -> None:
     row = TaxpayerFactory.create(name="Before")
     url = task_url(row, "rename_taxpayer")
     registrar.post(url, opened(registrar, url) | {"name": "After", "reason": "new register"})
@@ -266,9 +266,9 @@ def test_moments_are_local_with_utc_on_hover(registrar: Client) -> None:
     )
 
 
-def test_a_permission_that_ended_or_ends_soon_says_so(registrar: Client) -> None:
+def test_an_expired_permission_and_one_that_expires_soon_are_marked(registrar: Client) -> None:
     at = timezone.now()
-    ended = GrantedPermissionFactory.create(valid_until=at - timedelta(minutes=1))
-    ending = GrantedPermissionFactory.create(valid_until=at + timedelta(days=3))
-    assert "Expired" in text_of(registrar.get(page_url(ended)))
-    assert "badge-warning" in registrar.get(page_url(ending)).content.decode()
+    expired = GrantedPermissionFactory.create(valid_until=at - timedelta(minutes=1))
+    expiring = GrantedPermissionFactory.create(valid_until=at + timedelta(days=3))
+    assert "Expired" in text_of(registrar.get(page_url(expired)))
+    assert "badge-warning" in registrar.get(page_url(expiring)).content.decode()

@@ -1,4 +1,4 @@
-"""Nothing in the staff's admin goes round the services, and every task asks for its permission."""
+"""Everything in the admin goes through the services, and every task requires its permission."""
 
 from html import unescape
 from typing import Any
@@ -34,7 +34,7 @@ def own_admins() -> list[RecordAdmin]:
 
 
 def all_tasks() -> list[Task]:
-    return [task for record_admin in own_admins() for task in record_admin.own_tasks()]
+    return [task for record_admin in own_admins() for task in record_admin.get_tasks()]
 
 
 OUR_MODELS = [m for app in ("taxpayers", "tokens") for m in apps.get_app_config(app).get_models()]
@@ -82,7 +82,7 @@ def test_posting_to_the_addresses_of_djangos_own_forms_changes_nothing(path: str
     assert [row.name for row in Taxpayer.objects.all()] == ["Before"]
 
 
-def test_every_task_is_named_after_its_entry_in_the_history() -> None:
+def test_every_task_has_the_name_of_its_action_in_the_history() -> None:
     assert {task.name for task in all_tasks()} <= {str(action) for action in Action}
 
 
@@ -113,7 +113,7 @@ def test_a_page_offers_only_what_the_role_may_do(role: str) -> None:
     )
 
 
-def test_who_may_not_see_the_history_is_not_shown_it() -> None:
+def test_the_history_is_hidden_from_roles_that_may_not_see_it() -> None:
     user = SystemUserFactory.create()
     assert b'id="history"' not in staff_client("viewer").get(page_url(user)).content
     assert b'id="history"' in staff_client("auditor", "ravi").get(page_url(user)).content
@@ -125,7 +125,7 @@ def test_nobody_sees_a_list_without_signing_in(record_admin: RecordAdmin) -> Non
 
 
 @pytest.mark.parametrize("role", [None, *ROLES])
-def test_the_sidebar_leads_to_the_staffs_accounts_whoever_may_see_them(role: str | None) -> None:
+def test_the_sidebar_links_to_staff_accounts_for_roles_that_may_see_them(role: str | None) -> None:
     client = staff_client(role)
     page = client.get(reverse("admin:index")).content.decode()
     for name in ("user", "group"):
@@ -135,7 +135,7 @@ def test_the_sidebar_leads_to_the_staffs_accounts_whoever_may_see_them(role: str
         assert client.get(url).status_code == (200 if may else 403)
 
 
-def test_a_superuser_makes_accounts_and_sets_passwords_on_the_pages_themselves() -> None:
+def test_a_superuser_creates_accounts_and_sets_passwords_on_the_pages() -> None:
     client, other = staff_client(), new_staff("viewer", "badrul", password=None)
     listed = reverse("admin:auth_user_changelist")
     assert f'href="{reverse("admin:auth_user_add")}' in client.get(listed).content.decode()
@@ -149,8 +149,8 @@ def test_a_superuser_makes_accounts_and_sets_passwords_on_the_pages_themselves()
         assert get_user_model().objects.get(username=name).check_password(PASSWORD)
 
 
-def told(response: Any) -> str:
-    """What a page says to whom finds nothing there."""
+def not_found_text(response: Any) -> str:
+    """The text of a page that is not there."""
     assert (response.status_code, response["Content-Type"]) == (404, "text/html; charset=utf-8")
     return unescape(response.content.decode())
 
@@ -158,23 +158,23 @@ def told(response: Any) -> str:
 def test_a_record_that_does_not_exist_is_a_page_that_says_so() -> None:
     client = staff_client()
     for path in ("4711/change/", "4711/block_system_user/", "nonsense/change/"):
-        page = told(client.get(list_url(SystemUser) + path))
-        assert "There is no such record." in page
+        page = not_found_text(client.get(list_url(SystemUser) + path))
+        assert "This record does not exist." in page
         assert list_url(Taxpayer) in page  # with the sidebar: the way on is not lost
-    page = told(client.get(task_url(Taxpayer, "import_registry") + "?upload=1"))
-    assert "This file does not wait any more. Send it again." in page
+    page = not_found_text(client.get(task_url(Taxpayer, "import_registry") + "?upload=1"))
+    assert "This upload has expired. Upload the file again." in page
 
 
 def test_nothing_meant_for_developers_is_on_the_page_of_a_404() -> None:
     client = staff_client()
     foreign_key = reverse("mfa_remove_webauthn", args=[4711])
     for path in ("/admin/nothing/at/all/", "/signin/nothing/", foreign_key):
-        page = told(client.get(path))
-        assert "There is nothing at this address." in page
+        page = not_found_text(client.get(path))
+        assert "There is no page at this address." in page
         assert f'href="{reverse("admin:index")}"' in page
         for leaked in ("URLResolver", "tried", "matches the given query"):
             assert leaked not in page
-    assert "nothing at this address" in told(Client().get("/signin/nothing/"))
+    assert "no page at this address" in not_found_text(Client().get("/signin/nothing/"))
 
 
 def test_a_404_elsewhere_is_json() -> None:

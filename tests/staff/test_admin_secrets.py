@@ -53,7 +53,7 @@ def test_issued_credentials_log_in(officer: Client) -> None:
     assert Change.objects.latest("pk").action == "issue_credentials"
 
 
-def test_the_page_with_the_secret_is_kept_by_nobody(officer: Client) -> None:
+def test_the_page_with_the_secret_is_not_stored_anywhere(officer: Client) -> None:
     response = issue(officer, taxpayer=TaxpayerFactory.create().tin)
     secret = shown_secret(response)
     assert "no-store" in response["Cache-Control"]
@@ -66,16 +66,18 @@ def test_the_page_with_the_secret_is_kept_by_nobody(officer: Client) -> None:
     assert not [c for c in response.cookies.values() if secret in c.value]
 
 
-def test_the_page_with_the_secret_has_no_script_of_its_own(officer: Client) -> None:
+def test_the_page_with_the_secret_has_no_inline_script(officer: Client) -> None:
     html = issue(officer, taxpayer=TaxpayerFactory.create().tin).content.decode()
     own = html[html.index('<div class="staff">') :]
     own = own[: own.index("data-copied")]
     assert "<script" not in own
     assert not re.search(r"\son[a-z]+=", own)
-    assert "staff/handover.js" in html
+    assert "staff/secret_once.js" in html
 
 
-def test_sending_the_form_of_new_credentials_again_makes_no_second_user(officer: Client) -> None:
+def test_submitting_the_form_of_new_credentials_again_creates_no_second_user(
+    officer: Client,
+) -> None:
     taxpayer = TaxpayerFactory.create()
     issue(officer, taxpayer=taxpayer.tin)
     again = issue(officer, taxpayer=taxpayer.tin)
@@ -101,23 +103,23 @@ def test_the_old_secret_can_be_retired_when_a_new_one_is_issued(officer: Client)
     assert old.expires_at == datetime(2099, 1, 31, 15, 59, 59, 999999, UTC)
 
 
-def test_reloading_the_page_with_the_secret_issues_no_other(officer: Client) -> None:
+def test_reloading_the_page_with_the_secret_issues_no_second_one(officer: Client) -> None:
     user = new_erp().system_user
     form = form_of(officer, user)
     url = task_url(user, "rotate_secret")
     secret = shown_secret(officer.post(url, form))
     again = officer.post(url, form, follow=True)
     assert not SECRET.search(again.content.decode())
-    assert "There are two secrets already" in text_of(again)
+    assert "There are already two secrets" in text_of(again)
     # … also where there is room for another one
     user.secrets.filter(slot=1).update(slot=None, revoked_at=timezone.now())
     again = officer.post(url, form)
-    assert "This form has been used" in errors_of(again)
+    assert "This form was already submitted" in errors_of(again)
     assert secret not in again.content.decode()
     assert user.secrets.count() == 2
 
 
-def test_going_back_shows_the_form_again_never_the_secret(officer: Client) -> None:
+def test_going_back_shows_the_form_and_not_the_secret(officer: Client) -> None:
     user = new_erp().system_user
     secret = shown_secret(officer.post(task_url(user, "rotate_secret"), form_of(officer, user)))
     for url in (task_url(user, "rotate_secret"), page_url(user)):
@@ -128,7 +130,7 @@ def test_a_third_secret_is_refused_and_not_offered(officer: Client) -> None:
     user = ClientSecretFactory.create().system_user
     ClientSecretFactory.create(system_user=user, slot=2)
     response = officer.get(task_url(user, "rotate_secret"), follow=True)
-    assert "There are two secrets already" in text_of(response)
+    assert "There are already two secrets" in text_of(response)
     assert "rotate_secret" not in [b.url for b in response.context["buttons"]]
 
 
@@ -142,10 +144,10 @@ def test_a_secret_is_revoked_with_a_reason_at_once(officer: Client) -> None:
     officer.post(url, {"secret": secret.pk, "reason": "leaked"})
     assert erp.login().status_code == 400
     assert "Revoked" in text_of(officer.get(page_url(user)))
-    assert "It has no live secret." in text_of(officer.get(url, follow=True))
+    assert "It has no valid secret." in text_of(officer.get(url, follow=True))
 
 
-def test_the_secret_of_another_system_user_cannot_be_named(officer: Client) -> None:
+def test_the_secret_of_another_system_user_cannot_be_chosen(officer: Client) -> None:
     user, foreign = ClientSecretFactory.create().system_user, ClientSecretFactory.create()
     response = officer.post(
         task_url(user, "revoke_secret"), {"secret": foreign.pk, "reason": "mistake"}
@@ -172,7 +174,7 @@ def test_a_secret_is_retired_at_the_end_of_a_day(officer: Client) -> None:
     )
 
 
-def test_hints_are_shown_and_hashes_never(officer: Client) -> None:
+def test_hints_are_shown_and_hashes_are_not(officer: Client) -> None:
     secret = ClientSecretFactory.create()
     page = officer.get(page_url(secret.system_user)).content.decode()
     assert f"…{secret.hint}" in page

@@ -1,4 +1,4 @@
-"""System users in the browser: state at a glance, and every deed with its confirmation."""
+"""System users on the staff pages: their state, and each task with its confirmation page."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -8,8 +8,8 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from identity.staff.framework.badges import is_safe_to_remove
-from identity.staff.logins.impact import MOST_CLIENTS, of_deactivating
+from identity.staff.framework.badges import is_safe_to_revoke
+from identity.staff.logins.impact import MAX_CLIENTS, impact_of_deactivating
 from identity.staff.registry.system_user_tasks import ExtendForm
 from taxpayers.models import Change, SystemUser
 from taxpayers.services import Author, ServiceError, change_system_user
@@ -53,7 +53,7 @@ def test_a_system_user_is_blocked_with_a_reason_and_its_login_refused(
         assert shown in page
     change = Change.objects.latest("pk")
     assert (change.action, change.by, change.address) == ("block_system_user", "ravi", ADDRESS)
-    assert "It is blocked already." in text_of(officer.get(url, follow=True))
+    assert "It is already blocked." in text_of(officer.get(url, follow=True))
 
     officer.post(task_url(user, "unblock_system_user"), {"reason": "laptop found"})
     assert erp.login().status_code == 200
@@ -62,7 +62,7 @@ def test_a_system_user_is_blocked_with_a_reason_and_its_login_refused(
     )
 
 
-def test_before_blocking_it_is_shown_what_that_would_have_refused(
+def test_the_page_to_block_shows_the_logins_that_it_would_have_refused(
     officer: Client, erp: Erp
 ) -> None:
     references = [erp.login()["correlationId"] for _ in range(7)]
@@ -70,22 +70,22 @@ def test_before_blocking_it_is_shown_what_that_would_have_refused(
     response = officer.get(task_url(erp.system_user, "block_system_user"))
     page = text_of(response)
     assert "7 logins" in page
-    assert "and 2 earlier ones" in page
+    assert "and 2 earlier logins" in page
     assert references[-1] in response.content.decode()
 
 
-def test_blocking_who_never_logged_in_would_have_refused_nothing(officer: Client) -> None:
+def test_blocking_a_client_that_never_logged_in_would_have_refused_nothing(officer: Client) -> None:
     page = text_of(officer.get(task_url(SystemUserFactory.create(), "block_system_user")))
     assert "in the last 7 days None." in page
 
 
-def test_before_revoking_it_is_shown_what_no_other_permission_would_have_allowed(
+def test_the_page_to_revoke_shows_the_logins_that_no_other_permission_allows(
     intermediary: Erp,
 ) -> None:
     role = intermediary.system_user.taxpayer.intermediary
     alone = GrantedPermissionFactory.create(intermediary=role)
     doubled = GrantedPermissionFactory.create(intermediary=role, codes=["documents:view"])
-    narrowed = GrantedPermissionFactory.create(intermediary=role, taxpayer=doubled.taxpayer)
+    reduced = GrantedPermissionFactory.create(intermediary=role, taxpayer=doubled.taxpayer)
     for permission in (alone, alone, doubled):
         on_behalf_of = str(permission.taxpayer.identifier)
         assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200
@@ -93,19 +93,19 @@ def test_before_revoking_it_is_shown_what_no_other_permission_would_have_allowed
     asked = {
         alone: "in the last 7 days 2 logins",
         doubled: "in the last 7 days None.",
-        narrowed: "1 more would have permitted less than it did.",
+        reduced: "1 more login would have got fewer permissions.",
     }
-    for permission, says in asked.items():
-        assert says in text_of(registrar.get(task_url(permission, "revoke_permission")))
+    for permission, shown in asked.items():
+        assert shown in text_of(registrar.get(task_url(permission, "revoke_permission")))
 
 
-def test_before_deactivating_a_taxpayer_its_logins_are_shown(erp: Erp) -> None:
+def test_the_page_to_deactivate_a_taxpayer_shows_its_logins(erp: Erp) -> None:
     erp.login()
     url = task_url(erp.system_user.taxpayer, "deactivate_taxpayer")
     assert "in the last 7 days 1 login" in text_of(staff_client("registrar").get(url))
 
 
-def test_before_deactivating_an_intermediary_its_logins_for_others_are_shown_too(
+def test_the_page_to_deactivate_an_intermediary_shows_its_logins_for_others(
     intermediary: Erp,
 ) -> None:
     taxpayer = intermediary.system_user.taxpayer
@@ -117,26 +117,26 @@ def test_before_deactivating_an_intermediary_its_logins_for_others_are_shown_too
     ]
     intermediary.login(client_secret="wrong")
     new_erp(taxpayer=permission.taxpayer).login()  # another taxpayer's own
-    consequences = of_deactivating(taxpayer, timezone.now())
-    assert [str(event.pk) for event in consequences.refused] == references[::-1]
-    assert not consequences.has_more
+    impact = impact_of_deactivating(taxpayer, timezone.now())
+    assert [str(event.pk) for event in impact.refused] == references[::-1]
+    assert not impact.has_more
     page = text_of(staff_client("registrar").get(task_url(taxpayer, "deactivate_taxpayer")))
     assert "in the last 7 days 3 logins" in page
     assert "on behalf of others" in page
 
 
-def test_what_deactivating_refuses_takes_a_bounded_number_of_queries(
+def test_the_impact_of_deactivating_takes_a_bounded_number_of_queries(
     django_assert_max_num_queries: object,
 ) -> None:
     taxpayer = TaxpayerFactory.create()
-    SystemUserFactory.create_batch(MOST_CLIENTS + 1, taxpayer=taxpayer)
-    with django_assert_max_num_queries(MOST_CLIENTS + 2):  # type: ignore[operator]
-        assert of_deactivating(taxpayer, timezone.now()).has_more
+    SystemUserFactory.create_batch(MAX_CLIENTS + 1, taxpayer=taxpayer)
+    with django_assert_max_num_queries(MAX_CLIENTS + 2):  # type: ignore[operator]
+        assert impact_of_deactivating(taxpayer, timezone.now()).has_more
     page = text_of(staff_client("registrar").get(task_url(taxpayer, "deactivate_taxpayer")))
     assert "in the last 7 days At least 0 logins" in page  # not all were looked at
 
 
-def test_a_system_user_is_extended_to_the_end_of_a_day_or_for_good(officer: Client) -> None:
+def test_the_last_day_of_a_system_user_is_changed_or_removed(officer: Client) -> None:
     user = SystemUserFactory.create(expires_at=timezone.now() - timedelta(days=1))
     assert "Expired" in text_of(officer.get(page_url(user)))
     url = task_url(user, "extend_system_user")
@@ -148,7 +148,7 @@ def test_a_system_user_is_extended_to_the_end_of_a_day_or_for_good(officer: Clie
     as_opened = opened(officer, url)
     past = as_opened | {"expires": "2001-01-01", "reason": "x"}
     assert "in the past" in errors_of(officer.post(url, past))
-    officer.post(url, as_opened | {"expires": "", "reason": "for good"})
+    officer.post(url, as_opened | {"expires": "", "reason": "no end date"})
     user.refresh_from_db()
     assert user.expires_at is None
 
@@ -178,38 +178,38 @@ def test_a_form_that_was_opened_before_a_colleagues_change_does_not_undo_it(
     refused = officer.post(url, sent)
     assert "somebody changed this" in errors_of(refused)
     assert refused.context["form"].errors["logins_per_minute"] == [
-        "Changed meanwhile; it is now: 600."
+        "Somebody changed this. It is now: 600."
     ]
     assert 'value="New"' in refused.content.decode()  # what was entered is not lost
     user.refresh_from_db()
     assert (user.name, user.logins_per_minute) == ("Old", 600)
 
-    seen = {"opened": refused.context["form"]["opened"].value()}
-    officer.post(url, form | seen)  # sent again, now that it is known: a decision
+    seen = {"original": refused.context["form"]["original"].value()}
+    officer.post(url, form | seen)  # submitted again, to keep the entered values
     user.refresh_from_db()
     assert (user.name, user.logins_per_minute) == ("New", 12)
-    assert officer.post(url, form | seen).status_code == 302  # sent twice, nothing is undone
+    assert officer.post(url, form | seen).status_code == 302  # submitted twice, nothing is undone
 
 
-def test_a_day_that_a_colleague_set_is_not_taken_back_by_an_outdated_form(officer: Client) -> None:
+def test_a_day_that_a_colleague_set_is_not_undone_by_an_outdated_form(officer: Client) -> None:
     user = SystemUserFactory.create(expires_at=None)
     url = task_url(user, "extend_system_user")
     sent = opened(officer, url) | {"expires": "2098-01-01", "reason": "new contract"}
     end = datetime(2099, 1, 1, 4, tzinfo=UTC)
     SystemUser.objects.update(expires_at=end)
-    assert "it is now: 1 Jan 2099, 12:00" in errors_of(officer.post(url, sent))
-    without = {name: value for name, value in sent.items() if name != "opened"}
-    for outdated in (without, without | {"opened": "["}, without | {"opened": "1"}):
+    assert "It is now: 1 Jan 2099, 12:00" in errors_of(officer.post(url, sent))
+    without = {name: value for name, value in sent.items() if name != "original"}
+    for outdated in (without, without | {"original": "["}, without | {"original": "1"}):
         assert "somebody changed this" in errors_of(officer.post(url, outdated))
     assert SystemUser.objects.get().expires_at == end
 
 
-def test_a_change_between_the_look_and_the_lock_is_not_undone() -> None:
+def test_a_change_between_reading_and_locking_is_not_undone() -> None:
     as_loaded = SystemUserFactory.create(expires_at=None)
-    data = {"opened": {"expires": None}, "expires": timezone.now(), "reason": "x"}
+    data = {"original": {"expires": None}, "expires": timezone.now(), "reason": "x"}
     SystemUser.objects.update(expires_at=timezone.now() + timedelta(days=1))
     with pytest.raises(ServiceError, match="somebody changed this"), transaction.atomic():
-        ExtendForm.entered(as_loaded, data)
+        ExtendForm.values_for_service(as_loaded, data)
 
 
 def test_the_page_shows_the_rate_against_the_limit(officer: Client) -> None:
@@ -217,7 +217,7 @@ def test_the_page_shows_the_rate_against_the_limit(officer: Client) -> None:
     for _ in range(3):
         erp.login()
     page = text_of(officer.get(page_url(erp.system_user)))
-    assert "Logins in the present minute 3 of 4" in page
+    assert "Logins in the current minute 3 of 4" in page
     assert "Logins in the last hour 3" in page
 
 
@@ -254,7 +254,7 @@ def test_the_page_takes_a_bounded_number_of_queries(
         (3, None, False),  # the new one is not in place yet
     ],
 )
-def test_an_old_secret_is_safe_to_remove_once_nobody_misses_it(
+def test_an_old_secret_is_safe_to_revoke_once_nobody_uses_it(
     old_used_days_ago: float, new_used_days_ago: float | None, is_safe: bool
 ) -> None:
     at = timezone.now()
@@ -270,8 +270,8 @@ def test_an_old_secret_is_safe_to_remove_once_nobody_misses_it(
         created_at=at - timedelta(days=10),
         last_used_at=at - timedelta(days=new_used_days_ago) if new_used_days_ago else None,
     )
-    assert is_safe_to_remove(old, [old, new], at) is is_safe
-    assert not is_safe_to_remove(new, [old, new], at)
+    assert is_safe_to_revoke(old, [old, new], at) is is_safe
+    assert not is_safe_to_revoke(new, [old, new], at)
 
 
 def test_a_blocked_system_user_is_marked_in_the_list(officer: Client) -> None:

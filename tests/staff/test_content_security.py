@@ -48,14 +48,14 @@ def test_no_page_runs_inline_scripts(path: str) -> None:
 
 
 @pytest.mark.django_db
-def test_each_answer_has_a_nonce_of_its_own(client: Client) -> None:
+def test_each_response_has_a_new_nonce(client: Client) -> None:
     first, second = (client.get(SIGN_IN).headers["Content-Security-Policy"] for _ in range(2))
     assert first != second
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/admin/", SIGN_IN, "/no-such-page"])
-def test_pages_keep_to_themselves(path: str) -> None:
+def test_pages_have_security_headers(path: str) -> None:
     headers = staff_client().get(path).headers
     assert headers["Referrer-Policy"] == "same-origin"
     assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
@@ -67,7 +67,7 @@ def test_pages_keep_to_themselves(path: str) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/admin/", "/signin/second/", "/signin/password/"])
-def test_pages_of_staff_are_not_kept_by_caches(path: str) -> None:
+def test_staff_pages_are_not_cached(path: str) -> None:
     assert "no-store" in staff_client().get(path).headers["Cache-Control"]
 
 

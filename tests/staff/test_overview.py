@@ -1,4 +1,4 @@
-"""The first page: right figures from real data, each with its list, at a bounded cost."""
+"""The first page: correct numbers, each with its list, with a limited number of queries."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -15,9 +15,13 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from identity.demo.sample_day import make_sample_day
-from identity.staff.overview import expiring as ending
-from identity.staff.overview.expiring import ending_permissions, ending_secrets, ending_system_users
-from identity.staff.overview.failing import LOOKED_BACK, STARTED_WITHIN, failing_clients
+from identity.staff.overview import expiring
+from identity.staff.overview.expiring import (
+    expiring_permissions,
+    expiring_secrets,
+    expiring_system_users,
+)
+from identity.staff.overview.failing import LOOKBACK, STARTED_WITHIN, failing_clients
 from identity.staff.overview.throttled import throttled_clients
 from identity.staff.overview.traffic import Traffic, traffic
 from taxpayers.models import SystemUser
@@ -35,7 +39,7 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 20, 4, 30, tzinfo=UTC)  # half past noon in Kuala Lumpur
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 # Whatever there is to show. Session, user and its permissions are four of them.
-MOST_QUERIES = 30
+MAX_QUERIES = 30
 
 
 def login(
@@ -59,7 +63,7 @@ def now() -> Traffic:
 # --- Counting -----------------------------------------------------------------------------------
 
 
-def test_every_login_is_counted_once_however_often_somebody_looks() -> None:
+def test_every_login_is_counted_once_however_often_the_page_is_opened() -> None:
     for minutes in (0, 1, 7, 59, 61, 600):
         login(NOW - minutes * MINUTE)
     login(NOW - 7 * MINUTE, RegistryReason.NO_PERMISSION)
@@ -86,7 +90,7 @@ def test_a_login_that_may_be_under_way_is_not_counted_yet() -> None:
     assert now().hours.total == 1
 
 
-def test_one_look_counts_a_bounded_number_and_says_that_there_are_more() -> None:
+def test_one_request_counts_a_limited_number_and_reports_the_rest() -> None:
     for minutes in range(10, 20):
         login(NOW - minutes * MINUTE)
     assert count_settled(NOW, most=4).is_behind
@@ -111,7 +115,7 @@ def test_what_is_pruned_was_counted_before() -> None:
     assert LoginCount.objects.get().logins == 1
 
 
-def test_a_login_pays_nothing_for_the_counts(erp: Erp) -> None:
+def test_a_login_runs_no_query_for_the_counts(erp: Erp) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert erp.login().status_code == 200
     tables = (LoginCount._meta.db_table, CountingMark._meta.db_table)
@@ -153,7 +157,7 @@ def test_the_reasons_of_today_come_first() -> None:
     ]
 
 
-# --- Clients that started to fail, and throttled ones -------------------------------------------
+# --- System users that started to fail, and throttled ones --------------------------------------
 
 
 def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
@@ -189,15 +193,15 @@ def test_a_client_that_only_fails_since_its_last_token_started_to_fail() -> None
             (2 * HOUR, RegistryReason.NO_PERMISSION),
             (HOUR, "invalid_scope"),
         ],
-        [(9 * DAY, ""), (LOOKED_BACK + HOUR, "no_permission"), (LOOKED_BACK + DAY, "x")],
+        [(9 * DAY, ""), (LOOKBACK + HOUR, "no_permission"), (LOOKBACK + DAY, "x")],
     ],
-    ids=["one slip", "mended", "never worked", "for long", "gave up"],
+    ids=["one slip", "fixed", "never worked", "for long", "gave up"],
 )
 def test_nobody_else_started_to_fail(story: list[tuple[timedelta, str]]) -> None:
     assert failing(*story) == []
 
 
-def test_who_failed_last_comes_first_and_the_list_has_an_end() -> None:
+def test_the_latest_failing_client_comes_first_and_the_list_is_limited() -> None:
     for hours in range(1, 13):
         user = SystemUserFactory.create(name=f"after {hours:02}")
         login(NOW - (hours + 1) * HOUR, "", user)
@@ -231,10 +235,10 @@ def test_nobody_else_is_throttled() -> None:
     assert throttled_clients(NOW) == []
 
 
-# --- What ends soon -----------------------------------------------------------------------------
+# --- Expiring soon -----------------------------------------------------------------------------
 
 
-def test_what_ends_is_counted_within_7_30_and_90_days() -> None:
+def test_what_expires_is_counted_within_7_30_and_90_days() -> None:
     for days in (-1, 1, 8, 29, 31, 91):
         SystemUserFactory.create(expires_at=NOW + days * DAY)
         ClientSecretFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
@@ -243,15 +247,15 @@ def test_what_ends_is_counted_within_7_30_and_90_days() -> None:
     GrantedPermissionFactory.create(
         valid_from=NOW - DAY, valid_until=NOW + DAY, revoked_at=NOW - HOUR
     )
-    for counts in (ending_secrets, ending_system_users, ending_permissions):
+    for counts in (expiring_secrets, expiring_system_users, expiring_permissions):
         assert [(e.days, e.count) for e in counts(NOW)] == [(7, 1), (30, 3), (90, 4)]
 
 
-def test_nothing_is_counted_beyond_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "MOST_COUNTED", 2)
+def test_nothing_is_counted_beyond_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expiring, "MAX_COUNTED", 2)
     for days in (1, 8, 9, 10):
         SystemUserFactory.create(expires_at=NOW + days * DAY)
-    found = [(e.count, e.is_capped) for e in ending_system_users(NOW)]
+    found = [(e.count, e.is_capped) for e in expiring_system_users(NOW)]
     assert found == [(1, False), (2, True), (2, True)]
 
 
@@ -275,20 +279,20 @@ def test_every_figure_is_a_link_to_the_list_behind_it(sample_day: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "model"), [(0, "systemuser"), (1, "systemuser"), (2, "grantedpermission")]
+    ("row", "model"), [(0, "systemuser"), (1, "systemuser"), (2, "grantedpermission")]
 )
-def test_the_list_behind_a_figure_has_as_many_rows(line: int, model: str, sample_day: None) -> None:
+def test_the_list_behind_a_figure_has_as_many_rows(row: int, model: str, sample_day: None) -> None:
     client = staff_client()
-    shown = client.get(reverse("admin:index")).context["lines"][line]
-    for figure, url in shown.figures:
+    shown = client.get(reverse("admin:index")).context["expiry_rows"][row]
+    for figure, url in shown.counts:
         assert f"/{model}/" in url
         assert client.get(url).context["cl"].result_count == figure.count > 0
 
 
 def test_the_sample_day_has_something_for_every_question(sample_day: None) -> None:
     text = text_of(staff_client().get(reverse("admin:index")))
-    for told in ("Nasi Lemak Express", "Secret expired", "Cyberjaya Cloud", "41 days old"):
-        assert told in text
+    for shown in ("Nasi Lemak Express", "Secret expired", "Cyberjaya Cloud", "41 days old"):
+        assert shown in text
     assert not make_sample_day(timezone.now())
 
 
@@ -307,31 +311,31 @@ def test_the_page_takes_a_bounded_number_of_queries(clients: int) -> None:
         response = client.get(reverse("admin:index"))
     assert response.context["failing_clients"]
     assert response.context["throttled_clients"]
-    assert len(queries) <= MOST_QUERIES, [query["sql"] for query in queries]
+    assert len(queries) <= MAX_QUERIES, [query["sql"] for query in queries]
 
 
-def test_nobody_sees_more_than_on_the_lists(sample_day: None) -> None:
+def test_the_first_page_shows_only_what_the_role_may_see_in_lists(sample_day: None) -> None:
     viewer = text_of(staff_client(VIEWER, "viewer").get(reverse("admin:index")))
     assert "Why logins are refused" in viewer
     assert "days old" not in viewer
     assert "days old" in text_of(staff_client(AUDITOR, "auditor").get(reverse("admin:index")))
 
 
-def test_staff_without_a_role_are_told_so() -> None:
+def test_staff_without_a_role_read_that_they_have_none() -> None:
     user = new_staff(VIEWER)
     user.groups.clear()
     client = signed_in(with_totp(user))
     assert "no role yet" in text_of(client.get(reverse("admin:index")))
 
 
-def test_the_page_needs_no_script_of_its_own_inline(sample_day: None) -> None:
+def test_the_first_page_has_no_inline_script(sample_day: None) -> None:
     page = staff_client().get(reverse("admin:index")).content.decode()
     content = page.partition('<div class="staff">')[2].partition('id="footer"')[0]
     assert "<canvas" in content
     assert not re.search(r"<script(?![^>]*src=)|\son\w+=", content.partition("</main>")[0])
 
 
-def test_all_is_counted_after_a_month_of_nobody_looking(sample_day: None) -> None:
+def test_all_logins_are_counted_after_a_month_without_a_visit(sample_day: None) -> None:
     at = timezone.now() + DAY
     count_all(at)
     assert sum(row.logins for row in LoginCount.objects.all()) == LoginEvent.objects.count()

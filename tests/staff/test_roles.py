@@ -41,12 +41,12 @@ def test_every_change_of_state_has_a_permission_of_its_name() -> None:
     assert {action.value for action in Action} <= codenames
 
 
-def test_no_permission_lets_anybody_write_rows_past_the_services() -> None:
-    deeds = {action.value for action in Action}
+def test_no_permission_allows_writing_rows_without_the_services() -> None:
+    actions = {action.value for action in Action}
     generic = {n for n in _all_permissions() if n.split(".")[1].startswith(("add_", "delete_"))}
     assert generic == set()
     changing = {n.split(".")[1] for n in _all_permissions() if ".change_" in n}
-    assert changing <= deeds
+    assert changing <= actions
 
 
 def test_every_permission_belongs_to_a_role() -> None:
@@ -55,15 +55,15 @@ def test_every_permission_belongs_to_a_role() -> None:
 
 
 def test_credentials_unblocking_and_key_rotation_are_for_security_officers_alone() -> None:
-    demanding = {f"taxpayers.{name}" for name in ONLY_SECURITY_OFFICER} | {
+    restricted = {f"taxpayers.{name}" for name in ONLY_SECURITY_OFFICER} | {
         "tokens.rotate_signing_key"
     }
-    assert demanding <= ROLES["security officer"].permissions
+    assert restricted <= ROLES["security officer"].permissions
     for name, role in ROLES.items():
-        assert name == "security officer" or not demanding & role.permissions
+        assert name == "security officer" or not restricted & role.permissions
 
 
-def test_whoever_registers_taxpayers_does_not_hand_out_credentials() -> None:
+def test_no_role_registers_taxpayers_and_issues_credentials() -> None:
     both = {"taxpayers.register_taxpayer", "taxpayers.issue_credentials"}
     assert not any(both <= role.permissions for role in ROLES.values())
 
@@ -76,7 +76,7 @@ def test_viewers_and_auditors_change_nothing() -> None:
         )
 
 
-def test_only_a_superuser_makes_accounts() -> None:
+def test_only_a_superuser_creates_accounts() -> None:
     staff = [p for role in ROLES.values() for p in role.permissions if p.startswith("auth.")]
     assert set(staff) == {"auth.view_user", "auth.view_group"}
 
@@ -95,7 +95,7 @@ def test_a_migration_makes_the_group(name: str) -> None:
 
 
 @pytest.mark.django_db
-def test_making_the_groups_again_mends_them() -> None:
+def test_making_the_groups_again_restores_them() -> None:
     viewer = Group.objects.get(name="viewer")
     viewer.permissions.set([Permission.objects.get(codename="rotate_signing_key")])
     Group.objects.get(name="auditor").delete()
@@ -111,16 +111,16 @@ def test_staff_have_the_permissions_of_their_role() -> None:
 
 
 def test_the_documentation_shows_the_table_in_force() -> None:
-    deeds = sorted({permission for role in ROLES.values() for permission in role.permissions})
+    permissions = sorted({permission for role in ROLES.values() for permission in role.permissions})
     rows = [
         "| ".join(
             (
-                f"| `{deed}` ",
-                *("x " if deed in role.permissions else "  " for role in ROLES.values()),
+                f"| `{name}` ",
+                *("x " if name in role.permissions else "  " for role in ROLES.values()),
             )
         )
         + "|"
-        for deed in deeds
+        for name in permissions
     ]
     head = "| may | " + " | ".join(ROLES) + " |"
     table = "\n".join((head, "| --- |" + " --- |" * len(ROLES), *rows))

@@ -43,28 +43,30 @@ def test_the_catalogues_are_those_of_the_languages_on_offer() -> None:
 
 @both
 def test_every_text_of_the_sources_is_in_the_catalogue_and_nothing_else(language: str) -> None:
-    kept = set(catalogues.texts_of(catalogues.read(language)))
+    stored = set(catalogues.texts_of(catalogues.read(language)))
     marked = set(catalogues.sources())
-    assert not marked - kept, "make messages, then translate them in locale/ms"
-    assert not kept - marked, "make messages"
+    assert not marked - stored, "make messages, then translate them in locale/ms"
+    assert not stored - marked, "make messages"
 
 
 @both
-def test_every_text_is_translated_and_none_by_guess(language: str) -> None:
+def test_every_text_is_translated_and_none_is_fuzzy(language: str) -> None:
     for text, message in catalogues.texts_of(catalogues.read(language)).items():
         assert all(catalogues.said(message)), f"not translated: {text!r}"
         assert not message.fuzzy, text
 
 
 @both
-def test_a_translation_has_the_placeholders_of_its_text(language: str) -> None:
+def test_a_translation_has_the_same_placeholders(language: str) -> None:
     for text, message in catalogues.texts_of(catalogues.read(language)).items():
         sample = text if isinstance(text, str) else text[-1]
-        for said in catalogues.said(message):
-            assert sorted(_PLACEHOLDER.findall(said)) == sorted(_PLACEHOLDER.findall(sample)), text
+        for string in catalogues.said(message):
+            assert sorted(_PLACEHOLDER.findall(string)) == sorted(_PLACEHOLDER.findall(sample)), (
+                text
+            )
 
 
-def test_english_says_what_the_sources_say() -> None:
+def test_the_english_catalogue_repeats_the_sources() -> None:
     for text, message in catalogues.texts_of(catalogues.read("en")).items():
         assert message.string == text
 
@@ -103,10 +105,10 @@ def test_the_first_page_is_in_malay(officer: Client) -> None:
     assert '<html lang="ms"' in response.content.decode()
     assert heading_of(response) == "Hari ini"
     shown = text_of(response)
-    for said in ("Pembayar cukai", "Perantara", "Kebenaran", "Pengguna sistem", "Log masuk"):
-        assert said in shown
-    for said in ("Taxpayers", "System users", "Signing keys", "Oversight"):
-        assert said not in shown
+    for text in ("Pembayar cukai", "Perantara", "Kebenaran", "Pengguna sistem", "Log masuk"):
+        assert text in shown
+    for text in ("Taxpayers", "System users", "Signing keys", "Audit and keys"):
+        assert text not in shown
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_every_list_is_in_malay(model: Any, title: str, officer: Client) -> None
     ("task", "title"),
     [
         ("block_system_user", "Sekat pengguna sistem"),
-        ("extend_system_user", "Lanjutkan tempoh pengguna sistem"),
+        ("extend_system_user", "Ubah hari terakhir pengguna sistem"),
     ],
 )
 def test_a_task_is_in_malay(task: str, title: str, officer: Client) -> None:
@@ -147,12 +149,12 @@ def test_the_sign_in_is_in_malay(client: Client, db: None) -> None:
     assert "Kata laluan" in text_of(response)
 
 
-def test_a_browser_without_malay_gets_english(officer: Client) -> None:
+def test_a_browser_with_another_language_gets_english(officer: Client) -> None:
     response = officer.get(reverse("admin:index"), headers={"Accept-Language": "de"})
     assert heading_of(response) == "Today"
 
 
-def test_the_switch_is_on_every_page_and_outlives_what_the_browser_asks_for(
+def test_the_language_switch_is_on_every_page_and_overrides_the_browser(
     officer: Client,
 ) -> None:
     page = officer.get(reverse("admin:index"))
@@ -162,7 +164,7 @@ def test_the_switch_is_on_every_page_and_outlives_what_the_browser_asks_for(
     assert heading_of(officer.get(reverse("admin:index"))) == "Today"
 
 
-def test_what_cannot_be_done_is_said_in_malay() -> None:
+def test_errors_of_an_import_are_in_malay() -> None:
     table = b"tin,rob,name\nC1234567890,,\n!,,Acme\nC1234567890,!,Acme\n"
     with translation.override("ms"):
         reading = read_taxpayers(BytesIO(table), Notation())
@@ -198,7 +200,7 @@ def test_a_moment_on_a_page_in_malay_has_its_month_in_malay(officer: Client) -> 
 # --- The wire -----------------------------------------------------------------------------------
 
 
-def test_the_login_answers_in_english_whatever_is_asked_for(client: Client, db: None) -> None:
+def test_the_login_answers_in_english_for_every_accept_language(client: Client, db: None) -> None:
     client.get(reverse("account_login"), headers=MALAY)  # leaves Malay behind in this thread
     for path in ("/connect/token", "/api/v1/me", "/.well-known/jwks.json"):
         english = client.post(path, headers={"Accept-Language": "en"})

@@ -1,5 +1,7 @@
 """An officer as tests see one: signed in, in one group, looking at pages and sending forms."""
 
+import csv
+import io
 import re
 from html import unescape
 from typing import Any
@@ -43,6 +45,12 @@ def text_of(response: Any) -> str:
     assert response.status_code == 200, response.status_code
     html = re.sub(r"<(script|style)\b.*?</\1>", " ", response.content.decode(), flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+def csv_rows_of(response: Any) -> list[list[str]]:
+    """The rows of the CSV file in the response."""
+    content = b"".join(response.streaming_content) if response.streaming else response.content
+    return list(csv.reader(io.StringIO(content.decode("utf-8-sig"))))
 
 
 def opened(client: Client, url: str) -> dict[str, Any]:

@@ -41,8 +41,8 @@ class Check(Enum):
     PARAMETERS = _("Are all parameters present?")
     GRANT_TYPE = _("Is the grant type client_credentials?")
     ON_BEHALF_OF = _("Is the header onbehalfof well-formed?")
-    CREDENTIALS_FORM = _("Do the ID and the secret have the right form?")
-    CREDENTIALS = _("Do the ID and the secret belong together?")
+    CREDENTIALS_FORM = _("Do the client ID and the secret have the right form?")
+    CREDENTIALS = _("Are the client ID and the secret correct?")
     SECRET_EXPIRY = _("Is the secret not expired?")
     SECRET_REVOCATION = _("Is the secret not revoked?")
     RATE_LIMIT = _("Is the client within its limit of logins?")
@@ -52,7 +52,7 @@ class Check(Enum):
     INTERMEDIARY = _("Is its taxpayer an intermediary?")
     INTERMEDIARY_ACTIVE = _("Is the intermediary active?")
     PERMISSION = _("Did the taxpayer grant a permission?")
-    PERMISSION_IN_FORCE = _("Is a permission in force?")
+    PERMISSION_IN_FORCE = _("Is a permission valid?")
     SCOPE = _("May the client have the scope?")
 
 

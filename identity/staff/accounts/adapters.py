@@ -26,8 +26,8 @@ class StaffAccounts(DefaultAccountAdapter):
     # One text for an unknown name, a wrong password and an account that is not active.
     error_messages = DefaultAccountAdapter.error_messages | {
         "username_password_mismatch": _(
-            "This user name and password do not belong together. Try again;"
-            " a superuser can give you a new password."
+            "The user name or the password is wrong. Try again, or ask a superuser for a new"
+            " password."
         ),
         "too_many_login_attempts": _(
             "Too many failed attempts. Wait 15 minutes, then try again. If it was not you,"

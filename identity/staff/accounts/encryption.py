@@ -1,7 +1,7 @@
 """Encrypts the secrets of second factors at rest, with a key that is not in the database.
 
 The key is derived from SECRET_KEY by HKDF-SHA256 (RFC 5869), not from KEY_ENCRYPTION_KEYS: those
-are removed after a rotation of the signing keys, and staff would be locked out.
+are removed after a rotation of the signing keys, and staff would be lock_for_update out.
 """
 
 import base64

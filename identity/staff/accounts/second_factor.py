@@ -40,7 +40,8 @@ def require_second_factor(get_response: Handler) -> Handler:
         if request.path_info.startswith(reverse("account_login")):
             return get_response(request)  # the pages where one is set up
         messages.info(
-            request, _("Before you go on, set up a second step for your sign-in: one of these.")
+            request,
+            _("Before you continue, set up a second step for your sign-in. Choose one of these."),
         )
         return redirect("mfa_index")
 
@@ -83,7 +84,7 @@ class SetUpPasskey(_SetUp, AddWebAuthnView):
         form = super().get_form(form_class)
         form.fields["passwordless"].label = _("Sign in with this key alone, as a passkey")
         form.fields["passwordless"].help_text = _(
-            "Then its finger, face or PIN check stands for the password. Leave it out for a key"
-            " that only completes the password."
+            "The fingerprint, face or PIN check of the key then replaces your password. Leave this"
+            " empty if you want to enter your password as well."
         )
         return form

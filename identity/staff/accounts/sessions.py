@@ -26,7 +26,7 @@ def limit_sessions(get_response: Handler) -> Handler:
             if now - session.get(_STARTED, now) > settings.SESSION_LONGEST.total_seconds():
                 logout(request)
                 messages.info(
-                    request, _("Your session has reached its longest time: sign in again.")
+                    request, _("Your session has reached its maximum length. Sign in again.")
                 )
             elif now - session.get(_SEEN, 0) > _SEEN_EVERY_SECONDS:
                 session.setdefault(_STARTED, now)

@@ -1,4 +1,4 @@
-"""Suggestions while somebody types a TIN or a name: a few, and found by index like any search."""
+"""Suggestions while somebody types a TIN or a name: a few, found by index like any search."""
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse
@@ -7,27 +7,27 @@ from django.urls import URLPattern, path
 from identity.staff.framework.export import ExportingAdmin
 from taxpayers.models import Intermediary, Taxpayer
 
-SHORTEST, MOST = 3, 10
+MIN_TERM_LENGTH, MAX_SUGGESTIONS = 3, 10
 
 
-class SuggestingAdmin(ExportingAdmin):
-    """A list of taxpayers, or of taxpayers in a role, that suggests."""
+class AutocompleteAdmin(ExportingAdmin):
+    """A list of taxpayers or of intermediaries that suggests taxpayers."""
 
-    def suggested(self, row: Taxpayer | Intermediary) -> Taxpayer:
-        """The taxpayer whose identifier is typed."""
+    def suggested_taxpayer(self, row: Taxpayer | Intermediary) -> Taxpayer:
+        """The taxpayer of the row: its identifier is suggested."""
         return row.taxpayer if isinstance(row, Intermediary) else row
 
     def suggest_view(self, request: HttpRequest) -> JsonResponse:
-        """The first few that the term finds, for those who may see them."""
+        """The first taxpayers that match the term `q`; only for people who may see the list."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         term = request.GET.get("q", "").strip()
-        if len(term) < SHORTEST:
+        if len(term) < MIN_TERM_LENGTH:
             return JsonResponse({"suggestions": []})
         rows, _may_repeat = self.get_search_results(request, self.get_queryset(request), term)
-        shown = [self.suggested(row) for row in rows[:MOST]]
+        taxpayers = [self.suggested_taxpayer(row) for row in rows[:MAX_SUGGESTIONS]]
         return JsonResponse(
-            {"suggestions": [{"value": str(t.identifier), "label": t.name} for t in shown]}
+            {"suggestions": [{"value": str(t.identifier), "label": t.name} for t in taxpayers]}
         )
 
     def get_urls(self) -> list[URLPattern]:

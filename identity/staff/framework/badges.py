@@ -1,4 +1,4 @@
-"""In which state a thing is, in one word and one sentence; what decides it is `taxpayers.rules`."""
+"""The state of a record as a badge and a sentence; `taxpayers.rules` decides the state."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,21 +17,21 @@ from taxpayers.rules import is_in_force, is_over
 
 Tone = Literal["good", "bad", "warning", "neutral"]
 SOON = timedelta(days=30)
-UNUSED_FOR = timedelta(days=30)
-# An ERP logs in every hour: after a whole day with the new secret alone, it has moved.
-MOVED_FOR = timedelta(days=1)
+UNUSED_AFTER = timedelta(days=30)
+# An ERP system logs in every hour: after one day with only the new secret it has changed over.
+CHANGED_OVER_AFTER = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """One word, its colour, and the sentence that says since or until when, by whom and why."""
+    """One word, its colour, and a sentence: since or until when, by whom and why."""
 
     word: str | Promise
     tone: Tone
     sentence: str | SafeString = ""
 
     @property
-    def badge(self) -> SafeString:
+    def html(self) -> SafeString:
         return format_html('<span class="badge badge-{}">{}</span>', self.tone, self.word)
 
     @property
@@ -44,8 +44,7 @@ NOT_ACTIVE = gettext_lazy("Not active")
 BLOCKED = gettext_lazy("Blocked")
 EXPIRED = gettext_lazy("Expired")
 REVOKED = gettext_lazy("Revoked")
-IN_FORCE = gettext_lazy("In force")
-TO_COME = gettext_lazy("Not yet valid")
+PENDING = gettext_lazy("Not yet valid")
 VALID = gettext_lazy("Valid")
 
 
@@ -53,20 +52,20 @@ def badge_of_taxpayer(row: Taxpayer) -> Badge:
     """Active or not."""
     if row.is_active:
         return Badge(ACTIVE, "good")
-    return Badge(NOT_ACTIVE, "bad", _("Its system users get no token."))
+    return Badge(NOT_ACTIVE, "bad", _("Its system users cannot log in."))
 
 
 def badge_of_intermediary(row: Intermediary, at: datetime) -> Badge:
-    """Active, or not active, or over."""
+    """Active, not active or expired."""
     if not row.is_active:
-        return Badge(NOT_ACTIVE, "bad", _("It may not act for anybody."))
+        return Badge(NOT_ACTIVE, "bad", _("It cannot act for other taxpayers."))
     if is_over(row.active_until, at):
-        return Badge(EXPIRED, "bad", _sentence(_("The role ended {moment}."), row.active_until))
-    return _running(ACTIVE, row.active_until, at)
+        return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.active_until))
+    return _until(ACTIVE, row.active_until, at)
 
 
 def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
-    """Blocked, expired or active: what matters most comes first."""
+    """Blocked, expired or active, in this order."""
     if row.blocked_at is not None:
         return Badge(
             BLOCKED,
@@ -83,7 +82,7 @@ def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
         )
     if row.is_expired(at):
         return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.expires_at))
-    return _running(ACTIVE, row.expires_at, at, endless=_("It does not expire."))
+    return _until(ACTIVE, row.expires_at, at)
 
 
 def badge_of_secret(row: ClientSecret, at: datetime) -> Badge:
@@ -92,49 +91,49 @@ def badge_of_secret(row: ClientSecret, at: datetime) -> Badge:
         return Badge(REVOKED, "neutral", _sentence(_("Revoked {moment}."), row.revoked_at))
     if is_over(row.expires_at, at):
         return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.expires_at))
-    return _running(VALID, row.expires_at, at)
+    return _until(VALID, row.expires_at, at)
 
 
-def is_safe_to_remove(row: ClientSecret, all_of_user: list[ClientSecret], at: datetime) -> bool:
-    """Whether nobody is likely to miss this live secret.
+def is_safe_to_revoke(row: ClientSecret, all_of_user: list[ClientSecret], at: datetime) -> bool:
+    """Whether this live secret is probably no longer used.
 
-    It has not been used for 30 days; or a newer one is in use, and this one no longer.
+    It was not used for 30 days; or a newer one is in use and this one is not.
     """
     if not row.is_live(at):
         return False
     last = row.last_used_at or row.created_at
-    if at - last >= UNUSED_FOR:
+    if at - last >= UNUSED_AFTER:
         return True
     return any(
         other.pk != row.pk
         and other.is_live(at)
         and other.created_at > row.created_at
         and other.last_used_at is not None
-        and other.last_used_at - last >= MOVED_FOR
+        and other.last_used_at - last >= CHANGED_OVER_AFTER
         for other in all_of_user
     )
 
 
 def badge_of_permission(row: GrantedPermission, at: datetime) -> Badge:
-    """In force, still to come, or how it ended."""
+    """Valid, not yet valid, revoked or expired."""
     facts = facts_of(row)
     if is_in_force(facts, at):
-        return _running(IN_FORCE, facts.valid_until, at)
+        return _until(VALID, facts.valid_until, at)
     if row.revoked_at is not None and row.revoked_at == facts.ended_at:
         return Badge(REVOKED, "bad", _sentence(_("Revoked {moment}."), row.revoked_at))
     if facts.valid_from > at:
-        return Badge(TO_COME, "neutral", _sentence(_("It begins {moment}."), facts.valid_from))
-    return Badge(EXPIRED, "bad", _sentence(_("It ended {moment}."), facts.ended_at))
+        return Badge(PENDING, "neutral", _sentence(_("It starts {moment}."), facts.valid_from))
+    return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), facts.ended_at))
 
 
 def facts_of(row: GrantedPermission, codes: tuple[str, ...] = ()) -> PermissionFacts:
-    """What the rules ask of a permission; its codes where they matter."""
+    """The permission as the rules read it; with its codes where they matter."""
     return PermissionFacts(codes, row.valid_from, row.valid_until, row.revoked_at)
 
 
-def _running(word: Promise, until: datetime | None, at: datetime, endless: str = "") -> Badge:
+def _until(word: Promise, until: datetime | None, at: datetime) -> Badge:
     if until is None:
-        return Badge(word, "good", endless or _("Without an end."))
+        return Badge(word, "good", _("No end date."))
     tone: Tone = "warning" if until - at <= SOON else "good"
     return Badge(word, tone, _sentence(_("Until {moment}."), until))
 

@@ -1,4 +1,4 @@
-"""One task for several records at once: confirmed on a page that names them, then all or none."""
+"""One task for several selected records: one page names them and asks, then all change or none."""
 
 from datetime import datetime
 from typing import Any
@@ -19,58 +19,61 @@ from identity.staff.framework.record_pages import RecordPages, Text
 from identity.staff.framework.tasks import Task, author
 from taxpayers.services import Author, ServiceError
 
-MOST = 500
-MOST_LISTED = 20
+MAX_RECORDS = 500
+MAX_LISTED = 20
 _CONFIRMED = "confirmed"
 
 
 class BulkTask:
-    """Django's action for a Task: `title` says it of several records, `says` what will happen.
+    """A Task as one of Django's actions; `title` and `description` speak of several records.
 
-    `form`: what is asked, where that is not the same as for one record.
+    `form`: the form to use instead of that of the task.
     """
 
     do_not_call_in_templates = True
 
     def __init__(
-        self, task: type[Task], title: Text, says: Text, form: type[TaskForm] | None = None
+        self,
+        task: type[Task],
+        title: Text,
+        description: Text,
+        form: type[TaskForm] | None = None,
     ) -> None:
         self.task = task
         self.form = form or task.form
-        self.short_description = title
-        self.says = says
-        self.name = f"{task.name}_several"
+        self.short_description = title  # the attribute that Django reads
+        self.description = description
+        self.name = f"bulk_{task.name}"
 
     def __call__(
         self, admin: RecordPages, request: HttpRequest, selected: "QuerySet[Any]"
     ) -> HttpResponse | None:
-        """The page that asks; once confirmed, done. None: back to the list."""
+        """Show the page that asks; after confirmation make the change. None: back to the list."""
         task = self.task(admin)
-        if not task.may(request):
+        if not task.is_allowed(request):
             raise PermissionDenied
         at = timezone.now()
-        records = list(selected[: MOST + 1])
-        if len(records) > MOST:
-            messages.error(
-                request, _("Select at most {most}, or narrow the list first.").format(most=MOST)
-            )
+        records = list(selected[: MAX_RECORDS + 1])
+        if len(records) > MAX_RECORDS:
+            text = _("Select at most {max} records, or filter the list first.")
+            messages.error(request, text.format(max=MAX_RECORDS))
             return None
         form = self.form(request.POST if _CONFIRMED in request.POST else None)
         if form.is_bound and form.is_valid():
             try:
-                done = _perform(task, records, form.cleaned_data, author(request), at)
-            except ServiceError as fault:
-                form.add_error(None, str(fault))
+                count = _perform_all(task, records, form.cleaned_data, author(request), at)
+            except ServiceError as error:
+                form.add_error(None, str(error))
             else:
-                messages.success(request, self._said(done))
+                messages.success(request, self._success_message(count))
                 return None
-        return self._page(request, task, form, records, at)
+        return self._form_page(request, task, form, records, at)
 
-    def _said(self, done: int) -> str:
-        text = ngettext("{title}: {count} done.", "{title}: {count} done.", done)
-        return text.format(title=self.short_description, count=done)
+    def _success_message(self, count: int) -> str:
+        text = ngettext("{title}: {count} done.", "{title}: {count} done.", count)
+        return text.format(title=self.short_description, count=count)
 
-    def _page(
+    def _form_page(
         self,
         request: HttpRequest,
         task: Task,
@@ -78,13 +81,13 @@ class BulkTask:
         records: list[Any],
         at: datetime,
     ) -> TemplateResponse:
-        context = task.admin.page_context(request, None, at, crumb=self.short_description) | {
+        context = task.admin.page_context(request, None, at, breadcrumb=self.short_description) | {
             "task": task,
-            "several": self,
+            "bulk_task": self,
             "form": form,
             "records": records,
-            "listed": records[:MOST_LISTED],
-            "hidden": len(records) - MOST_LISTED,
+            "listed": records[:MAX_LISTED],
+            "hidden": len(records) - MAX_LISTED,
             "checkbox_name": ACTION_CHECKBOX_NAME,
             "back": f"{task.admin.list_url()}?{request.GET.urlencode()}",
         }
@@ -92,17 +95,22 @@ class BulkTask:
 
 
 @transaction.atomic
-def _perform(task: Task, records: list[Any], data: dict[str, Any], by: Author, at: datetime) -> int:
-    """How many it was done to; where it makes no sense, for example twice, nothing is done."""
-    done = 0
+def _perform_all(
+    task: Task, records: list[Any], data: dict[str, Any], by: Author, at: datetime
+) -> int:
+    """How many were changed. Skips records for which the task is not possible now.
+
+    Raises ServiceError at the first failure; then nothing is changed.
+    """
+    count = 0
     for record in records:
-        if task.refusal(record, at):
+        if task.unavailable_reason(record, at):
             continue
         try:
             task.perform(record, data, by=by, at=at)
-        except ServiceError as fault:
+        except ServiceError as error:
             raise ServiceError(
-                _("Nothing was done. {record}: {fault}").format(record=record, fault=fault)
+                _("Nothing was changed. {record}: {error}").format(record=record, error=error)
             ) from None
-        done += 1
-    return done
+        count += 1
+    return count

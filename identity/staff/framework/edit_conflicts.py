@@ -1,7 +1,8 @@
-"""A form that was opened before somebody else changed the record does not undo that change.
+"""Edit conflicts: a form that was opened before somebody else's change does not undo that change.
 
-It carries what the record was when it was opened. Where that is so no longer it is refused, once,
-with what the record is now: what was entered stays, and to send it again is then a decision.
+The form carries the values that the record had when it was opened. If the record has other values
+by now, the form is refused once and shows them. The values that the person entered stay in the
+form; to submit it again overwrites the change on purpose.
 """
 
 import json
@@ -15,13 +16,13 @@ from django.db.models import Model
 from django.utils.translation import gettext as _
 
 from identity.staff.framework.forms import TaskForm
-from identity.staff.templatetags.staff import format_moment
+from identity.staff.templatetags.staff import display_value
 from taxpayers.services import ServiceError
 from taxpayers.services.history import lock_for_update
 
 
-class _OpenedField(forms.CharField):
-    """Hidden. After a refusal it is sent with what the record is by then."""
+class _OriginalValuesField(forms.CharField):
+    """Hidden. After a refusal the form shows, and sends, the current values instead."""
 
     widget = forms.HiddenInput
 
@@ -30,66 +31,69 @@ class _OpenedField(forms.CharField):
 
     def clean(self, value: Any) -> dict[str, Any]:
         try:
-            opened = json.loads(value or "{}")
+            original = json.loads(value or "{}")
         except ValueError:
-            opened = None
-        return opened if isinstance(opened, dict) else {}
+            original = None
+        return original if isinstance(original, dict) else {}
 
 
 class EditConflictForm(TaskForm):
-    """Refuses to undo what changed since it was opened."""
+    """A form that detects edit conflicts in the fields of `watched`."""
 
-    overwrites: ClassVar[Mapping[str, str]]  # each field, and the attribute of the record
+    watched: ClassVar[Mapping[str, str]]  # each field, and the attribute of the record
 
-    opened = _OpenedField()
+    original = _OriginalValuesField()
 
     def __init__(
         self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None
     ) -> None:
         super().__init__(data, files, record=record, initial=initial)
-        present = {field: _plain(getattr(record, name)) for field, name in self.overwrites.items()}
-        self.initial["opened"] = json.dumps(present)
+        current = {
+            field: _comparable(getattr(record, name)) for field, name in self.watched.items()
+        }
+        self.initial["original"] = json.dumps(current)
 
     def clean(self) -> None:
-        changed = self._changed_meanwhile(self.record, self.cleaned_data)
-        for field in changed:
-            now = _shown(getattr(self.record, self.overwrites[field]))
-            self.add_error(field, _("Changed meanwhile; it is now: {value}.").format(value=now))
-        if changed:
-            self.add_error(None, _refusal())
+        conflicts = self._conflicts(self.record, self.cleaned_data)
+        for field in conflicts:
+            current = display_value(getattr(self.record, self.watched[field])) or _("none")
+            text = _("Somebody changed this. It is now: {value}.")
+            self.add_error(field, text.format(value=current))
+        if conflicts:
+            self.add_error(None, _conflict_message())
 
     @classmethod
-    def entered(cls, record: Model, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What was entered, for the service. Raises ServiceError if the record changed meanwhile.
+    def values_for_service(cls, record: Model, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The entered values. Raises ServiceError if the record has changed since the form opened.
 
-        Only inside a transaction: the record stays locked until its end.
+        Only inside a transaction: the record stays lock_for_update until its end.
         """
         assert transaction.get_connection().in_atomic_block  # noqa: S101 - see above
-        if cls._changed_meanwhile(lock_for_update(record), data):
-            raise ServiceError(_refusal())
-        return {field: value for field, value in data.items() if field != "opened"}
+        if cls._conflicts(lock_for_update(record), data):
+            raise ServiceError(_conflict_message())
+        return {field: value for field, value in data.items() if field != "original"}
 
     @classmethod
-    def _changed_meanwhile(cls, record: Model, data: Mapping[str, Any]) -> list[str]:
-        """The fields that would undo a change; who enters the same, or sends it twice, does not."""
-        changed = []
-        for field, name in cls.overwrites.items():
-            present = _plain(getattr(record, name))
-            is_as_opened = field in data["opened"] and data["opened"][field] == present
-            is_entered = field in data and _plain(data[field]) == present
-            if not is_as_opened and not is_entered:
-                changed.append(field)
-        return changed
+    def _conflicts(cls, record: Model, data: Mapping[str, Any]) -> list[str]:
+        """The fields that would undo a change. To enter the current value is no conflict."""
+        conflicts = []
+        for field, name in cls.watched.items():
+            current = _comparable(getattr(record, name))
+            is_unchanged = field in data["original"] and data["original"][field] == current
+            is_same = field in data and _comparable(data[field]) == current
+            if not is_unchanged and not is_same:
+                conflicts.append(field)
+        return conflicts
 
 
-def _refusal() -> str:
+def _conflict_message() -> str:
     return _(
-        "Nothing was done: somebody changed this since you opened the form. Compare; if it shall"
-        " be as you entered it, send it again."
+        "Nothing was saved: somebody changed this record after you opened the form. Compare the"
+        " values. To keep your values, submit again."
     )
 
 
-def _plain(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     match value:
         case datetime():
             return value.isoformat()
@@ -97,15 +101,3 @@ def _plain(value: Any) -> Any:
             return " ".join(value)
         case _:
             return value
-
-
-def _shown(value: Any) -> str:
-    match value:
-        case None | "":
-            return _("none")
-        case bool():
-            return _("yes") if value else _("no")
-        case datetime():
-            return format_moment(value)
-        case _:
-            return str(value)

@@ -1,6 +1,6 @@
-"""A list as a file: what the list shows with its search and filters, as CSV or XLSX.
+"""Export of a list, with its search and filters, as CSV or XLSX.
 
-CSV is streamed row by row. Every export is kept in the history: it takes data out of the house.
+CSV is streamed row by row. Every export is recorded in the history, because data leaves the system.
 """
 
 import csv
@@ -33,7 +33,7 @@ from taxpayers.services import Action
 from taxpayers.services.history import ChangeContext, record_export
 
 _CHUNK = 2_000
-_FORMS = {"csv": gettext_lazy("Export CSV"), "xlsx": gettext_lazy("Export XLSX")}
+_FORMATS = {"csv": gettext_lazy("Export CSV"), "xlsx": gettext_lazy("Export XLSX")}
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 Column = tuple[str, Callable[[Any], Any]]
@@ -41,21 +41,21 @@ Column = tuple[str, Callable[[Any], Any]]
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Who may take the list away: a permission that is the action's name; and its columns."""
+    """The columns of an export, and its action, which is also the name of the permission."""
 
     action: Action
     columns: tuple[Column, ...]
     app_label: str = "taxpayers"
 
     def rows(self, records: Iterable[Any]) -> Iterator[list[str]]:
-        """The names of the columns, then each record."""
+        """The names of the columns, then one row for each record."""
         yield [name for name, _value in self.columns]
         for record in records:
             yield [escape_formula(_text(value(record))) for _name, value in self.columns]
 
 
 class ExportingAdmin(RecordAdmin):
-    """A list that can be taken away by those who may."""
+    """A list with export buttons for people who have the permission."""
 
     export: ClassVar[Export]
 
@@ -67,8 +67,8 @@ class ExportingAdmin(RecordAdmin):
         if self.may_export(request):
             query = f"?{request.GET.urlencode()}" if request.GET else ""
             buttons += [
-                Button(title, reverse(f"admin:{self._export_url_name(form)}") + query, "download")
-                for form, title in _FORMS.items()
+                Button(title, reverse(f"admin:{self._export_url_name(name)}") + query, "download")
+                for name, title in _FORMATS.items()
             ]
         return buttons
 
@@ -76,49 +76,50 @@ class ExportingAdmin(RecordAdmin):
         wrap = self.admin_site.admin_view
         own = [
             path(
-                f"export.{form}",
+                f"export.{file_format}",
                 wrap(self._export),
-                kwargs={"form": form},
-                name=self._export_url_name(form),
+                kwargs={"file_format": file_format},
+                name=self._export_url_name(file_format),
             )
-            for form in _FORMS
+            for file_format in _FORMATS
         ]
         return own + super().get_urls()
 
-    def _export_url_name(self, form: str) -> str:
-        return f"{self.opts.app_label}_{self.opts.model_name}_export_{form}"
+    def _export_url_name(self, file_format: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_export_{file_format}"
 
-    def _export(self, request: HttpRequest, form: str) -> HttpResponseBase:
+    def _export(self, request: HttpRequest, file_format: str) -> HttpResponseBase:
         if not self.may_export(request):
             raise PermissionDenied
         at = timezone.now()
         records = self.get_changelist_instance(request).get_queryset(request)
-        if form == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
+        if file_format == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
             messages.error(
                 request,
-                _("This list has more than {most} rows: export it as CSV, or narrow it.").format(
-                    most=f"{MAX_ROWS_WRITTEN:,}"
-                ),
+                _(
+                    "This list has more than {max} rows. Export it as CSV, or filter the list"
+                    " first."
+                ).format(max=f"{MAX_ROWS_WRITTEN:,}"),
             )
             return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
-        deed = ChangeContext(self.export.action, author(request), at)
-        record_export(self.model, deed, filters=request.GET.urlencode(), form=form)
-        name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{form}"
+        context = ChangeContext(self.export.action, author(request), at)
+        record_export(self.model, context, filters=request.GET.urlencode(), form=file_format)
+        name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"
         rows = self.export.rows(records.iterator(chunk_size=_CHUNK))
-        response = _as_workbook(rows, name) if form == "xlsx" else _as_csv(rows, name)
+        response = _as_workbook(rows, name) if file_format == "xlsx" else _as_csv(rows, name)
         response["Cache-Control"] = "no-store"
         return response
 
 
-class _Line:
-    """What csv.writer writes to: it hands each line back."""
+class _Echo:
+    """A file for csv.writer that returns each line instead of storing it."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def _as_csv(rows: Iterator[list[str]], name: str) -> HttpResponseBase:
-    writer = csv.writer(_Line())
+    writer = csv.writer(_Echo())
 
     def chunks() -> Iterator[str]:
         yield "\ufeff"  # so that a spreadsheet reads it as UTF-8
@@ -150,7 +151,7 @@ def _text(value: Any) -> str:
 
 
 def taxpayer_columns(of: Callable[[Any], Taxpayer]) -> tuple[Column, ...]:
-    """A taxpayer as an import reads it; `of` leads to it from the listed record."""
+    """The columns of a taxpayer, as an import reads them; `of` gets it from the listed record."""
     return (
         ("tin", lambda row: of(row).tin),
         ("rob", lambda row: of(row).rob),
@@ -159,5 +160,5 @@ def taxpayer_columns(of: Callable[[Any], Taxpayer]) -> tuple[Column, ...]:
 
 
 def field(name: str) -> Column:
-    """A column with a field's own name."""
+    """A column with the name of a field."""
     return name, lambda row: getattr(row, name)

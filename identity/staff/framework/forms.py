@@ -1,4 +1,4 @@
-"""What staff are asked before something changes: each field has a label and one clear error."""
+"""The form of a task and its fields; each field has a label and one clear error."""
 
 from collections.abc import Iterable
 from datetime import date, datetime
@@ -16,14 +16,14 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from identity.staff.framework.days import first_moment, last_moment
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.models import Intermediary, Taxpayer
+from taxpayers.moments import end_of_day, start_of_day
 from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH
 
 
 class TaskForm(forms.Form):
-    """Asks what one task needs. Errors are announced with their field."""
+    """The form of a task. Screen readers read each error with its field."""
 
     def __init__(
         self, data: Any = None, files: Any = None, *, record: Any = None, initial: Any = None
@@ -43,13 +43,13 @@ class NameField(forms.CharField):
 
 
 class ReasonField(forms.CharField):
-    """Why it is done, in one line: kept in the history for good."""
+    """Why a change is made, in one line; saved in the history."""
 
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Reason"))
-        kwargs.setdefault("help_text", gettext_lazy("Kept in the history with your name."))
+        kwargs.setdefault("help_text", gettext_lazy("Saved in the history with your name."))
         super().__init__(max_length=MAX_REASON_LENGTH, **kwargs)
 
 
@@ -61,7 +61,7 @@ class _DayField(forms.DateField):
     widget = forms.DateInput
 
     def __init__(self, **kwargs: Any) -> None:
-        # The browser's own calendar: it needs no script and can be used by keyboard.
+        # The calendar of the browser needs no script and works with the keyboard.
         kwargs["widget"] = forms.DateInput(
             format="%Y-%m-%d",
             attrs={"type": "date", "class": UnfoldAdminTextInputWidget().attrs["class"]},
@@ -80,18 +80,18 @@ class FirstDayField(_DayField):
     """A day, read as its first moment."""
 
     def moment(self, day: date) -> datetime:
-        return first_moment(day)
+        return start_of_day(day)
 
 
 class LastDayField(_DayField):
     """A day, read as its last moment."""
 
     def moment(self, day: date) -> datetime:
-        return last_moment(day)
+        return end_of_day(day)
 
 
 class TaxpayerField(forms.CharField):
-    """A taxpayer by its TIN, or TIN:ROB; suggests some while one types."""
+    """A taxpayer by its TIN or TIN:ROB, with suggestions while typing."""
 
     suggests = "taxpayer"
 
@@ -110,15 +110,16 @@ class TaxpayerField(forms.CharField):
         row = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
         if row is None:
             raise ValidationError(
-                _("There is no taxpayer {identifier}. Check it, or register it first.").format(
-                    identifier=identifier
-                )
+                _(
+                    "There is no taxpayer {identifier}. Check the identifier, or register the"
+                    " taxpayer first."
+                ).format(identifier=identifier)
             )
         return row
 
 
 class IntermediaryField(TaxpayerField):
-    """An intermediary by its TIN, or TIN:ROB."""
+    """An intermediary by its TIN or TIN:ROB."""
 
     suggests = "intermediary"
 
@@ -133,15 +134,15 @@ class IntermediaryField(TaxpayerField):
         row = Intermediary.objects.filter(taxpayer=taxpayer).first()
         if row is None:
             raise ValidationError(
-                _("{identifier} is no intermediary. Register it as one first.").format(
-                    identifier=taxpayer.identifier
-                )
+                _(
+                    "{identifier} is not an intermediary. Register it as an intermediary first."
+                ).format(identifier=taxpayer.identifier)
             )
         return row
 
 
 class CheckboxesField(forms.MultipleChoiceField):
-    """Several of a few choices."""
+    """One or more of a few choices."""
 
     widget = UnfoldAdminCheckboxSelectMultipleWidget
 
@@ -153,7 +154,7 @@ class LimitField(forms.IntegerField):
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Logins per minute"))
-        kwargs.setdefault("help_text", gettext_lazy("0: never refused, only observed."))
+        kwargs.setdefault("help_text", gettext_lazy("0: unlimited, still counted."))
         super().__init__(min_value=0, **kwargs)
 
 
@@ -163,10 +164,10 @@ def scope_choices() -> Iterable[tuple[str, str]]:
 
 
 def parsed_identifier(text: str) -> TaxpayerId:
-    """The taxpayer that the text names. Raises ValidationError, in the reader's language."""
+    """The identifier in the text. Raises ValidationError, in the language of the reader."""
     try:
         return Notation(tin=settings.TIN_PATTERN, rob=settings.ROB_PATTERN).parse(text)
     except MalformedIdentifier:
         raise ValidationError(
-            _("This names no taxpayer: write TIN or TIN:ROB, in letters A-Z and digits.")
+            _("This is not a valid identifier. Write TIN or TIN:ROB with letters A-Z and digits.")
         ) from None

@@ -1,6 +1,6 @@
-"""Lists that stay fast with millions of rows, and through which nothing can be written.
+"""View-only lists that stay fast with millions of rows.
 
-Nothing is added, changed or deleted in the admin but by a task, which calls `taxpayers.services`.
+In the admin only a task adds or changes anything, and it calls `taxpayers.services`.
 """
 
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
 from identity.staff.framework.pagination import CappedPaginator
-from identity.staff.framework.search import found
+from identity.staff.framework.search import search_by_index
 
 
 class ViewOnlyList(ModelAdmin):
-    """Finds, filters and pages by index alone."""
+    """Searches, filters and pages with indexes only."""
 
     paginator = CappedPaginator
     list_per_page = 25
@@ -27,18 +27,20 @@ class ViewOnlyList(ModelAdmin):
     list_filter_submit = False
     show_facets = ShowFacets.NEVER  # each would count the whole table
 
-    def ways_to_find(self, term: str) -> Iterable[Q]:
-        """Ways to find records by this term, each answered by one index."""
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        """Conditions that find records by this term, each answered by one index."""
         return ()
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
         term = " ".join(search_term.split())
-        return (found(queryset, self.ways_to_find(term)) if term else queryset), False
+        if not term:
+            return queryset, False
+        return search_by_index(queryset, self.search_conditions(term)), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Only what a filter offers: Django allows any condition on any column, index or not."""
+        """Only what a filter offers: Django would allow any condition, with or without an index."""
         return any(lookup in _parameters(spec) for spec in self.get_list_filter(request))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -52,7 +54,7 @@ class ViewOnlyList(ModelAdmin):
 
 
 def _parameters(spec: Any) -> set[str]:
-    """The parameters by which a filter is chosen in the address of a list."""
+    """The query parameters that the filter reads."""
     if isinstance(spec, tuple):
         return {f"{spec[0]}__exact", f"{spec[0]}__isnull"}
     return {spec.parameter_name}

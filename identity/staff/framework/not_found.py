@@ -1,7 +1,7 @@
-"""What staff read where something is not there."""
+"""The 404 for a record that does not exist."""
 
 from django.http import Http404
 
 
 class RecordNotFound(Http404):
-    """Its text is shown; that of any other Http404 was written for developers, and is not."""
+    """Its text is shown to staff. The text of any other Http404 is for developers, and is not."""

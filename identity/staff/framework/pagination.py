@@ -1,4 +1,4 @@
-"""Pages of a list without counting a table of millions (issue: lists stay fast)."""
+"""Pages of a list that never count a table of millions of rows."""
 
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
@@ -6,19 +6,19 @@ from django.utils.functional import cached_property
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # no subscript at run time
-    """Counts to `most` and no further; what lies behind is found by searching, not by paging."""
+    """Counts up to `max_rows`; further rows are found by search, not by paging."""
 
-    template_name = "staff/framework/pagination.html"  # the theme asks for it
-    most = 1000
+    template_name = "staff/framework/pagination.html"  # the theme reads this
+    max_rows = 1000
 
     @cached_property
     def count(self) -> int:
-        """How many there are, or `most` if there are more."""
+        """The number of rows, or `max_rows` if there are more."""
         rows = self.object_list
         if isinstance(rows, QuerySet):
-            # In any order: to sort what is only counted would read all of it.
-            counted = rows.order_by()[: self.most + 1].count()
+            # Without the order: to sort rows that are only counted would read all of them.
+            counted = rows.order_by()[: self.max_rows + 1].count()
         else:
             counted = len(rows)
-        self.has_more = counted > self.most
-        return min(counted, self.most)
+        self.has_more = counted > self.max_rows
+        return min(counted, self.max_rows)

@@ -1,4 +1,4 @@
-"""What every page about records has, a task's too: the record, its addresses, the frame."""
+"""What all pages about records share, also those of tasks: the record, URLs, breadcrumbs."""
 
 from datetime import datetime
 from typing import Any
@@ -18,23 +18,23 @@ Text = str | Promise
 
 
 class RecordPages(ViewOnlyList):
-    """One kind of record: where its pages are and what they have in common."""
+    """One kind of record: the URLs of its pages and their common context."""
 
     def record_or_404(self, request: HttpRequest, object_id: str) -> Any:
         """The record. Raises RecordNotFound, or PermissionDenied if this person may not see it."""
         record = self.get_object(request, unquote(object_id))
         if record is None:
-            raise RecordNotFound(_("There is no such record."))
+            raise RecordNotFound(_("This record does not exist."))
         if not self.has_view_permission(request, record):
             raise PermissionDenied
         return record
 
     def list_title(self) -> Any:
-        """What the list is called."""
+        """The title of the list."""
         return self.opts.verbose_name_plural
 
     def record_title(self, record: Any) -> str:
-        """What the record is called where there is little room."""
+        """A short title of the record, for the breadcrumbs."""
         return str(record)
 
     def list_url(self) -> str:
@@ -44,19 +44,19 @@ class RecordPages(ViewOnlyList):
         return record_url(record) if record is not None else self.list_url()
 
     def page_context(
-        self, request: HttpRequest, record: Any, at: datetime, crumb: Text = ""
+        self, request: HttpRequest, record: Any, at: datetime, breadcrumb: Text = ""
     ) -> dict[str, Any]:
-        """What every page has: the frame, the way that led to it, and the moment it shows."""
+        """The context of every page: the frame, the breadcrumbs, the record and the moment."""
         request.current_app = self.admin_site.name
-        crumbs: list[tuple[Any, str]] = [(self.list_title(), self.list_url())]
+        breadcrumbs: list[tuple[Any, str]] = [(self.list_title(), self.list_url())]
         if record is not None:
-            crumbs.append((self.record_title(record), self.record_url(record)))
-        if crumb:
-            crumbs.append((crumb, ""))
+            breadcrumbs.append((self.record_title(record), self.record_url(record)))
+        if breadcrumb:
+            breadcrumbs.append((breadcrumb, ""))
         return {
             **self.admin_site.each_context(request),
-            "crumbs": crumbs,
-            "title": crumb or str(record),
+            "breadcrumbs": breadcrumbs,
+            "title": breadcrumb or str(record),
             "record": record,
             "at": at,
         }

@@ -1,4 +1,4 @@
-"""How staff see records: a list, a page for each, and the tasks on both."""
+"""One kind of record for staff: its list, the page of each record, and the tasks on both."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,11 +18,11 @@ from identity.staff.framework.tasks import Button, Task
 
 
 class RecordAdmin(RecordPages):
-    """View-only but for its tasks."""
+    """View-only, except for its tasks."""
 
     record_template: ClassVar[str] = "staff/framework/record.html"
     tasks: ClassVar[Sequence[type[Task]]] = ()
-    several: ClassVar[Sequence[BulkTask]] = ()  # tasks for all that are selected in the list
+    bulk_tasks: ClassVar[Sequence[BulkTask]] = ()  # tasks for the selected records
 
     # --- The list -----------------------------------------------------------------------------
 
@@ -30,10 +30,10 @@ class RecordAdmin(RecordPages):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         response = super().changelist_view(request, extra_context)
-        # Without a list where Django answers with a redirect, or a task for several with its page
+        # Django may answer with a redirect, and a bulk task with its own page.
         context = getattr(response, "context_data", None)
         if context is not None and "cl" in context:
-            context["crumbs"] = [(self.list_title(), "")]
+            context["breadcrumbs"] = [(self.list_title(), "")]
             context["actions_list"] = [
                 {"title": b.title, "path": b.url, "icon": b.icon, "variant": b.variant}
                 for b in self.list_buttons(request)
@@ -41,35 +41,35 @@ class RecordAdmin(RecordPages):
         return response
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
-        """What can be done without a record."""
+        """Buttons of the tasks that need no record."""
         return [
             task.button_for()
-            for task in self.own_tasks()
-            if not task.is_for_record and task.may(request)
+            for task in self.get_tasks()
+            if not task.is_for_record and task.is_allowed(request)
         ]
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         return {
             one.name: (one, one.name, one.short_description)
-            for one in self.several
-            if one.task(self).may(request)
+            for one in self.bulk_tasks
+            if one.task(self).is_allowed(request)
         }
 
     # --- The page of a record -----------------------------------------------------------------
 
     def record_context(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
-        """What the page of the record shows."""
+        """What the page of the record shows besides the record."""
         return {}
 
     def buttons(self, request: HttpRequest, record: Any, at: datetime) -> list[Button]:
-        """What can be done with the record, by this person, now."""
+        """Buttons of the tasks that this person may do with this record now."""
         return [
             task.button_for(record)
-            for task in self.own_tasks()
+            for task in self.get_tasks()
             if task.is_for_record
             and task.has_button
-            and task.may(request)
-            and not task.refusal(record, at)
+            and task.is_allowed(request)
+            and not task.unavailable_reason(record, at)
         ]
 
     def change_view(
@@ -93,21 +93,24 @@ class RecordAdmin(RecordPages):
         record = self.record_or_404(request, object_id)
         return HttpResponseRedirect(f"{self.record_url(record)}#history")
 
-    def button_elsewhere(
-        self, request: HttpRequest, model: type[Model], task: type[Task], **given: str
+    def related_buttons(
+        self, request: HttpRequest, model: type[Model], task: type[Task], **initial: str
     ) -> list[Button]:
-        """The button of another kind's task, told about this record; none if it may not be used."""
+        """The button of a task of another kind of record, with initial values for its form.
+
+        Empty if this person may not do the task.
+        """
         admin = self.admin_site.get_model_admin(model)
         assert isinstance(admin, RecordAdmin)  # noqa: S101 - so are all of ours
         other = task(admin)
-        if not other.may(request):
+        if not other.is_allowed(request):
             return []
         button = other.button_for()
-        return [replace(button, url=f"{button.url}?{urlencode(given)}", variant="default")]
+        return [replace(button, url=f"{button.url}?{urlencode(initial)}", variant="default")]
 
-    # --- What both need -----------------------------------------------------------------------
+    # --- Both -----------------------------------------------------------------------------------
 
-    def own_tasks(self) -> list[Task]:
+    def get_tasks(self) -> list[Task]:
         return [task(self) for task in self.tasks]
 
     def get_urls(self) -> list[URLPattern]:
@@ -118,6 +121,6 @@ class RecordAdmin(RecordPages):
                 wrap(task.view),
                 name=task.url_name,
             )
-            for task in self.own_tasks()
+            for task in self.get_tasks()
         ]
         return own + super().get_urls()

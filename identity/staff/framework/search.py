@@ -1,4 +1,4 @@
-"""Search that only ever uses an index: one short query for each way to find a thing."""
+"""Search that always uses an index: one short query for each condition."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -9,23 +9,24 @@ from identity.staff.framework.pagination import CappedPaginator
 
 _Row = TypeVar("_Row", bound=Model)
 
-# A term that fits more rows is no search: it has to be narrowed, and the paginator says so.
-MOST_FOUND = CappedPaginator.most + 1
+# The paginator shows no more rows; it asks for a more precise search instead.
+MAX_FOUND = CappedPaginator.max_rows + 1
 
 
-def found(rows: "QuerySet[_Row]", ways: Iterable[Q]) -> "QuerySet[_Row]":
-    """The rows that one of the ways finds, at most MOST_FOUND for each.
+def search_by_index(rows: "QuerySet[_Row]", conditions: Iterable[Q]) -> "QuerySet[_Row]":
+    """The rows that match one of the conditions, at most MAX_FOUND for each.
 
-    Each way must be answered by one index. Together in one OR they would be answered by none.
+    Each condition must be answered by one index. Together in one OR, none of them would use it.
     """
     keys: set[Any] = set()
-    for way in ways:
-        keys.update(rows.filter(way).order_by().values_list("pk", flat=True)[:MOST_FOUND])
+    for condition in conditions:
+        matching = rows.filter(condition).order_by()
+        keys.update(matching.values_list("pk", flat=True)[:MAX_FOUND])
     return rows.filter(pk__in=keys)
 
 
-def taxpayer_ways(term: str, path: str = "") -> list[Q]:
-    """Ways to find a taxpayer by `TIN`, `TIN:ROB` or the beginning of its name.
+def taxpayer_conditions(term: str, path: str = "") -> list[Q]:
+    """Conditions that find a taxpayer by `TIN`, `TIN:ROB` or the beginning of its name.
 
     `path` leads from the listed row to the taxpayer, for example `taxpayer__`.
     """

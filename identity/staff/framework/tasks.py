@@ -1,6 +1,6 @@
-"""One change of state is one page: it says what will happen, asks, and calls the service.
+"""Tasks: each change of state has one page, which explains it, asks, and calls the service.
 
-Every button of the staff's pages leads to such a page; nothing else in the admin writes.
+Every button of the staff pages leads to such a page; nothing else in the admin writes.
 """
 
 from dataclasses import dataclass
@@ -32,52 +32,48 @@ class Button:
 
 
 class Task:
-    """One thing that staff can do with a record, or (`is_for_record` False) without one.
+    """One change that staff can make to a record, or (`is_for_record` False) without one.
 
-    `name` is the service's own name for it: it stands in the address, and who may do it has the
-    permission of that name.
+    `name` is the name of the action in `taxpayers.services`. It is part of the URL, and staff
+    need the permission of the same name.
     """
 
     name: ClassVar[str]
     title: ClassVar[Text]
-    button: ClassVar[Text]
-    says: ClassVar[Text] = ""
+    button_label: ClassVar[Text]
+    description: ClassVar[Text] = ""
     icon: ClassVar[str] = "edit"
     variant: ClassVar[str] = "default"
     form: ClassVar[type[TaskForm]] = TaskForm
     template: ClassVar[str] = "staff/framework/task.html"
     is_for_record: ClassVar[bool] = True
-    has_button: ClassVar[bool] = True  # on the page of the record; otherwise linked there in place
+    has_button: ClassVar[bool] = True  # False: the page of the record has its own links to it
     app_label: ClassVar[str] = "taxpayers"
 
     def __init__(self, admin: RecordPages) -> None:
         self.admin = admin
 
-    # --- What a task says of itself --------------------------------------------------------
+    # --- What a subclass fills in ----------------------------------------------------------
 
-    def refusal(self, record: Any, at: datetime) -> Text:
-        """Why it makes no sense for this record now; empty if it does."""
+    def unavailable_reason(self, record: Any, at: datetime) -> Text:
+        """Why the task is not possible for this record now; empty if it is."""
         return ""
 
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
-        """What the form begins with: by default what the address names."""
+        """The initial values of the form: by default the query string."""
         return dict(request.GET.items())
-
-    def context(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
-        """What else the page shows."""
-        return {}
 
     def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
         """Call the service. Raises ServiceError."""
         raise NotImplementedError
 
-    def done(self, result: Any) -> Text:
-        """What the person who did it reads afterwards."""
+    def success_message(self, result: Any) -> Text:
+        """The message after success."""
         raise NotImplementedError
 
-    def shown_record(self, result: Any) -> Model:
-        """The record whose page comes next."""
-        assert isinstance(result, Model)  # noqa: S101 - what services answer with
+    def next_record(self, result: Any) -> Model:
+        """The record whose page is shown after success."""
+        assert isinstance(result, Model)  # noqa: S101 - what services return
         return result
 
     # --- Its page --------------------------------------------------------------------------
@@ -88,51 +84,50 @@ class Task:
         return f"{opts.app_label}_{opts.model_name}_{self.name}"
 
     def url(self, record: Any = None) -> str:
-        return reverse(f"admin:{self.url_name}", args=self._arguments(record))
+        arguments = [quote(record.pk)] if self.is_for_record else []
+        return reverse(f"admin:{self.url_name}", args=arguments)
 
-    def _arguments(self, record: Any) -> list[str]:
-        return [quote(record.pk)] if self.is_for_record else []
-
-    def may(self, request: HttpRequest) -> bool:
+    def is_allowed(self, request: HttpRequest) -> bool:
+        """Whether the signed-in person has the permission."""
         return request.user.has_perm(f"{self.app_label}.{self.name}")
 
     def button_for(self, record: Any = None) -> Button:
-        return Button(self.button, self.url(record), self.icon, self.variant)
+        return Button(self.button_label, self.url(record), self.icon, self.variant)
 
     def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
-        if not self.may(request):
+        if not self.is_allowed(request):
             raise PermissionDenied
         at = timezone.now()
         record = self.admin.record_or_404(request, object_id) if object_id is not None else None
-        if refusal := self.refusal(record, at):
-            messages.info(request, str(refusal))
+        if reason := self.unavailable_reason(record, at):
+            messages.info(request, str(reason))
             return HttpResponseRedirect(self.admin.record_url(record))
         if request.method == "POST":
             form = self.form(request.POST, record=record)
             if form.is_valid():
                 try:
                     result = self.perform(record, form.cleaned_data, by=author(request), at=at)
-                except ServiceError as fault:
-                    form.add_error(None, str(fault))
+                except ServiceError as error:
+                    form.add_error(None, str(error))
                 else:
-                    return self.answer(request, result)
+                    return self.success_response(request, result)
         else:
             form = self.form(initial=self.initial(request, record, at), record=record)
-        return self.page(request, record, form, at)
+        return self.form_page(request, record, form, at)
 
-    def answer(self, request: HttpRequest, result: Any) -> HttpResponse:
-        messages.success(request, str(self.done(result)))
-        return HttpResponseRedirect(self.admin.record_url(self.shown_record(result)))
+    def success_response(self, request: HttpRequest, result: Any) -> HttpResponse:
+        messages.success(request, str(self.success_message(result)))
+        return HttpResponseRedirect(self.admin.record_url(self.next_record(result)))
 
-    def page(
+    def form_page(
         self, request: HttpRequest, record: Any, form: TaskForm, at: datetime
     ) -> TemplateResponse:
-        context = self.admin.page_context(request, record, at, crumb=self.title)
+        context = self.admin.page_context(request, record, at, breadcrumb=self.title)
         back = self.admin.record_url(record) if record else self.admin.list_url()
         context |= {"task": self, "form": form, "back": back}
-        return TemplateResponse(request, self.template, context | self.context(request, record, at))
+        return TemplateResponse(request, self.template, context)
 
 
 def author(request: HttpRequest) -> Author:
-    """Who does it, and from which address."""
+    """The signed-in person and the address that the request came from."""
     return Author(request.user.get_username(), request.META.get("REMOTE_ADDR") or None)

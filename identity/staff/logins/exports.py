@@ -1,4 +1,4 @@
-"""Which columns the list of logins is exported with (contract 5)."""
+"""The columns of the export of logins (contract 5)."""
 
 from identity.staff.framework.export import Export, field
 from taxpayers.services import Action

@@ -1,52 +1,30 @@
-"""How logins are narrowed down: by time and by outcome, each a range or the head of an index."""
+"""Filters of the list of logins: by period, day and result; each uses an index."""
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.days import first_moment
+from identity.staff.framework.filters import PeriodFilter
 from identity.staff.logins.reasons import ISSUED, staff_text_of
+from taxpayers.moments import start_of_day
 from tokens.login_events.partitions import first_id
 from tokens.refusals.table import REFUSALS
 
 
-class PeriodFilter(admin.SimpleListFilter):
-    """The key of a login begins with its moment, so the period is a range of the key."""
+class LoginPeriodFilter(PeriodFilter):
+    """The id of a login begins with its time, so a period is a range of ids."""
 
-    title = gettext_lazy("period")
-    parameter_name = "period"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("1h", gettext_lazy("Last hour")),
-            ("1", gettext_lazy("Last 24 hours")),
-            ("7", gettext_lazy("Last 7 days")),
-            ("30", gettext_lazy("Last 30 days")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        period = _PERIODS.get(self.value() or "")
-        if period is None:
-            return queryset
-        return queryset.filter(pk__gte=first_id(timezone.now() - period))
-
-
-_PERIODS = {
-    "1h": timedelta(hours=1),
-    "1": timedelta(days=1),
-    "7": timedelta(days=7),
-    "30": timedelta(days=30),
-}
+    def since(self, queryset: "QuerySet[Any]", start: datetime) -> "QuerySet[Any]":
+        return queryset.filter(pk__gte=first_id(start))
 
 
 class DayFilter(admin.SimpleListFilter):
-    """One day in the authority's time zone, chosen in a calendar."""
+    """One day in the authority's time zone."""
 
     title = gettext_lazy("day")
     parameter_name = "day"
@@ -59,28 +37,28 @@ class DayFilter(admin.SimpleListFilter):
         return True
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        kept = {k: v for k, v in changelist.get_filters_params().items() if k != "day"}
+        others = {k: v for k, v in changelist.get_filters_params().items() if k != "day"}
         if changelist.query:
-            kept["q"] = [changelist.query]
-        yield {"day": self.value() or "", "kept": kept}
+            others["q"] = [changelist.query]
+        yield {"day": self.value() or "", "other_parameters": others}
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         try:
             day = date.fromisoformat(self.value() or "")
-            begin, end = first_moment(day), first_moment(day + timedelta(days=1))
+            start, end = start_of_day(day), start_of_day(day + timedelta(days=1))
         except (ValueError, OverflowError):
             return queryset
-        return queryset.filter(pk__gte=first_id(begin), pk__lt=first_id(end))
+        return queryset.filter(pk__gte=first_id(start), pk__lt=first_id(end))
 
 
-class OutcomeFilter(admin.SimpleListFilter):
-    title = gettext_lazy("outcome")
+class ResultFilter(admin.SimpleListFilter):
+    title = gettext_lazy("result")
     parameter_name = "reason"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [
             ("issued", ISSUED),
-            ("refused", gettext_lazy("Refused, whatever the reason")),
+            ("refused", gettext_lazy("Refused, any reason")),
             *((str(reason), staff_text_of(reason).what) for reason in REFUSALS),
         ]
 

@@ -1,6 +1,6 @@
-"""What a change would have refused, had it been made a week ago: asked before it is made.
+"""Impact of a change: the logins of the last 7 days that it would have refused.
 
-Every query looks at the newest MOST_SEEN logins at most, and each is answered by one index.
+Every query reads at most the newest MAX_LOGINS logins, and uses one index.
 """
 
 from collections.abc import Iterable
@@ -15,70 +15,71 @@ from taxpayers.services.permissions import codes_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 
-LOOKED_BACK = timedelta(days=7)
-MOST_SEEN = 1000
-MOST_CLIENTS = 20
-MOST_SHOWN = 5
+LOOKBACK = timedelta(days=7)
+MAX_LOGINS = 1000
+MAX_CLIENTS = 20
+MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """The logins that got a token and would have been refused; `narrowed` ones would permit less.
+    """The logins that got a token and would have been refused.
 
-    `has_more` says that there were more logins than were looked at.
+    `reduced`: how many other logins would have got fewer permissions. `has_more`: there are more
+    logins than were read.
     """
 
     refused: list[LoginEvent]
-    narrowed: int = 0
+    reduced: int = 0
     has_more: bool = False
 
     @property
     def shown(self) -> list[LoginEvent]:
-        return self.refused[:MOST_SHOWN]
+        return self.refused[:MAX_SHOWN]
 
 
-def of_blocking(system_user: SystemUser, at: datetime) -> Impact:
+def impact_of_blocking(system_user: SystemUser, at: datetime) -> Impact:
     """Every login of the system user would have been refused."""
-    seen = _seen(at, client_id=system_user.client_id)
-    return Impact(seen[:MOST_SEEN], has_more=len(seen) > MOST_SEEN)
+    logins = _issued(at, client_id=system_user.client_id)
+    return Impact(logins[:MAX_LOGINS], has_more=len(logins) > MAX_LOGINS)
 
 
-def of_deactivating(taxpayer: Taxpayer, at: datetime) -> Impact:
-    """Every login for the taxpayer, whoever logged in, and every login of its own system users.
+def impact_of_deactivating(taxpayer: Taxpayer, at: datetime) -> Impact:
+    """Every login for the taxpayer, and every login of its own system users.
 
-    Looks at the newest MOST_CLIENTS system users.
+    Reads the newest MAX_CLIENTS system users.
     """
     clients = taxpayer.system_users.order_by("-pk").values_list("client_id", flat=True)
-    own = list(clients[: MOST_CLIENTS + 1])
-    found = _seen(at, subject=str(taxpayer.identifier))
-    # One query for each: only so does the index give the newest first. The actor has no index.
-    for client_id in own[:MOST_CLIENTS]:
-        found += _seen(at, client_id=client_id)
+    own = list(clients[: MAX_CLIENTS + 1])
+    found = _issued(at, subject=str(taxpayer.identifier))
+    # One query for each client: then the index gives the newest first. The actor has no index.
+    for client_id in own[:MAX_CLIENTS]:
+        found += _issued(at, client_id=client_id)
     by_key = {event.pk: event for event in found}
-    seen = [by_key[key] for key in sorted(by_key, reverse=True)]
-    return Impact(seen[:MOST_SEEN], has_more=len(seen) > MOST_SEEN or len(own) > MOST_CLIENTS)
+    logins = [by_key[key] for key in sorted(by_key, reverse=True)]
+    return Impact(logins[:MAX_LOGINS], has_more=len(logins) > MAX_LOGINS or len(own) > MAX_CLIENTS)
 
 
-def of_revoking(permission: GrantedPermission, at: datetime) -> Impact:
+def impact_of_revoking(permission: GrantedPermission, at: datetime) -> Impact:
     """Logins on behalf of the taxpayer that no other permission would have allowed."""
-    seen = _seen(
+    logins = _issued(
         at,
         subject=str(permission.taxpayer.identifier),
         actor=str(permission.intermediary.taxpayer.identifier),
     )
     facts = facts_of(permission, tuple(codes_of(permission)))
-    relied = [event for event in seen[:MOST_SEEN] if is_in_force(facts, event.at)]
+    covered = [event for event in logins[:MAX_LOGINS] if is_in_force(facts, event.at)]
     others = list(_others(permission))
-    refused = [event for event in relied if not _codes(others, event.at)]
-    lost = {event.pk for event in relied if not set(facts.codes) <= _codes(others, event.at)} - {
-        event.pk for event in refused
-    }
-    return Impact(refused, narrowed=len(lost), has_more=len(seen) > MOST_SEEN)
+    remaining = [(event, _codes(others, event.at)) for event in covered]
+    refused = [event for event, codes in remaining if not codes]
+    reduced = [event for event, codes in remaining if codes and not set(facts.codes) <= codes]
+    return Impact(refused, reduced=len(reduced), has_more=len(logins) > MAX_LOGINS)
 
 
-def _seen(at: datetime, **of: str) -> list[LoginEvent]:
-    week = LoginEvent.objects.filter(pk__gte=first_id(at - LOOKED_BACK), reason="", **of)
-    return list(week.order_by("-pk")[: MOST_SEEN + 1])
+def _issued(at: datetime, **conditions: str) -> list[LoginEvent]:
+    since = first_id(at - LOOKBACK)
+    issued = LoginEvent.objects.filter(pk__gte=since, reason="", **conditions)
+    return list(issued.order_by("-pk")[: MAX_LOGINS + 1])
 
 
 def _others(permission: GrantedPermission) -> Iterable[PermissionFacts]:

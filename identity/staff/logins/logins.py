@@ -1,4 +1,4 @@
-"""Logins: find one, and see why it ended as it did (contract 1 and 5)."""
+"""Logins: the list, the page of one with its checks, and the simulation (contract 1 and 5)."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.tasks import Button
 from identity.staff.logins import exports
-from identity.staff.logins.filters import DayFilter, OutcomeFilter, PeriodFilter
+from identity.staff.logins.filters import DayFilter, LoginPeriodFilter, ResultFilter
 from identity.staff.logins.login_checks import checks_of, secret_of, today
 from identity.staff.logins.reasons import badge_of_login, staff_text_of
 from identity.staff.logins.what_if import WhatIfForm, what_if
@@ -25,21 +25,21 @@ from identity.staff.templatetags.staff import moment
 from tokens.login_events.reference import reference_in
 from tokens.models import LoginEvent
 
-WHAT_WOULD_HAPPEN = gettext_lazy("What would happen?")
+SIMULATE = gettext_lazy("Simulate a login")
 
 
 class LoginEventAdmin(ExportingAdmin):
     export = exports.LOGINS
-    list_display = ("when", "outcome", "client_id", "for_whom", "source_address")
+    list_display = ("when", "result", "client_id", "taxpayer", "source_address")
     list_display_links = ("when",)
-    list_filter = (PeriodFilter, DayFilter, OutcomeFilter)
+    list_filter = (LoginPeriodFilter, DayFilter, ResultFilter)
     ordering = ("-pk",)
     search_fields = ("client_id",)
     search_help_text = gettext_lazy("Reference, client ID, TIN or source address")
     record_template = "staff/logins/login.html"
 
-    def ways_to_find(self, term: str) -> Iterable[Q]:
-        """By what the term looks like; each is the beginning of an index."""
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        """Depends on the form of the term; each condition is the beginning of an index."""
         reference = reference_in(term)
         if reference is not None:
             return [Q(pk=reference)]
@@ -51,13 +51,14 @@ class LoginEventAdmin(ExportingAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        # One way is enough, and its index is in the order of the list: no need to collect keys.
+        # The first condition with a match is enough. Its index has the order of the list, so
+        # no ids need to be collected first.
         term = " ".join(search_term.split())
-        ways = list(self.ways_to_find(term)) if term else []
-        for way in ways[:-1]:
-            if queryset.filter(way).order_by("-pk")[:1]:
-                return queryset.filter(way), False
-        return (queryset.filter(ways[-1]) if ways else queryset), False
+        conditions = list(self.search_conditions(term)) if term else []
+        for condition in conditions[:-1]:
+            if queryset.filter(condition).order_by("-pk")[:1]:
+                return queryset.filter(condition), False
+        return (queryset.filter(conditions[-1]) if conditions else queryset), False
 
     def record_context(
         self, request: HttpRequest, record: LoginEvent, at: datetime
@@ -72,7 +73,7 @@ class LoginEventAdmin(ExportingAdmin):
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
         url = reverse("admin:tokens_loginevent_what_if")
-        return [Button(WHAT_WOULD_HAPPEN, url, "help"), *super().list_buttons(request)]
+        return [Button(SIMULATE, url, "help"), *super().list_buttons(request)]
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.what_if_view)
@@ -82,11 +83,11 @@ class LoginEventAdmin(ExportingAdmin):
         ]
 
     def what_if_view(self, request: HttpRequest) -> HttpResponse:
-        """The decision about a login that nobody made."""
+        """What would happen if a client logged in; nothing is recorded."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         form = WhatIfForm(request.GET or None)
-        context = self.page_context(request, None, timezone.now(), crumb=WHAT_WOULD_HAPPEN)
+        context = self.page_context(request, None, timezone.now(), breadcrumb=SIMULATE)
         if form.is_valid():
             context |= {"is_asked": True, "answer": what_if(form.cleaned_data)}
         return TemplateResponse(request, "staff/logins/what_if.html", context | {"form": form})
@@ -95,12 +96,12 @@ class LoginEventAdmin(ExportingAdmin):
     def when(self, row: LoginEvent) -> str:
         return moment(row.at)
 
-    @admin.display(description=gettext_lazy("outcome"))
-    def outcome(self, row: LoginEvent) -> str:
-        return badge_of_login(row).badge
+    @admin.display(description=gettext_lazy("result"))
+    def result(self, row: LoginEvent) -> str:
+        return badge_of_login(row).html
 
-    @admin.display(description=gettext_lazy("for"))
-    def for_whom(self, row: LoginEvent) -> str:
+    @admin.display(description=gettext_lazy("taxpayer"))
+    def taxpayer(self, row: LoginEvent) -> str:
         return f"{row.subject} ({row.actor})" if row.actor else row.subject or "—"
 
 

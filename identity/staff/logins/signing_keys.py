@@ -1,4 +1,4 @@
-"""Signing keys: which one signs, which are still published, and a new one (contract 2)."""
+"""Signing keys: the list, the page of one, and the task that rotates the key (contract 2)."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -23,10 +23,10 @@ from tokens.keys.ring import ALGORITHMS, Key, KeyRing
 from tokens.keys.store import read_key_ring, rotate
 from tokens.models import SigningKey
 
-SIGNS = gettext_lazy("Signs")
-WAITING = gettext_lazy("Published, not yet signing")
-PUBLISHED = gettext_lazy("Published, signs no more")
-WITHDRAWN = gettext_lazy("Withdrawn")
+SIGNING = gettext_lazy("Signing")
+NOT_YET_SIGNING = gettext_lazy("Published, not yet signing")
+NO_LONGER_SIGNING = gettext_lazy("Published, no longer signing")
+NOT_PUBLISHED = gettext_lazy("No longer published")
 
 
 class RotateForm(TaskForm):
@@ -41,11 +41,11 @@ class RotateSigningKey(Task):
     name = "rotate_signing_key"
     app_label = "tokens"
     title = gettext_lazy("Rotate the signing key")
-    button = gettext_lazy("Rotate")
-    says = gettext_lazy(
-        "A new key is published now and begins to sign in ten minutes, when everybody knows it."
-        " The present one stays published until its last token has expired. Nobody has to do"
-        " anything."
+    button_label = gettext_lazy("Rotate")
+    description = gettext_lazy(
+        "A new key is published now. It starts to sign in ten minutes, when all APIs have read it."
+        " The current key stays published until its last token has expired. Nobody else needs to"
+        " do anything."
     )
     icon = "autorenew"
     variant = "primary"
@@ -58,21 +58,25 @@ class RotateSigningKey(Task):
     def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Key:
         return rotate(alg=data["alg"], by=by, at=at)
 
-    def done(self, result: Key) -> str:
+    def success_message(self, result: Key) -> str:
         return _("The key {kid} is published.").format(kid=result.kid)
 
-    def shown_record(self, result: Key) -> SigningKey:
+    def next_record(self, result: Key) -> SigningKey:
         return SigningKey.objects.get(kid=result.kid)
 
 
-def state_of(row: SigningKey, ring: KeyRing, at: datetime) -> Badge:
-    """What the key does at this moment, read from the published ring."""
+def badge_of_signing_key(row: SigningKey, ring: KeyRing, at: datetime) -> Badge:
+    """What the key does at this moment."""
     published = {key.kid for key in ring.published(at)}
     if row.kid not in published:
-        return Badge(WITHDRAWN, "neutral")
+        return Badge(NOT_PUBLISHED, "neutral")
     if row.kid == ring.signer(at).kid:
-        return Badge(SIGNS, "good")
-    return Badge(WAITING, "warning") if row.signs_from > at else Badge(PUBLISHED, "neutral")
+        return Badge(SIGNING, "good")
+    return (
+        Badge(NOT_YET_SIGNING, "warning")
+        if row.signs_from > at
+        else Badge(NO_LONGER_SIGNING, "neutral")
+    )
 
 
 class SigningKeyAdmin(RecordAdmin):
@@ -86,14 +90,14 @@ class SigningKeyAdmin(RecordAdmin):
         self, request: HttpRequest, record: SigningKey, at: datetime
     ) -> dict[str, Any]:
         return {
-            "state": state_of(record, read_key_ring(at), at),
+            "state": badge_of_signing_key(record, read_key_ring(at), at),
             "changes": recent_changes(request, record),
         }
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, row: SigningKey) -> str:
         at = timezone.now()
-        return state_of(row, read_key_ring(at), at).badge
+        return badge_of_signing_key(row, read_key_ring(at), at).html
 
     @admin.display(description=gettext_lazy("published"))
     def published(self, row: SigningKey) -> str:

@@ -1,4 +1,4 @@
-"""Charts for Chart.js as the theme draws it: data and options in attributes, no script of ours."""
+"""Charts for Chart.js, drawn by the theme from attributes; needs no script of ours."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from identity.staff.overview.traffic import Bar
 
-# Told apart by lightness as well, and seen on a light and on a dark page.
-_ISSUED, _REFUSED, _LETTERS = "#3b82f6", "#dc2626", "#737c8c"
+# Different in lightness as well as in colour; visible on light and dark pages.
+_ISSUED, _REFUSED, _TEXT = "#3b82f6", "#dc2626", "#737c8c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Chart:
 
 
 def chart_of(bars: Sequence[Bar], label: Callable[[datetime], str]) -> Chart:
-    """Issued and refused logins on top of each other, bar by bar."""
+    """A stacked bar chart of issued and refused logins."""
     rows = [(label(bar.begins), bar.issued, bar.refused) for bar in bars]
     data = {
         "labels": [name for name, _issued, _refused in rows],
@@ -45,14 +45,14 @@ def _dataset(label: str, figures: list[int], colour: str) -> dict[str, Any]:
     }
 
 
-_TICKS = {"color": _LETTERS, "maxRotation": 0, "autoSkipPadding": 12}
+_TICKS = {"color": _TEXT, "maxRotation": 0, "autoSkipPadding": 12}
 _OPTIONS = {
     "animation": False,
     "responsive": True,
     "maintainAspectRatio": False,
     "interaction": {"mode": "index", "intersect": False},
     "plugins": {
-        "legend": {"align": "end", "labels": {"boxWidth": 10, "boxHeight": 10, "color": _LETTERS}}
+        "legend": {"align": "end", "labels": {"boxWidth": 10, "boxHeight": 10, "color": _TEXT}}
     },
     "scales": {
         "x": {"stacked": True, "grid": {"display": False}, "ticks": _TICKS},

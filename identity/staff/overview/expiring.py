@@ -1,4 +1,4 @@
-"""What ends within 7, 30 and 90 days: secrets, system users, permissions. Counted to a bound."""
+"""How many secrets, system users and permissions expire within 7, 30 and 90 days."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,48 +6,48 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
+from identity.staff.framework.filters import EXPIRY_DAYS
 from taxpayers.models import ClientSecret, GrantedPermission, SystemUser
 
-WITHIN_DAYS = (7, 30, 90)
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How many end within so many days; `is_capped`: at least so many."""
+class ExpiryCount:
+    """How many expire within so many days; `is_capped`: there are more than `count`."""
 
     days: int
     count: int
     is_capped: bool
 
 
-def ending_secrets(at: datetime) -> list[Ending]:
+def expiring_secrets(at: datetime) -> list[ExpiryCount]:
     """Live client secrets."""
-    return _ending(ClientSecret.objects.filter(slot__isnull=False), "expires_at", at)
+    return _expiring(ClientSecret.objects.filter(slot__isnull=False), "expires_at", at)
 
 
-def ending_system_users(at: datetime) -> list[Ending]:
-    """System users with an end, blocked ones as well: so counts the list behind the figure."""
-    return _ending(SystemUser.objects.all(), "expires_at", at)
+def expiring_system_users(at: datetime) -> list[ExpiryCount]:
+    """System users, also blocked ones: the filter of their list includes them too."""
+    return _expiring(SystemUser.objects.all(), "expires_at", at)
 
 
-def ending_permissions(at: datetime) -> list[Ending]:
+def expiring_permissions(at: datetime) -> list[ExpiryCount]:
     """Permissions that are not revoked."""
-    return _ending(GrantedPermission.objects.filter(revoked_at=None), "valid_until", at)
+    return _expiring(GrantedPermission.objects.filter(revoked_at=None), "valid_until", at)
 
 
-def _ending(rows: "QuerySet[Any]", end: str, at: datetime) -> list[Ending]:
-    # The first ones in the order of an index; each shorter period is the beginning of a longer.
-    last = at + timedelta(days=WITHIN_DAYS[-1])
+def _expiring(rows: "QuerySet[Any]", end: str, at: datetime) -> list[ExpiryCount]:
+    # Reads the beginning of an index once: each shorter period is the start of a longer one.
+    last = at + timedelta(days=EXPIRY_DAYS[-1])
     first = rows.filter(**{f"{end}__gte": at, f"{end}__lt": last}).order_by(end)
-    counts = first.values(end)[: MOST_COUNTED + 1].aggregate(
+    counts = first.values(end)[: MAX_COUNTED + 1].aggregate(
         **{
             f"within_{days}": Count(end, filter=Q(**{f"{end}__lt": at + timedelta(days=days)}))
-            for days in WITHIN_DAYS
+            for days in EXPIRY_DAYS
         }
     )
     return [
-        Ending(days, min(found, MOST_COUNTED), is_capped=found > MOST_COUNTED)
-        for days in WITHIN_DAYS
-        for found in [counts[f"within_{days}"]]
+        ExpiryCount(days, min(counted, MAX_COUNTED), is_capped=counted > MAX_COUNTED)
+        for days in EXPIRY_DAYS
+        for counted in [counts[f"within_{days}"]]
     ]

@@ -1,7 +1,6 @@
-"""Clients that started to fail: they got tokens until some days ago, and now only refusals.
+"""Clients that started to fail: they got tokens in the last days, and now only refusals.
 
-Looks at the latest refusals of known clients and no further, so its cost has a bound whatever
-happens.
+Reads a limited number of the latest refusals of known clients, so its cost is limited.
 """
 
 from collections import defaultdict
@@ -15,19 +14,19 @@ from taxpayers.models import SystemUser
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 
-LOOKED_BACK = timedelta(hours=24)
-STARTED_WITHIN = timedelta(days=7)  # whoever fails for longer is no news
-LEAST_REFUSALS = 2  # one is a slip
-MOST_SHOWN = 10
-_MOST_REFUSALS, _MOST_CLIENTS, _MOST_LOGINS = 5_000, 30, 1_000
+LOOKBACK = timedelta(hours=24)
+STARTED_WITHIN = timedelta(days=7)  # a client that fails for longer is not new
+MIN_REFUSALS = 2  # one may be a mistake
+MAX_SHOWN = 10
+_MAX_REFUSALS, _MAX_CLIENTS, _MAX_LOGINS = 5_000, 30, 1_000
 
-# From the index of a client's logins, the newest first. The bound is for one that hammers: it may
-# have failed thousands of times since.
+# Reads the index of a client's logins, the newest first. The limit is for a client that retries
+# all the time: it may have failed thousands of times since its last token.
 _LAST_TOKEN = f"""(
     SELECT max(at) FROM (
         SELECT at, reason FROM login_events
         WHERE login_events.client_id = system_users.client_id
-        ORDER BY login_events.id DESC LIMIT {_MOST_LOGINS}
+        ORDER BY login_events.id DESC LIMIT {_MAX_LOGINS}
     ) AS latest
     WHERE reason = ''
 )"""  # noqa: S608 - put together from a constant
@@ -35,7 +34,7 @@ _LAST_TOKEN = f"""(
 
 @dataclass(frozen=True, slots=True)
 class FailingClient:
-    """`last_token_at` is None if there is no token in its latest logins, which are very many.
+    """`last_token_at` is None if none of its latest logins got a token, and there are very many.
 
     `refusals` are those of the last 24 hours; `reason` is why the latest of them was refused.
     """
@@ -48,7 +47,7 @@ class FailingClient:
 
 @dataclass(frozen=True, slots=True)
 class FailingClients:
-    """Who failed first is shown last; `has_more` than are shown."""
+    """The latest last token comes first; `has_more`: not all are in `clients`."""
 
     clients: list[FailingClient]
     has_more: bool
@@ -58,40 +57,40 @@ _Refusals = list[tuple[datetime, str]]  # the newest first
 
 
 def failing_clients(at: datetime) -> FailingClients:
-    """Those with LEAST_REFUSALS in the last 24 hours since their last token of the last days."""
+    """Clients with MIN_REFUSALS in the last 24 hours, all of them after their last token."""
     refusals: dict[int, _Refusals] = defaultdict(list)
     latest = (
         LoginEvent.objects.filter(
-            pk__gte=first_id(at - LOOKED_BACK),
-            pk__lt=first_id(at + LOOKED_BACK),  # no partition of the months to come is looked at
+            pk__gte=first_id(at - LOOKBACK),
+            pk__lt=first_id(at + LOOKBACK),  # reads no partition of future months
             system_user__isnull=False,
         )
         .exclude(reason="")
         .order_by("-pk")
         .values_list("system_user_id", "at", "reason")
     )
-    for system_user_id, moment, reason in latest[:_MOST_REFUSALS]:
+    for system_user_id, moment, reason in latest[:_MAX_REFUSALS]:
         assert system_user_id is not None  # noqa: S101 - filtered
         refusals[system_user_id].append((moment, reason))
-    often = {pk: found for pk, found in refusals.items() if len(found) >= LEAST_REFUSALS}
-    worst = sorted(often, key=lambda pk: -len(often[pk]))[:_MOST_CLIENTS]
+    often = {pk: found for pk, found in refusals.items() if len(found) >= MIN_REFUSALS}
+    worst = sorted(often, key=lambda pk: -len(often[pk]))[:_MAX_CLIENTS]
     candidates = (
         SystemUser.objects.filter(pk__in=worst)
         .select_related("taxpayer")
         .annotate(last_token_at=RawSQL(_LAST_TOKEN, (), output_field=DateTimeField()))  # noqa: S611 - a constant
     )
     failing = [client for row in candidates for client in _failing(row, often[row.pk], at)]
-    failing.sort(key=lambda client: client.last_token_at or at - LOOKED_BACK, reverse=True)
-    return FailingClients(failing[:MOST_SHOWN], has_more=len(failing) > MOST_SHOWN)
+    failing.sort(key=lambda client: client.last_token_at or at - LOOKBACK, reverse=True)
+    return FailingClients(failing[:MAX_SHOWN], has_more=len(failing) > MAX_SHOWN)
 
 
 def _failing(row: SystemUser, found: _Refusals, at: datetime) -> list[FailingClient]:
     last: datetime | None = row.last_token_at  # type: ignore[attr-defined]  # annotated
-    if last is None and len(found) < _MOST_LOGINS:
+    if last is None and len(found) < _MAX_LOGINS:
         return []  # it never had a token, so nothing has changed
     if last is not None and last < at - STARTED_WITHIN:
         return []
     refusals = sum(last is None or moment > last for moment, _reason in found)
-    if refusals < LEAST_REFUSALS:
+    if refusals < MIN_REFUSALS:
         return []
     return [FailingClient(row, last, refusals, reason=found[0][1])]

@@ -1,6 +1,6 @@
-"""The first page: asks for every figure once, and says which list stands behind it.
+"""The first page: each number is a link to the list that it counts.
 
-Nobody sees more here than on the lists themselves: each part asks for their permission.
+Every panel needs the permission of the list that it links to.
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,14 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
+from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.logins.reasons import staff_text_of
 from identity.staff.overview.charts import chart_of
 from identity.staff.overview.expiring import (
-    Ending,
-    ending_permissions,
-    ending_secrets,
-    ending_system_users,
+    ExpiryCount,
+    expiring_permissions,
+    expiring_secrets,
+    expiring_system_users,
 )
 from identity.staff.overview.failing import failing_clients
 from identity.staff.overview.throttled import throttled_clients
@@ -34,19 +35,20 @@ _LOGINS = "tokens.loginevent"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """What ends, each figure with the list behind it."""
+class ExpiryRow:
+    """How many of one kind of record expire soon; each count with the URL of the list."""
 
     title: str
-    figures: list[tuple[Ending, str]]
+    counts: list[tuple[ExpiryCount, str]]
 
 
 def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Adds to the admin's first page what this person may see (UNFOLD, DASHBOARD_CALLBACK)."""
+    """Adds the panels that this person may see (DASHBOARD_CALLBACK in UNFOLD)."""
     at = timezone.now()
     title = _("Today")
-    context |= {"at": at, "title": title, "crumbs": [(title, "")]}
-    context["lines"] = list(_lines(request, at))
+    context |= {"at": at, "title": title, "breadcrumbs": [(title, "")]}
+    context["expiry_days"] = EXPIRY_DAYS
+    context["expiry_rows"] = list(_expiry_rows(request, at))
     if _may_view(request, _LOGINS):
         context |= _logins(at)
     if _may_view(request, "tokens.signingkey"):
@@ -59,7 +61,7 @@ def _may_view(request: HttpRequest, model: str) -> bool:
     return request.user.has_perm(f"{app}.view_{name}")
 
 
-def _list(model: str, **filters: Any) -> str:
+def _list_url(model: str, **filters: Any) -> str:
     query = f"?{urlencode(filters)}" if filters else ""
     return reverse(f"admin:{model.replace('.', '_')}_changelist") + query
 
@@ -70,41 +72,43 @@ def _logins(at: datetime) -> dict[str, Any]:
     return {
         "traffic": now,
         "panels": [
-            _panel(now.hours, "1", _("Last 24 hours"), _("Hour"), "H:i"),
-            _panel(now.days, "30", _("Last 30 days"), _("Day"), "j M"),
+            _traffic_panel(now.hours, "1", _("Last 24 hours"), _("Hour"), "H:i"),
+            _traffic_panel(now.days, "30", _("Last 30 days"), _("Day"), "j M"),
         ],
         "reasons": [
             {
                 "words": staff_text_of(row.reason),
                 "figures": [
-                    _reason_figure(_("24 hours"), row.in_hours, "1", row.reason),
-                    _reason_figure(_("30 days"), row.in_days, "30", row.reason),
+                    _reason_count(_("24 hours"), row.in_hours, "1", row.reason),
+                    _reason_count(_("30 days"), row.in_days, "30", row.reason),
                 ],
             }
             for row in now.top_reasons
         ],
         "failing": failing,
-        "refused_url": _list(_LOGINS, period="1", reason="refused"),
+        "refused_url": _list_url(_LOGINS, period="1", reason="refused"),
         "failing_clients": [
-            (client, staff_text_of(client.reason).what, _logins_of(client.system_user))
+            (client, staff_text_of(client.reason).what, _logins_url(client.system_user))
             for client in failing.clients
         ],
         "throttled_clients": [
-            (client, _logins_of(client.system_user)) for client in throttled_clients(at)
+            (client, _logins_url(client.system_user)) for client in throttled_clients(at)
         ],
     }
 
 
-def _reason_figure(title: str, count: int, period: str, reason: str) -> dict[str, Any]:
-    url = _list(_LOGINS, period=period, reason=reason)
+def _reason_count(title: str, count: int, period: str, reason: str) -> dict[str, Any]:
+    url = _list_url(_LOGINS, period=period, reason=reason)
     return {"title": title, "count": count, "url": url}
 
 
-def _panel(period: Period, name: str, title: str, column: str, form: str) -> dict[str, Any]:
-    """A chart with its figures; each figure has the list behind it."""
+def _traffic_panel(
+    period: Period, name: str, title: str, column: str, date_format: str
+) -> dict[str, Any]:
+    """A chart with its totals; each total with the URL of its list."""
 
     def label(moment: datetime) -> str:
-        return formats.date_format(timezone.localtime(moment), form)
+        return formats.date_format(timezone.localtime(moment), date_format)
 
     return {
         "id": f"logins-{name}",
@@ -112,40 +116,42 @@ def _panel(period: Period, name: str, title: str, column: str, form: str) -> dic
         "column": column,
         "chart": chart_of(period.bars, label),
         "figures": [
-            (_("Logins"), period.total, _list(_LOGINS, period=name)),
-            (_("Token issued"), period.issued, _list(_LOGINS, period=name, reason="issued")),
-            (_("Refused"), period.refused, _list(_LOGINS, period=name, reason="refused")),
+            (_("Logins"), period.total, _list_url(_LOGINS, period=name)),
+            (_("Token issued"), period.issued, _list_url(_LOGINS, period=name, reason="issued")),
+            (_("Refused"), period.refused, _list_url(_LOGINS, period=name, reason="refused")),
         ],
     }
 
 
-def _logins_of(system_user: SystemUser) -> str:
-    return _list(_LOGINS, q=system_user.client_id)
+def _logins_url(system_user: SystemUser) -> str:
+    return _list_url(_LOGINS, q=system_user.client_id)
 
 
-def _lines(request: HttpRequest, at: datetime) -> Iterator[Line]:
-    """What ends soon. A secret has no list of its own: its system user is what can be mended."""
+def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[ExpiryRow]:
+    """What expires soon. Secrets have no list, so they link to their system users."""
     users = "taxpayers.systemuser"
     if _may_view(request, "taxpayers.clientsecret") and _may_view(request, users):
-        yield _line(_("Secrets"), ending_secrets(at), users, "secret")
+        yield _expiry_row(_("Secrets"), expiring_secrets(at), users, "secret")
     if _may_view(request, users):
-        yield _line(_("System users"), ending_system_users(at), users, "state")
+        yield _expiry_row(_("System users"), expiring_system_users(at), users, "state")
     if _may_view(request, "taxpayers.grantedpermission"):
         granted = "taxpayers.grantedpermission"
-        yield _line(_("Permissions"), ending_permissions(at), granted, "state")
+        yield _expiry_row(_("Permissions"), expiring_permissions(at), granted, "state")
 
 
-def _line(title: str, endings: list[Ending], model: str, parameter: str) -> Line:
-    return Line(title, [(ending, _list(model, **{parameter: ending.days})) for ending in endings])
+def _expiry_row(title: str, counts: list[ExpiryCount], model: str, parameter: str) -> ExpiryRow:
+    return ExpiryRow(
+        title, [(count, _list_url(model, **{parameter: count.days})) for count in counts]
+    )
 
 
 def _signing_key(at: datetime) -> dict[str, Any]:
-    """The key that signs now. It is read without its private part."""
+    """The key that signs now; its private part is not read."""
     signing = SigningKey.objects.filter(signs_from__lte=at).defer("private_key").first()
     age = at - signing.signs_from if signing else timedelta()
     return {
         "signing_key": signing,
         "signing_key_days": age.days,
         "signing_key_is_old": age >= OLD_KEY,
-        "signing_keys_url": _list("tokens.signingkey"),
+        "signing_keys_url": _list_url("tokens.signingkey"),
     }

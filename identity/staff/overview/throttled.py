@@ -1,7 +1,7 @@
-"""Clients that used up their logins of a minute, and so were told to wait (contract 1, Limits).
+"""Clients that reached their limit of logins per minute (contract 1, Limits).
 
-A throttled login leaves no event, by contract. What leaves one are the logins before it: whoever
-has as many of them within a minute as its limit was refused every further one.
+A throttled login is not recorded as an event, by contract. The logins before it are: a client
+that has as many of them within a minute as its limit allows was refused every further one.
 """
 
 from collections import defaultdict
@@ -16,16 +16,16 @@ from tokens.models import LoginEvent
 from tokens.rate_limits.quota import WINDOW
 from tokens.refusals.table import REFUSALS
 
-LOOKED_BACK = timedelta(minutes=10)
-MOST_SHOWN = 10
-_MOST_BUSY, _MOST_CLIENTS, _MOST_LOGINS = 500, 50, 5_000
+LOOKBACK = timedelta(minutes=10)
+MAX_SHOWN = 10
+_MAX_BUSY, _MAX_CLIENTS, _MAX_LOGINS = 500, 50, 5_000
 # These count against the caller's failures, not against the client's logins.
 _NOT_COUNTED = [reason for reason, refusal in REFUSALS.items() if refusal.counts_as_failure]
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottledClient:
-    """A system user, how many logins it had in LOOKED_BACK, and when its limit was reached last."""
+    """A system user, how many logins it had in LOOKBACK, and when its limit was reached last."""
 
     system_user: SystemUser
     logins: int
@@ -33,10 +33,10 @@ class ThrottledClient:
 
 
 def throttled_clients(at: datetime) -> list[ThrottledClient]:
-    """Those that reached their limit in the last ten minutes, the latest first."""
+    """Clients that reached their limit in the last ten minutes, the latest first."""
     counted = LoginEvent.objects.filter(
-        pk__gte=first_id(at - LOOKED_BACK),
-        pk__lt=first_id(at + LOOKED_BACK),  # no partition of the months to come is looked at
+        pk__gte=first_id(at - LOOKBACK),
+        pk__lt=first_id(at + LOOKBACK),  # reads no partition of future months
         secret_id__isnull=False,
         system_user__isnull=False,
     ).exclude(reason__in=_NOT_COUNTED)
@@ -45,20 +45,20 @@ def throttled_clients(at: datetime) -> list[ThrottledClient]:
         .values_list("system_user_id")
         .annotate(logins=Count("pk"))
         .filter(logins__gt=1)
-        .order_by("-logins")[:_MOST_BUSY]
+        .order_by("-logins")[:_MAX_BUSY]
     )
     if not busy:
         return []
-    # Not joined above: that would read all system users.
+    # Not a join above: that would read all system users.
     users = SystemUser.objects.select_related("taxpayer").filter(
         pk__in=busy, logins_per_minute__gt=0
     )
-    beyond = [user for user in users if busy[user.pk] >= user.logins_per_minute][:_MOST_CLIENTS]
+    beyond = [user for user in users if busy[user.pk] >= user.logins_per_minute][:_MAX_CLIENTS]
     if not beyond:
         return []
     moments: dict[int | None, list[datetime]] = defaultdict(list)
     latest = counted.filter(client_id__in=[user.client_id for user in beyond]).order_by("-pk")
-    for client, moment in latest.values_list("system_user_id", "at")[:_MOST_LOGINS]:
+    for client, moment in latest.values_list("system_user_id", "at")[:_MAX_LOGINS]:
         moments[client].append(moment)
     throttled = [
         ThrottledClient(user, busy[user.pk], reached_at)
@@ -66,7 +66,7 @@ def throttled_clients(at: datetime) -> list[ThrottledClient]:
         for reached_at in _reached(moments[user.pk], user.logins_per_minute)
     ]
     throttled.sort(key=lambda client: client.reached_at, reverse=True)
-    return throttled[:MOST_SHOWN]
+    return throttled[:MAX_SHOWN]
 
 
 def _reached(newest_first: list[datetime], limit: int) -> list[datetime]:

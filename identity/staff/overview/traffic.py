@@ -14,7 +14,7 @@ from tokens.login_events.partitions import first_id
 from tokens.models import LoginCount
 
 HOURS, DAYS = 24, 30
-_MOST_REASONS = 8
+_MAX_REASONS = 8
 _CLOCKS_DIFFER = timedelta(minutes=5)
 
 
@@ -29,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Its bars, the oldest first, and what they add up to."""
+    """The bars, the oldest first, and their totals."""
 
     bars: tuple[Bar, ...]
     reasons: Counter[str]
@@ -56,7 +56,7 @@ class TopReason:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Both periods; `lacks_latest` if older logins have to be counted before the latest ones."""
+    """Both periods; `lacks_latest`: older logins must be counted before the latest ones."""
 
     hours: Period
     days: Period
@@ -64,20 +64,20 @@ class Traffic:
 
     @property
     def top_reasons(self) -> list[TopReason]:
-        """Those of the last hours first, then those of the last days."""
+        """The most frequent reasons of the last hours first, then those of the last days."""
         hours, days = self.hours.reasons, self.days.reasons
         ordered = sorted(days, key=lambda reason: (-hours[reason], -days[reason], reason))
-        return [TopReason(r, hours[r], days[r]) for r in ordered[:_MOST_REASONS]]
+        return [TopReason(r, hours[r], days[r]) for r in ordered[:_MAX_REASONS]]
 
 
-Found = Iterable[tuple[datetime, str, int]]  # begin of the hour or day, reason, logins
+LoginCounts = Iterable[tuple[datetime, str, int]]  # start of the hour or day, reason, logins
 
 
 def traffic(at: datetime, counted: CountingProgress) -> Traffic:
-    """What happened until this moment: counted hours, and what is not counted yet live."""
+    """The traffic until now: stored hourly counts, plus a live count of the latest logins."""
     zone = timezone.get_default_timezone()
     this_hour = timezone.localtime(at, zone).replace(minute=0, second=0, microsecond=0)
-    # Back in UTC: there no hour is left out or comes twice when clocks are changed.
+    # In UTC no hour is missing or repeated when clocks change.
     last = this_hour.astimezone(UTC)
     hours = [last - timedelta(hours=back) for back in range(HOURS - 1, -1, -1)]
     days = list(_days(this_hour))
@@ -96,12 +96,12 @@ def traffic(at: datetime, counted: CountingProgress) -> Traffic:
     )
 
 
-def _period(begins: list[datetime], found: Found) -> Period:
+def _period(begins: list[datetime], counts: LoginCounts) -> Period:
     issued: Counter[datetime] = Counter()
     refused: Counter[datetime] = Counter()
     reasons: Counter[str] = Counter()
     shown = set(begins)
-    for begin, reason, logins in found:
+    for begin, reason, logins in counts:
         if begin not in shown:
             continue
         if reason:
@@ -112,11 +112,11 @@ def _period(begins: list[datetime], found: Found) -> Period:
     return Period(tuple(Bar(b, issued[b], refused[b]) for b in begins), reasons)
 
 
-def _counted_hours(since: datetime) -> Found:
+def _counted_hours(since: datetime) -> LoginCounts:
     return LoginCount.objects.filter(hour__gte=since).values_list("hour", "reason", "logins")
 
 
-def _counted_days(since: datetime) -> Found:
+def _counted_days(since: datetime) -> LoginCounts:
     day = TruncDay("hour", tzinfo=timezone.get_default_timezone())
     counted = LoginCount.objects.filter(hour__gte=since).values_list(day, "reason")
     return counted.annotate(Sum("logins"))

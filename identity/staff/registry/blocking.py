@@ -1,4 +1,4 @@
-"""Stopping a system user at once, and letting it log in again (contract 4)."""
+"""Tasks: block a system user at once, and unblock it (contract 4)."""
 
 from datetime import datetime
 from typing import Any
@@ -16,38 +16,38 @@ from taxpayers.services import Author, block_system_user, unblock_system_user
 class BlockSystemUser(Task):
     name = "block_system_user"
     title = gettext_lazy("Block the system user")
-    button = gettext_lazy("Block")
-    says = gettext_lazy(
-        "From now on every login of this system user is refused. Tokens that it has stay valid for"
-        " an hour at most. It can be unblocked at any time."
+    button_label = gettext_lazy("Block")
+    description = gettext_lazy(
+        "From now on, every login of this system user is refused. Tokens that it already has stay"
+        " valid for up to one hour. It can be unblocked at any time."
     )
     icon = "block"
     variant = "danger"
     form = ReasonForm
     template = "staff/registry/block_system_user.html"
 
-    def refusal(self, record: SystemUser, at: datetime) -> Text:
-        return "" if record.blocked_at is None else _("It is blocked already.")
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
+        return "" if record.blocked_at is None else _("It is already blocked.")
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> SystemUser:
         return block_system_user(system_user=record, reason=data["reason"], by=by, at=at)
 
-    def done(self, result: SystemUser) -> str:
+    def success_message(self, result: SystemUser) -> str:
         return _("{name} is blocked.").format(name=result)
 
 
 class UnblockSystemUser(Task):
     name = "unblock_system_user"
     title = gettext_lazy("Unblock the system user")
-    button = gettext_lazy("Unblock")
-    says = gettext_lazy("It can log in again from now on, with the secrets that it has.")
+    button_label = gettext_lazy("Unblock")
+    description = gettext_lazy("It can log in again at once, with its current secrets.")
     icon = "lock_open"
     variant = "success"
     form = ReasonForm
 
-    def refusal(self, record: SystemUser, at: datetime) -> Text:
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         return "" if record.blocked_at is not None else _("It is not blocked.")
 
     def perform(
@@ -55,5 +55,5 @@ class UnblockSystemUser(Task):
     ) -> SystemUser:
         return unblock_system_user(system_user=record, reason=data["reason"], by=by, at=at)
 
-    def done(self, result: SystemUser) -> str:
+    def success_message(self, result: SystemUser) -> str:
         return _("{name} is unblocked.").format(name=result)

@@ -1,4 +1,4 @@
-"""Issuing credentials: a new system user with its first secret (contract 3)."""
+"""The task that issues credentials: a new system user with its first secret (contract 3)."""
 
 from datetime import datetime
 from typing import Any
@@ -23,7 +23,7 @@ class IssueCredentialsForm(TaskForm):
     taxpayer = TaxpayerField()
     name = NameField(
         label=gettext_lazy("Name of the ERP system"),
-        help_text=gettext_lazy("So that you and the taxpayer know which one is meant."),
+        help_text=gettext_lazy("A name that you and the taxpayer will recognise."),
     )
     scopes = CheckboxesField(
         label=gettext_lazy("Scopes"), choices=scope_choices, initial=[DEFAULT_SCOPE]
@@ -32,22 +32,24 @@ class IssueCredentialsForm(TaskForm):
     expires = LastDayField(
         label=gettext_lazy("Last day of the system user"),
         required=False,
-        help_text=gettext_lazy("Without a day it does not expire."),
+        help_text=gettext_lazy("Leave empty for no end date."),
     )
     secret_expires = LastDayField(
         label=gettext_lazy("Last day of the secret"),
         required=False,
-        help_text=gettext_lazy("Without a day: as long as the service is set to, usually a year."),
+        help_text=gettext_lazy(
+            "Leave empty to use the standard lifetime of this service, usually one year."
+        ),
     )
 
 
 class IssueCredentials(SecretOnceTask):
     name = "issue_credentials"
     title = gettext_lazy("Issue credentials")
-    button = gettext_lazy("Issue credentials")
-    says = gettext_lazy(
-        "A new system user is registered for the taxpayer. Its secret is shown once, on the next"
-        " page: have a safe way ready to hand it over."
+    button_label = gettext_lazy("Issue credentials")
+    description = gettext_lazy(
+        "This registers a new system user for the taxpayer. The next page shows its secret once."
+        " Have a safe way ready to give the secret to the operator of the ERP system."
     )
     icon = "person_add"
     variant = "primary"
@@ -57,7 +59,7 @@ class IssueCredentials(SecretOnceTask):
     def perform(
         self, record: None, data: dict[str, Any], *, by: Author, at: datetime
     ) -> IssuedSecret:
-        # Sent twice, the second is refused: a taxpayer has one system user of a name.
+        # Submitted twice, the second is refused: names of system users are unique for a taxpayer.
         return register_system_user(
             taxpayer=data["taxpayer"],
             name=data["name"],

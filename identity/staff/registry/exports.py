@@ -1,10 +1,10 @@
-"""Which columns each list of the registry is exported with. Names are for machines, as in files."""
+"""The columns of the exports of the registry; their names are for programs, not translated."""
 
 from identity.staff.framework.export import Export, field, taxpayer_columns
 from taxpayers.services import Action
 from taxpayers.services.permissions import codes_of
 
-# Exactly what an import takes, and one column that it ignores.
+# The columns that an import reads, and one that it ignores.
 TAXPAYERS = Export(
     Action.EXPORT_REGISTRY,
     (

@@ -1,43 +1,42 @@
-"""The history: who changed what, when, from where and why (contract 4). Nobody can edit it."""
+"""The history: who changed what, when, from where and why (contract 4). It is view-only."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.filters import PeriodFilter
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.templatetags.staff import moment
+from identity.staff.templatetags.staff import display_value, moment
 from taxpayers.models import Change
 from taxpayers.services import Action
 
-RECENT = 20
+MAX_RECENT = 20
 
 ACTIONS: dict[str, Any] = {
     Action.REGISTER_TAXPAYER: gettext_lazy("Registered the taxpayer"),
-    Action.IMPORT_REGISTRY: gettext_lazy("Imported from a file"),
+    Action.IMPORT_REGISTRY: gettext_lazy("Imported the taxpayer from a file"),
     Action.RENAME_TAXPAYER: gettext_lazy("Renamed the taxpayer"),
     Action.ACTIVATE_TAXPAYER: gettext_lazy("Activated the taxpayer"),
     Action.DEACTIVATE_TAXPAYER: gettext_lazy("Deactivated the taxpayer"),
     Action.REGISTER_INTERMEDIARY: gettext_lazy("Registered as an intermediary"),
     Action.CHANGE_INTERMEDIARY: gettext_lazy("Changed the intermediary"),
-    Action.SET_PERMISSION_CODE: gettext_lazy("Set the permission code"),
+    Action.SET_PERMISSION_CODE: gettext_lazy("Added or changed the permission code"),
     Action.GRANT_PERMISSION: gettext_lazy("Granted a permission"),
     Action.REVOKE_PERMISSION: gettext_lazy("Revoked a permission"),
     Action.ISSUE_CREDENTIALS: gettext_lazy("Issued credentials"),
     Action.CHANGE_SYSTEM_USER: gettext_lazy("Changed the system user"),
-    Action.EXTEND_SYSTEM_USER: gettext_lazy("Extended the system user"),
+    Action.EXTEND_SYSTEM_USER: gettext_lazy("Changed the last day of the system user"),
     Action.BLOCK_SYSTEM_USER: gettext_lazy("Blocked the system user"),
     Action.UNBLOCK_SYSTEM_USER: gettext_lazy("Unblocked the system user"),
     Action.ROTATE_SECRET: gettext_lazy("Issued another secret"),
-    Action.RETIRE_SECRET: gettext_lazy("Set the end of a secret"),
+    Action.RETIRE_SECRET: gettext_lazy("Set the last day of the secret"),
     Action.EXPORT_REGISTRY: gettext_lazy("Exported a list"),
     Action.EXPORT_LOGINS: gettext_lazy("Exported logins"),
     Action.REVOKE_SECRET: gettext_lazy("Revoked a secret"),
@@ -60,8 +59,8 @@ _FIELDS: dict[str, Any] = {
     "expires_at": gettext_lazy("Expires"),
     "blocked_at": gettext_lazy("Blocked"),
     "blocked_by": gettext_lazy("Blocked by"),
-    "blocked_reason": gettext_lazy("Reason of the block"),
-    "form": gettext_lazy("Form"),
+    "blocked_reason": gettext_lazy("Reason for blocking"),
+    "form": gettext_lazy("File format"),
     "filters": gettext_lazy("Filters"),
     "secret": gettext_lazy("Secret"),
     "secret_expires_at": gettext_lazy("Secret expires"),
@@ -82,29 +81,29 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A change in words."""
+class HistoryEntry:
+    """A change as the pages show it."""
 
     row: Change
     action: Any
     differences: list[Difference]
 
 
-def recent_changes(request: HttpRequest, record: Model) -> list[Entry] | None:
-    """The latest changes of the record, newest first; None for those who may not see them."""
+def recent_changes(request: HttpRequest, record: Model) -> list[HistoryEntry] | None:
+    """The latest changes of the record, newest first; None if this person may not see them."""
     if not request.user.has_perm("taxpayers.view_change"):
         return None
     rows = Change.objects.filter(object_type=record._meta.model_name, object_id=str(record.pk))
-    return [entry_of(row) for row in rows[:RECENT]]
+    return [entry_of(row) for row in rows[:MAX_RECENT]]
 
 
-def entry_of(row: Change) -> Entry:
-    """The change in words; a name that this page does not know is shown as it is."""
-    return Entry(row, action_of(row), list(_differences(row)))
+def entry_of(row: Change) -> HistoryEntry:
+    """The change as the pages show it; an unknown field name is shown as it is."""
+    return HistoryEntry(row, action_of(row), list(_differences(row)))
 
 
 def action_of(row: Change) -> Any:
-    """What was done, in words."""
+    """The text for the action; an unknown action is shown as it is."""
     return ACTIONS.get(row.action, row.action)
 
 
@@ -112,21 +111,13 @@ def _differences(row: Change) -> Iterator[Difference]:
     for field in dict.fromkeys([*row.before, *row.after]):
         before, after = row.before.get(field), row.after.get(field)
         if field == "secret" or before != after:
-            yield Difference(_FIELDS.get(field, field), _in_words(before), _in_words(after))
+            yield Difference(_FIELDS.get(field, field), _display(before), _display(after))
 
 
-def _in_words(value: Any) -> Any:
-    match value:
-        case None | "":
-            return ""
-        case bool():
-            return _("yes") if value else _("no")
-        case list():
-            return ", ".join(str(item) for item in value)
-        case str() if "T" in value and (at := _moment(value)) is not None:
-            return moment(at)
-        case _:
-            return str(value)
+def _display(value: Any) -> str:
+    if isinstance(value, str) and "T" in value and (at := _moment(value)) is not None:
+        return moment(at)
+    return display_value(value)
 
 
 def _moment(text: str) -> datetime | None:
@@ -137,25 +128,13 @@ def _moment(text: str) -> datetime | None:
     return at if at is not None and at.tzinfo is not None else None
 
 
-class PeriodFilter(admin.SimpleListFilter):
-    title = gettext_lazy("period")
-    parameter_name = "period"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("1", gettext_lazy("Last 24 hours")),
-            ("7", gettext_lazy("Last 7 days")),
-            ("30", gettext_lazy("Last 30 days")),
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        if self.value() not in ("1", "7", "30"):
-            return queryset
-        return queryset.filter(at__gte=timezone.now() - timedelta(days=int(self.value() or 0)))
+class ChangePeriodFilter(PeriodFilter):
+    def since(self, queryset: "QuerySet[Any]", start: datetime) -> "QuerySet[Any]":
+        return queryset.filter(at__gte=start)
 
 
 class ActionFilter(admin.SimpleListFilter):
-    title = gettext_lazy("what was done")
+    title = gettext_lazy("action")
     parameter_name = "action"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
@@ -166,20 +145,22 @@ class ActionFilter(admin.SimpleListFilter):
 
 
 class ChangeAdmin(RecordAdmin):
-    list_display = ("when", "who", "did", "label", "why")
+    list_display = ("when", "who", "action_text", "label", "why")
     list_display_links = ("when",)
-    list_filter = (PeriodFilter, ActionFilter)
+    list_filter = (ChangePeriodFilter, ActionFilter)
     ordering = ("-at", "-id")
     search_fields = ("label",)
-    search_help_text = gettext_lazy("Client ID, TIN, or who did it")
+    search_help_text = gettext_lazy("Client ID, TIN or user name")
     record_template = "staff/registry/change.html"
 
     def record_title(self, record: Change) -> str:
         return f"{action_of(record)}: {record.label}"
 
-    def ways_to_find(self, term: str) -> Iterable[Q]:
-        ways = [Q(by=term), Q(label__startswith=term)]
-        return ways if term.startswith("ci_") else [*ways, Q(label__startswith=term.upper())]
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        conditions = [Q(by=term), Q(label__startswith=term)]
+        if not term.startswith("ci_"):
+            conditions.append(Q(label__startswith=term.upper()))
+        return conditions
 
     def record_context(self, request: HttpRequest, record: Change, at: datetime) -> dict[str, Any]:
         return {"entry": entry_of(record)}
@@ -192,8 +173,8 @@ class ChangeAdmin(RecordAdmin):
     def who(self, row: Change) -> str:
         return row.by
 
-    @admin.display(description=gettext_lazy("what was done"))
-    def did(self, row: Change) -> str:
+    @admin.display(description=gettext_lazy("action"))
+    def action_text(self, row: Change) -> str:
         return str(action_of(row))
 
     @admin.display(description=gettext_lazy("why"))

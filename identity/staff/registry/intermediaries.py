@@ -1,4 +1,4 @@
-"""Intermediaries: taxpayers in the role of acting for others (contract 4)."""
+"""Intermediaries, taxpayers that may act for others: the list, the page, the tasks (contract 4)."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,16 +14,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
 
-from identity.staff.framework.autocomplete import SuggestingAdmin
+from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
-from identity.staff.framework.search import taxpayer_ways
+from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.registry import exports
-from identity.staff.registry.granting import GrantPermission
+from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.history import recent_changes
-from identity.staff.registry.permissions import listed_permissions
+from identity.staff.registry.permission_tasks import GrantPermission
 from identity.staff.templatetags.staff import moment
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.services import Author, register_intermediary, set_intermediary_active
@@ -34,16 +34,17 @@ class RegisterIntermediaryForm(TaskForm):
     until = LastDayField(
         label=gettext_lazy("Last day"),
         required=False,
-        help_text=gettext_lazy("Without a day the role has no end."),
+        help_text=gettext_lazy("Leave empty for no end date."),
     )
 
 
 class RegisterIntermediary(Task):
     name = "register_intermediary"
     title = gettext_lazy("Register an intermediary")
-    button = gettext_lazy("Make it an intermediary")
-    says = gettext_lazy(
-        "The taxpayer may act for others, for each of them only as far as they permit it."
+    button_label = gettext_lazy("Register as intermediary")
+    description = gettext_lazy(
+        "The taxpayer becomes an intermediary. It may act for other taxpayers, but only with the"
+        " permissions that they grant."
     )
     icon = "handshake"
     variant = "primary"
@@ -55,31 +56,33 @@ class RegisterIntermediary(Task):
     ) -> Intermediary:
         return register_intermediary(taxpayer=data["taxpayer"], until=data["until"], by=by, at=at)
 
-    def done(self, result: Intermediary) -> str:
+    def success_message(self, result: Intermediary) -> str:
         return _("{name} is an intermediary.").format(name=result)
 
 
 class ChangeIntermediaryForm(EditConflictForm):
-    overwrites: ClassVar = {"is_active": "is_active", "until": "active_until"}
+    watched: ClassVar = {"is_active": "is_active", "until": "active_until"}
 
     is_active = forms.BooleanField(
-        label=gettext_lazy("It may act for others"), required=False, widget=UnfoldBooleanWidget
+        label=gettext_lazy("May act for other taxpayers"),
+        required=False,
+        widget=UnfoldBooleanWidget,
     )
     until = LastDayField(
         label=gettext_lazy("Last day"),
         required=False,
-        help_text=gettext_lazy("Without a day the role has no end."),
+        help_text=gettext_lazy("Leave empty for no end date."),
     )
     reason = ReasonField()
 
 
 class ChangeIntermediary(Task):
     name = "change_intermediary"
-    title = gettext_lazy("Change the role")
-    button = gettext_lazy("Change the role")
-    says = gettext_lazy(
-        "While it is not active, every login on behalf of others is refused. Its permissions are"
-        " kept."
+    title = gettext_lazy("Change the intermediary")
+    button_label = gettext_lazy("Change the intermediary")
+    description = gettext_lazy(
+        "While it is not active, every login on behalf of others is refused. Its permissions stay"
+        " in the registry."
     )
     form = ChangeIntermediaryForm
 
@@ -94,14 +97,14 @@ class ChangeIntermediary(Task):
     def perform(
         self, record: Intermediary, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Intermediary:
-        entered = ChangeIntermediaryForm.entered(record, data)
-        return set_intermediary_active(intermediary=record, by=by, at=at, **entered)
+        values = ChangeIntermediaryForm.values_for_service(record, data)
+        return set_intermediary_active(intermediary=record, by=by, at=at, **values)
 
-    def done(self, result: Intermediary) -> str:
-        return _("The role of {name} is changed.").format(name=result)
+    def success_message(self, result: Intermediary) -> str:
+        return _("{name} is changed.").format(name=result)
 
 
-class IntermediaryAdmin(SuggestingAdmin):
+class IntermediaryAdmin(AutocompleteAdmin):
     export = exports.INTERMEDIARIES
     list_display = ("identifier", "name", "state", "until")
     list_display_links = ("identifier", "name")
@@ -109,20 +112,22 @@ class IntermediaryAdmin(SuggestingAdmin):
     list_select_related = ("taxpayer",)
     ordering = ("-pk",)
     search_fields = ("taxpayer__tin",)
-    search_help_text = gettext_lazy("TIN, TIN:ROB, or how the name begins")
+    search_help_text = gettext_lazy("TIN, TIN:ROB, or the beginning of the name.")
     record_template = "staff/registry/intermediary.html"
     tasks: ClassVar = (RegisterIntermediary, ChangeIntermediary)
 
-    def ways_to_find(self, term: str) -> Iterable[Q]:
-        return taxpayer_ways(term, "taxpayer__")
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        return taxpayer_conditions(term, "taxpayer__")
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         return super().get_queryset(request).select_related("taxpayer")
 
     def buttons(self, request: HttpRequest, record: Intermediary, at: datetime) -> list[Button]:
-        named = str(record.taxpayer.identifier)
+        identifier = str(record.taxpayer.identifier)
         return [
-            *self.button_elsewhere(request, GrantedPermission, GrantPermission, intermediary=named),
+            *self.related_buttons(
+                request, GrantedPermission, GrantPermission, intermediary=identifier
+            ),
             *super().buttons(request, record, at),
         ]
 
@@ -146,7 +151,7 @@ class IntermediaryAdmin(SuggestingAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, row: Intermediary) -> str:
-        return badge_of_intermediary(row, timezone.now()).badge
+        return badge_of_intermediary(row, timezone.now()).html
 
     @admin.display(description=gettext_lazy("active until"))
     def until(self, row: Intermediary) -> str:

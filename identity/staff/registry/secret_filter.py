@@ -1,6 +1,5 @@
-"""System users by the end of their secrets: a secret has no list of its own (contract 3)."""
+"""The filter of system users by the expiry of their secrets, which have no list (contract 3)."""
 
-from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -9,29 +8,22 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.filters import expires_within, expiry_choices
 from taxpayers.models import ClientSecret
 
 
-class SecretEndsFilter(admin.SimpleListFilter):
-    """Those with a live secret that ends soon."""
+class SecretExpiryFilter(admin.SimpleListFilter):
+    """System users with a live secret that expires soon."""
 
-    title = gettext_lazy("a secret expires")
+    title = gettext_lazy("expiry of a secret")
     parameter_name = "secret"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("7", gettext_lazy("Within 7 days")),
-            ("30", gettext_lazy("Within 30 days")),
-            ("90", gettext_lazy("Within 90 days")),
-        ]
+        return expiry_choices()
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        if self.value() not in ("7", "30", "90"):
+        expiring = expires_within("expires_at", self.value(), timezone.now())
+        if expiring is None:
             return queryset
-        at = timezone.now()
-        ending = ClientSecret.objects.filter(
-            slot__isnull=False,
-            expires_at__gte=at,
-            expires_at__lt=at + timedelta(days=int(self.value() or 0)),
-        )
-        return queryset.filter(pk__in=ending.values("system_user"))
+        live = ClientSecret.objects.filter(expiring, slot__isnull=False)
+        return queryset.filter(pk__in=live.values("system_user"))

@@ -1,4 +1,4 @@
-"""On what terms a system user may log in: until when, with which scopes, how often."""
+"""Tasks for a system user: change its last day, name, scopes or limit (contract 3 and 4)."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -25,18 +25,18 @@ from taxpayers.services import Author, change_system_user, extend_system_user
 
 
 class ExtendForm(EditConflictForm):
-    overwrites: ClassVar = {"expires": "expires_at"}
+    watched: ClassVar = {"expires": "expires_at"}
 
     expires = LastDayField(
         label=gettext_lazy("Last day"),
         required=False,
-        help_text=gettext_lazy("Without a day it does not expire."),
+        help_text=gettext_lazy("Leave empty for no end date."),
     )
     reason = ReasonField()
 
 
-class ExtendSeveralForm(TaskForm):
-    """Needs a day: a field that begins empty must not make all of them last for good."""
+class BulkExtendForm(TaskForm):
+    """Requires a day: an empty field must not remove the end date of all selected."""
 
     expires = LastDayField(label=gettext_lazy("Last day"))
     reason = ReasonField()
@@ -44,9 +44,11 @@ class ExtendSeveralForm(TaskForm):
 
 class ExtendSystemUser(Task):
     name = "extend_system_user"
-    title = gettext_lazy("Extend the system user")
-    button = gettext_lazy("Extend")
-    says = gettext_lazy("Sets the last day on which it may log in. To stop it at once, block it.")
+    title = gettext_lazy("Change the last day of the system user")
+    button_label = gettext_lazy("Change last day")
+    description = gettext_lazy(
+        "This is the last day on which it can log in. To stop it at once, block it."
+    )
     icon = "event"
     form = ExtendForm
 
@@ -58,18 +60,18 @@ class ExtendSystemUser(Task):
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> SystemUser:
-        if "opened" in data:  # not where the same day is set for several
-            data = ExtendForm.entered(record, data)
+        if "original" in data:  # not in the bulk form
+            data = ExtendForm.values_for_service(record, data)
         return extend_system_user(
             system_user=record, expires_at=data["expires"], reason=data["reason"], by=by, at=at
         )
 
-    def done(self, result: SystemUser) -> str:
+    def success_message(self, result: SystemUser) -> str:
         return _("The last day of {name} is set.").format(name=result)
 
 
 class ChangeForm(EditConflictForm):
-    overwrites: ClassVar = {
+    watched: ClassVar = {
         "name": "name",
         "scopes": "scopes",
         "logins_per_minute": "logins_per_minute",
@@ -84,8 +86,8 @@ class ChangeForm(EditConflictForm):
 class ChangeSystemUser(Task):
     name = "change_system_user"
     title = gettext_lazy("Change name, scopes or limit")
-    button = gettext_lazy("Change")
-    says = gettext_lazy("Holds for every login from now on.")
+    button_label = gettext_lazy("Change name, scopes or limit")
+    description = gettext_lazy("Applies to every login from now on.")
     icon = "edit"
     form = ChangeForm
 
@@ -100,8 +102,8 @@ class ChangeSystemUser(Task):
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> SystemUser:
-        entered = ChangeForm.entered(record, data)
-        return change_system_user(system_user=record, by=by, at=at, **entered)
+        values = ChangeForm.values_for_service(record, data)
+        return change_system_user(system_user=record, by=by, at=at, **values)
 
-    def done(self, result: SystemUser) -> str:
+    def success_message(self, result: SystemUser) -> str:
         return _("{name} is changed.").format(name=result)

@@ -1,8 +1,8 @@
-"""System users: the list, the page of one, and what can be done with it (contract 3 and 4)."""
+"""System users: the list, the page of one, and its tasks (contract 3 and 4)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -15,31 +15,31 @@ from identity.staff.framework.badges import (
     badge_of_secret,
     badge_of_system_user,
     badge_of_taxpayer,
-    is_safe_to_remove,
+    is_safe_to_revoke,
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.search import taxpayer_ways
+from identity.staff.framework.filters import expires_within, expiry_choices
+from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.registry import exports
 from identity.staff.registry.blocking import BlockSystemUser, UnblockSystemUser
 from identity.staff.registry.credentials import IssueCredentials
-from identity.staff.registry.expiring_secrets import RetireSecret, RevokeSecret
 from identity.staff.registry.history import recent_changes
-from identity.staff.registry.secret_filter import SecretEndsFilter
-from identity.staff.registry.secrets import RotateSecret
+from identity.staff.registry.secret_filter import SecretExpiryFilter
+from identity.staff.registry.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
 from identity.staff.registry.system_user_tasks import (
+    BulkExtendForm,
     ChangeSystemUser,
-    ExtendSeveralForm,
     ExtendSystemUser,
 )
 from identity.staff.templatetags.staff import moment
 from taxpayers.models import SystemUser
 
-MOST_SECRETS = 20
+MAX_SECRETS = 20
 
 
-class StateFilter(admin.SimpleListFilter):
-    """Each choice is answered by an index of its own."""
+class SystemUserStateFilter(admin.SimpleListFilter):
+    """Each choice is answered by one index."""
 
     title = gettext_lazy("state")
     parameter_name = "state"
@@ -48,9 +48,7 @@ class StateFilter(admin.SimpleListFilter):
         return [
             ("blocked", gettext_lazy("Blocked")),
             ("expired", gettext_lazy("Expired")),
-            ("7", gettext_lazy("Expires within 7 days")),
-            ("30", gettext_lazy("Expires within 30 days")),
-            ("90", gettext_lazy("Expires within 90 days")),
+            *expiry_choices(),
         ]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -60,37 +58,35 @@ class StateFilter(admin.SimpleListFilter):
                 return queryset.filter(blocked_at__isnull=False)
             case "expired":
                 return queryset.filter(expires_at__lt=at)
-            case str(days) if days in ("7", "30", "90"):
-                return queryset.filter(
-                    expires_at__gte=at, expires_at__lt=at + timedelta(days=int(days))
-                )
-        return queryset
+        expiring = expires_within("expires_at", self.value(), at)
+        return queryset.filter(expiring) if expiring else queryset
 
 
 class SystemUserAdmin(ExportingAdmin):
     export = exports.SYSTEM_USERS
-    several = (
+    bulk_tasks = (
         BulkTask(
             BlockSystemUser,
-            gettext_lazy("Block the selected"),
+            gettext_lazy("Block the selected system users"),
             gettext_lazy(
-                "From now on every login of these system users is refused. Tokens that they have"
-                " stay valid for an hour at most. Those that are blocked already stay as they are."
+                "From now on, every login of these system users is refused. Tokens that they"
+                " already have stay valid for up to one hour. System users that are already"
+                " blocked do not change."
             ),
         ),
         BulkTask(
             ExtendSystemUser,
-            gettext_lazy("Extend the selected"),
-            gettext_lazy("Sets the last day on which these system users may log in."),
-            ExtendSeveralForm,
+            gettext_lazy("Change the last day of the selected system users"),
+            gettext_lazy("This is the last day on which these system users can log in."),
+            BulkExtendForm,
         ),
     )
     list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "created_on")
     list_display_links = ("name_shown", "client_id_shown")
     list_select_related = ("taxpayer",)
-    list_filter = (StateFilter, SecretEndsFilter)
+    list_filter = (SystemUserStateFilter, SecretExpiryFilter)
     ordering = ("-pk",)
-    search_fields = ("client_id",)  # what is searched is said by ways_to_find
+    search_fields = ("client_id",)  # Django shows the search; search_conditions does it
     search_help_text = gettext_lazy("Client ID, TIN, name of the system user or taxpayer")
     record_template = "staff/registry/system_user.html"
     tasks: ClassVar = (
@@ -104,10 +100,10 @@ class SystemUserAdmin(ExportingAdmin):
         RevokeSecret,
     )
 
-    def ways_to_find(self, term: str) -> Iterable[Q]:
+    def search_conditions(self, term: str) -> Iterable[Q]:
         if term.startswith("ci_"):
             return [Q(client_id__startswith=term)]
-        return [Q(name__istartswith=term), *taxpayer_ways(term, "taxpayer__")]
+        return [Q(name__istartswith=term), *taxpayer_conditions(term, "taxpayer__")]
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         return super().get_queryset(request).select_related("taxpayer")
@@ -127,16 +123,18 @@ class SystemUserAdmin(ExportingAdmin):
     ) -> list[dict[str, Any]] | None:
         if not request.user.has_perm("taxpayers.view_clientsecret"):
             return None
-        secrets = list(record.secrets.order_by("-pk")[:MOST_SECRETS])
-        ends = [task for task in (RetireSecret(self), RevokeSecret(self)) if task.may(request)]
+        secrets = list(record.secrets.order_by("-pk")[:MAX_SECRETS])
+        tasks = [
+            task for task in (RetireSecret(self), RevokeSecret(self)) if task.is_allowed(request)
+        ]
         return [
             {
                 "row": secret,
                 "state": badge_of_secret(secret, at),
-                "is_safe_to_remove": is_safe_to_remove(secret, secrets, at),
+                "is_safe_to_revoke": is_safe_to_revoke(secret, secrets, at),
                 "buttons": [
                     replace(button, url=f"{button.url}?secret={secret.pk}")
-                    for button in (task.button_for(record) for task in ends)
+                    for button in (task.button_for(record) for task in tasks)
                     if secret.is_live(at)
                 ],
             }
@@ -153,7 +151,7 @@ class SystemUserAdmin(ExportingAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, row: SystemUser) -> str:
-        return badge_of_system_user(row, timezone.now()).badge
+        return badge_of_system_user(row, timezone.now()).html
 
     @admin.display(description=gettext_lazy("expires"))
     def expires(self, row: SystemUser) -> str:

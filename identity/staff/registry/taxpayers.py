@@ -9,22 +9,22 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.autocomplete import SuggestingAdmin
+from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import (
     badge_of_intermediary,
     badge_of_system_user,
     badge_of_taxpayer,
 )
-from identity.staff.framework.search import taxpayer_ways
+from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button
 from identity.staff.registry import exports
 from identity.staff.registry.credentials import IssueCredentials
-from identity.staff.registry.granting import GrantPermission
+from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.history import recent_changes
-from identity.staff.registry.importing import ImportRegistry
 from identity.staff.registry.intermediaries import RegisterIntermediary
-from identity.staff.registry.permissions import listed_permissions
-from identity.staff.registry.registering import (
+from identity.staff.registry.permission_tasks import GrantPermission
+from identity.staff.registry.taxpayer_import import ImportRegistry
+from identity.staff.registry.taxpayer_tasks import (
     ActivateTaxpayer,
     DeactivateTaxpayer,
     RegisterTaxpayer,
@@ -33,17 +33,17 @@ from identity.staff.registry.registering import (
 from identity.staff.templatetags.staff import moment
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 
-MOST_SYSTEM_USERS = 20
+MAX_SYSTEM_USERS = 20
 
 
-class TaxpayerAdmin(SuggestingAdmin):
+class TaxpayerAdmin(AutocompleteAdmin):
     export = exports.TAXPAYERS
     list_display = ("identifier", "name", "state", "registered")
     list_display_links = ("identifier", "name")
     list_filter = (("is_active", admin.BooleanFieldListFilter),)
     ordering = ("tin", "rob")
     search_fields = ("tin",)
-    search_help_text = gettext_lazy("TIN, TIN:ROB, or how the name begins")
+    search_help_text = gettext_lazy("TIN, TIN:ROB, or the beginning of the name.")
     record_template = "staff/registry/taxpayer.html"
     tasks: ClassVar = (
         RegisterTaxpayer,
@@ -53,35 +53,35 @@ class TaxpayerAdmin(SuggestingAdmin):
         DeactivateTaxpayer,
     )
 
-    def ways_to_find(self, term: str) -> Iterable[Q]:
-        return taxpayer_ways(term)
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        return taxpayer_conditions(term)
 
     def buttons(self, request: HttpRequest, record: Taxpayer, at: datetime) -> list[Button]:
-        named = str(record.identifier)
-        elsewhere = [
-            *self.button_elsewhere(request, SystemUser, IssueCredentials, taxpayer=named),
-            *self.button_elsewhere(request, GrantedPermission, GrantPermission, taxpayer=named),
+        identifier = str(record.identifier)
+        related = [
+            *self.related_buttons(request, SystemUser, IssueCredentials, taxpayer=identifier),
+            *self.related_buttons(request, GrantedPermission, GrantPermission, taxpayer=identifier),
         ]
-        if role_of(record) is None:
-            elsewhere += self.button_elsewhere(
-                request, Intermediary, RegisterIntermediary, taxpayer=named
+        if intermediary_of(record) is None:
+            related += self.related_buttons(
+                request, Intermediary, RegisterIntermediary, taxpayer=identifier
             )
-        return [*elsewhere, *super().buttons(request, record, at)]
+        return [*related, *super().buttons(request, record, at)]
 
     def record_context(
         self, request: HttpRequest, record: Taxpayer, at: datetime
     ) -> dict[str, Any]:
-        role = role_of(record)
-        users = list(record.system_users.order_by("-pk")[: MOST_SYSTEM_USERS + 1])
+        role = intermediary_of(record)
+        users = list(record.system_users.order_by("-pk")[: MAX_SYSTEM_USERS + 1])
         return {
             "state": badge_of_taxpayer(record),
             "role": role,
             "role_state": badge_of_intermediary(role, at) if role else None,
             "system_users": [
                 {"row": user, "state": badge_of_system_user(user, at)}
-                for user in users[:MOST_SYSTEM_USERS]
+                for user in users[:MAX_SYSTEM_USERS]
             ],
-            "has_more_system_users": len(users) > MOST_SYSTEM_USERS,
+            "has_more_system_users": len(users) > MAX_SYSTEM_USERS,
             "granted": listed_permissions(record.granted, at),
             "changes": recent_changes(request, record),
         }
@@ -92,13 +92,13 @@ class TaxpayerAdmin(SuggestingAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, row: Taxpayer) -> str:
-        return badge_of_taxpayer(row).badge
+        return badge_of_taxpayer(row).html
 
     @admin.display(description=gettext_lazy("registered"))
     def registered(self, row: Taxpayer) -> str:
         return moment(row.created_at)
 
 
-def role_of(record: Taxpayer) -> Intermediary | None:
-    """Its role as an intermediary, if it has one."""
+def intermediary_of(record: Taxpayer) -> Intermediary | None:
+    """The taxpayer as an intermediary; None if it is not one."""
     return getattr(record, "intermediary", None)

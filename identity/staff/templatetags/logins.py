@@ -7,7 +7,12 @@ from typing import Any
 from django.template import Context, Library
 
 from identity.staff.framework.badges import Badge
-from identity.staff.logins.impact import Impact, of_blocking, of_deactivating, of_revoking
+from identity.staff.logins.impact import (
+    Impact,
+    impact_of_blocking,
+    impact_of_deactivating,
+    impact_of_revoking,
+)
 from identity.staff.logins.reasons import badge_of_login
 from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
 from tokens.login_events.partitions import first_id
@@ -17,7 +22,7 @@ from tokens.models import LoginEvent
 register = Library()
 
 RECENT = 20
-_MOST_COUNTED = 10_000
+_MAX_COUNTED = 10_000
 
 
 @register.inclusion_tag("staff/logins/recent_logins.html", takes_context=True)
@@ -41,7 +46,7 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
         "limit": limit,
         "used": used,
         "percent": min(100, round(100 * used / limit)) if limit else 0,
-        "last_hour": last_hour.order_by()[:_MOST_COUNTED].count()
+        "last_hour": last_hour.order_by()[:_MAX_COUNTED].count()
         if may_see_logins(context)
         else None,
     }
@@ -50,19 +55,19 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
 @register.inclusion_tag("staff/logins/impact.html", takes_context=True)
 def refused_by_blocking(context: Context, system_user: SystemUser) -> dict[str, Any]:
     """What blocking it would have refused."""
-    return _consequences(context, of_blocking(system_user, context["at"]))
+    return _consequences(context, impact_of_blocking(system_user, context["at"]))
 
 
 @register.inclusion_tag("staff/logins/impact.html", takes_context=True)
 def refused_by_deactivating(context: Context, taxpayer: Taxpayer) -> dict[str, Any]:
     """What deactivating it would have refused."""
-    return _consequences(context, of_deactivating(taxpayer, context["at"]))
+    return _consequences(context, impact_of_deactivating(taxpayer, context["at"]))
 
 
 @register.inclusion_tag("staff/logins/impact.html", takes_context=True)
 def refused_by_revoking(context: Context, permission: GrantedPermission) -> dict[str, Any]:
     """What revoking it would have refused."""
-    return _consequences(context, of_revoking(permission, context["at"]))
+    return _consequences(context, impact_of_revoking(permission, context["at"]))
 
 
 def _consequences(context: Context, consequences: Impact) -> dict[str, Any]:

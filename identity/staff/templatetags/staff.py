@@ -4,6 +4,7 @@ Imports nothing of unfold: unfold renders widgets, and so loads this library, wh
 """
 
 from datetime import UTC, datetime
+from typing import Any
 
 from django.contrib.admin.utils import quote
 from django.db.models import Model
@@ -27,13 +28,28 @@ def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
         '<time datetime="{}" title="{}">{}</time>',
         utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
         _("{moment} UTC").format(moment=f"{utc:%Y-%m-%d %H:%M:%S}"),
-        format_moment(value),
+        moment_text(value),
     )
 
 
-def format_moment(value: datetime) -> str:
+def moment_text(value: datetime) -> str:
     """The moment as text, in the language of the reader."""
     return formats.date_format(timezone.localtime(value), "j M Y, H:i")
+
+
+def display_value(value: Any) -> str:
+    """A value of any field in the language of the reader; empty for none."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return _("yes") if value else _("no")
+        case list():
+            return ", ".join(str(item) for item in value)
+        case datetime():
+            return moment_text(value)
+        case _:
+            return str(value)
 
 
 @register.filter

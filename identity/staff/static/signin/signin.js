@@ -1,4 +1,4 @@
-// Says in words what a passkey's failure would otherwise say on the console only.
+// Shows a message when a passkey fails; the library only logs it to the console.
 (function () {
   const problem = document.getElementById('passkey-problem')
   if (!problem) return

@@ -1,4 +1,4 @@
-// The choice of light or dark that the staff's pages keep, before anything is drawn.
+// Applies the stored choice of light or dark before the page is drawn.
 (function () {
   function chosen() {
     try { return JSON.parse(localStorage.getItem('adminTheme')) || 'auto' } catch { return 'auto' }

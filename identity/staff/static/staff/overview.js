@@ -1,4 +1,4 @@
-// The first page: comes again by itself while older logins are still being counted.
+// The first page: reloads while older logins are still being counted.
 "use strict";
 
 if (document.querySelector("[data-counting]")) {

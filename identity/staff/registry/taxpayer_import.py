@@ -1,7 +1,7 @@
-"""Taxpayers from a file: sent, looked at, then confirmed (contract 6, `import_registry`).
+"""Import of taxpayers from a file: upload, preview, confirm (contract 6, `import_registry`).
 
-Nothing is registered before somebody has seen what would be. The file waits in the database, so
-that another node can go on with it; whoever sent it needs to send it once only.
+Nothing is registered before somebody has seen the preview. The uploaded file is stored in the
+database, so that any node can serve the next step and the file is uploaded once only.
 """
 
 import csv
@@ -40,9 +40,9 @@ from taxpayers.services import (
 from taxpayers.services.uploads import delete_upload, find_upload, save_upload
 from taxpayers.validation import taxpayer_notation
 
-LARGEST_BYTES = 16 << 20
-MOST_ROWS = 100_000
-MOST_LISTED = 100
+MAX_FILE_BYTES = 16 << 20
+MAX_ROWS = 100_000
+MAX_LISTED = 100
 
 
 class ImportForm(TaskForm):
@@ -54,18 +54,20 @@ class ImportForm(TaskForm):
 
     def clean_file(self) -> "File[bytes]":
         file: File[bytes] = self.cleaned_data["file"]
-        if (file.size or 0) > LARGEST_BYTES:
-            raise forms.ValidationError(_("The file is larger than 16 MiB: split it."))
+        if (file.size or 0) > MAX_FILE_BYTES:
+            raise forms.ValidationError(
+                _("The file is larger than 16 MiB. Split it into smaller files.")
+            )
         return file
 
 
 class ImportRegistry(Task):
     name = "import_registry"
     title = gettext_lazy("Import taxpayers")
-    button = gettext_lazy("Import")
-    says = gettext_lazy(
-        "The first line names the columns: tin and name, and where wanted rob and active (yes or"
-        " no). You see what would be registered before anything is; all rows are, or none."
+    button_label = gettext_lazy("Import")
+    description = gettext_lazy(
+        "The first line names the columns. tin and name are required; rob and active (yes or no)"
+        " are optional. You see a preview first. Then all rows are registered, or none."
     )
     icon = "upload_file"
     form = ImportForm
@@ -73,28 +75,28 @@ class ImportRegistry(Task):
     is_for_record = False
 
     def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
-        if not self.may(request):
+        if not self.is_allowed(request):
             raise PermissionDenied
         at = timezone.now()
         if "upload" in request.GET:
-            return self._uploaded(request, self._upload_or_404(request, at), at)
+            return self._preview(request, self._upload_or_404(request, at), at)
         form = ImportForm(data=request.POST or None, files=request.FILES or None)
         if request.method == "POST" and form.is_valid():
             try:
-                upload = self._keep(request, form.cleaned_data["file"], at)
-            except ServiceError as fault:
-                form.add_error("file", str(fault))
+                upload = self._store(request, form.cleaned_data["file"], at)
+            except ServiceError as error:
+                form.add_error("file", str(error))
             else:
                 return HttpResponseRedirect(f"{self.url()}?upload={upload.pk}")
-        return self.page(request, None, form, at)
+        return self.form_page(request, None, form, at)
 
-    # --- The file was sent ------------------------------------------------------------------
+    # --- Upload -----------------------------------------------------------------------------
 
-    def _keep(self, request: HttpRequest, file: "File[bytes]", at: datetime) -> UploadedFile:
+    def _store(self, request: HttpRequest, file: "File[bytes]", at: datetime) -> UploadedFile:
         content = file.read()
         if content.startswith(SPREADSHEET_SIGNATURE):
             content = workbook_to_csv(io.BytesIO(content))
-        _read(content)  # a file that is no table is refused before it is kept
+        _read(content)  # refuses a file that is not a table before it is stored
         name = file.name or "file"
         return save_upload(name=name, content=content, by=author(request), at=at)
 
@@ -102,64 +104,66 @@ class ImportRegistry(Task):
         key = request.GET["upload"]
         upload = find_upload(key=int(key), by=author(request), at=at) if key.isdecimal() else None
         if upload is None:
-            raise RecordNotFound(_("This file does not wait any more. Send it again."))
+            raise RecordNotFound(_("This upload has expired. Upload the file again."))
         return upload
 
-    # --- It is looked at, and confirmed -----------------------------------------------------
+    # --- Preview and confirmation -----------------------------------------------------------
 
-    def _uploaded(self, request: HttpRequest, upload: UploadedFile, at: datetime) -> HttpResponse:
+    def _preview(self, request: HttpRequest, upload: UploadedFile, at: datetime) -> HttpResponse:
         content = bytes(upload.content)
-        reading = _read(content)
-        preview = preview_registry(parsed=reading)
+        parsed = _read(content)
+        preview = preview_registry(parsed=parsed)
         if "bad_rows" in request.GET:
             return _bad_rows_file(upload, content, preview)
         if request.method == "POST" and not preview.bad_rows:
             try:
-                done = import_registry(
-                    parsed=reading, source=upload.name, by=author(request), at=at
+                imported = import_registry(
+                    parsed=parsed, source=upload.name, by=author(request), at=at
                 )
-            except ServiceError as fault:
-                messages.error(request, str(fault))
+            except ServiceError as error:
+                messages.error(request, str(error))
             else:
                 delete_upload(upload)
-                messages.success(request, _said(done))
+                messages.success(request, _success_message(imported))
                 return HttpResponseRedirect(self.admin.list_url())
         return self._preview_page(request, upload, preview, at)
 
     def _preview_page(
         self, request: HttpRequest, upload: UploadedFile, preview: ImportPreview, at: datetime
     ) -> TemplateResponse:
-        context = self.admin.page_context(request, None, at, crumb=self.title) | {
+        context = self.admin.page_context(request, None, at, breadcrumb=self.title) | {
             "task": self,
             "back": self.url(),
             "upload": upload,
             "preview": preview,
-            "new": preview.new[:MOST_LISTED],
-            "bad_rows": preview.bad_rows[:MOST_LISTED],
+            "new": preview.new[:MAX_LISTED],
+            "bad_rows": preview.bad_rows[:MAX_LISTED],
             "bad_rows_url": f"{self.url()}?upload={upload.pk}&bad_rows",
         }
         return TemplateResponse(request, "staff/registry/import_preview.html", context)
 
 
 def _read(content: bytes) -> ParsedFile:
-    return read_taxpayers(io.BytesIO(content), taxpayer_notation(), MOST_ROWS)
+    return read_taxpayers(io.BytesIO(content), taxpayer_notation(), MAX_ROWS)
 
 
-def _said(done: ImportResult) -> str:
+def _success_message(imported: ImportResult) -> str:
     new = ngettext(
-        "{count} taxpayer is registered.", "{count} taxpayers are registered.", done.registered
-    ).format(count=done.registered)
-    if not done.unchanged:
+        "{count} taxpayer is registered.", "{count} taxpayers are registered.", imported.registered
+    ).format(count=imported.registered)
+    if not imported.unchanged:
         return new
-    present = ngettext("{count} was already.", "{count} were already.", done.unchanged)
-    return f"{new} {present.format(count=done.unchanged)}"
+    unchanged = ngettext(
+        "{count} was already registered.", "{count} were already registered.", imported.unchanged
+    )
+    return f"{new} {unchanged.format(count=imported.unchanged)}"
 
 
 def _bad_rows_file(upload: UploadedFile, content: bytes, preview: ImportPreview) -> HttpResponse:
-    """The bad rows as they were sent, each with its line and fault, to be mended and sent again."""
+    """The rows with errors as they were uploaded, each with its line and error, to be corrected."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     stem = upload.name.rpartition(".")[0] or upload.name
-    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"bad rows of {stem}.csv")
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"errors in {stem}.csv")
     response["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name)}"
     response.write("\ufeff")  # so that a spreadsheet reads it as UTF-8
     csv.writer(response).writerows(_bad_rows(content, preview))
@@ -170,9 +174,9 @@ def _bad_rows(content: bytes, preview: ImportPreview) -> Iterator[list[Any]]:
     faults = {row.line: row.fault for row in preview.bad_rows}
     rows = read_cells(io.BytesIO(content), COLUMNS, OPTIONAL, IGNORED)
     _line, columns = next(rows)
-    kept = [number for number, column in enumerate(columns) if column not in ("line", "fault")]
-    yield ["line", "fault", *(columns[number] for number in kept)]
+    own = [number for number, column in enumerate(columns) if column not in ("line", "fault")]
+    yield ["line", "fault", *(columns[number] for number in own)]
     for line, cells in rows:
         if line in faults:
-            own = [cells[n] for n in range(len(cells)) if n in kept or n >= len(columns)]
-            yield [line, escape_formula(faults[line]), *map(escape_formula, own)]
+            sent = [cells[n] for n in range(len(cells)) if n in own or n >= len(columns)]
+            yield [line, escape_formula(faults[line]), *map(escape_formula, sent)]

@@ -1,4 +1,4 @@
-// Fields that name a taxpayer suggest some while one types. Without this script they work as well.
+// Fields for a taxpayer show suggestions while typing. They also work without this script.
 "use strict";
 
 document.querySelectorAll("input[data-suggest]").forEach((input) => {
@@ -8,19 +8,19 @@ document.querySelectorAll("input[data-suggest]").forEach((input) => {
   input.setAttribute("list", list.id);
 
   let timer;
-  let asked = "";
-  const ask = async () => {
+  let lastTerm = "";
+  const load = async () => {
     const term = input.value.trim();
-    if (term === asked || term.length < 3) return;
-    asked = term;
+    if (term === lastTerm || term.length < 3) return;
+    lastTerm = term;
     const answer = await fetch(`${input.dataset.suggest}?q=${encodeURIComponent(term)}`);
-    if (!answer.ok || term !== asked) return;
+    if (!answer.ok || term !== lastTerm) return;
     const { suggestions } = await answer.json();
     list.replaceChildren(
       ...suggestions.map(({ value, label }) => {
         const option = document.createElement("option");
         option.value = value;
-        // Browsers show a suggestion only if it contains what was typed: so the name is there too.
+        // Browsers show a suggestion only if it contains the typed text, so it includes the name.
         option.label = `${label} (${value})`;
         return option;
       }),
@@ -28,6 +28,6 @@ document.querySelectorAll("input[data-suggest]").forEach((input) => {
   };
   input.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(ask, 250);
+    timer = setTimeout(load, 250);
   });
 });

@@ -1,4 +1,4 @@
-// The page that shows a new secret once: copies it, and forgets it when the page is left.
+// The page that shows a new secret once: copies the secret, and hides it when the page is left.
 "use strict";
 
 document.querySelectorAll("[data-copy]").forEach((button) => {
@@ -7,7 +7,7 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
     try {
       await navigator.clipboard.writeText(shown.textContent);
     } catch {
-      // Without HTTPS a browser has no clipboard: mark the text, so that Ctrl+C takes it.
+      // Without HTTPS a browser has no clipboard API: select the text and copy that.
       window.getSelection().selectAllChildren(shown);
       document.execCommand("copy");
     }
@@ -15,7 +15,7 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
   });
 });
 
-// A browser may keep a page that was left and show it again on "back", whatever its headers say.
+// A browser may store a page in memory and show it again on "back", despite the headers.
 window.addEventListener("pagehide", () => {
   document.querySelectorAll("[data-once]").forEach((shown) => {
     shown.textContent = "••••••••";

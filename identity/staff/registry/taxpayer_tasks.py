@@ -1,4 +1,4 @@
-"""Registering a taxpayer, naming it anew, and taking it out of use (contract 4)."""
+"""Tasks for a taxpayer: register, rename, activate and deactivate (contract 4)."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -40,7 +40,7 @@ class RegisterTaxpayerForm(TaskForm):
 class RegisterTaxpayer(Task):
     name = "register_taxpayer"
     title = gettext_lazy("Register a taxpayer")
-    button = gettext_lazy("Register taxpayer")
+    button_label = gettext_lazy("Register taxpayer")
     icon = "add_business"
     variant = "primary"
     form = RegisterTaxpayerForm
@@ -49,12 +49,12 @@ class RegisterTaxpayer(Task):
     def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Taxpayer:
         return register_taxpayer(taxpayer=data["identifier"], name=data["name"], by=by, at=at)
 
-    def done(self, result: Taxpayer) -> str:
+    def success_message(self, result: Taxpayer) -> str:
         return _("{name} is registered.").format(name=result)
 
 
 class RenameForm(EditConflictForm):
-    overwrites: ClassVar = {"name": "name"}
+    watched: ClassVar = {"name": "name"}
 
     name = NameField()
     reason = ReasonField()
@@ -63,8 +63,10 @@ class RenameForm(EditConflictForm):
 class RenameTaxpayer(Task):
     name = "rename_taxpayer"
     title = gettext_lazy("Rename the taxpayer")
-    button = gettext_lazy("Rename")
-    says = gettext_lazy("The identifier stays as it is: permissions and credentials are kept.")
+    button_label = gettext_lazy("Rename")
+    description = gettext_lazy(
+        "The identifier does not change. Permissions and credentials stay valid."
+    )
     form = RenameForm
 
     def initial(self, request: HttpRequest, record: Taxpayer, at: datetime) -> dict[str, Any]:
@@ -74,20 +76,21 @@ class RenameTaxpayer(Task):
     def perform(
         self, record: Taxpayer, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Taxpayer:
-        return rename_taxpayer(taxpayer=record, by=by, at=at, **RenameForm.entered(record, data))
+        values = RenameForm.values_for_service(record, data)
+        return rename_taxpayer(taxpayer=record, by=by, at=at, **values)
 
-    def done(self, result: Taxpayer) -> str:
-        return _("It is now called {name}.").format(name=result)
+    def success_message(self, result: Taxpayer) -> str:
+        return _("The new name is saved: {name}.").format(name=result)
 
 
 class _SetActive(Task):
     form = ReasonForm
     makes_active: bool
 
-    def refusal(self, record: Taxpayer, at: datetime) -> Text:
+    def unavailable_reason(self, record: Taxpayer, at: datetime) -> Text:
         if record.is_active != self.makes_active:
             return ""
-        return _("It is active already.") if self.makes_active else _("It is not active already.")
+        return _("It is already active.") if self.makes_active else _("It is already not active.")
 
     def perform(
         self, record: Taxpayer, data: dict[str, Any], *, by: Author, at: datetime
@@ -100,29 +103,29 @@ class _SetActive(Task):
 class ActivateTaxpayer(_SetActive):
     name = "activate_taxpayer"
     title = gettext_lazy("Activate the taxpayer")
-    button = gettext_lazy("Activate")
-    says = gettext_lazy("Its system users and its intermediaries can log in for it again.")
+    button_label = gettext_lazy("Activate")
+    description = gettext_lazy("Its system users and its intermediaries can log in for it again.")
     icon = "toggle_on"
     variant = "success"
     makes_active = True
 
-    def done(self, result: Taxpayer) -> str:
+    def success_message(self, result: Taxpayer) -> str:
         return _("{name} is active.").format(name=result)
 
 
 class DeactivateTaxpayer(_SetActive):
     name = "deactivate_taxpayer"
     title = gettext_lazy("Deactivate the taxpayer")
-    button = gettext_lazy("Deactivate")
-    says = gettext_lazy(
-        "From now on nobody can log in for it: neither its own system users, nor intermediaries"
-        " on its behalf. Nor can its own system users log in on behalf of others. Tokens that were"
-        " issued stay valid for an hour at most."
+    button_label = gettext_lazy("Deactivate")
+    description = gettext_lazy(
+        "From now on, nobody can log in for this taxpayer: not its own system users, and no"
+        " intermediary on its behalf. Its system users also cannot log in on behalf of others."
+        " Tokens that were already issued stay valid for up to one hour."
     )
     icon = "toggle_off"
     variant = "danger"
     template = "staff/registry/deactivate_taxpayer.html"
     makes_active = False
 
-    def done(self, result: Taxpayer) -> str:
-        return _("{name} is not active any more.").format(name=result)
+    def success_message(self, result: Taxpayer) -> str:
+        return _("{name} is no longer active.").format(name=result)

@@ -1,0 +1,69 @@
+"""Permission codes: the list, the page of one, and the task to add or change one (contract 4)."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.tasks import Button, Task
+from identity.staff.registry.history import recent_changes
+from taxpayers.models import PermissionCode
+from taxpayers.services import Author, set_permission_code
+
+
+class CodeForm(TaskForm):
+    code = forms.CharField(
+        label=gettext_lazy("Code"),
+        help_text=gettext_lazy(
+            "Words with a-z, 0-9 and _, separated by colons. Example: documents:submit."
+        ),
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    description = forms.CharField(
+        label=gettext_lazy("Description"), max_length=255, widget=UnfoldAdminTextInputWidget
+    )
+
+
+class SetPermissionCode(Task):
+    name = "set_permission_code"
+    title = gettext_lazy("Add or change a permission code")
+    button_label = gettext_lazy("Add or change a code")
+    description = gettext_lazy("If the code exists, its description is replaced.")
+    icon = "new_label"
+    form = CodeForm
+    is_for_record = False
+
+    def perform(
+        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> PermissionCode:
+        return set_permission_code(by=by, at=at, **data)
+
+    def success_message(self, result: PermissionCode) -> str:
+        return _("The permission code {code} is saved.").format(code=result)
+
+
+class PermissionCodeAdmin(RecordAdmin):
+    list_display = ("code", "description")
+    ordering = ("code",)
+    record_template = "staff/registry/permission_code.html"
+    tasks: ClassVar = (SetPermissionCode,)
+
+    def buttons(self, request: HttpRequest, record: PermissionCode, at: datetime) -> list[Button]:
+        return self.related_buttons(
+            request,
+            PermissionCode,
+            SetPermissionCode,
+            code=record.code,
+            description=record.description,
+        )
+
+    def record_context(
+        self, request: HttpRequest, record: PermissionCode, at: datetime
+    ) -> dict[str, Any]:
+        return {"changes": recent_changes(request, record)}

@@ -1,0 +1,99 @@
+"""Tasks for permissions: grant and revoke (contract 4)."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.forms import (
+    CheckboxesField,
+    FirstDayField,
+    IntermediaryField,
+    LastDayField,
+    ReasonForm,
+    TaskForm,
+    TaxpayerField,
+)
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.tasks import Task
+from taxpayers.models import GrantedPermission, PermissionCode
+from taxpayers.services import Author, grant_permission, revoke_permission
+
+
+def code_choices() -> Iterable[tuple[str, str]]:
+    """Every code with its description."""
+    return [
+        (row.code, f"{row.code} — {row.description}" if row.description else row.code)
+        for row in PermissionCode.objects.order_by("code")
+    ]
+
+
+class GrantPermissionForm(TaskForm):
+    taxpayer = TaxpayerField(
+        label=gettext_lazy("Represented taxpayer"),
+        help_text=gettext_lazy(
+            "Who grants the permission: TIN, TIN:ROB, or the beginning of the name."
+        ),
+    )
+    intermediary = IntermediaryField(
+        help_text=gettext_lazy(
+            "Who may act for the taxpayer: TIN, TIN:ROB, or the beginning of the name."
+        )
+    )
+    codes = CheckboxesField(label=gettext_lazy("Permission codes"), choices=code_choices)
+    valid_from = FirstDayField(
+        label=gettext_lazy("First day"),
+        required=False,
+        help_text=gettext_lazy("Leave empty to start now."),
+    )
+    valid_until = LastDayField(
+        label=gettext_lazy("Last day"),
+        required=False,
+        help_text=gettext_lazy("Leave empty for no end date. It can be revoked at any time."),
+    )
+
+
+class GrantPermission(Task):
+    name = "grant_permission"
+    title = gettext_lazy("Grant a permission")
+    button_label = gettext_lazy("Grant permission")
+    description = gettext_lazy("The intermediary may log in on behalf of the taxpayer.")
+    icon = "verified_user"
+    variant = "primary"
+    form = GrantPermissionForm
+    is_for_record = False
+
+    def perform(
+        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> GrantedPermission:
+        return grant_permission(by=by, at=at, **data)
+
+    def success_message(self, result: GrantedPermission) -> str:
+        return _("The permission {permission} is granted.").format(permission=result)
+
+
+class RevokePermission(Task):
+    name = "revoke_permission"
+    title = gettext_lazy("Revoke the permission")
+    button_label = gettext_lazy("Revoke")
+    description = gettext_lazy(
+        "The permission ends now. This cannot be undone. Tokens that were already issued stay"
+        " valid for up to one hour."
+    )
+    icon = "remove_moderator"
+    variant = "danger"
+    form = ReasonForm
+    template = "staff/registry/revoke_permission.html"
+
+    def unavailable_reason(self, record: GrantedPermission, at: datetime) -> Text:
+        return "" if record.revoked_at is None else _("It is already revoked.")
+
+    def perform(
+        self, record: GrantedPermission, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> GrantedPermission:
+        return revoke_permission(permission=record, reason=data["reason"], by=by, at=at)
+
+    def success_message(self, result: GrantedPermission) -> str:
+        return _("The permission {permission} is revoked.").format(permission=result)

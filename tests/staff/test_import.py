@@ -1,0 +1,189 @@
+"""Import of taxpayers from a file: upload, preview with every error, confirmation."""
+
+import io
+import zipfile
+from datetime import timedelta
+from typing import Any
+
+import openpyxl
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from identity.staff.registry import taxpayer_import
+from identity.staff.registry.taxpayer_import import MAX_FILE_BYTES
+from taxpayers.files import spreadsheets
+from taxpayers.files.spreadsheets import workbook_to_csv
+from taxpayers.models import Change, Taxpayer, UploadedFile
+from taxpayers.services import Author
+from taxpayers.services.uploads import UPLOAD_LIFETIME, save_upload
+from taxpayers.validation import ServiceError
+from tests.support.factories import TaxpayerFactory
+from tests.support.staff import (
+    ADDRESS,
+    AUDITOR,
+    REGISTRAR,
+    SECURITY_OFFICER,
+    VIEWER,
+    csv_rows_of,
+    errors_of,
+    list_url,
+    staff_client,
+    task_url,
+    text_of,
+)
+
+pytestmark = pytest.mark.django_db
+
+IMPORT = "import_registry"
+HEADER = "tin,rob,name,active"
+GOOD = f"{HEADER}\nC0000000001,,One,yes\nC0000000002,R-123,Two,no\n"
+BAD = (
+    f"{HEADER}\nC0000000001,,One,yes\nC!,,Bad,yes\n"
+    "C0000000002,,,yes\n=1+1,,x,maybe\nC3,a,b,no,extra\n"
+)
+
+
+@pytest.fixture
+def registrar(db: None) -> Client:
+    return staff_client(REGISTRAR)
+
+
+def send(client: Client, content: str | bytes, name: str = "march.csv") -> Any:
+    """Upload the file and follow the redirect to its preview."""
+    sent = content.encode() if isinstance(content, str) else content
+    data = {"file": SimpleUploadedFile(name, sent)}
+    return client.post(task_url(Taxpayer, IMPORT), data, follow=True)
+
+
+def workbook(*rows: list[Any]) -> bytes:
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    assert book.active is not None
+    for row in rows:
+        book.active.append(row)
+    book.save(file)
+    return file.getvalue()
+
+
+def test_a_preview_changes_nothing_and_its_confirmation_registers_all(registrar: Client) -> None:
+    preview = send(registrar, GOOD)
+    assert "Register 2 taxpayers" in text_of(preview)
+    assert not Taxpayer.objects.exists()
+    done = registrar.post(preview.redirect_chain[-1][0], follow=True)
+    assert "2 taxpayers are registered." in text_of(done)
+    rows = [(str(row.identifier), row.name, row.is_active) for row in Taxpayer.objects.all()]
+    assert rows == [("C0000000001", "One", True), ("C0000000002:R-123", "Two", False)]
+    changes = Change.objects.filter(action=IMPORT, by="aminah", address=ADDRESS)
+    assert set(changes.values_list("reason", flat=True)) == {"file march.csv"}
+    assert not UploadedFile.objects.exists()
+
+
+def test_every_row_with_an_error_is_shown_and_nothing_can_be_confirmed(registrar: Client) -> None:
+    TaxpayerFactory.create(tin="C0000000001", name="Another")
+    preview = send(registrar, BAD)
+    text = text_of(preview)
+    for shown in ("Rows with errors 5", "under the name Another", "Give a name", "more cells"):
+        assert shown in text
+    assert "Register 1" not in text
+    registrar.post(preview.redirect_chain[-1][0])
+    assert Taxpayer.objects.count() == 1
+
+
+def test_the_file_of_rows_with_errors_has_all_of_them_and_can_be_uploaded_again(
+    registrar: Client,
+) -> None:
+    url = send(registrar, BAD).redirect_chain[-1][0]
+    response = registrar.get(f"{url}&bad_rows")
+    header, *rows = csv_rows_of(response)
+    assert header == ["line", "fault", "tin", "rob", "name", "active"]
+    assert [row[0] for row in rows] == ["3", "4", "5", "6"]
+    assert [row[2:] for row in rows][-2:] == [
+        ["'=1+1", "", "x", "maybe"],
+        ["C3", "a", "b", "no", "extra"],
+    ]
+    corrected = "\r\n".join([",".join(header), "3,corrected,C0000000003,,Good,yes"])
+    assert "Register 1 taxpayer" in text_of(send(registrar, corrected))
+
+
+def test_a_workbook_is_read_as_the_same_table(registrar: Client) -> None:
+    book = workbook(
+        ["TIN", "ROB", "Name", "Active", None],
+        [70000000011, None, "Numbers", True],
+        [],
+        ["C0000000002", "R-123", "Two\nlines", "no"],
+    )
+    text = text_of(send(registrar, book, "march.xlsx"))
+    assert "70000000011 Numbers yes" in text
+    assert "4 Write a name in one line" in text  # the line of the sheet, blank ones counted
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ("", "empty"),
+        ("name,address\nx,y\n", "must name the columns tin, name"),
+        (HEADER, "no rows below its header"),
+        (b"PK\x03\x04 this is no archive", "cannot be read as an XLSX workbook"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+    ],
+)
+def test_a_file_that_is_not_a_table_is_refused_with_advice(
+    content: str | bytes, error: str, registrar: Client
+) -> None:
+    assert error in errors_of(send(registrar, content))
+    assert not UploadedFile.objects.exists()
+
+
+def test_size_and_rows_of_a_file_are_limited(
+    registrar: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "larger than 16 MiB" in errors_of(send(registrar, b"x" * (MAX_FILE_BYTES + 1)))
+    monkeypatch.setattr(taxpayer_import, "MAX_ROWS", 1)
+    assert "more than 1 rows" in errors_of(send(registrar, GOOD))
+
+
+def test_a_workbook_that_unpacks_to_too_many_bytes_is_not_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spreadsheets, "_MAX_UNPACKED_BYTES", 1000)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b"0" * 100_000)
+    with pytest.raises(ServiceError, match="too large"):
+        workbook_to_csv(file)
+
+
+def test_a_taxpayer_registered_after_the_preview_is_an_error_at_confirmation(
+    registrar: Client,
+) -> None:
+    url = send(registrar, GOOD).redirect_chain[-1][0]
+    TaxpayerFactory.create(tin="C0000000002", rob="R-123", name="Somebody else's")
+    assert "under the name Somebody else" in text_of(registrar.post(url))
+    assert Taxpayer.objects.count() == 1
+
+
+def test_an_upload_is_only_for_the_person_who_sent_it_and_for_a_day(registrar: Client) -> None:
+    url = send(registrar, GOOD).redirect_chain[-1][0]
+    assert staff_client(REGISTRAR, "badrul").get(url).status_code == 404
+    UploadedFile.objects.update(at=timezone.now() - UPLOAD_LIFETIME - timedelta(minutes=1))
+    assert registrar.get(url).status_code == 404
+    save_upload(name="x", content=b"", by=Author("x"), at=timezone.now())
+    assert UploadedFile.objects.count() == 1
+    assert registrar.get(task_url(Taxpayer, IMPORT) + "?upload=x").status_code == 404
+
+
+@pytest.mark.parametrize("role", [VIEWER, AUDITOR, SECURITY_OFFICER])
+def test_only_a_registrar_imports(role: str) -> None:
+    client = staff_client(role)
+    assert send(client, GOOD).status_code == 403
+    assert "Import" not in text_of(client.get(list_url(Taxpayer)))
+
+
+def test_an_export_can_be_imported_again(registrar: Client) -> None:
+    TaxpayerFactory.create(tin="C0000000001", name="-One", rob="-R123")
+    TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
+    exported: Any = registrar.get(f"{list_url(Taxpayer)}export.csv")
+    text = text_of(send(registrar, b"".join(exported.streaming_content)))
+    assert "All these taxpayers are already registered" in text
+    assert "Rows with errors 0" in text

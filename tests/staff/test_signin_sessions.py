@@ -1,0 +1,131 @@
+"""Sessions and cookies of the staff pages: timeouts, sign-out, proxies."""
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from tests.staff.signin import (
+    ADMIN,
+    SIGN_IN,
+    give_code,
+    give_password,
+    html_of,
+    is_signed_in,
+    officer,
+    production,
+)
+from tests.support import servers
+from tests.support.accounts import signed_in, totp_code
+
+pytestmark = pytest.mark.django_db
+__all__ = ["officer", "production"]  # the fixtures
+
+
+def test_an_idle_session_ends(officer: User, settings: Settings) -> None:
+    client = signed_in(officer)
+    assert is_signed_in(client)
+    left = Session.objects.get().expire_date - timezone.now()
+    assert timedelta(minutes=29) < left <= timedelta(minutes=30)
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    assert not is_signed_in(client)
+
+
+def test_requests_restart_the_idle_time(officer: User) -> None:
+    client = signed_in(officer)
+    assert is_signed_in(client)
+    session = client.session
+    session["seen_at"] -= 61
+    session.save()
+    Session.objects.update(expire_date=timezone.now() + timedelta(seconds=30))
+    assert is_signed_in(client)
+    assert Session.objects.get().expire_date > timezone.now() + timedelta(minutes=29)
+
+
+def test_a_long_session_ends_even_if_it_is_active(officer: User) -> None:
+    client = signed_in(officer)
+    assert is_signed_in(client)
+    session = client.session
+    session["signed_in_at"] -= timedelta(hours=10, seconds=1).total_seconds()
+    session.save()
+    answer = client.get(ADMIN, follow=True)
+    assert answer.redirect_chain[-1][0].startswith(SIGN_IN)
+    assert "maximum length" in html_of(answer)
+
+
+def test_sign_out_needs_a_post_request(officer: User) -> None:
+    client = signed_in(officer)
+    client.get(reverse("account_logout"))
+    assert is_signed_in(client)
+    assert client.post(reverse("account_logout")).headers["Location"] == SIGN_IN
+    assert not is_signed_in(client)
+    assert not Session.objects.filter(session_data__contains="_auth").exists()
+
+
+def test_the_session_gets_a_new_key_at_sign_in(client: Client, officer: User) -> None:
+    give_password(client, officer.username)
+    before = client.cookies["sessionid"].value
+    give_code(client, totp_code())
+    assert client.cookies["sessionid"].value != before
+
+
+def test_the_session_cookie_is_for_this_site_and_not_for_scripts(
+    client: Client, officer: User
+) -> None:
+    give_password(client, officer.username)
+    give_code(client, totp_code())
+    cookie = client.cookies["sessionid"]
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+    assert cookie["max-age"] == ""  # it ends with the browser
+    assert client.cookies["csrftoken"]["samesite"] == "Strict"
+
+
+def test_with_https_cookies_are_secure_and_bound_to_the_host(tmp_path: Any) -> None:
+    environment = servers.service_environment(
+        tmp_path, 0, AUTH_URL="https://identity.example.org", SESSION_IDLE_MINUTES="5"
+    )
+    output = servers.manage(environment, "diffsettings", "--all")
+    for line in (
+        "SESSION_COOKIE_SECURE = True",
+        "CSRF_COOKIE_SECURE = True",
+        "SESSION_COOKIE_NAME = '__Host-session'",
+        "CSRF_COOKIE_NAME = '__Host-csrf'",
+        "SESSION_COOKIE_AGE = 300",
+        "STAFF_URL = 'https://identity.example.org'",
+    ):
+        assert line in output
+
+
+def test_behind_a_trusted_proxy_the_clients_own_address_counts(
+    settings: Settings, officer: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.TRUSTED_PROXIES = ["127.0.0.1"]
+    client = Client(headers={"x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https"})
+    with caplog.at_level(logging.INFO, "identity.signin"):
+        give_password(client, officer.username, "wrong")
+    assert [vars(record)["address"] for record in caplog.records] == ["203.0.113.7"]
+
+
+def test_behind_a_proxy_with_tls_the_pages_do_not_redirect_for_ever(
+    settings: Settings,
+) -> None:
+    settings.TRUSTED_PROXIES, settings.SECURE_SSL_REDIRECT = ["127.0.0.1"], True
+    assert Client(headers={"x-forwarded-proto": "https"}).get(SIGN_IN).status_code == 200
+    assert Client().get(SIGN_IN).status_code == 301
+
+
+@pytest.mark.parametrize("path", ["/connect/token", "/.well-known/jwks.json", "/health/live"])
+def test_the_public_paths_do_not_touch_the_session(path: str, officer: User) -> None:
+    client = signed_in(officer)
+    before = client.session.session_key, dict(client.session)
+    answer = client.post(path) if path == "/connect/token" else client.get(path)
+    assert not answer.cookies
+    assert "Vary" not in answer.headers
+    assert (client.session.session_key, dict(client.session)) == before
