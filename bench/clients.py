@@ -1,30 +1,28 @@
-"""The clients of the benchmark: each one's id and secret follow from its number (contract 3).
+"""The clients of the benchmark: the id and secret of each follow from its number (contract 3).
 
-The registry is filled by one process and asked by another; nothing has to be remembered between
-them, however many clients there are.
+So whoever sends requests need not remember what was registered, however many clients there are.
 """
 
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Literal
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class Role(StrEnum):
-    """What a client is registered for; the letter begins its taxpayer's TIN."""
+    """What a client is registered for; the TIN of its taxpayer begins with the letter."""
 
     TAXPAYER = "C"
     INTERMEDIARY = "I"
     BLOCKED = "B"
-    LIMITED = "L"  # logs in far too often
+    RATE_LIMITED = "L"  # logs in far too often
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """How many clients of each role there are when `taxpayers` is the size of the registry."""
+    """How many clients of each role there are in a registry with so many taxpayers."""
 
     taxpayers: int
 
@@ -32,22 +30,22 @@ class Population:
         return self.taxpayers if role is Role.TAXPAYER else max(1, self.taxpayers // 100)
 
     def first_id(self, role: Role) -> int:
-        """The primary key of the role's number 0: its taxpayer's, system user's and secret's."""
-        before = [other for other in Role if list(Role).index(other) < list(Role).index(role)]
-        return 1 + sum(self.count(other) for other in before)
+        """The primary key of the role's number 0: that of its taxpayer, system user and secret."""
+        roles = list(Role)
+        return 1 + sum(self.count(other) for other in roles[: roles.index(role)])
 
     def intermediary_of(self, taxpayer: int) -> int:
         """The number of the intermediary that this taxpayer permits to act for it."""
         return taxpayer % self.count(Role.INTERMEDIARY)
 
     def logins_per_minute(self, role: Role) -> int:
-        # Where few clients share the full load, their limit is counted but not reached.
+        # Where few clients share the full load, their logins are counted but the limit is far.
         is_many = role is Role.TAXPAYER and self.taxpayers >= 100_000
-        return 12 if is_many or role is Role.LIMITED else 1_000_000
+        return 12 if is_many or role is Role.RATE_LIMITED else 1_000_000
 
 
 def tin(role: Role, number: int) -> str:
-    """The TIN of the taxpayer against which this client is registered."""
+    """The TIN of the taxpayer to which this client belongs."""
     return f"{role}{number:010}"
 
 
@@ -61,15 +59,8 @@ def client_secret(role: Role, number: int) -> str:
     return _credential("cs", role, number, 43)
 
 
-def _credential(kind: Literal["ci", "cs"], role: Role, number: int, length: int) -> str:
+def _credential(kind: str, role: Role, number: int, length: int) -> str:
     digest = sha256(f"{kind} {role} {number}".encode()).hexdigest()
     text = f"{kind}_test_{digest[:length]}"
-    return text + _base62(zlib.crc32(text.encode()))
-
-
-def _base62(number: int) -> str:
-    digits = ""
-    for _ in range(6):
-        number, digit = divmod(number, 62)
-        digits = _DIGITS[digit] + digits
-    return digits
+    checksum = zlib.crc32(text.encode())
+    return text + "".join(_DIGITS[checksum // 62**place % 62] for place in range(5, -1, -1))
