@@ -1,8 +1,4 @@
-"""The load generator: raw sockets, requests rendered beforehand, every answer checked.
-
-Closed loop: each connection sends its next request as soon as it is answered. Open loop: requests
-come at a rate, whatever the server does, and latency counts from the moment a request was due.
-"""
+"""The load generator: raw sockets, requests rendered beforehand, every answer checked."""
 
 import gc
 import random
@@ -64,9 +60,10 @@ def send(
     seconds: float,
     rate: float | None = None,
 ) -> Outcome:
-    """Sends for so long, at `rate` a second or in a closed loop, and waits for the last answers.
+    """Sends for so long, then waits for the last answers. Raises ConnectionError if nobody listens.
 
-    Raises ConnectionError if nobody listens.
+    Without `rate` each connection sends its next request as soon as it is answered. With it so many
+    come a second, whatever the server does, and latency counts from the moment a request was due.
     """
     generator = _Generator(port, requests, expected)
     gc.collect()
@@ -74,11 +71,8 @@ def send(
     started = time.perf_counter()
     try:
         for _ in range(connections):
-            generator.open()
-        if rate is None:
-            generator.closed_loop(started + seconds)
-        else:
-            generator.open_loop(started + seconds, rate)
+            generator.connect()
+        generator.send_until(started + seconds, rate)
         generator.receive_last()
     finally:
         gc.enable()
@@ -97,7 +91,7 @@ class _Connection:
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.answer = b""
-        self.due: float | None = None  # None: no request under way
+        self.due = 0.0  # the moment of the request under way; 0 if there is none
 
 
 class _Generator:
@@ -110,11 +104,10 @@ class _Generator:
         self._idle: deque[_Connection] = deque()
         self.outcome = Outcome()
 
-    def open(self) -> None:
+    def connect(self) -> None:
         connection = _Connection(self._port)
-        descriptor = connection.socket.fileno()
-        self._connections[descriptor] = connection
-        self._poll.register(descriptor, select.EPOLLIN)
+        self._connections[connection.socket.fileno()] = connection
+        self._poll.register(connection.socket, select.EPOLLIN)
         self._idle.append(connection)
 
     def close(self) -> None:
@@ -122,34 +115,25 @@ class _Generator:
             connection.socket.close()
         self._poll.close()
 
-    def closed_loop(self, until: float) -> None:
-        while (now := time.perf_counter()) < until:
-            while self._idle:
-                self._send(now)
-            self._receive(0.1)
-
-    def open_loop(self, until: float, rate: float) -> None:
-        """Requests at random moments (Poisson), as from clients that know nothing of each other."""
+    def send_until(self, end: float, rate: float | None) -> None:
+        # Requests at random moments (Poisson), as from clients that know nothing of each other.
         moments = random.Random(1)  # noqa: S311 - no secret; the same moments in every run
         due = time.perf_counter()
-        while (now := time.perf_counter()) < until:
-            while due <= now and self._idle:
-                self._send(due)
-                due += moments.expovariate(rate)
-            wait = min(due - time.perf_counter(), 0.1) if self._idle else 0.1
+        while (now := time.perf_counter()) < end:
+            due = due if rate else now
+            while self._idle and due <= now:
+                connection = self._idle.popleft()
+                connection.due, connection.answer = due, b""
+                connection.socket.send(next(self._requests))
+                due += moments.expovariate(rate) if rate else 0.0
+            wait = min(due - time.perf_counter(), 0.1) if rate and self._idle else 0.1
             self._receive(wait if wait > 0.001 else 0.0)
 
     def receive_last(self) -> None:
-        until = time.perf_counter() + _LAST_ANSWERS_SECONDS
-        while len(self._idle) < len(self._connections) and time.perf_counter() < until:
+        end = time.perf_counter() + _LAST_ANSWERS_SECONDS
+        while len(self._idle) < len(self._connections) and time.perf_counter() < end:
             self._receive(0.1)
-        unanswered = len(self._connections) - len(self._idle)
-        self.outcome.wrong += [b"no answer"] * unanswered
-
-    def _send(self, due: float) -> None:
-        connection = self._idle.popleft()
-        connection.due, connection.answer = due, b""
-        connection.socket.send(next(self._requests))
+        self.outcome.wrong += [b"no answer"] * (len(self._connections) - len(self._idle))
 
     def _receive(self, timeout: float) -> None:
         for descriptor, _ in self._poll.poll(timeout):
@@ -159,22 +143,20 @@ class _Generator:
             except ConnectionError:
                 data = b""
             connection.answer += data
-            if not data:
-                self._replace(descriptor)
-            elif _is_whole(connection.answer):
+            if data and not _is_whole(connection.answer):
+                continue
+            # Where the server closed, that is the end of an answer without a length.
+            if connection.due:
                 self._check(connection)
-                connection.due = None
+                connection.due = 0.0
+            else:
+                self._idle.remove(connection)
+            if data:
                 self._idle.append(connection)
-
-    def _replace(self, descriptor: int) -> None:
-        """The server closed: that is the end of an answer without a length."""
-        connection = self._connections.pop(descriptor)
-        if connection.due is None:
-            self._idle.remove(connection)
-        else:
-            self._check(connection)
-        connection.socket.close()  # epoll forgets it then
-        self.open()
+            else:
+                del self._connections[descriptor]
+                connection.socket.close()  # epoll forgets it then
+                self.connect()
 
     def _check(self, connection: _Connection) -> None:
         answer, outcome = connection.answer, self.outcome
@@ -183,7 +165,7 @@ class _Generator:
             return
         if len(outcome.latencies) % _SAMPLE_EVERY == 0:
             outcome.samples.append(answer)
-        outcome.latencies.append(time.perf_counter() - (connection.due or 0.0))
+        outcome.latencies.append(time.perf_counter() - connection.due)
 
 
 def _is_whole(answer: bytes) -> bool:

@@ -73,6 +73,14 @@ def _rows(population: Population, role: Role, number: int) -> Iterator[tuple[str
             yield "granted_permission_codes", (number + 1, code)
 
 
+def _chunks(population: Population) -> list[tuple[Population, Role, range]]:
+    return [
+        (population, role, range(start, min(start + _CHUNK, population.count(role))))
+        for role in Role
+        for start in range(0, population.count(role), _CHUNK)
+    ]
+
+
 def _tables(population: Population, role: Role, numbers: range) -> dict[str, list[Row]]:
     tables = defaultdict(list)
     for number in numbers:
@@ -81,20 +89,11 @@ def _tables(population: Population, role: Role, numbers: range) -> dict[str, lis
     return tables
 
 
-def _chunks(population: Population) -> list[tuple[Role, range]]:
-    return [
-        (role, range(start, min(start + _CHUNK, population.count(role))))
-        for role in Role
-        for start in range(0, population.count(role), _CHUNK)
-    ]
-
-
 def fill_postgres(url: str, population: Population) -> None:
     """Copies from several processes; then sequences, statistics and pages as after years."""
     # Forked processes would share what this one has open; these start empty.
     with get_context("spawn").Pool() as pool:
-        work = [(url, population, *chunk) for chunk in _chunks(population)]
-        pool.starmap(_copy, work, chunksize=1)
+        pool.starmap(_copy, [(url, *chunk) for chunk in _chunks(population)], chunksize=1)
     with psycopg.connect(url, autocommit=True) as connection:
         for table, columns in _COLUMNS.items():
             if columns[0] == "id":
@@ -107,12 +106,12 @@ def fill_postgres(url: str, population: Population) -> None:
         connection.execute("CHECKPOINT")
 
 
-def _copy(url: str, population: Population, role: Role, numbers: range) -> None:
+def _copy(url: str, *chunk: Any) -> None:
     with psycopg.connect(url) as connection:
         # What is copied fits together by construction: no look-up of each foreign key.
         connection.execute("SET session_replication_role = replica")
         connection.execute("SET synchronous_commit = off")
-        for table, rows in _tables(population, role, numbers).items():
+        for table, rows in _tables(*chunk).items():
             columns = SQL(", ").join(map(Identifier, _COLUMNS[table]))
             copy_in = SQL("COPY {} ({}) FROM STDIN").format(Identifier(table), columns)
             with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
@@ -125,14 +124,12 @@ def fill_sqlite(file: Path, population: Population) -> None:
     connection = sqlite3.connect(file)
     # A file that is filled again after a crash needs no journal.
     connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
-    for role, numbers in _chunks(population):
-        for table, rows in _tables(population, role, numbers).items():
+    for chunk in _chunks(population):
+        for table, rows in _tables(*chunk).items():
             columns = _COLUMNS[table]
             places = ", ".join("?" for _ in columns)
-            connection.executemany(
-                f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})",  # noqa: S608 - constants
-                map(_as_django_stores, rows),
-            )
+            insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608
+            connection.executemany(insert, map(_as_django_stores, rows))
     connection.commit()
     connection.execute("ANALYZE")
     connection.execute("PRAGMA journal_mode = WAL")  # as the service has it

@@ -23,6 +23,7 @@ _ENVIRONMENT = {
     "SECRET_KEY": "only-for-bench-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789",
     "KEY_ENCRYPTION_KEYS": "only-for-bench-0123456789-abcdefghijklmnopqrstuvwxyz",
     "ALLOWED_HOSTS": "127.0.0.1",
+    "AUTH_URL": "https://127.0.0.1",
 }
 _START_SECONDS, _STOP_SECONDS = 30.0, 25.0
 

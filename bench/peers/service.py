@@ -39,7 +39,6 @@ def start_on(
         "PORT": str(port),
         "VAR_DIR": str(folder),
         "DATABASE_URL": database_url,
-        "AUTH_URL": "https://127.0.0.1",
         "TRUSTED_PROXIES": "127.0.0.1",
         "SERVE": "login",
         "WEB_PROCESSES": str(WORKERS),
