@@ -51,7 +51,7 @@ def main() -> None:
     with open_session() as session:
         tables = run(session, **options)
     for table in tables:
-        print(f"\n{table.as_text()}\n{table.note}")
+        print(f"\n{table.as_markdown()}\n{table.note}")
         if write:
             report.write(table)
     if problems := [table.problem for table in tables if table.problem]:

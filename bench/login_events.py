@@ -9,11 +9,10 @@ from psycopg.sql import SQL, Identifier, Literal
 from bench.report import progress
 from tokens.login_events.partitions import first_id
 
-# A month is filled beside the table; its indexes are built when it becomes a partition.
 _FILL = SQL(
     """
-INSERT INTO filled (id, at, reason, detail, client_id, system_user_id, secret_id, subject,
-                    actor, scope, kid, source_address, user_agent)
+INSERT INTO login_events (id, at, reason, detail, client_id, system_user_id, secret_id, subject,
+                          actor, scope, kid, source_address, user_agent)
 SELECT (lpad(to_hex((extract(epoch FROM e.at) * 1000)::bigint), 12, '0') || '7'
         || substr(e.random, 1, 3) || '8' || substr(e.random, 4, 15))::uuid,
        e.at, e.reason, '', u.client_id, u.id, u.id, t.tin, '', 'InvoicingAPI',
@@ -37,47 +36,30 @@ JOIN taxpayers t ON t.id = u.taxpayer_id
 def add_login_events(
     url: str, count: int, users: int, since: datetime, refused_percent: int = 0
 ) -> None:
-    """So many login events between `since` and now, of the clients with the first `users` ids.
-
-    They replace all events of the months in which they are.
-    """
+    """So many login events between `since` and now, of the clients with the first `users` keys."""
     until = datetime.now(UTC)
+    values = {"since": since.isoformat(), "until": until.isoformat(), "count": count}
+    values |= {"users": users, "refused": refused_percent}
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET maintenance_work_mem = '1GB'; SET work_mem = '256MB'")
+        connection.execute("SET synchronous_commit = off")
         for begin, end in _months(since, until):
-            first, last = max(begin, since), min(end, until)
-            values = {
-                "since": first.isoformat(),
-                "until": last.isoformat(),
-                "count": round(count * ((last - first) / (until - since))),
-                "users": users,
-                "refused": refused_percent,
-            }
             connection.execute(
-                "CREATE TABLE filled (LIKE login_events INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+                SQL(
+                    "CREATE TABLE IF NOT EXISTS {} PARTITION OF login_events FOR VALUES FROM ({})"
+                    " TO ({})"
+                ).format(
+                    Identifier(f"login_events_{begin:%Y_%m}"),
+                    Literal(str(first_id(begin))),
+                    Literal(str(first_id(end))),
+                )
             )
-            connection.execute(
-                _FILL.format(**{name: Literal(value) for name, value in values.items()})
-            )
-            _replace_partition(connection, begin, end)
+        connection.execute(_FILL.format(**{name: Literal(values[name]) for name in values}))
         connection.execute("VACUUM (FREEZE, ANALYZE) login_events")
         connection.execute("CHECKPOINT")
         size = connection.execute(
             "SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('login_events')"
         ).fetchone()
     progress(f"{count:,} login events, {size[0] / count:.0f} bytes each" if size else "")
-
-
-def _replace_partition(connection: psycopg.Connection, begin: datetime, end: datetime) -> None:
-    name = Identifier(f"login_events_{begin:%Y_%m}")
-    first, after = Literal(str(first_id(begin))), Literal(str(first_id(end)))
-    connection.execute(SQL("DROP TABLE IF EXISTS {}").format(name))
-    connection.execute(SQL("ALTER TABLE filled RENAME TO {}").format(name))
-    connection.execute(
-        SQL("ALTER TABLE login_events ATTACH PARTITION {} FOR VALUES FROM ({}) TO ({})").format(
-            name, first, after
-        )
-    )
 
 
 def _months(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:

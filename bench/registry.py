@@ -50,34 +50,29 @@ Row = tuple[Any, ...]
 
 def _rows(population: Population, role: Role, number: int) -> Iterator[tuple[str, Row]]:
     """Everything that is registered for one client: tables and rows."""
-    id_, secret = population.first_id(role) + number, client_secret(role, number)
-    limit = population.logins_per_minute(role)
+    secret, limit = client_secret(number), population.logins_per_minute(role)
     blocked = (_NOW, "staff", "fraud") if role is Role.BLOCKED else (None, "", "")
-    yield "taxpayers", (id_, tin(role, number), "", f"Taxpayer {number}", True, _CREATED)
-    yield (
-        "system_users",
-        (
-            *(id_, id_, f"ERP {number}", client_id(role, number), "InvoicingAPI", limit),
-            *(_CREATED, _CREATED, *blocked),
-        ),
-    )
+    user = (number, number, f"ERP {number}", client_id(number), "InvoicingAPI", limit)
     hashed, hint = hash_secret(secret), hint_of(secret)
-    yield "client_secrets", (id_, id_, 1, hashed, hint, _CREATED, _EXPIRES)
-    yield "client_usage", (id_, _LAST_LOGIN, 1, json.dumps({id_: _LAST_LOGIN.isoformat()}))
+    used = json.dumps({number: _LAST_LOGIN.isoformat()})
+    yield "taxpayers", (number, tin(number), "", f"Taxpayer {number}", True, _CREATED)
+    yield "system_users", (*user, _CREATED, _CREATED, *blocked)
+    yield "client_secrets", (number, number, 1, hashed, hint, _CREATED, _EXPIRES)
+    yield "client_usage", (number, _LAST_LOGIN, 1, used)
     if role is Role.INTERMEDIARY:
-        yield "intermediaries", (number + 1, id_, True, _CREATED)
+        yield "intermediaries", (number, number, True, _CREATED)
     if role is Role.TAXPAYER:
-        intermediary = population.intermediary_of(number) + 1
-        yield "granted_permissions", (number + 1, id_, intermediary, _CREATED, _CREATED)
+        intermediary = population.intermediary_of(number)
+        yield "granted_permissions", (number, number, intermediary, _CREATED, _CREATED)
         for code in _PERMISSION_CODES:
-            yield "granted_permission_codes", (number + 1, code)
+            yield "granted_permission_codes", (number, code)
 
 
 def _chunks(population: Population) -> list[tuple[Population, Role, range]]:
     return [
-        (population, role, range(start, min(start + _CHUNK, population.count(role))))
+        (population, role, population.numbers(role)[start : start + _CHUNK])
         for role in Role
-        for start in range(0, population.count(role), _CHUNK)
+        for start in range(0, len(population.numbers(role)), _CHUNK)
     ]
 
 

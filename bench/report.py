@@ -22,21 +22,14 @@ class Table:
     note: str = ""
     problem: str = ""  # a limit that was exceeded
 
-    def as_text(self) -> str:
-        """In columns, for a terminal."""
-        lines = [self.headings, *self.lines]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join(
-                cell.rjust(width) if i else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
-        )
-
     def as_markdown(self) -> str:
-        rule = ("---", *("--:" for _ in self.headings[1:]))
-        return "\n".join(f"| {' | '.join(line)} |" for line in (self.headings, rule, *self.lines))
+        """In columns of equal width: for a terminal too."""
+        widths = [max(map(len, column)) for column in zip(self.headings, *self.lines, strict=True)]
+        rule = ("-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:]))
+        return "\n".join(
+            f"| {' | '.join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])} |"
+            for line in (self.headings, rule, *self.lines)
+        )
 
 
 def write(table: Table, page: Path = PAGE) -> None:

@@ -36,33 +36,31 @@ def token_request(client: str, secret: str, chance: Random, *headers: str) -> by
 
 def taxpayer_login(population: Population, chance: Random) -> bytes:
     """In life each client logs in once an hour: no cache knows it."""
-    return _login(Role.TAXPAYER, chance.randrange(population.taxpayers), chance)
+    return _login(chance.choice(population.numbers(Role.TAXPAYER)), chance)
 
 
 def intermediary_login(population: Population, chance: Random) -> bytes:
     """A random taxpayer, represented by its intermediary."""
-    number = chance.randrange(population.taxpayers)
-    intermediary = population.intermediary_of(number)
-    header = f"onbehalfof: {tin(Role.TAXPAYER, number)}"
-    return _login(Role.INTERMEDIARY, intermediary, chance, header)
+    taxpayer = chance.choice(population.numbers(Role.TAXPAYER))
+    intermediary = population.intermediary_of(taxpayer)
+    return _login(intermediary, chance, f"onbehalfof: {tin(taxpayer)}")
 
 
 def wrong_secret(population: Population, chance: Random) -> bytes:
-    """With the secret of another client."""
-    number = chance.randrange(population.taxpayers)
-    secret = client_secret(Role.BLOCKED, number)
-    return token_request(client_id(Role.TAXPAYER, number), secret, chance)
+    """With a well-formed secret that nobody has."""
+    number = chance.choice(population.numbers(Role.TAXPAYER))
+    return token_request(client_id(number), client_secret(-number), chance)
 
 
 def blocked(population: Population, chance: Random) -> bytes:
     """A blocked system user with its right secret."""
-    return _login(Role.BLOCKED, chance.randrange(population.count(Role.BLOCKED)), chance)
+    return _login(chance.choice(population.numbers(Role.BLOCKED)), chance)
 
 
 def rate_limited(population: Population, chance: Random) -> bytes:
     """Always the same client, far past its limit of 12 logins a minute."""
-    return _login(Role.RATE_LIMITED, 0, chance)
+    return _login(population.numbers(Role.RATE_LIMITED)[0], chance)
 
 
-def _login(role: Role, number: int, chance: Random, *headers: str) -> bytes:
-    return token_request(client_id(role, number), client_secret(role, number), chance, *headers)
+def _login(number: int, chance: Random, *headers: str) -> bytes:
+    return token_request(client_id(number), client_secret(number), chance, *headers)
