@@ -41,7 +41,7 @@ def send(case: Case, count: int, seed: int, seconds: float, rate: float | None =
 
 def measure(case: Case, seconds: float, seed: int, rate: float | None = None) -> Figures:
     """Raises WrongAnswer or BadToken if a single answer was not the expected one."""
-    warm_up = send(case, 2_000, seed + 1_000_000, _WARM_UP_SECONDS)
+    warm_up = send(case, 2_000, seed + 1_000_000, min(seconds, _WARM_UP_SECONDS))
     # Enough requests for the whole run: a client comes twice only by chance.
     count = int((rate or warm_up.per_second * 1.5) * seconds) + 1_000
     server = case.server

@@ -87,7 +87,7 @@ def test_a_table_goes_to_its_place_and_nowhere_else(tmp_path: Path) -> None:
     assert written.endswith("<!-- /one -->\nafter\n")
     assert "old" not in written
     with pytest.raises(LookupError, match="two"):
-        report.write(Table("two", (), []), file)
+        report.write(Table("two", ("who",), []), file)
 
 
 def test_the_documentation_has_a_place_for_every_table() -> None:
@@ -110,12 +110,20 @@ def test_every_command_has_options_with_defaults(command: str) -> None:
     assert all(value for value in options.values())
 
 
+@pytest.fixture(scope="module")
+def session_of_all_tests(
+    postgres: servers.Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Session:
+    """A session on the PostgreSQL of the tests; the registry is filled once."""
+    folder = tmp_path_factory.mktemp("bench")
+    return Session(folder, Server(postgres.port, postgres.process))
+
+
 @pytest.fixture
-def session(postgres: servers.Postgres, tmp_path: Path) -> Iterator[Session]:
-    """A session on the PostgreSQL of the tests."""
-    running = Session(tmp_path, Server(postgres.port, postgres.process))
-    yield running
-    running.stop_servers()
+def session(session_of_all_tests: Session) -> Iterator[Session]:
+    """Without a server that an earlier test started."""
+    yield session_of_all_tests
+    session_of_all_tests.stop_servers()
 
 
 def test_every_kind_of_answer_is_right_and_has_its_row(session: Session) -> None:
@@ -131,7 +139,9 @@ def test_every_kind_of_answer_is_right_and_has_its_row(session: Session) -> None
     assert all(float(line[6]) > 0 for line in table.lines), "answers per second"
 
 
-def test_a_login_after_many_others_is_measured_and_its_tokens_verified(session: Session) -> None:
+def test_logins_after_many_others_are_measured_and_every_answer_is_checked(
+    session: Session,
+) -> None:
     url = session.copy_of_registry(SMALL, "bench_events")
     start_of_month = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     add_login_events(url, 300, SMALL.taxpayers, start_of_month, refused_percent=5)
@@ -145,13 +155,9 @@ def test_a_login_after_many_others_is_measured_and_its_tokens_verified(session: 
     server = service.start_on(session, "bench_events", url)
     case = Case("many logins", service.LOGIN, server, SMALL)
     assert measure(case, seconds=0.2, seed=1).per_second > 0
-    foreign = b'HTTP/1.1 200 OK\r\n\r\n{"access_token": "eyJhbGciOiJub25lIn0.e30."}'
-    with pytest.raises(BadToken):
-        verify([foreign], server.port)
-
-
-def test_an_answer_of_another_kind_than_expected_is_found(session: Session) -> None:
-    server = service.LOGIN.start(session, SMALL)
     wrong = replace(service.LOGIN, request=blocked)
     with pytest.raises(WrongAnswer, match="unauthorised_client"):
         measure(Case("blocked", wrong, server, SMALL), seconds=0.2, seed=1)
+    foreign = b'HTTP/1.1 200 OK\r\n\r\n{"access_token": "eyJhbGciOiJub25lIn0.e30."}'
+    with pytest.raises(BadToken):
+        verify([foreign], server.port)
