@@ -74,20 +74,15 @@ class Session:
         )
         return self._url(name)
 
-    def sqlite_copy_of_registry(self, population: Population) -> str:
-        """The URL of an SQLite file with the registry of this population."""
-        template = self.folder / f"registry_{population.taxpayers}.sqlite3"
-        copy = template.with_name("copy.sqlite3")
-        for old in copy.parent.glob(f"{copy.name}*"):
+    def sqlite_registry(self, population: Population) -> str:
+        """The URL of a new SQLite file with the registry of this population."""
+        file = self.folder / "registry.sqlite3"
+        for old in self.folder.glob(f"{file.name}*"):
             old.unlink()
-        if template.exists():
-            shutil.copyfile(template, copy)
-        else:
-            progress(f"filling {template.name}, which later runs use again")
-            run_python("manage.py", "migrate", "-v0", DATABASE_URL=f"sqlite://{copy}")
-            registry.fill_sqlite(copy, population)
-            shutil.copyfile(copy, template)
-        return f"sqlite://{copy}"
+        progress(f"filling {file.name}")
+        run_python("manage.py", "migrate", "-v0", DATABASE_URL=f"sqlite://{file}")
+        registry.fill_sqlite(file, population)
+        return f"sqlite://{file}"
 
     def settle(self) -> None:
         """Writes out what filling and copying left, so that no measurement pays for it.

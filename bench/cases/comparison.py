@@ -7,9 +7,8 @@ from math import ceil
 from bench.clients import Population
 from bench.figures import Figures, Row
 from bench.measure import Case, measure_rounds
-from bench.peers import Start, bare_view, service, toolkit
+from bench.peers import bare_view, service, toolkit
 from bench.report import Table
-from bench.servers import Server
 from bench.session import Session
 
 BASELINE = bare_view.BARE_VIEW
@@ -34,30 +33,20 @@ def run(
     only: Sequence[str] = ("",),
 ) -> list[Table]:
     """The service beside its peers; --only those whose name contains one of these words."""
-    rows = compare(session, Population(users), rounds, seconds, only)
-    note = f"{users:,} system users, medians of {rounds} rounds of {seconds} s."
-    # Of the rows of a login, the one with the most connections is the last.
-    logins = [row.figures for row in rows if row.case == service.LOGIN.name]
-    return [_table(rows, note), *map(sizing, logins[-1:])]
-
-
-def compare(
-    session: Session, population: Population, rounds: int, seconds: float, only: Sequence[str]
-) -> list[Row]:
-    """Starts the servers of the chosen candidates and measures them in turn."""
-
-    @cache
-    def started(start: Start) -> Server:
-        return start(session, population)
-
+    population = Population(users)
+    server_of = cache(lambda start: start(session, population))  # each starts once
     cases = [
-        Case(candidate.name, candidate, started(candidate.start), population, connections)
+        Case(candidate.name, candidate, server_of(candidate.start), population, connections)
         for candidate in CANDIDATES
         if candidate is BASELINE or any(word in candidate.name for word in only)
         for connections in candidate.connections
     ]
     session.settle()
-    return measure_rounds(cases, rounds, seconds)
+    rows = measure_rounds(cases, rounds, seconds)
+    note = f"{users:,} system users, medians of {rounds} rounds of {seconds} s."
+    # Of the rows of a login, the one with the most connections is the last.
+    logins = [row.figures for row in rows if row.case == service.LOGIN.name]
+    return [_table(rows, note), *map(sizing, logins[-1:])]
 
 
 def _table(rows: Sequence[Row], note: str) -> Table:

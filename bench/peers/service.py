@@ -65,7 +65,7 @@ def _start_rs256(session: Session, population: Population) -> Server:
 
 
 def _start_sqlite(session: Session, population: Population) -> Server:
-    return start_on(session, "sqlite", session.sqlite_copy_of_registry(population))
+    return start_on(session, "sqlite", session.sqlite_registry(population))
 
 
 LOGIN = Candidate("login as taxpayer", _start, taxpayer_login, SIGNED_TOKEN, (16, 64))
