@@ -21,7 +21,7 @@ from bench.peers import service
 from bench.report import Table
 from bench.servers import Server
 from bench.session import Session
-from bench.token_requests import blocked
+from bench.token_requests import BLOCKED, SIGNED_TOKEN, WRONG_SECRET, blocked
 from bench.tokens import BadToken, verify
 from taxpayers.credentials import Kind, fault_of
 from taxpayers.identifiers import Notation, TaxpayerId
@@ -155,9 +155,10 @@ def test_logins_after_many_others_are_measured_and_every_answer_is_checked(
     server = service.start_on(session, "bench_events", url)
     case = Case("many logins", service.LOGIN, server, SMALL)
     assert measure(case, seconds=0.2, seed=1).per_second > 0
-    wrong = replace(service.LOGIN, request=blocked)
-    with pytest.raises(WrongAnswer, match="unauthorised_client"):
-        measure(Case("blocked", wrong, server, SMALL), seconds=0.2, seed=1)
+    for expected in (SIGNED_TOKEN, WRONG_SECRET, replace(BLOCKED, status=401)):
+        wrong = replace(service.LOGIN, request=blocked, expected=expected)
+        with pytest.raises(WrongAnswer, match="unauthorised_client"):
+            measure(Case("blocked", wrong, server, SMALL), seconds=0.2, seed=1)
     foreign = b'HTTP/1.1 200 OK\r\n\r\n{"access_token": "eyJhbGciOiJub25lIn0.e30."}'
     with pytest.raises(BadToken):
         verify([foreign], server.port)
