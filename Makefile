@@ -14,7 +14,7 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format types check bench profile messages screenshots lock clean
+.PHONY: help run test lint format types check bench messages screenshots lock clean
 
 help:  ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,11 +41,8 @@ types: $(DEV)  ## mypy with the Django plug-in
 
 check: lint types test  ## lint, types and tests
 
-bench: $(DEV)  ## what a login costs, against its peers, into docs/performance.md (about 10 min)
+bench: $(DEV)  ## what a login costs beside its peers, into docs/performance.md (about 10 min)
 	@$(BIN)/python -m bench $(or $(ARGS),compare --write)
-
-profile: $(DEV)  ## where the CPU of a login goes: flame graph and table, into var/profile/
-	@$(BIN)/python -m bench profile $(ARGS)
 
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile both catalogues
 	@$(BIN)/python -m tests.support.catalogues

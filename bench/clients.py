@@ -1,75 +1,69 @@
-"""The clients of the benchmark: each one's id and secret follow from its number (contract 3).
+"""The clients of the benchmark: the id and secret of each follow from its number (contract 3).
 
-The registry is filled by one process and asked by another; nothing has to be remembered between
-them, however many clients there are.
+So whoever sends requests need not remember what was registered, however many clients there are.
 """
 
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Literal
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class Role(StrEnum):
-    """What a client is registered for; the letter begins its taxpayer's TIN."""
+    """What a client is registered for."""
 
-    TAXPAYER = "C"
-    INTERMEDIARY = "I"
-    BLOCKED = "B"
-    LIMITED = "L"  # logs in far too often
+    TAXPAYER = "taxpayer"
+    INTERMEDIARY = "intermediary"
+    BLOCKED = "blocked"
+    RATE_LIMITED = "rate limited"  # logs in far too often
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """How many clients of each role there are when `taxpayers` is the size of the registry."""
+    """The clients of a registry with so many taxpayers; of each other role one in a hundred.
+
+    The key of a client's taxpayer, system user and secret is its number.
+    """
 
     taxpayers: int
 
-    def count(self, role: Role) -> int:
-        return self.taxpayers if role is Role.TAXPAYER else max(1, self.taxpayers // 100)
-
-    def first_id(self, role: Role) -> int:
-        """The primary key of the role's number 0: its taxpayer's, system user's and secret's."""
-        before = [other for other in Role if list(Role).index(other) < list(Role).index(role)]
-        return 1 + sum(self.count(other) for other in before)
+    def numbers(self, role: Role) -> range:
+        """The numbers of the clients of this role."""
+        if role is Role.TAXPAYER:
+            return range(1, self.taxpayers + 1)
+        count = max(1, self.taxpayers // 100)
+        start = self.taxpayers + 1 + count * (list(Role).index(role) - 1)
+        return range(start, start + count)
 
     def intermediary_of(self, taxpayer: int) -> int:
         """The number of the intermediary that this taxpayer permits to act for it."""
-        return taxpayer % self.count(Role.INTERMEDIARY)
+        intermediaries = self.numbers(Role.INTERMEDIARY)
+        return intermediaries[taxpayer % len(intermediaries)]
 
     def logins_per_minute(self, role: Role) -> int:
-        # Where few clients share the full load, their limit is counted but not reached.
+        # Where few clients share the full load, their logins are counted but the limit is far.
         is_many = role is Role.TAXPAYER and self.taxpayers >= 100_000
-        return 12 if is_many or role is Role.LIMITED else 1_000_000
+        return 12 if is_many or role is Role.RATE_LIMITED else 1_000_000
 
 
-def tin(role: Role, number: int) -> str:
-    """The TIN of the taxpayer against which this client is registered."""
-    return f"{role}{number:010}"
+def tin(number: int) -> str:
+    """The TIN of the taxpayer to which this client belongs."""
+    return f"C{number:010}"
 
 
-def client_id(role: Role, number: int) -> str:
+def client_id(number: int) -> str:
     """A well-formed client id of the test environment."""
-    return _credential("ci", role, number, 22)
+    return _credential("ci", number, 22)
 
 
-def client_secret(role: Role, number: int) -> str:
+def client_secret(number: int) -> str:
     """A well-formed client secret of the test environment: good for a benchmark only."""
-    return _credential("cs", role, number, 43)
+    return _credential("cs", number, 43)
 
 
-def _credential(kind: Literal["ci", "cs"], role: Role, number: int, length: int) -> str:
-    digest = sha256(f"{kind} {role} {number}".encode()).hexdigest()
-    text = f"{kind}_test_{digest[:length]}"
-    return text + _base62(zlib.crc32(text.encode()))
-
-
-def _base62(number: int) -> str:
-    digits = ""
-    for _ in range(6):
-        number, digit = divmod(number, 62)
-        digits = _DIGITS[digit] + digits
-    return digits
+def _credential(kind: str, number: int, length: int) -> str:
+    text = f"{kind}_test_{sha256(f'{kind} {number}'.encode()).hexdigest()[:length]}"
+    checksum = zlib.crc32(text.encode())
+    return text + "".join(_DIGITS[checksum // 62**place % 62] for place in range(5, -1, -1))

@@ -1,55 +1,52 @@
-"""Figures as tables for people: in a terminal, and in a page of the documentation."""
+"""Tables for a terminal and for docs/performance.md, and the progress of a measurement."""
 
+import re
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
-from bench.measure import Row
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+_STARTED = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Headings and lines; the first column names, the others are figures."""
+    """The first column holds names, the others figures; `note` says how they were measured."""
 
+    name: str  # of its place in the page
     headings: tuple[str, ...]
     lines: Sequence[tuple[str, ...]]
-
-    def as_text(self) -> str:
-        """In columns, for a terminal."""
-        lines = [self.headings, *self.lines]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(self.headings))]
-        return "\n".join(
-            "  ".join(
-                cell.rjust(width) if i else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
-        )
+    note: str = ""
+    problem: str = ""  # a limit that was exceeded
 
     def as_markdown(self) -> str:
-        rule = ("---", *("--:" for _ in self.headings[1:]))
-        return "\n".join(f"| {' | '.join(line)} |" for line in (self.headings, rule, *self.lines))
+        """In columns of equal width: for a terminal too."""
+        widths = [max(map(len, column)) for column in zip(self.headings, *self.lines, strict=True)]
+        rule = ("-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:]))
+        return "\n".join(
+            f"| {' | '.join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])} |"
+            for line in (self.headings, rule, *self.lines)
+        )
 
 
-def table_of(rows: Sequence[Row], *, unit: str) -> Table:
-    """The table of rows whose ratios are to the row named `unit`."""
-    headings = (
-        *("who", "connections", f"x {unit}", "CPU ms", "server", "database"),
-        *("per second", "p50 ms", "p99 ms", "MB a worker"),
-    )
-    return Table(headings, [_line(row) for row in rows])
+def write(table: Table, page: Path = PAGE) -> None:
+    """Puts the table between `<!-- NAME -->` and `<!-- /NAME -->` of the page.
+
+    Raises LookupError if the page has no such place.
+    """
+    text = page.read_text(encoding="utf-8")
+    place = re.compile(rf"(<!-- {table.name} -->\n).*?(<!-- /{table.name} -->)", re.DOTALL)
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    block = f"\n{table.as_markdown()}\n\n{table.note} Measured on {today}.\n\n"
+    text, count = place.subn(lambda match: match[1] + block + match[2], text)
+    if count != 1:
+        raise LookupError(f"{page} has no place for the table {table.name!r}")
+    page.write_text(text, encoding="utf-8")
 
 
-def _line(row: Row) -> tuple[str, ...]:
-    figures = row.figures
-    return (
-        row.case,
-        str(row.connections),
-        f"{row.ratio:.2f}",
-        f"{figures.cpu_ms:.3f}",
-        f"{figures.server_cpu_ms:.3f}",
-        f"{figures.database_cpu_ms:.3f}",
-        f"{figures.per_second:.0f}",
-        f"{figures.p50_ms:.1f}",
-        f"{figures.p99_ms:.1f}",
-        f"{figures.worker_mb:.0f}",
-    )
+def progress(text: str) -> None:
+    """Prints the line with the seconds since the start, to standard error."""
+    print(f"{time.monotonic() - _STARTED:6.0f} s  {text}", file=sys.stderr, flush=True)

@@ -1,142 +1,121 @@
-"""Starts what is measured, each as in production, with two worker processes."""
+"""Starts and stops server processes, each on a free port of the loopback interface."""
 
-import re
+import contextlib
+import os
+import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 
-from tests.support.servers import (
-    CHECKOUT,
-    TEST_SECRETS,
-    NotAvailable,
-    Service,
-    clean_environment,
-    free_port,
-    is_ready,
-    service_environment,
-    start_service,
-)
-
+CHECKOUT = Path(__file__).resolve().parents[1]
+PROGRAMS = Path(sys.executable).parent
 WORKERS = 2
-_START_SECONDS = 30.0
-# The login alone, behind a proxy that ends TLS and names the client's address: README, "Run it for
-# real".
-_AS_IN_PRODUCTION = {
-    "SERVE": "login",
+# Nothing else: a setting in the developer's shell must not change what is measured.
+_ENVIRONMENT = {
+    "PATH": os.environ.get("PATH", os.defpath),
+    "SECRET_KEY": "only-for-bench-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789",
+    "KEY_ENCRYPTION_KEYS": "only-for-bench-0123456789-abcdefghijklmnopqrstuvwxyz",
+    "ALLOWED_HOSTS": "127.0.0.1",
     "AUTH_URL": "https://127.0.0.1",
-    "TRUSTED_PROXIES": "127.0.0.1",
-    "WEB_PROCESSES": str(WORKERS),
 }
+_START_SECONDS, _STOP_SECONDS = 30.0, 25.0
+
+
+class NotStarted(Exception):
+    """A server did not start; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A running server. `database_pid` is the server that works for it, if there is one."""
+class Server:
+    """A running server, and the PostgreSQL that works for it, if there is one."""
 
-    name: str
     port: int
-    pid: int
-    stop: Callable[[], object]
-    database_pid: int | None = None
+    process: subprocess.Popen[bytes]
+    database: "Server | None" = None
+    stop_signal: signal.Signals = signal.SIGTERM
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def stop(self) -> None:
+        """Asks it to stop, then ends what is left of its processes. Safe to repeat."""
+        if self.process.returncode is not None:
+            return
+        self.process.send_signal(self.stop_signal)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_STOP_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.process.wait(5)
 
 
-def start_identity(
-    name: str,
-    folder: Path,
-    database_url: str,
-    database_pid: int | None,
+def is_answering(port: int, path: str = "/", status: int | None = None) -> bool:
+    """Whether the server answers at the path, with this status if one is given."""
+    try:
+        response = httpx.get(f"http://127.0.0.1:{port}{path}", timeout=2)
+    except httpx.TransportError:
+        return False
+    return status in (None, response.status_code)
+
+
+def start(
+    command: Sequence[str],
+    port: int,
+    log: Path,
+    is_ready: Callable[[int], bool] = is_answering,
     *,
-    module: str = "",
-    ready: Callable[[str], bool] = is_ready,
-    settings: Mapping[str, str] | None = None,
-) -> Target:
-    """This service, by its production configuration. Without a database URL on SQLite.
-
-    `module` is another WSGI application to serve in its place; `ready` says of a URL whether the
-    start is over.
-    """
-    var = var_folder(name, folder)
-    given = dict(settings or {})
-    if database_url:
-        given["DATABASE_URL"] = database_url
-    environment = service_environment(var, free_port(), **{**_AS_IN_PRODUCTION, **given})
-    log = var / "log"
-    log.unlink(missing_ok=True)
-    service: Service = start_service(environment, log, _configuration(var, module), ready)
-    return Target(name, int(environment["PORT"]), service.pid, service.stop, database_pid)
-
-
-def _configuration(var: Path, module: str) -> Path:
-    made_for_production = CHECKOUT / "deploy" / "uwsgi.ini"
-    if not module:
-        return made_for_production
-    changed, count = re.subn(
-        r"(?m)^module *=.*$", f"module = {module}", made_for_production.read_text()
-    )
-    if count != 1:
-        raise NotAvailable("deploy/uwsgi.ini names no module, or several")
-    (var / "uwsgi.ini").write_text(changed, encoding="utf-8")
-    return var / "uwsgi.ini"
-
-
-def var_folder(name: str, folder: Path) -> Path:
-    """Where the service of this name keeps its files."""
-    var = folder / "service" / name
-    var.mkdir(parents=True, exist_ok=True)
-    return var
-
-
-def start_granian(
-    name: str,
-    folder: Path,
-    application: str,
-    *,
-    database_pid: int | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> Target:
-    """A peer on granian, the leanest server for a WSGI application."""
-    port, log = free_port(), folder / f"{name}.log"
-    command = [
-        *(str(Path(sys.executable).parent / "granian"), "--interface", "wsgi", "--no-ws"),
-        *("--host", "127.0.0.1", "--port", str(port), "--workers", str(WORKERS), application),
-    ]
+    environment: Mapping[str, str],
+    database: Server | None = None,
+    stop_signal: signal.Signals = signal.SIGTERM,
+    **options: Any,
+) -> Server:
+    """Returns when `is_ready(port)`. `options` are those of Popen. Raises NotStarted."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
-            cwd=CHECKOUT,
-            env={**clean_environment(), **TEST_SECRETS, **(environment or {})},
+            env={**_ENVIRONMENT, **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
+            **{"cwd": CHECKOUT, **options},
         )
-    target = Target(name, port, process.pid, lambda: _stop(process), database_pid)
+    server = Server(port, process, database, stop_signal)
     deadline = time.monotonic() + _START_SECONDS
-    while not _answers(port):
-        if process.poll() is not None or time.monotonic() > deadline:
-            _stop(process)
-            raise NotAvailable(f"{name} did not start:\n{log.read_text()[-4000:]}")
-        time.sleep(0.05)
-    return target
-
-
-def _answers(port: int) -> bool:
     try:
-        httpx.get(f"http://127.0.0.1:{port}/", timeout=2)
-    except httpx.TransportError:
-        return False
-    return True
+        while not is_ready(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise NotStarted(f"{command[0]}:\n{log.read_text(errors='replace')[-4000:]}")
+            time.sleep(0.05)
+    except BaseException:
+        server.stop()
+        raise
+    return server
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(5)
+def run_python(*arguments: str, stdin: str = "", **environment: str) -> str:
+    """The output of `python ARGUMENTS`; its errors are shown. Raises CalledProcessError."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=CHECKOUT,
+        env={**_ENVIRONMENT, **environment},
+        input=stdin,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def free_port() -> int:
+    """A port of the loopback interface where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,24 +1,28 @@
-"""The benchmark measures what it says: right answers from right clients. No timing is asserted."""
+"""The benchmark measures what it says: right answers for right clients. No timing is asserted."""
 
-import shutil
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
-from xml.etree import ElementTree
 
 import psycopg
 import pytest
 
-from bench import comparison, history, load, page, profiling, sizing
-from bench.chart import Bar, draw
+from bench import report
+from bench.__main__ import COMMANDS, parser
+from bench.cases import comparison
 from bench.clients import Population, Role, client_id, client_secret, tin
-from bench.hops import HOPS
+from bench.figures import Figures, percentile, rows
 from bench.load import Outcome, WrongAnswer
-from bench.measure import Case, Figures, measure, rows
-from bench.report import Table, table_of
-from bench.scenarios import Scenario, taxpayer_login
-from bench.servers import Target
-from bench.stage import Stage
-from bench.stage import stage as open_stage
+from bench.login_events import add_login_events
+from bench.measure import Case, measure
+from bench.peers import service
+from bench.report import Table
+from bench.servers import Server
+from bench.session import Session
+from bench.token_requests import BLOCKED, SIGNED_TOKEN, WRONG_SECRET, blocked
+from bench.tokens import BadToken, verify
 from taxpayers.credentials import Kind, fault_of
 from taxpayers.identifiers import Notation, TaxpayerId
 from tests.support import servers
@@ -26,142 +30,135 @@ from tests.support import servers
 SMALL = Population(40)
 
 
-@pytest.mark.parametrize("role", Role)
-def test_every_client_has_well_formed_credentials_and_a_tin(role: Role) -> None:
-    for number in (0, 1, 999_999):
-        assert fault_of(client_id(role, number), Kind.CLIENT_ID, "test") is None
-        assert fault_of(client_secret(role, number), Kind.CLIENT_SECRET, "test") is None
-        parsed = Notation("[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}").parse(tin(role, number))
-        assert parsed == TaxpayerId(tin(role, number))
+@pytest.mark.parametrize("number", [1, 40, 999_999])
+def test_every_client_has_well_formed_credentials_and_a_tin(number: int) -> None:
+    assert fault_of(client_id(number), Kind.CLIENT_ID, "test") is None
+    assert fault_of(client_secret(number), Kind.CLIENT_SECRET, "test") is None
+    parsed = Notation("[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}").parse(tin(number))
+    assert parsed == TaxpayerId(tin(number))
 
 
-def test_no_two_clients_share_a_key_or_an_id() -> None:
-    everybody = [(role, number) for role in Role for number in range(SMALL.count(role))]
-    keys = {SMALL.first_id(role) + number for role, number in everybody}
-    assert keys == set(range(1, len(everybody) + 1))
-    assert len({client_id(*client) for client in everybody}) == len(everybody)
+def test_the_roles_share_no_client_and_leave_no_gap() -> None:
+    ranges = [SMALL.numbers(role) for role in Role]
+    assert ranges[0] == range(1, 41)
+    assert all(first.stop == second.start for first, second in pairwise(ranges))
+    assert all(SMALL.intermediary_of(number) in ranges[1] for number in ranges[0])
+    assert len({client_id(number) for numbers in ranges for number in numbers}) == 43
 
 
-def test_the_ratio_is_to_the_unit_of_the_same_round_and_load() -> None:
+def test_a_ratio_is_to_the_baseline_of_the_same_round_and_connections() -> None:
     def figures(milliseconds: float) -> Figures:
-        return Figures(milliseconds, 0.0, 1.0, 1.0, 1.0, 1.0, answers=1)
+        return Figures(milliseconds, 0.0, 1.0, 1.0, 1.0, 1.0)
 
-    target = Target("none", 0, 0, lambda: None)
-    scenario = Scenario("none", lambda _: b"")
-    cases = [
-        Case("unit", target, scenario, 16),
-        Case("unit", target, scenario, 64),
-        Case("ours", target, scenario, 16),
-        Case("ours", target, scenario, 64),
-        Case("unit", target, scenario, 16),
-    ]
-    calm = dict(enumerate(map(figures, (0.5, 2.0, 4.0, 6.0, 1.5))))
-    busy = dict(enumerate(map(figures, (1.0, 4.0, 8.0, 12.0, 3.0))))
-    table = rows(cases, [calm, busy])
-    assert [(row.case, row.ratio) for row in table] == [
-        *(("unit", 1.0), ("unit", 1.0), ("ours", 4.0), ("ours", 3.0)),
+    cases = [("bare", 16), ("bare", 64), ("service", 16), ("service", 64), ("bare", 16)]
+    quiet = list(map(figures, (0.5, 2.0, 4.0, 6.0, 1.5)))
+    busy = list(map(figures, (1.0, 4.0, 8.0, 12.0, 3.0)))
+    assert [(row.case, row.ratio) for row in rows(cases, [quiet, busy])] == [
+        *(("bare", 1.0), ("bare", 1.0), ("service", 4.0), ("service", 3.0)),
     ]
 
 
-def test_an_answer_that_is_not_a_token_stops_the_measurement() -> None:
+def test_a_wrong_answer_stops_the_measurement_and_so_does_none_at_all() -> None:
     with pytest.raises(WrongAnswer, match=r"HTTP/1\.1 500"):
-        Outcome(wrong=[b"HTTP/1.1 500"], wrong_count=1, latencies=[0.1]).raise_if_wrong("case")
+        Outcome(wrong=[b"HTTP/1.1 500"], latencies=[0.1]).raise_if_wrong("case")
     with pytest.raises(WrongAnswer, match="0 wrong"):
         Outcome().raise_if_wrong("case")
 
 
 def test_cores_are_those_of_the_peak_at_seventy_percent() -> None:
-    login = Figures(0.7, 0.35, 1.0, 1.0, 1.0, 1.0, answers=1)
-    million = sizing.table(login).lines[1]
-    assert million == ("1,000,000", "278", "833", "1", "1", "24.0")
-    assert sizing.table(login).lines[-1][3:5] == ("42", "21")
+    table = comparison.sizing(Figures(0.7, 0.35, 1.0, 1.0, 1.0, 1.0))
+    assert table.lines[1] == ("1,000,000", "278", "833", "1", "1", "24.0")
+    assert table.lines[-1][3:5] == ("42", "21")
 
 
 def test_percentiles_are_in_milliseconds() -> None:
     latencies = [number / 1000 for number in range(100, 0, -1)]
-    assert load.percentile(latencies, 0.5) == pytest.approx(51)
-    assert load.percentile(latencies, 0.99) == pytest.approx(100)
+    assert percentile(latencies, 0.5) == pytest.approx(51)
+    assert percentile(latencies, 0.99) == pytest.approx(100)
 
 
-def test_a_table_goes_between_its_marks_and_nowhere_else(tmp_path: Path) -> None:
+def test_a_table_goes_to_its_place_and_nowhere_else(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     file.write_text("before\n<!-- one -->\nold\n<!-- /one -->\nafter\n", encoding="utf-8")
-    page.write("one", Table(("who", "ms"), [("me", "1")]), about="Quickly.", page=file)
+    report.write(Table("one", ("who", "ms"), [("me", "1")], note="Quickly."), file)
     written = file.read_text(encoding="utf-8")
-    assert "| who | ms |\n| --- | --: |\n| me | 1 |\n\nQuickly. Measured on " in written
+    assert "| who | ms |\n| --- | -: |\n| me  |  1 |\n\nQuickly. Measured on " in written
     assert written.startswith("before\n")
     assert written.endswith("<!-- /one -->\nafter\n")
     assert "old" not in written
     with pytest.raises(LookupError, match="two"):
-        page.write("two", Table((), []), about="", page=file)
+        report.write(Table("two", ("who",), []), file)
 
 
 def test_the_documentation_has_a_place_for_every_table() -> None:
-    text = page.PAGE.read_text(encoding="utf-8")
+    text = report.PAGE.read_text(encoding="utf-8")
     for name in (
         *("comparison", "sizing", "growth by users", "growth by logins"),
-        *("latency", "memory", "start", "profile"),
+        *("latency", "memory", "start", "staff pages"),
     ):
         assert f"<!-- {name} -->\n" in text
         assert f"<!-- /{name} -->" in text
 
 
-def test_a_chart_is_well_formed_and_names_every_bar(tmp_path: Path) -> None:
-    file = tmp_path / "chart.svg"
-    draw(file, "A < B", ("server", "database"), [Bar("one & all", (1.0, 2.0)), Bar("two", (1.5,))])
-    texts = ElementTree.parse(file).getroot().itertext()  # noqa: S314 - our own
-    assert {"A < B", "one & all", "3.00", "two", "1.50"} <= {text.strip() for text in texts}
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_options_with_defaults(command: str) -> None:
+    options = vars(parser().parse_args([command, "--users", "2000"]))
+    assert options.pop("command") == command
+    assert options.pop("write") is False
+    assert options.pop("users") == 2000
+    assert options
+    assert all(value for value in options.values())
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
-    """A stage in a folder of its own."""
-    folder = servers.new_folder("bench", servers.postgres_user())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BENCH_DIR", str(folder))
-        try:
-            with open_stage({"fsync": "off"}) as running:
-                yield running
-        except servers.NotAvailable as reason:
-            pytest.skip(str(reason))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+def session_of_all_tests(
+    postgres: servers.Postgres, tmp_path_factory: pytest.TempPathFactory
+) -> Session:
+    """A session on the PostgreSQL of the tests; the registry is filled once."""
+    folder = tmp_path_factory.mktemp("bench")
+    return Session(folder, Server(postgres.port, postgres.process))
 
 
-def test_every_kind_of_answer_is_right_and_stands_in_the_table(stage: Stage) -> None:
+@pytest.fixture
+def session(session_of_all_tests: Session) -> Iterator[Session]:
+    """Without a server that an earlier test started."""
+    yield session_of_all_tests
+    session_of_all_tests.stop_servers()
+
+
+def test_every_kind_of_answer_is_right_and_has_its_row(session: Session) -> None:
     chosen = ["login as intermediary", "refused", "SQLite"]
-    compared = comparison.compare(stage, SMALL, count=1, seconds=0.2, only=chosen)
-    assert {row.case for row in compared} == {
-        comparison.UNIT,
-        "login as intermediary",
-        *("refused: wrong secret", "refused: blocked", "refused: hammering past its limit"),
-        "login as taxpayer, SQLite",
-    }
-    assert all(row.figures.answers > 0 for row in compared)
-    shown = table_of(compared, unit=comparison.UNIT).as_text().splitlines()
-    assert len(shown) == 1 + len(compared)
-    stage.clear()
+    table, *others = comparison.run(session, users=40, rounds=1, seconds=0.2, only=chosen)
+    assert not others  # without the login that it is made of, no sizing
+    assert [line[:2] for line in table.lines] == [
+        *(("bare Django view", "16"), ("bare Django view", "64")),
+        *((name, "16") for name in ("login as intermediary", "refused: wrong secret")),
+        *((name, "16") for name in ("refused: blocked", "refused: rate limit")),
+        ("login as taxpayer, SQLite", "16"),
+    ]
+    assert all(float(line[6]) > 0 for line in table.lines), "answers per second"
 
 
-def test_logins_of_the_past_are_recorded_where_the_next_one_goes(stage: Stage) -> None:
-    url = stage.databases.copy(stage.databases.registry(SMALL), "past")
-    assert history.add_events(url, 300, SMALL.taxpayers) > 100
+def test_logins_after_many_others_are_measured_and_every_answer_is_checked(
+    session: Session,
+) -> None:
+    url = session.copy_of_registry(SMALL, "bench_events")
+    start_of_month = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    add_login_events(url, 300, SMALL.taxpayers, start_of_month, refused_percent=5)
     with psycopg.connect(url) as connection:
-        (found,) = connection.execute(
-            "SELECT count(*) FROM login_events JOIN system_users USING (client_id)"
-            " WHERE subject <> '' AND reason = ''"
-        ).fetchone() or (0,)
-        assert found == 300
-    target = stage.identity_on(url, "past")
-    figures = measure(Case("past", target, taxpayer_login(SMALL)), seconds=0.2, seed=1)
-    assert figures.answers > 0
-    stage.clear()
-
-
-def test_a_profile_names_every_hop(stage: Stage, tmp_path: Path) -> None:
-    taken = profiling.by_hop(stage, SMALL, tmp_path, "now", seconds=1.0)
-    assert profiling.earlier(tmp_path, ["now"]) == [taken]
-    assert all(taken.hops[name] > 0 for name in HOPS)
-    shown = profiling.table([taken, taken])
-    assert [line[0] for line in shown.lines[: len(HOPS)]] == list(HOPS)
-    stage.clear()
+        found = connection.execute(
+            "SELECT count(*), count(*) FILTER (WHERE reason <> ''), min(at) >= %s"
+            " FROM login_events JOIN system_users USING (client_id) WHERE subject <> ''",
+            [start_of_month],
+        ).fetchone()
+    assert found == (300, 15, True)
+    server = service.start_on(session, "bench_events", url)
+    case = Case("many logins", service.LOGIN, server, SMALL)
+    assert measure(case, seconds=0.2, seed=1).per_second > 0
+    for expected in (SIGNED_TOKEN, WRONG_SECRET, replace(BLOCKED, status=401)):
+        wrong = replace(service.LOGIN, request=blocked, expected=expected)
+        with pytest.raises(WrongAnswer, match="unauthorised_client"):
+            measure(Case("blocked", wrong, server, SMALL), seconds=0.2, seed=1)
+    foreign = b'HTTP/1.1 200 OK\r\n\r\n{"access_token": "eyJhbGciOiJub25lIn0.e30."}'
+    with pytest.raises(BadToken):
+        verify([foreign], server.port)

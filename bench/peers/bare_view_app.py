@@ -1,7 +1,6 @@
-"""A Django view that does nothing: no middleware, no database, no signature. The unit."""
+"""The application of `bare_view`: no middleware, no database, no signature."""
 
 import os
-from typing import Any
 
 import django
 from django.conf import settings
@@ -9,15 +8,15 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
-_BODY: dict[str, Any] = {
-    "access_token": "x" * 600,  # as long as a signed token
-    "token_type": "Bearer",
-    "expires_in": 3600,
-}
+# As long as an answer with a signed token.
+_BODY = {"access_token": "x" * 600, "token_type": "Bearer", "expires_in": 3600}
+_READS_FORM = bool(os.environ.get("READ_FORM"))
 
 
 def token(request: HttpRequest) -> JsonResponse:
-    """Answers whatever is asked; does not even read it."""
+    """Reads nothing of the request, or the form, as a login must."""
+    if _READS_FORM:
+        request.POST.get("client_id")
     return JsonResponse(_BODY)
 
 

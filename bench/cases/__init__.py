@@ -1,0 +1,1 @@
+"""What `python -m bench` can measure: a module for each command."""

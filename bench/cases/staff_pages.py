@@ -1,0 +1,135 @@
+"""`staff-pages`: how fast the staff pages are with a country's registry and a month of logins."""
+
+import random
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import psycopg
+
+from bench.clients import Population, client_id, tin
+from bench.figures import percentile
+from bench.login_events import add_login_events
+from bench.peers import service
+from bench.report import Table, progress
+from bench.servers import Server, run_python
+from bench.session import Session
+
+_LIMIT_MS = 300.0
+_DAYS, _REFUSED_PERCENT = 30, 5
+_WARM_UP_REQUESTS = 4  # open each process's connection to the database
+
+_EXPIRY_DATES = """
+UPDATE client_secrets SET expires_at = now() + (1 + id % 365) * interval '1 day';
+UPDATE system_users SET expires_at = now() + (id % 1000 - 10) * interval '1 day' WHERE id % 10 = 0;
+UPDATE granted_permissions SET valid_until = now() + (1 + id % 730) * interval '1 day'
+    WHERE id % 5 = 0;
+"""
+_SAMPLE = "SELECT id FROM login_events TABLESAMPLE BERNOULLI (%s)"
+
+_TAXPAYERS, _INTERMEDIARIES, _PERMISSIONS, _SYSTEM_USERS = (
+    f"/admin/taxpayers/{model}/"
+    for model in ("taxpayer", "intermediary", "grantedpermission", "systemuser")
+)
+_LOGINS = "/admin/tokens/loginevent/"
+# Every page whose cost could grow with the registry or the logins; what differs is in braces.
+PAGES = {
+    "first page": "/admin/",
+    "taxpayers": _TAXPAYERS,
+    "taxpayers not active": f"{_TAXPAYERS}?is_active__exact=0",
+    "intermediaries": _INTERMEDIARIES,
+    "permissions": _PERMISSIONS,
+    "permissions that end in 30 days": f"{_PERMISSIONS}?state=30",
+    "permissions in force": f"{_PERMISSIONS}?state=in_force",
+    "system users": _SYSTEM_USERS,
+    "system users, page 20": f"{_SYSTEM_USERS}?p=20",
+    "system users that are blocked": f"{_SYSTEM_USERS}?state=blocked",
+    "system users that expired": f"{_SYSTEM_USERS}?state=expired",
+    "system users that expire in 7 days": f"{_SYSTEM_USERS}?state=7",
+    "system users with a secret that expires": f"{_SYSTEM_USERS}?secret=90",
+    "logins": _LOGINS,
+    "logins of 30 days, refused": f"{_LOGINS}?period=30&reason=refused",
+    "logins of 24 hours, one reason": f"{_LOGINS}?period=1&reason=invalid_scope",
+    "history": "/admin/taxpayers/change/",
+    "signing keys": "/admin/tokens/signingkey/",
+    "taxpayers by TIN": f"{_TAXPAYERS}?q={{tin}}",
+    "taxpayers by name": f"{_TAXPAYERS}?q=taxpayer+{{number}}",
+    "permissions by TIN": f"{_PERMISSIONS}?q={{tin}}",
+    "system users by TIN": f"{_SYSTEM_USERS}?q={{tin}}",
+    "system users by client ID": f"{_SYSTEM_USERS}?q={{client_id}}",
+    "system users by name": f"{_SYSTEM_USERS}?q=erp+{{number}}",
+    "logins by reference": f"{_LOGINS}?q={{login}}",
+    "logins by client ID": f"{_LOGINS}?q={{client_id}}",
+    "logins by TIN": f"{_LOGINS}?q={{tin}}",
+    "logins by address": f"{_LOGINS}?q={{address}}",
+    "page of a system user": f"{_SYSTEM_USERS}{{number}}/change/",
+    "page of a taxpayer": f"{_TAXPAYERS}{{number}}/change/",
+    "why did this login fail": f"{_LOGINS}{{login}}/change/",
+    "before blocking a system user": f"{_SYSTEM_USERS}{{number}}/block_system_user/",
+}
+
+
+def run(
+    session: Session, users: int = 1_000_000, events: int = 20_000_000, requests: int = 60
+) -> list[Table]:
+    """How fast the staff pages are: each page --requests times, one after the other.
+
+    Fails if a page takes more than 300 ms (95th percentile).
+    """
+    url = session.copy_of_registry(Population(users), "staff")
+    logins = _add_month(url, events, users)
+    run_python("manage.py", "count_logins", DATABASE_URL=url)
+    server = service.start_on(session, "staff", url, SERVE="staff")
+    chance = random.Random(1)  # noqa: S311 - which record it is, is no secret
+    cookie = run_python("-m", "bench.cases.staff_session", DATABASE_URL=url)
+    lines, slow = [], []
+    for name, template in PAGES.items():
+        paths = [
+            _path(template, users, logins, chance) for _ in range(requests + _WARM_UP_REQUESTS)
+        ]
+        seconds = _request(server, cookie, paths)[_WARM_UP_REQUESTS:]
+        p95 = percentile(seconds, 0.95)
+        lines.append((name, f"{percentile(seconds, 0.5):.0f}", f"{p95:.0f}"))
+        slow += [name] if p95 > _LIMIT_MS else []
+        progress(f"{name}: p95 {p95:.0f} ms")
+    note = f"{users:,} system users, {events:,} logins of {_DAYS} days."
+    problem = f"More than {_LIMIT_MS:.0f} ms: {', '.join(slow)}." if slow else ""
+    return [Table("staff pages", ("page", "p50 ms", "p95 ms"), lines, note, problem)]
+
+
+def _path(template: str, users: int, logins: Sequence[str], chance: random.Random) -> str:
+    number = chance.randint(1, users)
+    return template.format(
+        tin=tin(number),
+        client_id=client_id(number),
+        number=number,
+        login=chance.choice(logins),
+        address=f"10.0.{chance.randrange(256)}.{chance.randrange(1, 255)}",
+    )
+
+
+def _add_month(url: str, events: int, users: int) -> list[str]:
+    """Adds the logins, and dates of expiry over the coming years; the ids of about 200 logins."""
+    since = datetime.now(UTC) - timedelta(days=_DAYS)
+    add_login_events(url, events, users, since, refused_percent=_REFUSED_PERCENT)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(_EXPIRY_DATES)
+        connection.execute("VACUUM ANALYZE")
+        connection.execute("CHECKPOINT")
+        sample = connection.execute(_SAMPLE, [min(100.0, 100 * 200 / events)])
+        return [str(id_) for (id_,) in sample]
+
+
+def _request(server: Server, cookie: str, paths: Sequence[str]) -> list[float]:
+    """How many seconds each page took. Raises RuntimeError if one is refused."""
+    seconds = []
+    headers = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "10.20.0.14", "Cookie": cookie}
+    with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", headers=headers) as client:
+        for path in paths:
+            started = time.perf_counter()
+            answer = client.get(path, headers={"Host": "127.0.0.1"}, timeout=60)
+            seconds.append(time.perf_counter() - started)
+            if answer.status_code != 200:
+                raise RuntimeError(f"{path}: {answer.status_code} {answer.headers}")
+    return seconds

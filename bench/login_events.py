@@ -1,0 +1,70 @@
+"""Fills a registry's database with login events of the past."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+from psycopg.sql import SQL, Identifier, Literal
+
+from bench.report import progress
+from tokens.login_events.partitions import first_id
+
+_FILL = SQL(
+    """
+INSERT INTO login_events (id, at, reason, detail, client_id, system_user_id, secret_id, subject,
+                          actor, scope, kid, source_address, user_agent)
+SELECT (lpad(to_hex((extract(epoch FROM e.at) * 1000)::bigint), 12, '0') || '7'
+        || substr(e.random, 1, 3) || '8' || substr(e.random, 4, 15))::uuid,
+       e.at, e.reason, '', u.client_id, u.id, u.id, t.tin, '', 'InvoicingAPI',
+       'a-former-signing-key', '10.0.0.0'::inet + (e.n % 16000000), 'ERP/1.0'
+FROM (SELECT n, {since}::timestamptz + n * ({until}::timestamptz - {since}::timestamptz) / {count}
+              AS at,
+             md5(n::text || {since}) AS random,
+             CASE WHEN n % 100 < {refused} THEN (ARRAY['invalid_credentials', 'secret_expired',
+                 'no_permission', 'system_user_blocked', 'invalid_scope'])[1 + n / 100 % 5]
+             ELSE '' END AS reason,
+             -- The same fiftieth of the clients is refused each time, so that some only fail.
+             1 + (n * 7919) % (CASE WHEN n % 100 < {refused} THEN 1 + {users} / 50 ELSE {users} END)
+              AS system_user_id
+      FROM generate_series(0::bigint, {count} - 1) AS n) AS e
+JOIN system_users u ON u.id = e.system_user_id
+JOIN taxpayers t ON t.id = u.taxpayer_id
+"""
+)
+
+
+def add_login_events(
+    url: str, count: int, users: int, since: datetime, refused_percent: int = 0
+) -> None:
+    """So many login events between `since` and now, of the clients with the first `users` keys."""
+    until = datetime.now(UTC)
+    values = {"since": since.isoformat(), "until": until.isoformat(), "count": count}
+    values |= {"users": users, "refused": refused_percent}
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET synchronous_commit = off")
+        for begin, end in _months(since, until):
+            connection.execute(
+                SQL(
+                    "CREATE TABLE IF NOT EXISTS {} PARTITION OF login_events FOR VALUES FROM ({})"
+                    " TO ({})"
+                ).format(
+                    Identifier(f"login_events_{begin:%Y_%m}"),
+                    Literal(str(first_id(begin))),
+                    Literal(str(first_id(end))),
+                )
+            )
+        connection.execute(_FILL.format(**{name: Literal(values[name]) for name in values}))
+        connection.execute("VACUUM (FREEZE, ANALYZE) login_events")
+        connection.execute("CHECKPOINT")
+        size = connection.execute(
+            "SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('login_events')"
+        ).fetchone()
+    progress(f"{count:,} login events, {size[0] / count:.0f} bytes each" if size else "")
+
+
+def _months(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+    begin = since.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    while begin < until:
+        end = (begin + timedelta(days=32)).replace(day=1)
+        yield begin, end
+        begin = end

@@ -1,0 +1,79 @@
+"""This service as in production: the login alone, behind a proxy that ends TLS (README)."""
+
+from collections.abc import Callable
+
+from bench import servers
+from bench.clients import Population
+from bench.peers import Candidate
+from bench.servers import CHECKOUT, PROGRAMS, WORKERS, Server, is_answering
+from bench.session import Session
+from bench.token_requests import (
+    BLOCKED,
+    RATE_LIMITED,
+    SIGNED_TOKEN,
+    WRONG_SECRET,
+    blocked,
+    intermediary_login,
+    rate_limited,
+    taxpayer_login,
+    wrong_secret,
+)
+
+
+def is_ready(port: int) -> bool:
+    """Whether it can answer logins."""
+    return is_answering(port, "/health/ready", status=200)
+
+
+def start_on(
+    session: Session,
+    name: str,
+    database_url: str,
+    is_ready: Callable[[int], bool] = is_ready,
+    **settings: str,
+) -> Server:
+    """The service on this database, with its configuration for production."""
+    port, folder = servers.free_port(), session.folder / name
+    folder.mkdir(exist_ok=True)
+    environment = {
+        "PORT": str(port),
+        "VAR_DIR": str(folder),
+        "DATABASE_URL": database_url,
+        "TRUSTED_PROXIES": "127.0.0.1",
+        "SERVE": "login",
+        "WEB_PROCESSES": str(WORKERS),
+        **settings,
+    }
+    server = servers.start(
+        [str(PROGRAMS / "pyuwsgi"), "--ini", str(CHECKOUT / "deploy" / "uwsgi.ini")],
+        port,
+        folder / "log",
+        is_ready,
+        environment=environment,
+        database=None if database_url.startswith("sqlite") else session.database_server,
+    )
+    return session.add(server)
+
+
+def _start(session: Session, population: Population) -> Server:
+    return start_on(session, "service", session.copy_of_registry(population, "service"))
+
+
+def _start_rs256(session: Session, population: Population) -> Server:
+    url = session.copy_of_registry(population, "rs256")
+    return start_on(session, "rs256", url, SIGNING_ALGORITHM="RS256")
+
+
+def _start_sqlite(session: Session, population: Population) -> Server:
+    return start_on(session, "sqlite", session.sqlite_registry(population))
+
+
+LOGIN = Candidate("login as taxpayer", _start, taxpayer_login, SIGNED_TOKEN, (16, 64))
+OTHERS = (
+    Candidate("login as intermediary", _start, intermediary_login, SIGNED_TOKEN),
+    Candidate("refused: wrong secret", _start, wrong_secret, WRONG_SECRET),
+    Candidate("refused: blocked", _start, blocked, BLOCKED),
+    Candidate("refused: rate limit", _start, rate_limited, RATE_LIMITED),
+    Candidate("login as taxpayer, RS256", _start_rs256, taxpayer_login, SIGNED_TOKEN),
+    Candidate("login as taxpayer, SQLite", _start_sqlite, taxpayer_login, SIGNED_TOKEN),
+)

@@ -1,0 +1,136 @@
+"""The databases and servers of one benchmark; all stop together at the end."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import psycopg
+
+from bench import postgres, registry
+from bench.clients import Population
+from bench.report import progress
+from bench.servers import CHECKOUT, PROGRAMS, WORKERS, Server, free_port, run_python, start
+
+
+class Session:
+    """`folder` holds logs and filled databases, which later runs use again."""
+
+    def __init__(self, folder: Path, database_server: Server) -> None:
+        self.folder = folder
+        self.database_server = database_server
+        self._copies: list[str] = []
+        self._servers = ExitStack()
+
+    def add(self, server: Server) -> Server:
+        """The server; it stops with this session."""
+        self._servers.callback(server.stop)
+        return server
+
+    def start_granian(self, name: str, application: str, **environment: str) -> Server:
+        """A peer on granian, the server that adds least to a WSGI application."""
+        port = free_port()
+        command = [
+            *(str(PROGRAMS / "granian"), "--interface", "wsgi", "--no-ws", "--host", "127.0.0.1"),
+            *("--port", str(port), "--workers", str(WORKERS), application),
+        ]
+        database = self.database_server if "DATABASE_URL" in environment else None
+        log = self.folder / f"{name}.log"
+        return self.add(start(command, port, log, environment=environment, database=database))
+
+    def stop_servers(self) -> None:
+        """Stops the servers and drops the databases that they used; PostgreSQL goes on."""
+        self._servers.close()
+        while self._copies:
+            self._drop(self._copies.pop())
+
+    def copy_of_registry(self, population: Population, name: str) -> str:
+        """The URL of a database of this name with the registry of this population."""
+
+        def fill(url: str) -> None:
+            run_python("manage.py", "migrate", "-v0", DATABASE_URL=url)
+            registry.fill_postgres(url, population)
+
+        return self.copy_of(f"registry_{population.taxpayers}", fill, name)
+
+    def copy_of(self, template: str, fill: Callable[[str], None], name: str) -> str:
+        """The URL of a copy of the template, which `fill` fills if no earlier run did."""
+        if not self._execute(f"SELECT FROM pg_database WHERE datname = '{template}'"):
+            progress(f"filling {template}, which later runs use again")
+            self._drop(f"{template}_unfinished")
+            self._execute(f"CREATE DATABASE {template}_unfinished TEMPLATE template0")
+            fill(self._url(f"{template}_unfinished"))
+            self._execute(f"ALTER DATABASE {template}_unfinished RENAME TO {template}")
+        self._drop(name)
+        self._execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+        self._copies.append(name)
+        # In shared memory, as in a server that has run for a while.
+        self._execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm", name)
+        self._execute(
+            "SELECT pg_prewarm(oid) FROM pg_class WHERE relkind IN ('r', 'i')"
+            " AND relpersistence = 'p' AND relnamespace = 'public'::regnamespace",
+            name,
+        )
+        return self._url(name)
+
+    def sqlite_registry(self, population: Population) -> str:
+        """The URL of a new SQLite file with the registry of this population."""
+        file = self.folder / "registry.sqlite3"
+        for old in self.folder.glob(f"{file.name}*"):
+            old.unlink()
+        progress(f"filling {file.name}")
+        run_python("manage.py", "migrate", "-v0", DATABASE_URL=f"sqlite://{file}")
+        registry.fill_sqlite(file, population)
+        return f"sqlite://{file}"
+
+    def settle(self) -> None:
+        """Writes out what filling and copying left, so that no measurement pays for it.
+
+        The first change of a page after a checkpoint writes the whole page to the log. To measure
+        as in the middle between two checkpoints, each page of the table that logins change gets
+        one here: a locked row is a changed page, and nothing else.
+        """
+        self._execute("CHECKPOINT")
+        for name in self._copies:
+            if self._execute("SELECT FROM pg_tables WHERE tablename = 'client_usage'", name):
+                self._execute("SELECT count(*) FROM (SELECT FROM client_usage FOR UPDATE) t", name)
+
+    def _drop(self, name: str) -> None:
+        self._execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def _execute(self, sql: str, database: str = "postgres") -> int:
+        """How many rows there were."""
+        with psycopg.connect(self._url(database), autocommit=True) as connection:
+            return connection.execute(sql.encode()).rowcount
+
+    def _url(self, database: str) -> str:
+        return postgres.url_of(self.database_server.port, database)
+
+
+@contextmanager
+def open_session() -> Iterator[Session]:
+    """A session with a PostgreSQL of its own, in `var/bench/`. Raises NotStarted."""
+    folder = _folder()
+    server = postgres.start_postgres(folder / "postgres")
+    try:
+        session = Session(folder, server)
+        try:
+            yield session
+        finally:
+            session.stop_servers()
+    finally:
+        server.stop()
+
+
+def _folder() -> Path:
+    """A folder for what would be filled now; what an earlier version filled is deleted."""
+    sources = [CHECKOUT / "bench" / "clients.py", CHECKOUT / "bench" / "registry.py"]
+    for room in ("identity", "taxpayers", "tokens"):
+        sources += sorted((CHECKOUT / room).rglob("migrations/*.py"))
+    version = sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
+    folder = CHECKOUT / "var" / "bench" / f"filled-{version}"
+    for outdated in folder.parent.glob("filled-*"):
+        if outdated != folder:
+            shutil.rmtree(outdated)
+    return folder
