@@ -122,8 +122,6 @@ def stage() -> Iterator[Stage]:
         try:
             with open_stage({"fsync": "off"}) as running:
                 yield running
-        except servers.NotAvailable as reason:
-            pytest.skip(str(reason))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
