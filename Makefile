@@ -1,7 +1,8 @@
 # Everything that these targets install or write stays in .venv/ and var/ of the checkout.
 
-PYTHON ?= python3
-PORT   ?= 8000
+PYTHON  ?= python3
+PORT    ?= 8000
+WORKERS ?= auto
 export PORT
 
 VENV    := .venv
@@ -9,12 +10,14 @@ BIN     := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime-installed
 DEV     := $(VENV)/.dev-installed
 PIP     := $(BIN)/python -m pip --disable-pip-version-check -qq
+PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-version 3.11 \
            --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links \
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format types check bench messages screenshots lock clean
+.PHONY: help run quick test lint format types check bench messages screenshots lock \
+        check-lock clean
 
 help:  ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,11 +25,14 @@ help:  ## say what each target does
 run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
 	@$(BIN)/python manage.py demo --port $(PORT)
 
-test: $(DEV)  ## every test, on SQLite and then on a real PostgreSQL
-	@echo "== tests on SQLite"
-	@$(BIN)/python -m pytest --database=sqlite $(ARGS)
-	@echo "== tests on PostgreSQL"
-	@$(BIN)/python -m pytest --database=postgresql $(ARGS)
+quick: $(DEV)  ## tests in process, on SQLite: a verdict within a minute; ARGS="-k word" chooses
+	@$(PYTEST) -m "not processes and not slow" $(ARGS)
+
+test: $(DEV)  ## every test; those of queries on SQLite and on a real PostgreSQL (within 5 minutes)
+	@echo "== tests on SQLite, and with servers, browser and manage.py"
+	@$(PYTEST) --database=sqlite $(ARGS)
+	@echo "== tests of queries on PostgreSQL"
+	@$(PYTEST) --database=postgresql $(ARGS)
 
 lint: $(DEV)  ## ruff: rules and format
 	@$(BIN)/ruff check .
@@ -53,6 +59,16 @@ screenshots: $(DEV)  ## the pictures of docs/staff.md anew, from the sample day 
 lock: $(DEV)  ## resolve pyproject.toml into requirements*.txt; ARGS=--upgrade takes the newest
 	@$(LOCK) $(ARGS) --output-file requirements.txt
 	@$(LOCK) $(ARGS) --group dev --constraint requirements.txt --output-file requirements-dev.txt
+
+check-lock: $(DEV)  ## whether requirements*.txt are what pyproject.toml resolves to; changes nothing
+	@mkdir -p var/lock
+	@cp requirements.txt requirements-dev.txt var/lock/
+	@$(LOCK) --output-file var/lock/requirements.txt
+	@$(LOCK) --group dev --constraint requirements.txt --output-file var/lock/requirements-dev.txt
+	@for file in requirements.txt requirements-dev.txt; do \
+	    diff -u $$file var/lock/$$file \
+	        || { echo "$$file does not match pyproject.toml: run make lock." >&2; exit 1; }; \
+	done
 
 clean:  ## remove .venv/, var/ and every cache
 	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,11 +11,11 @@ from tokens.login_events.partitions import first_id
 
 _FILL = SQL(
     """
-INSERT INTO login_events (id, at, reason, detail, client_id, system_user_id, secret_id, subject,
-                          actor, scope, kid, source_address, user_agent)
+INSERT INTO login_events (id, at, reason, parameter, detail, client_id, system_user_id, secret_id,
+                          subject, actor, scope, kid, source_address, user_agent)
 SELECT (lpad(to_hex((extract(epoch FROM e.at) * 1000)::bigint), 12, '0') || '7'
         || substr(e.random, 1, 3) || '8' || substr(e.random, 4, 15))::uuid,
-       e.at, e.reason, '', u.client_id, u.id, u.id, t.tin, '', 'InvoicingAPI',
+       e.at, e.reason, '', '', u.client_id, u.id, u.id, t.tin, '', 'InvoicingAPI',
        'a-former-signing-key', '10.0.0.0'::inet + (e.n % 16000000), 'ERP/1.0'
 FROM (SELECT n, {since}::timestamptz + n * ({until}::timestamptz - {since}::timestamptz) / {count}
               AS at,

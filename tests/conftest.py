@@ -114,7 +114,7 @@ def _exit_on_sigterm(signum: int, frame: object) -> None:
 # --- Which tests run, and in which order ----------------------------------------------------------
 
 # Whoever uses one of these, also by way of another fixture, meets a program besides this one.
-_PROGRAMS = {"postgres", "service", "node", "stage", "whole_office", "browser"}
+_PROGRAMS = {"postgres", "service", "node", "whole_office", "browser"}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -130,7 +130,7 @@ def pytest_collection_modifyitems(
     items[:] = chosen
     if why := config.stash.get(NO_POSTGRES, ""):
         for item in items:
-            item.add_marker(pytest.mark.skip(reason=f"no PostgreSQL here: {why}"))
+            item.add_marker(pytest.mark.skip(reason=why))
     order = {item: _place(item, config.option.seed) for item in items}
     try:
         return (yield)
@@ -221,18 +221,26 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(
-    django_db_setup: None, django_db_blocker: "DjangoDbBlocker", request: pytest.FixtureRequest
+    request: pytest.FixtureRequest,
+    django_test_environment: None,
+    django_db_modify_db_settings: None,
+    django_db_blocker: "DjangoDbBlocker",
 ) -> Iterator[None]:
-    """pytest-django's, and a copy of what the migrations made."""
+    """The test database with every migration applied, and a copy of it; both end with the run."""
+    from django.db import connections
+    from django.test.utils import setup_databases
+
     from tests.support.databases import MigratedPostgres, MigratedSqlite
 
     stash = request.config.stash
     stash[BLOCKER] = django_db_blocker
     with django_db_blocker.unblock():
+        setup_databases(verbosity=0, interactive=False)
         server = stash.get(POSTGRES, None)
         migrated = stash[MIGRATED] = MigratedPostgres(server) if server else MigratedSqlite()
     yield
     migrated.close()
+    connections.close_all()
 
 
 @pytest.hookimpl(wrapper=True)

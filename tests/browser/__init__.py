@@ -64,12 +64,12 @@ def find_chromium() -> Chromium:
     try:
         import playwright.sync_api  # noqa: F401 - is it installed?
     except ImportError:
-        raise servers.NotAvailable("the package playwright is not installed") from None
+        raise servers.NotAvailable("no Playwright here: the package is not installed") from None
     names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
     for name in filter(None, names):
         if program := shutil.which(name):
             return Chromium(program)
-    raise servers.NotAvailable("no Chromium on the PATH, and CHROMIUM names none")
+    raise servers.NotAvailable("no Chromium here: none on the PATH, and CHROMIUM names none")
 
 
 @pytest.fixture

