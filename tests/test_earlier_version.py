@@ -17,7 +17,7 @@ FORMER = [
     ("tokens", "0003_what_staff_may_do"),
 ]
 
-pytestmark = pytest.mark.usefixtures("own_process")
+pytestmark = pytest.mark.processes
 
 
 def database_with(migrations: Iterable[tuple[str, str]], var: Path) -> dict[str, str]:

@@ -22,7 +22,7 @@ STAFF_COMMANDS = {
 }
 SETTINGS = "import json; from django.conf import settings as s; print(json.dumps({0}))"
 
-pytestmark = pytest.mark.usefixtures("own_process")
+pytestmark = pytest.mark.processes
 
 
 @dataclass(frozen=True)
