@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
+from tokens.endpoint.clock import MAX_DIFFERENCE, difference
 from tokens.http import read_only
 from tokens.keys.ring import NoUsableKey
 from tokens.keys.signer import current_key_ring
@@ -75,6 +76,18 @@ def _database(at: datetime) -> None:
         cursor.execute("SELECT 1")
 
 
+def _clock(at: datetime) -> None:
+    if connection.vendor != "postgresql":
+        return  # the database runs in this process
+    before = datetime.now(UTC)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        (database,) = cursor.fetchone()
+    off = difference(before, database, datetime.now(UTC))
+    if abs(off) > MAX_DIFFERENCE:
+        raise NotReady(f"{off.total_seconds():+.1f} s off the database's: check NTP")
+
+
 def _migrations(at: datetime) -> None:
     _all_migrated()
 
@@ -101,6 +114,7 @@ def _signing_key(at: datetime) -> None:
 # In this order: each needs what the one before it has checked.
 _CHECKS: dict[str, Check] = {
     "database": _database,
+    "clock": _clock,
     "migrations": _migrations,
     "login_events": _login_events,
     "signing_key": _signing_key,

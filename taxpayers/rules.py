@@ -1,7 +1,8 @@
 """May this client have a token, for whom, with what? (specification 3, contract 1 and 4). Pure.
 
 `decide` is the only maker of an `Authorization`, and nothing is signed without one. Every `until`
-and `expires_at` is the last moment at which a thing still holds; every `from` is the first.
+and `expires_at` is the last moment at which a thing still holds; every `from` is the first. What is
+blocked or revoked is so whatever the clock says: its date is for people.
 """
 
 from collections.abc import Callable
@@ -105,7 +106,12 @@ def is_over(until: datetime | None, at: datetime) -> bool:
 
 
 def is_in_force(permission: PermissionFacts, at: datetime) -> bool:
-    """From its first moment to its last, unless it was revoked before."""
+    """From its first moment to its last, unless it is revoked, whatever the clock says."""
+    return permission.revoked_at is None and was_in_force(permission, at)
+
+
+def was_in_force(permission: PermissionFacts, at: datetime) -> bool:
+    """Whether it was in force at a moment of the past, though it may be revoked since."""
     revoked = permission.revoked_at is not None and permission.revoked_at <= at
     return permission.valid_from <= at and not revoked and not is_over(permission.valid_until, at)
 
@@ -118,13 +124,13 @@ def _secret_is_not_expired(request: AuthorizationRequest) -> None:
 
 def _secret_is_not_revoked(request: AuthorizationRequest) -> None:
     revoked_at = request.facts.secret.revoked_at
-    if revoked_at is not None and revoked_at <= request.at:
+    if revoked_at is not None:
         raise Refused(RegistryReason.SECRET_REVOKED, since=revoked_at)
 
 
 def _system_user_is_not_blocked(request: AuthorizationRequest) -> None:
     blocked_at = request.facts.client.blocked_at
-    if blocked_at is not None and blocked_at <= request.at:
+    if blocked_at is not None:
         raise Refused(RegistryReason.SYSTEM_USER_BLOCKED, since=blocked_at)
 
 
@@ -168,9 +174,14 @@ def _permission_is_in_force(request: AuthorizationRequest) -> None:
     if coming:
         raise Refused(RegistryReason.PERMISSION_NOT_YET_VALID, since=min(coming))
     last = max(represented.permissions, key=lambda p: p.ended_at or p.valid_from)
-    if last.revoked_at is not None and last.revoked_at == last.ended_at:
+    if last.revoked_at is not None and not _expired_before(last, last.revoked_at, at):
         raise Refused(RegistryReason.PERMISSION_REVOKED, since=last.revoked_at)
-    raise Refused(RegistryReason.PERMISSION_EXPIRED, since=last.ended_at)
+    raise Refused(RegistryReason.PERMISSION_EXPIRED, since=last.valid_until)
+
+
+def _expired_before(permission: PermissionFacts, moment: datetime, at: datetime) -> bool:
+    until = permission.valid_until
+    return until is not None and is_over(until, at) and until < moment
 
 
 def _is_coming(permission: PermissionFacts, at: datetime) -> bool:

@@ -1,8 +1,9 @@
 """Liveness and readiness, for load balancers: what fails is named, and nothing else shown."""
 
 import socket
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock, patch
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,7 +22,7 @@ from tokens.keys.signer import clear_key_ring_cache
 from tokens.keys.store import read_key_ring
 
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
-CHECKS = dict.fromkeys(["database", "migrations", "login_events", "signing_key"], "ok")
+CHECKS = dict.fromkeys(["database", "clock", "migrations", "login_events", "signing_key"], "ok")
 NOT_CHECKED = dict.fromkeys(CHECKS, "not checked")
 
 
@@ -52,6 +53,18 @@ def test_a_ready_process_has_passed_every_check() -> None:
     response = get("/health/ready", accept="text/html", host="10.0.0.1")
     assert (response.status_code, headers_of(response)) == (200, JSON)
     assert body_of(response) == {"status": "ok", "checks": CHECKS}
+
+
+@pytest.mark.postgresql  # SQLite runs in this process and has no other clock
+@pytest.mark.django_db
+@pytest.mark.parametrize(("seconds", "shown"), [(-30, "+30.0 s"), (30, "-30.0 s")])
+def test_a_clock_that_is_off_is_named(seconds: int, shown: str) -> None:
+    off = Mock(now=lambda _tz: datetime.now(UTC) + timedelta(seconds=seconds))
+    with patch.object(health, "datetime", off):
+        assert_not_ready(
+            clock=f"{shown} off the database's: check NTP",
+            **dict.fromkeys(("migrations", "login_events", "signing_key"), "not checked"),
+        )
 
 
 @pytest.mark.django_db

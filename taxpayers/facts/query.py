@@ -1,9 +1,11 @@
 """Loads the facts that a decision about a client needs, in one query (contract 4)."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from django.db import connection
+
 from taxpayers.credentials import is_same_secret
-from taxpayers.facts.replica import fetch_registry
 from taxpayers.facts.values import (
     ClientFacts,
     Facts,
@@ -13,56 +15,78 @@ from taxpayers.facts.values import (
     SecretFacts,
 )
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.sql import Row
+from taxpayers.sql import Row, fetch_with_reconnect
 
 # Plain SQL, not the ORM: every login runs this query, and PostgreSQL keeps its plan prepared. An
-# unknown ID and a wrong secret give the same result at the same cost: no row.
+# unknown ID and a wrong secret give the same result at the same cost: the clock, and nothing else.
 _QUERY = """
-SELECT u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
+SELECT {clock}, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
        t.tin, t.rob, t.is_active,
        s.id, s.hashed, s.hint, s.expires_at, s.revoked_at{columns}
-FROM system_users u
-JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = %s
-JOIN taxpayers t ON t.id = u.taxpayer_id{joins}
-WHERE u.client_id = %s
+FROM (SELECT 1) AS one_row
+LEFT JOIN (
+    system_users u
+    JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = %s
+    JOIN taxpayers t ON t.id = u.taxpayer_id
+) ON u.client_id = %s{joins}
 """
-_AS_TAXPAYER = _QUERY.format(columns="", joins="")
-_ON_BEHALF_OF = _QUERY.format(
-    columns=""",
+_COLUMNS_ON_BEHALF_OF = """,
        i.id, i.is_active, i.active_until, r.is_active,
-       g.id, g.valid_from, g.valid_until, g.revoked_at, c.permissioncode_id""",
-    joins="""
+       g.id, g.valid_from, g.valid_until, g.revoked_at, c.permissioncode_id"""
+_JOINS_ON_BEHALF_OF = """
 LEFT JOIN intermediaries i ON i.taxpayer_id = t.id
 LEFT JOIN taxpayers r ON r.tin = %s AND r.rob = %s
 LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
-LEFT JOIN granted_permission_codes c ON c.grantedpermission_id = g.id""",
-)
+LEFT JOIN granted_permission_codes c ON c.grantedpermission_id = g.id"""
+
+# SQLite runs in this process, so its clock is that of this process.
+_CLOCKS = {"postgresql": "statement_timestamp()", "sqlite": "NULL"}
+_AS_TAXPAYER = {
+    vendor: _QUERY.format(clock=clock, columns="", joins="") for vendor, clock in _CLOCKS.items()
+}
+_ON_BEHALF_OF = {
+    vendor: _QUERY.format(clock=clock, columns=_COLUMNS_ON_BEHALF_OF, joins=_JOINS_ON_BEHALF_OF)
+    for vendor, clock in _CLOCKS.items()
+}
 
 
 # Where the columns are in a row; the last three groups only in a row of _ON_BEHALF_OF.
-_CLIENT, _SECRET, _INTERMEDIARY = slice(0, 8), slice(8, 13), slice(13, 16)
-_HASHED, _REPRESENTED_IS_ACTIVE = 9, 16
-_PERMISSION = slice(17, 22)
+_CLOCK, _CLIENT, _SECRET, _INTERMEDIARY = 0, slice(1, 9), slice(9, 14), slice(14, 17)
+_HASHED, _REPRESENTED_IS_ACTIVE = 10, 17
+_PERMISSION = slice(18, 23)
 
 
-def load_facts(client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | None) -> Facts | None:
-    """The facts about this client; None if the ID is unknown or the secret is wrong.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the registry answered, and when by the database's clock, which all nodes share."""
+
+    at: datetime
+    facts: Facts | None
+
+
+def load_facts(client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | None) -> Reading:
+    """The facts about this client; none if the ID is unknown or the secret is wrong.
 
     `hashed_secret` is a result of `hash_secret`. Raises django.db.DatabaseError.
     """
+    vendor = connection.vendor
     if on_behalf_of is None:
-        rows = fetch_registry(_AS_TAXPAYER, (hashed_secret, client_id))
+        rows = fetch_with_reconnect(_AS_TAXPAYER[vendor], (hashed_secret, client_id))
     else:
-        rows = fetch_registry(
-            _ON_BEHALF_OF, (hashed_secret, on_behalf_of.tin, on_behalf_of.rob, client_id)
-        )
+        represented = (on_behalf_of.tin, on_behalf_of.rob)
+        rows = fetch_with_reconnect(_ON_BEHALF_OF[vendor], (hashed_secret, client_id, *represented))
+    row = rows[0]
+    at = row[_CLOCK] or datetime.now(UTC)
     # The query has compared the hashes by the column's collation; this compares their bytes.
-    if not rows or not is_same_secret(hashed_secret, rows[0][_HASHED]):
-        return None
-    return Facts(
-        _client(client_id, rows[0]),
-        _secret(rows[0]),
-        None if on_behalf_of is None else _represented(on_behalf_of, rows),
+    if not is_same_secret(hashed_secret, row[_HASHED] or ""):
+        return Reading(at, None)
+    return Reading(
+        at,
+        Facts(
+            _client(client_id, row),
+            _secret(row),
+            None if on_behalf_of is None else _represented(on_behalf_of, rows),
+        ),
     )
 
 

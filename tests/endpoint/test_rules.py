@@ -23,6 +23,8 @@ from taxpayers.rules import (
     Refused,
     RegistryReason,
     decide,
+    is_in_force,
+    was_in_force,
 )
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -249,12 +251,27 @@ FROM: list[tuple[str, RegistryReason, Callable[[datetime], AuthorizationRequest]
 
 
 @pytest.mark.parametrize(("what", "reason", "beginning"), FROM, ids=[what for what, *_ in FROM])
-def test_a_block_and_a_revocation_hold_from_their_first_moment(
-    what: str, reason: RegistryReason, beginning: Callable[[datetime], AuthorizationRequest]
+@pytest.mark.parametrize("since", [AT - TICK, AT, AT + TICK, AT + DAY])
+def test_a_block_and_a_revocation_are_facts_whatever_the_clock_says(
+    what: str,
+    reason: RegistryReason,
+    beginning: Callable[[datetime], AuthorizationRequest],
+    since: datetime,
 ) -> None:
-    assert isinstance(decision(beginning(AT + TICK)), Authorization), f"a {what} came too early"
-    assert decision(beginning(AT)) == Refusal(reason, AT)
-    assert decision(beginning(AT - TICK)) == Refusal(reason, AT - TICK)
+    assert decision(beginning(since)) == Refusal(reason, since), f"a {what} waited for the clock"
+
+
+def test_a_permission_revoked_before_a_late_clock_is_revoked_and_not_expired() -> None:
+    revoked = permission(valid_until=AT + DAY, revoked_at=AT + 2 * DAY)
+    refusal = Refusal(RegistryReason.PERMISSION_REVOKED, AT + 2 * DAY)
+    assert decision(permissions(revoked)) == refusal
+
+
+def test_a_permission_was_in_force_until_it_was_revoked() -> None:
+    revoked = permission(valid_until=AT + DAY, revoked_at=AT)
+    moments = [AT - 2 * DAY, AT - TICK, AT, AT + TICK]
+    assert [was_in_force(revoked, at) for at in moments] == [False, True, False, False]
+    assert not is_in_force(revoked, AT - TICK)
 
 
 def test_a_permission_holds_from_its_first_moment() -> None:

@@ -5,6 +5,7 @@ metrics.
 """
 
 import hashlib
+from datetime import datetime
 from functools import cache
 
 from django.conf import settings
@@ -40,29 +41,35 @@ def record_issued(
         arrival,
         asked,
         client,
+        authorization.at,
         subject=authorization.subject,
         scope=" ".join(authorization.scopes),
         kid=token.kid,
     )
-    return _count(arrival, asked, client, event)
+    return _count(arrival, asked, client, event, authorization.at)
 
 
 def record_refused(
-    arrival: Arrival, asked: TokenRequest, client: AuthenticatedClient | None, refused: Refused
+    arrival: Arrival,
+    asked: TokenRequest,
+    client: AuthenticatedClient | None,
+    refused: Refused,
+    at: datetime,
 ) -> Quota | None:
     """Makes the event of a refused login durable and counts it; the quota if a secret matched.
 
-    What its reason says is not recorded writes nothing. Raises as `record_issued`.
+    `at` is the moment by which it counts. A reason that is not recorded writes nothing. Raises as
+    `record_issued`.
     """
     refusal = REFUSALS[refused.reason]
     if not refusal.recorded:
         return None
     subject = asked.on_behalf_of or (client.client.taxpayer if client else None)
-    event = _event(arrival, asked, client, subject=subject, refused=refused)
+    event = _event(arrival, asked, client, at, subject=subject, refused=refused)
     if refusal.counts_as_failure:
-        return _count_failure(arrival, asked, client, event)
+        return _count_failure(arrival, asked, client, event, at)
     if client is not None:
-        return _count(arrival, asked, client, event)
+        return _count(arrival, asked, client, event, at)
     login_event_store().add(event)
     return None
 
@@ -72,7 +79,7 @@ def record_unreadable(arrival: Arrival, sent: UnreadableRequest, refused: Refuse
 
     Raises django.db.DatabaseError.
     """
-    event = _event(arrival, sent, None, subject=sent.on_behalf_of, refused=refused)
+    event = _event(arrival, sent, None, arrival.at, subject=sent.on_behalf_of, refused=refused)
     login_event_store().add(event)
 
 
@@ -82,11 +89,9 @@ def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
 
 
 def _count(
-    arrival: Arrival, asked: TokenRequest, client: AuthenticatedClient, event: Event
+    arrival: Arrival, asked: TokenRequest, client: AuthenticatedClient, event: Event, at: datetime
 ) -> Quota:
-    counted = CountedLogin(
-        client.client.id, client.secret.id, client.client.logins_per_minute, arrival.at
-    )
+    counted = CountedLogin(client.client.id, client.secret.id, client.client.logins_per_minute, at)
     outcome = login_event_store().add_counted(event, counted)
     if isinstance(outcome, Throttle):
         raise throttled(arrival, asked, client, outcome)
@@ -94,20 +99,24 @@ def _count(
 
 
 def _count_failure(
-    arrival: Arrival, asked: TokenRequest, client: AuthenticatedClient | None, event: Event
+    arrival: Arrival,
+    asked: TokenRequest,
+    client: AuthenticatedClient | None,
+    event: Event,
+    at: datetime,
 ) -> Quota | None:
     address = arrival.source_address or ""
     failed = FailedLogin(
         pair_bucket=2 * _bucket(f"{asked.client_id}\n{address}"),
         address_bucket=2 * _bucket(address) + 1,
-        at=arrival.at,
+        at=at,
     )
     throttle = login_event_store().add_failed(event, failed)
     if throttle is not None:
         raise throttled(arrival, asked, client, throttle)
     if client is None:
         return None
-    return login_event_store().quota(client.client.id, client.client.logins_per_minute, arrival.at)
+    return login_event_store().quota(client.client.id, client.client.logins_per_minute, at)
 
 
 def _bucket(caller: str) -> int:
@@ -125,6 +134,7 @@ def _event(
     arrival: Arrival,
     sent: TokenRequest | UnreadableRequest,
     client: AuthenticatedClient | None,
+    at: datetime,
     *,
     subject: TaxpayerId | None,
     refused: Refused | None = None,
@@ -133,7 +143,7 @@ def _event(
 ) -> Event:
     return Event(
         id=arrival.id,
-        at=arrival.at,
+        at=at,
         reason=refused.reason if refused else "",
         since=refused.since if refused else None,
         parameter=refused.parameter if refused else "",

@@ -6,6 +6,7 @@ one frozen stage, and no later stage can be reached without the one before it:
 """
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -23,6 +24,7 @@ from tokens.access_tokens.issuing import SignedToken, issue_access_token
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.client_secret import authenticate
 from tokens.endpoint.arrival import Arrival
+from tokens.endpoint.clock import check_clock
 from tokens.endpoint.request import GRANT_TYPE, TokenRequest
 
 
@@ -42,6 +44,7 @@ class LoginRequest(Request):
         super().__init__("", http_method="POST", body=form)
         self.arrival = arrival
         self.asked = asked
+        self.at = arrival.at  # the moment that counts: by the database, as soon as it is asked
         self.client: AuthenticatedClient | None = None
         self.authorization: Authorization | None = None
         self.token: SignedToken | None = None
@@ -58,8 +61,10 @@ class LoginValidator(OAuth2Validator):
         """Who asks, and how does it prove that?"""
         asked = request.asked
         credentials = asked.credentials
-        facts = load_facts(credentials.client_id, credentials.hashed_secret, asked.on_behalf_of)
-        request.client = authenticate(credentials, facts)
+        reading = load_facts(credentials.client_id, credentials.hashed_secret, asked.on_behalf_of)
+        check_clock(request.arrival.at, reading.at, datetime.now(UTC))
+        request.at = reading.at
+        request.client = authenticate(credentials, reading.facts)
         return True
 
     def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:
@@ -84,7 +89,7 @@ class LoginValidator(OAuth2Validator):
                 client.facts,
                 asked_scopes=request.asked.scopes,
                 known_scopes=tuple(settings.SCOPES),
-                at=request.arrival.at,
+                at=request.at,
             )
         )
         # oauthlib writes these into the answer; without any it writes none (specification 2.1).

@@ -81,10 +81,10 @@ def _refuse_unreadable(arrival: Arrival, sent: UnreadableRequest, refused: Refus
 def _refuse(login: LoginRequest, refused: Refused) -> Answer:
     arrival, asked, quota = login.arrival, login.asked, None
     try:
-        quota = record_refused(arrival, asked, login.client, refused)
+        quota = record_refused(arrival, asked, login.client, refused, login.at)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = _refusal(arrival, error)
-    response = refused_response(arrival.id, arrival.at, refused, login.client, quota)
+    response = refused_response(arrival.id, login.at, refused, login.client, quota)
     return asked, refused.reason, response
 
 

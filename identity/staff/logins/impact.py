@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from identity.staff.framework.badges import facts_of
 from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
-from taxpayers.rules import is_in_force
+from taxpayers.rules import was_in_force
 from taxpayers.services.permissions import codes_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -68,7 +68,7 @@ def impact_of_revoking(permission: GrantedPermission, at: datetime) -> Impact:
         actor=str(permission.intermediary.taxpayer.identifier),
     )
     facts = facts_of(permission, tuple(codes_of(permission)))
-    covered = [event for event in logins[:MAX_LOGINS] if is_in_force(facts, event.at)]
+    covered = [event for event in logins[:MAX_LOGINS] if was_in_force(facts, event.at)]
     others = list(_others(permission))
     remaining = [(event, _codes(others, event.at)) for event in covered]
     refused = [event for event, codes in remaining if not codes]
@@ -91,4 +91,4 @@ def _others(permission: GrantedPermission) -> Iterable[PermissionFacts]:
 
 
 def _codes(permissions: list[PermissionFacts], at: datetime) -> set[str]:
-    return {code for facts in permissions if is_in_force(facts, at) for code in facts.codes}
+    return {code for facts in permissions if was_in_force(facts, at) for code in facts.codes}

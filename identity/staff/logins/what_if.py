@@ -93,7 +93,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     secret = user.secrets.order_by(F("revoked_at").desc(nulls_first=True), "-expires_at").first()
     if secret is None:
         return None
-    facts = load_facts(user.client_id, secret.hashed, on_behalf_of)
+    facts = load_facts(user.client_id, secret.hashed, on_behalf_of).facts
     assert facts is not None  # noqa: S101 - the secret is one of its own
     authorization, refused = _decide(facts, at)
     return WhatIf(
