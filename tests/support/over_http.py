@@ -13,7 +13,7 @@ SIGN_IN = "/signin/"
 def new_boss(node: servers.Service) -> str:
     """The name of a superuser with an authenticator app that knows `TOTP_SECRET`."""
     script = "from tests.support.accounts import new_staff, with_totp; with_totp(new_staff())"
-    servers.manage(node.environment, "shell", "-v0", "-c", script)
+    servers.manage({**node.environment, "SERVE": "both"}, "shell", "-v0", "-c", script)
     return "boss"
 
 
