@@ -9,6 +9,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
+from tokens.client_auth.authenticated import Method
 from tokens.endpoint.request import GRANT_TYPE
 from tokens.http import error_response, read_only
 from tokens.keys.signer import current_key_ring
@@ -50,7 +51,7 @@ def _metadata() -> dict[str, Any]:
         "scopes_supported": list(settings.SCOPES),
         "response_types_supported": [],  # there is no authorization endpoint
         "grant_types_supported": [GRANT_TYPE],
-        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+        "token_endpoint_auth_methods_supported": list(Method),
     }
 
 

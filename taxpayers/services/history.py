@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any, TypeVar
 
-from django.db.models import Model
+from django.db.models import Model, TextChoices
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.validation import ServiceError
@@ -15,33 +15,42 @@ from taxpayers.validation import ServiceError
 _Row = TypeVar("_Row", bound=Model)
 
 
-class Action(StrEnum):
-    """What was done: stable names, those of the commands where there is one (contract 6).
+class Action(TextChoices):
+    """What was done: a stable name, and its text for the staff pages.
 
-    The whole service has one history, so the actions of the rooms above are named here as well.
+    The names are those of the permissions of staff, and of the commands where there is one
+    (contract 6). The whole service has one history, so the actions of the rooms above are named
+    here as well.
     """
 
-    REGISTER_TAXPAYER = "register_taxpayer"
-    IMPORT_REGISTRY = "import_registry"
-    RENAME_TAXPAYER = "rename_taxpayer"
-    ACTIVATE_TAXPAYER = "activate_taxpayer"
-    DEACTIVATE_TAXPAYER = "deactivate_taxpayer"
-    REGISTER_INTERMEDIARY = "register_intermediary"
-    CHANGE_INTERMEDIARY = "change_intermediary"
-    SET_PERMISSION_CODE = "set_permission_code"
-    GRANT_PERMISSION = "grant_permission"
-    REVOKE_PERMISSION = "revoke_permission"
-    ISSUE_CREDENTIALS = "issue_credentials"
-    CHANGE_SYSTEM_USER = "change_system_user"
-    EXTEND_SYSTEM_USER = "extend_system_user"
-    BLOCK_SYSTEM_USER = "block_system_user"
-    UNBLOCK_SYSTEM_USER = "unblock_system_user"
-    ROTATE_SECRET = "rotate_secret"
-    RETIRE_SECRET = "retire_secret"
-    REVOKE_SECRET = "revoke_secret"
-    ROTATE_SIGNING_KEY = "rotate_signing_key"
-    EXPORT_REGISTRY = "export_registry"  # changes nothing, but data leave the service
-    EXPORT_LOGINS = "export_logins"
+    REGISTER_TAXPAYER = "register_taxpayer", gettext_lazy("Registered the taxpayer")
+    IMPORT_REGISTRY = "import_registry", gettext_lazy("Imported the taxpayer from a file")
+    RENAME_TAXPAYER = "rename_taxpayer", gettext_lazy("Renamed the taxpayer")
+    ACTIVATE_TAXPAYER = "activate_taxpayer", gettext_lazy("Activated the taxpayer")
+    DEACTIVATE_TAXPAYER = "deactivate_taxpayer", gettext_lazy("Deactivated the taxpayer")
+    REGISTER_INTERMEDIARY = "register_intermediary", gettext_lazy("Registered as an intermediary")
+    CHANGE_INTERMEDIARY = "change_intermediary", gettext_lazy("Changed the intermediary")
+    SET_PERMISSION_CODE = (
+        "set_permission_code",
+        gettext_lazy("Added or changed the permission code"),
+    )
+    GRANT_PERMISSION = "grant_permission", gettext_lazy("Granted a permission")
+    REVOKE_PERMISSION = "revoke_permission", gettext_lazy("Revoked a permission")
+    ISSUE_CREDENTIALS = "issue_credentials", gettext_lazy("Issued credentials")
+    CHANGE_SYSTEM_USER = "change_system_user", gettext_lazy("Changed the system user")
+    EXTEND_SYSTEM_USER = (
+        "extend_system_user",
+        gettext_lazy("Changed the last day of the system user"),
+    )
+    BLOCK_SYSTEM_USER = "block_system_user", gettext_lazy("Blocked the system user")
+    UNBLOCK_SYSTEM_USER = "unblock_system_user", gettext_lazy("Unblocked the system user")
+    ROTATE_SECRET = "rotate_secret", gettext_lazy("Issued another secret")
+    RETIRE_SECRET = "retire_secret", gettext_lazy("Set the last day of the secret")
+    REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret")
+    ROTATE_SIGNING_KEY = "rotate_signing_key", gettext_lazy("Rotated the signing key")
+    # These change nothing, but data leave the service.
+    EXPORT_REGISTRY = "export_registry", gettext_lazy("Exported a list")
+    EXPORT_LOGINS = "export_logins", gettext_lazy("Exported logins")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 import importlib
 from collections.abc import Iterator
+from pkgutil import iter_modules
 
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import Group, Permission
 from django.urls import NoReverseMatch, reverse
 
+from identity.staff import migrations
 from identity.staff.accounts.groups import make_groups
 from identity.staff.accounts.roles import ROLES, edition
 from taxpayers.models import Change
@@ -82,9 +84,12 @@ def test_only_a_superuser_creates_accounts() -> None:
 
 
 def test_the_table_in_force_is_the_table_in_the_code() -> None:
-    newest = importlib.import_module("identity.staff.migrations.0001_initial")
-    assert edition() == newest.EDITION, (
-        "make a migration like identity.staff.migrations.0001_initial.py"
+    names = sorted(module.name for module in iter_modules(migrations.__path__))
+    found = [importlib.import_module(f"{migrations.__name__}.{name}") for name in names]
+    editions = [module.EDITION for module in found if hasattr(module, "EDITION")]
+    assert editions[-1] == edition(), (
+        "make a migration that calls make_groups, as identity/staff/migrations/0001_initial.py"
+        f' does, with EDITION = "{edition()}"'
     )
 
 

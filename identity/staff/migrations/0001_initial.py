@@ -12,7 +12,7 @@ from django.db.migrations.state import StateApps
 
 from identity.staff.accounts.groups import make_groups
 
-EDITION = "cee2133d0493"  # of the table of roles; tests/staff/test_roles.py compares it
+EDITION = "cee2133d0493"  # of the table of roles; tests/staff/test_roles.py compares that of the newest migration
 
 
 def create_groups(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:

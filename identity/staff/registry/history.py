@@ -19,29 +19,7 @@ from taxpayers.services import Action
 
 MAX_RECENT = 20
 
-ACTIONS: dict[str, Any] = {
-    Action.REGISTER_TAXPAYER: gettext_lazy("Registered the taxpayer"),
-    Action.IMPORT_REGISTRY: gettext_lazy("Imported the taxpayer from a file"),
-    Action.RENAME_TAXPAYER: gettext_lazy("Renamed the taxpayer"),
-    Action.ACTIVATE_TAXPAYER: gettext_lazy("Activated the taxpayer"),
-    Action.DEACTIVATE_TAXPAYER: gettext_lazy("Deactivated the taxpayer"),
-    Action.REGISTER_INTERMEDIARY: gettext_lazy("Registered as an intermediary"),
-    Action.CHANGE_INTERMEDIARY: gettext_lazy("Changed the intermediary"),
-    Action.SET_PERMISSION_CODE: gettext_lazy("Added or changed the permission code"),
-    Action.GRANT_PERMISSION: gettext_lazy("Granted a permission"),
-    Action.REVOKE_PERMISSION: gettext_lazy("Revoked a permission"),
-    Action.ISSUE_CREDENTIALS: gettext_lazy("Issued credentials"),
-    Action.CHANGE_SYSTEM_USER: gettext_lazy("Changed the system user"),
-    Action.EXTEND_SYSTEM_USER: gettext_lazy("Changed the last day of the system user"),
-    Action.BLOCK_SYSTEM_USER: gettext_lazy("Blocked the system user"),
-    Action.UNBLOCK_SYSTEM_USER: gettext_lazy("Unblocked the system user"),
-    Action.ROTATE_SECRET: gettext_lazy("Issued another secret"),
-    Action.RETIRE_SECRET: gettext_lazy("Set the last day of the secret"),
-    Action.EXPORT_REGISTRY: gettext_lazy("Exported a list"),
-    Action.EXPORT_LOGINS: gettext_lazy("Exported logins"),
-    Action.REVOKE_SECRET: gettext_lazy("Revoked a secret"),
-    Action.ROTATE_SIGNING_KEY: gettext_lazy("Rotated the signing key"),
-}
+_ACTIONS: dict[str, Any] = dict(Action.choices)
 _FIELDS: dict[str, Any] = {
     "tin": gettext_lazy("TIN"),
     "rob": gettext_lazy("ROB number"),
@@ -104,7 +82,7 @@ def entry_of(row: Change) -> HistoryEntry:
 
 def action_of(row: Change) -> Any:
     """The text for the action; an unknown action is shown as it is."""
-    return ACTIONS.get(row.action, row.action)
+    return _ACTIONS.get(row.action, row.action)
 
 
 def _differences(row: Change) -> Iterator[Difference]:
@@ -138,7 +116,7 @@ class ActionFilter(admin.SimpleListFilter):
     parameter_name = "action"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return list(ACTIONS.items())
+        return Action.choices
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         return queryset.filter(action=self.value()) if self.value() else queryset

@@ -1,0 +1,129 @@
+"""What the documents name exists: files, tests, make targets, commands and settings."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+
+from tests.support.servers import CHECKOUT
+
+# Not the changelog, which also names what is gone.
+DOCUMENTS = [
+    *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((CHECKOUT / "docs").glob("*.md")),
+]
+# Folders that `make` creates, and an address.
+NOT_FILES = (".venv/", "var/", "STAFF_URL/")
+# Placeholders for the name of a setting or of a command.
+PLACEHOLDERS = {"NAME_FILE", "COMMAND"}
+
+_BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"\]\(([^)#:]+)[^)]*\)")
+_PATH = re.compile(r"\.?\w[\w.-]*(?:/[\w.-]+)*(?:/|\.(?:py|md|ini|conf|toml|html|po|txt))")
+_TEST = re.compile(r"\btest_\w+\b(?!\.py)")
+_SETTING = re.compile(r"(?<![/\w])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z_]+(?==)")
+_READ_SETTING = re.compile(r'(?:env\.\w+|secret|_required)\(\s*"(\w+)"|if-env = (\w+)')
+
+
+def code_of(text: str) -> Iterator[str]:
+    """Every piece of code in a document: the lines of its blocks, and what is in backticks."""
+    for block in _BLOCK.findall(text):
+        yield from block.splitlines()
+    yield from _INLINE.findall(_BLOCK.sub("", text))
+
+
+def missing_paths(text: str, folder: Path) -> Iterator[str]:
+    for code in code_of(text):
+        for path in re.split(r"[\s=]+", code):
+            if _PATH.fullmatch(path) and not path.startswith(NOT_FILES):
+                places = (CHECKOUT / path, folder / path, *CHECKOUT.glob(f"tests/**/{path}"))
+                if not any(place.exists() for place in places):
+                    yield path
+    for path in _LINK.findall(text):
+        if not (folder / path).exists():
+            yield path
+
+
+def missing_tests(text: str) -> Iterator[str]:
+    files = CHECKOUT.glob("tests/**/*.py")
+    known = {
+        name for file in files for name in re.findall(r"def (test_\w+)", file.read_text("utf-8"))
+    }
+    for code in code_of(text):
+        if "/" not in code:
+            yield from (name for name in _TEST.findall(code) if name not in known)
+
+
+def missing_targets(text: str) -> Iterator[str]:
+    makefile = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
+    known = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE))
+    for code in code_of(text):
+        yield from (name for name in re.findall(r"\bmake ([a-z-]+)", code) if name not in known)
+
+
+def missing_commands(text: str) -> Iterator[str]:
+    known = {*get_commands(), *PLACEHOLDERS}
+    for code in code_of(text):
+        yield from (name for name in re.findall(r"manage\.py (\w+)", code) if name not in known)
+    for table in re.findall(r"^\| command \| does \|\n((?:\|.*\n)+)", text, re.MULTILINE):
+        for row in table.splitlines()[1:]:
+            for name in re.findall(r"`([a-z]+_[a-z_]+)", row.split("|")[1]):
+                if name not in known:
+                    yield name
+
+
+def missing_settings(text: str) -> Iterator[str]:
+    folders = ("identity", "tokens", "taxpayers")
+    files = [file for folder in folders for file in (CHECKOUT / folder).glob("**/*.py")]
+    files += [CHECKOUT / "Makefile", CHECKOUT / ".ci/run", CHECKOUT / "deploy/uwsgi.ini"]
+    known = set(re.findall(r"\w+", "\n".join(file.read_text(encoding="utf-8") for file in files)))
+    for code in code_of(text):
+        for name in _SETTING.findall(code):
+            if not {name, name.removesuffix("_FILE")} & known and name not in PLACEHOLDERS:
+                yield name
+
+
+def missing(text: str, folder: Path = CHECKOUT) -> list[str]:
+    return [
+        *missing_paths(text, folder),
+        *missing_tests(text),
+        *missing_targets(text),
+        *missing_commands(text),
+        *missing_settings(text),
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_what_a_document_names_exists(document: Path) -> None:
+    assert missing(document.read_text(encoding="utf-8"), document.parent) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("see `tokens/refusals/tables.py`", "tokens/refusals/tables.py"),
+        ("```sh\npytest tests/nowhere/test_x.py -k y\n```", "tests/nowhere/test_x.py"),
+        ("`tokens/ledger/`", "tokens/ledger/"),
+        ("[there](docs/nowhere.md#part)", "docs/nowhere.md"),
+        ("`test_nobody_wrote_this`", "test_nobody_wrote_this"),
+        ("`make everything`", "everything"),
+        ("`PORT=1 .venv/bin/python manage.py explain_logout`", "explain_logout"),
+        ("| command | does |\n| --- | --- |\n| `explain_logout ID` | x |\n", "explain_logout"),
+        ("`REDIS_URL=x`", "REDIS_URL"),
+        ("```sh\nSERVES=login make run\n```", "SERVES"),
+    ],
+)
+def test_what_does_not_exist_is_found(text: str, name: str) -> None:
+    assert missing(text) == [name]
+
+
+def test_every_setting_of_the_environment_is_in_the_readme() -> None:
+    files = [*(CHECKOUT / "identity").glob("*.py"), CHECKOUT / "deploy/uwsgi.ini"]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    settings = {name for names in _READ_SETTING.findall(text) for name in names if name}
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("\n## Settings\n")[2].partition("\n## ")[0]
+    assert settings - set(_INLINE.findall(table)) == set()
