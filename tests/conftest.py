@@ -346,12 +346,15 @@ def service(migrated_sqlite: "MigratedSqlite", tmp_path: Path) -> Iterator[Start
 
 @pytest.fixture(autouse=True)
 def fresh_process() -> None:
-    """What a process remembers is forgotten, as if each test were a process of its own."""
+    """What a process remembers is forgotten, as if each test had its own."""
+    from django.utils import translation
+
     from tokens.endpoint import throttle
     from tokens.keys import signer
 
     throttle.forget_denials()
     signer.clear_key_ring_cache()
+    translation.deactivate()  # a page in Malay leaves its language to the thread
 
 
 @pytest.fixture
