@@ -25,7 +25,7 @@ from bench.token_requests import BLOCKED, SIGNED_TOKEN, WRONG_SECRET, blocked
 from bench.tokens import BadToken, verify
 from taxpayers.credentials import Kind, fault_of
 from taxpayers.identifiers import Notation, TaxpayerId
-from tests.support import servers
+from tests.servers.postgres import Postgres
 
 SMALL = Population(40)
 
@@ -111,9 +111,7 @@ def test_every_command_has_options_with_defaults(command: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def session_of_all_tests(
-    postgres: servers.Postgres, tmp_path_factory: pytest.TempPathFactory
-) -> Session:
+def session_of_all_tests(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Session:
     """A session on the PostgreSQL of the tests; the registry is filled once."""
     folder = tmp_path_factory.mktemp("bench")
     return Session(folder, Server(postgres.port, postgres.process))

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
-from tests.support import servers
+from tests.servers.service import clean_environment, manage
 from tokens.checks import check_deployment, check_settings
 
 SCOPE = {"description": "d", "audience": "a"}
@@ -158,7 +158,7 @@ def production(**changes: str | None) -> dict[str, str]:
     """The environment of a production as documented, but for these; None: left out."""
     settings = {**PRODUCTION, **changes}
     given = {name: value for name, value in settings.items() if value is not None}
-    return {**servers.clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **given}
+    return {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **given}
 
 
 @pytest.mark.processes
@@ -177,7 +177,7 @@ def test_a_production_that_would_not_work_or_not_be_safe_is_found(
     if changes.get("ENVIRONMENT") == "test":
         changes = changes | {"ALLOWED_HOSTS": None}
     with pytest.raises(RuntimeError, match=says):
-        servers.manage(production(**changes), "check", "--deploy", "--fail-level", "WARNING")
+        manage(production(**changes), "check", "--deploy", "--fail-level", "WARNING")
 
 
 @pytest.mark.processes
@@ -192,7 +192,7 @@ def test_a_production_that_would_not_work_or_not_be_safe_is_found(
 def test_only_a_demo_has_open_doors(
     changes: dict[str, str | None], second_factor: bool, hosts: list[str]
 ) -> None:
-    said = servers.manage(
+    said = manage(
         production(**changes),
         *("shell", "--no-imports", "-c"),
         "from django.conf import settings as s; print([s.SECOND_FACTOR_REQUIRED, s.ALLOWED_HOSTS])",
@@ -203,7 +203,7 @@ def test_only_a_demo_has_open_doors(
 @pytest.mark.processes
 @pytest.mark.parametrize("serve", ["login", "staff", "both"])
 def test_a_production_as_documented_passes_without_a_warning(serve: str) -> None:
-    servers.manage(production(SERVE=serve), "check", "--deploy", "--fail-level", "WARNING")
+    manage(production(SERVE=serve), "check", "--deploy", "--fail-level", "WARNING")
 
 
 @pytest.mark.processes
@@ -218,6 +218,6 @@ def test_a_production_as_documented_passes_without_a_warning(serve: str) -> None
 def test_what_the_environment_says_wrong_arrives_at_the_check(
     name: str, value: str, says: str
 ) -> None:
-    environment = {**servers.clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], name: value}
+    environment = {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], name: value}
     with pytest.raises(RuntimeError, match=says):
-        servers.manage(environment, "check")
+        manage(environment, "check")

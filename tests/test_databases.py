@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from identity.databases import database
-from tests.support import servers
+from tests.servers.service import clean_environment, manage
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_an_unknown_way_of_pooling_is_an_error(tmp_path: Path) -> None:
 
 def test_no_command_starts_with_an_unknown_engine() -> None:
     environment = {
-        **servers.clean_environment(),
+        **clean_environment(),
         "VAR_DIR": os.environ["VAR_DIR"],
         "DATABASE_URL": "mysql://identity@127.0.0.1/identity",
     }
     with pytest.raises(RuntimeError) as error:
-        servers.manage(environment, "check")
+        manage(environment, "check")
     assert str(error.value).splitlines() == [
         "manage.py check: Wrong setting: The URL of a database must begin with postgresql://"
         " or sqlite://, not 'mysql'."

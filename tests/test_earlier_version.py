@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import servers
+from tests.servers.service import manage, service_environment
 
 FORMER = [
     ("contenttypes", "0001_initial"),
@@ -32,7 +32,7 @@ def database_with(migrations: Iterable[tuple[str, str]], var: Path) -> dict[str,
     )
     database.commit()
     database.close()
-    return servers.service_environment(var, 0)
+    return service_environment(var, 0)
 
 
 @pytest.mark.parametrize("serve", ["both", "login"])
@@ -42,7 +42,7 @@ def test_it_is_refused_with_the_way_out(
 ) -> None:
     environment = database_with(FORMER, tmp_path) | {"SERVE": serve}
     with pytest.raises(RuntimeError) as refused:
-        servers.manage(environment, *command)
+        manage(environment, *command)
     said = str(refused.value)
     assert (
         f"The database {tmp_path}/identity.sqlite3 was made by an earlier version and cannot be"
@@ -54,5 +54,5 @@ def test_it_is_refused_with_the_way_out(
 
 def test_a_database_of_this_version_is_not_refused(tmp_path: Path) -> None:
     environment = database_with([], tmp_path)
-    servers.manage(environment, "migrate", "-v0")
-    servers.manage(environment, "migrate", "-v0")
+    manage(environment, "migrate", "-v0")
+    manage(environment, "migrate", "-v0")

@@ -15,7 +15,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from identity import health
-from tests.support import servers
+from tests.servers.service import Service
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
 from tokens.keys.signer import clear_key_ring_cache
@@ -138,9 +138,7 @@ def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/health/ready", "/metrics", "/api/v1/me", "/connect/token", "/nothing", "/admin/"]
 )
-def test_head_has_no_body_that_could_be_read_as_the_next_answer(
-    node: servers.Service, path: str
-) -> None:
+def test_head_has_no_body_that_could_be_read_as_the_next_answer(node: Service, path: str) -> None:
     host, port = urlsplit(node.url).netloc.split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         for method in ("HEAD", "GET"):

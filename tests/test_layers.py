@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.processes import CHECKOUT
 from tests.support import layers
-from tests.support.servers import CHECKOUT
 from tests.support.source_tree import SourceTree
 
 ROOMS = ("identity", "tokens", "taxpayers")  # each may import itself and those to its right

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support import servers
+from tests.servers.processes import CHECKOUT
+from tests.servers.service import manage, service_environment
 
 TIN = "C1234567890"
 STAFF_APPLICATIONS = {
@@ -34,23 +35,21 @@ class Worker:
     modules: set[str]
 
     def manage(self, *arguments: str, **settings: str) -> str:
-        return servers.manage(self.environment | settings, *arguments)
+        return manage(self.environment | settings, *arguments)
 
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
-    environment = servers.service_environment(tmp_path_factory.mktemp("login"), 0, SERVE="login")
-    servers.manage(environment, "migrate", "-v0")
-    servers.manage(environment, "register_taxpayer", TIN, "--name", "A company")
-    issued = json.loads(
-        servers.manage(environment, "issue_credentials", TIN, "--name", "ERP", "--json")
-    )
+    environment = service_environment(tmp_path_factory.mktemp("login"), 0, SERVE="login")
+    manage(environment, "migrate", "-v0")
+    manage(environment, "register_taxpayer", TIN, "--name", "A company")
+    issued = json.loads(manage(environment, "issue_credentials", TIN, "--name", "ERP", "--json"))
     done = subprocess.run(
         [
             *(sys.executable, "-W", "error", "-m", "tests.support.login_worker"),
             *(issued["client_id"], issued["client_secret"]),
         ],
-        cwd=servers.CHECKOUT,
+        cwd=CHECKOUT,
         env=environment,
         capture_output=True,
         text=True,

@@ -1,22 +1,13 @@
-"""A real Chromium for the tests of the staff's pages, driven by Playwright.
-
-Import the fixtures `browser` and `staff_pages` in the test module; the tests in this folder share
-one service and one browser (conftest.py). No browser runs while other tests use Django's models:
-Playwright keeps an event loop going, and Django refuses to query there.
-"""
+"""A real Chromium for the tests of the staff pages, driven by Playwright."""
 
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.conftest import StartService
-from tests.support import servers
+from tests.servers.processes import NotAvailable
 
 # No sandbox: the tests may run as root in a container. The rest keeps it quiet and offline.
 _ARGUMENTS = [
@@ -64,26 +55,12 @@ def find_chromium() -> Chromium:
     try:
         import playwright.sync_api  # noqa: F401 - is it installed?
     except ImportError:
-        raise servers.NotAvailable("no Playwright here: the package is not installed") from None
+        raise NotAvailable("no Playwright here: the package is not installed") from None
     names = (os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
     for name in filter(None, names):
         if program := shutil.which(name):
             return Chromium(program)
-    raise servers.NotAvailable("no Chromium here: none on the PATH, and CHROMIUM names none")
-
-
-@pytest.fixture
-def staff_pages(service: StartService, postgres_url: str, tmp_path: Path) -> str:
-    """The address of a service in production, with the superuser `boss`."""
-    from tests.support.accounts import PASSWORD  # needs Django's models
-
-    environment = servers.service_environment(tmp_path, 0, DATABASE_URL=postgres_url)
-    servers.manage(environment, "collectstatic", "--noinput", "-v0")
-    servers.manage(
-        environment | {"DJANGO_SUPERUSER_PASSWORD": PASSWORD},
-        *("createsuperuser", "--noinput", "--username", "boss", "--email", "boss@example.org"),
-    )
-    return service(postgres_url).url.replace("127.0.0.1", "localhost")
+    raise NotAvailable("no Chromium here: none on the PATH, and CHROMIUM names none")
 
 
 @contextmanager
@@ -107,18 +84,6 @@ def open_window(launched: Any, **options: Any) -> Browser:
     page.on("console", lambda message: _listen(opened, message))
     page.on("pageerror", lambda error: opened.complaints.append(f"{page.url}: {error}"))
     return opened
-
-
-@pytest.fixture
-def browser() -> Iterator[Browser]:
-    """A new window; the test fails if a page breaks its content security policy or a script fails.
-
-    Ask for it after the fixtures that use Django's models.
-    """
-    with open_chromium(find_chromium()) as launched:
-        opened = open_window(launched)
-        yield opened
-    assert opened.complaints == []
 
 
 def _listen(opened: Browser, message: Any) -> None:

@@ -1,27 +1,46 @@
-"""One service and one Chromium for all tests of this folder; both are gone before the next.
+"""One Chromium and two services for all tests of this folder; they end with its last test.
 
-Like tests/conftest.py it may be read before Django: nothing that needs models at its top.
+No test of another folder runs meanwhile in the same process: Playwright keeps an event loop going,
+and Django refuses to query there. Like tests/conftest.py this may be read before Django: nothing
+that needs models at its top.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from pytest_django import DjangoDbBlocker
 
-from tests.browser import find_chromium, open_chromium
+from tests.browser import Browser, find_chromium, open_chromium, open_window
+from tests.servers.postgres import Postgres
+from tests.servers.processes import free_port, stopping
+from tests.servers.service import Service, manage, service_environment, start_service
 
 if TYPE_CHECKING:
     from tests.browser.office import Office
+    from tests.support.databases import MigratedSqlite
 
 
 @pytest.fixture(scope="package")
-def whole_office(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Office"]:
-    """The staff's pages with the sample of a real day."""
-    chromium = find_chromium()
+def chromium(django_db_blocker: DjangoDbBlocker) -> Iterator[Any]:
+    """A running Chromium; this process may query the databases of the services that it visits."""
+    with open_chromium(find_chromium()) as launched, django_db_blocker.unblock():
+        yield launched
+
+
+# --- The demo with its sample day -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="package")
+def whole_office(
+    chromium: Any, migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
+) -> Iterator["Office"]:
+    """The staff pages with the sample of a real day."""
     from tests.browser.office import open_office
 
     folder = tmp_path_factory.mktemp("office")
-    with open_chromium(chromium) as launched, open_office(folder, launched) as opened:
+    migrated_sqlite.write_to(folder / "identity.sqlite3")
+    with open_office(folder, chromium) as opened:
         yield opened
 
 
@@ -30,3 +49,40 @@ def office(whole_office: "Office") -> Iterator["Office"]:
     """The same; the test fails if a page breaks its content security policy or a script fails."""
     yield whole_office
     assert whole_office.complaints() == []
+
+
+# --- A new service in production ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="package")
+def production(
+    postgres: Postgres, migrated_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """The service on PostgreSQL, with its static files collected."""
+    folder = tmp_path_factory.mktemp("production")
+    url = postgres.create_database(migrated_template)
+    environment = service_environment(folder, free_port(), DATABASE_URL=url)
+    manage(environment, "collectstatic", "--noinput", "-v0")
+    started = start_service(environment, folder / "service.log")
+    with stopping(started):
+        yield started
+
+
+@pytest.fixture
+def staff_pages(production: Service) -> str:
+    """Its address, with the superuser `boss`, who has never signed in."""
+    from django.contrib.auth.models import User
+
+    from tests.support.accounts import new_staff
+
+    production.run(lambda: (User.objects.filter(username="boss").delete(), new_staff()))
+    return production.url.replace("127.0.0.1", "localhost")
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Browser]:
+    """A new window; the test fails if a page breaks its security policy or a script fails."""
+    opened = open_window(chromium)
+    yield opened
+    opened.page.context.close()
+    assert opened.complaints == []

@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 
 from tests.browser import Browser, open_window
-from tests.support import servers
-from tests.support.accounts import PASSWORD, totp_code
+from tests.servers.processes import free_port, stopping
+from tests.servers.service import Service, manage, service_environment, start_service
+from tests.support.accounts import PASSWORD, new_staff, totp_code, with_totp
 
 # One of each role; each with an authenticator app that knows tests.support.accounts.TOTP_SECRET.
 STAFF = {
@@ -21,18 +22,13 @@ STAFF = {
     "auditor": "farid",
     "": "boss",
 }
-_MAKE_STAFF = """
-from tests.support.accounts import new_staff, with_totp
-for role, name in {staff}.items():
-    with_totp(new_staff(role, name))
-"""
 
 
 @dataclass
 class Office:
     """A running service, and one window for each role that was asked for."""
 
-    service: servers.Service
+    service: Service
     chromium: Any
     credentials: dict[str, Any]  # what the demo says about its two sample clients
     windows: dict[tuple[str, str], Browser] = field(default_factory=dict)
@@ -93,9 +89,9 @@ def sign_in(page: Any, name: str) -> None:
 @contextmanager
 def open_office(folder: Path, chromium: Any) -> Iterator[Office]:
     """The service on SQLite in `folder`, with the demo's sample and one account of each role."""
-    environment = servers.service_environment(folder, servers.free_port())
-    said = json.loads(servers.manage(environment, "demo", "--no-serve", "--json"))
-    servers.manage(environment, "shell", "-v0", "-c", _MAKE_STAFF.format(staff=STAFF))
-    started = servers.start_service(environment, folder / "service.log")
-    with servers.stopping(started):
-        yield Office(started, chromium, said)
+    environment = service_environment(folder, free_port())
+    credentials = json.loads(manage(environment, "demo", "--no-serve", "--json"))
+    started = start_service(environment, folder / "service.log")
+    with stopping(started):
+        started.run(lambda: [with_totp(new_staff(role, name)) for role, name in STAFF.items()])
+        yield Office(started, chromium, credentials)

@@ -5,22 +5,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
+from identity.demo.sample_logins import set_last_used
+from taxpayers.models import ClientSecret
 from tests.browser.clicks import find, press, says
 from tests.browser.office import Office
-from tests.support import servers
 
 TIN = "C7776660010"
-# The ERP system was moved two days ago; a login tells the page of it at most once a minute.
-_MOVED = """
-from datetime import timedelta
-from django.utils import timezone
-from taxpayers.models import ClientSecret
-from identity.demo.sample_logins import set_last_used
-before = timezone.now() - timedelta(days=2)
-ClientSecret.objects.filter(hint="{hint}").update(created_at=before)
-set_last_used(ClientSecret.objects.get(hint="{hint}"), before)
-"""
 
 
 @pytest.fixture
@@ -32,9 +24,15 @@ def client(office: Office) -> dict[str, str]:
     new = manage("rotate_secret", old["client_id"])
     for said in (old, new):
         assert office.log_in(old["client_id"], said["client_secret"]).status_code == 200
-    moved = _MOVED.format(hint=old["secret_hint"])
-    servers.manage(office.service.environment, "shell", "-v0", "-c", moved)
+    office.service.run(lambda: _age(old["secret_hint"]))
     return {"id": old["client_id"], "old": old["client_secret"], "new": new["client_secret"]}
+
+
+def _age(hint: str) -> None:
+    """The ERP system was moved two days ago; a login updates the last use once a minute at most."""
+    before = timezone.now() - timedelta(days=2)
+    ClientSecret.objects.filter(hint=hint).update(created_at=before)
+    set_last_used(ClientSecret.objects.get(hint=hint), before)
 
 
 def test_the_old_secret_is_safe_to_revoke_once_the_new_one_is_in_use_and_ends_on_a_day(

@@ -8,20 +8,15 @@ import pytest
 from tests.browser import Browser, open_window
 from tests.browser.accessibility import violations
 from tests.browser.office import Office
-from tests.support import servers
-from tests.support.accounts import PASSWORD, totp_code
+from tests.support.accounts import PASSWORD, new_staff, totp_code
 
 NAME = "lina"
-_MAKE_NEWCOMER = f"""
-from tests.support.accounts import new_staff
-new_staff("viewer", "{NAME}")
-"""
 
 
 @pytest.fixture
 def newcomer(office: Office) -> Iterator[Browser]:
     """The window of somebody with an account and no second step yet, where passkeys work."""
-    servers.manage(office.service.environment, "shell", "-v0", "-c", _MAKE_NEWCOMER)
+    office.service.run(lambda: new_staff("viewer", NAME))
     passkeys_at = office.url.replace("127.0.0.1", "localhost")
     window = open_window(office.chromium, base_url=passkeys_at, locale="en-GB")
     window.page.emulate_media(reduced_motion="reduce")

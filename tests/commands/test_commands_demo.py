@@ -24,8 +24,9 @@ from django.db import connections
 from pytest_django import DjangoDbBlocker, Settings
 
 from identity.demo.saved_credentials import read_saved_credentials
+from tests.servers.processes import CHECKOUT, free_port
+from tests.servers.service import service_environment
 from tests.support.command_line import manage, other_database, run
-from tests.support.servers import CHECKOUT, free_port, service_environment
 
 pytestmark = pytest.mark.processes
 

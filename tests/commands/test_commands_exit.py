@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pytest_django import DjangoDbBlocker
 
+from tests.servers.processes import free_port
+from tests.servers.service import service_environment
 from tests.support.command_line import error_of, manage, other_database, run
-from tests.support.servers import free_port, service_environment
 
 TIN, AGENT = "C1234567890", "C9876543210"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"

@@ -13,19 +13,20 @@ import httpx
 import pytest
 
 from tests.conftest import StartService
-from tests.support import servers
+from tests.servers.service import Service
 from tests.support.erp import PATH, Erp
+from tokens.models import LoginEvent
 
 TIN = "C1000000001"
 
 
-def new_client(node: servers.Service, *options: str) -> Erp:
+def new_client(node: Service, *options: str) -> Erp:
     node.manage("register_taxpayer", TIN, "--name", "Sample")
     issued = node.manage("issue_credentials", TIN, "--name", "ERP", *options)
     return Erp(issued["client_id"], issued["client_secret"])
 
 
-def on_the_wire(node: servers.Service, request: bytes) -> bytes:
+def on_the_wire(node: Service, request: bytes) -> bytes:
     """Everything that comes back for these bytes until the service closes or falls silent."""
     host, port = urlsplit(node.url).netloc.split(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
@@ -52,12 +53,12 @@ def post_bytes(body: bytes, *headers: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-@pytest.fixture(scope="module")
-def erp_of_node(node: servers.Service) -> Erp:
+@pytest.fixture(scope="session")  # as the node: tests of several files share it, in any order
+def erp_of_node(node: Service) -> Erp:
     return new_client(node)
 
 
-def test_the_reason_phrase_of_a_refusal_is_the_error_code(node: servers.Service) -> None:
+def test_the_reason_phrase_of_a_refusal_is_the_error_code(node: Service) -> None:
     with closing(http.client.HTTPConnection(urlsplit(node.url).netloc)) as connection:
         connection.request("POST", PATH, "grant_type=x", {"Content-Type": "text/plain"})
         answer = connection.getresponse()
@@ -67,7 +68,7 @@ def test_the_reason_phrase_of_a_refusal_is_the_error_code(node: servers.Service)
     assert json.loads(body)["error"] == "invalid_request"
 
 
-def test_a_doubled_on_behalf_of_is_refused(node: servers.Service, erp_of_node: Erp) -> None:
+def test_a_doubled_on_behalf_of_is_refused(node: Service, erp_of_node: Erp) -> None:
     body = urlencode(erp_of_node.form).encode()
     answer = on_the_wire(
         node,
@@ -78,7 +79,7 @@ def test_a_doubled_on_behalf_of_is_refused(node: servers.Service, erp_of_node: E
 
 
 def test_a_chunked_body_is_a_login_or_a_clear_refusal_and_never_a_second_request(
-    node: servers.Service, erp_of_node: Erp
+    node: Service, erp_of_node: Erp
 ) -> None:
     body = urlencode(erp_of_node.form).encode()
     chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
@@ -89,7 +90,7 @@ def test_a_chunked_body_is_a_login_or_a_clear_refusal_and_never_a_second_request
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-def test_an_oversized_body_is_refused_with_json(node: servers.Service) -> None:
+def test_an_oversized_body_is_refused_with_json(node: Service) -> None:
     answer = httpx.post(
         f"{node.url}{PATH}",
         content=b"a" * 20_000,
@@ -99,7 +100,7 @@ def test_an_oversized_body_is_refused_with_json(node: servers.Service) -> None:
     assert "16384" in answer.json()["error_description"]
 
 
-def logins(nodes: list[servers.Service], erp: Erp, count: int) -> Counter[int]:
+def logins(nodes: list[Service], erp: Erp, count: int) -> Counter[int]:
     def log_in(n: int) -> int:
         node = nodes[n % len(nodes)]
         return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=30).status_code
@@ -108,12 +109,8 @@ def logins(nodes: list[servers.Service], erp: Erp, count: int) -> Counter[int]:
         return Counter(threads.map(log_in, range(count)))
 
 
-def recorded(node: servers.Service, erp: Erp) -> int:
-    script = (
-        "from tokens.models import LoginEvent;"
-        f"print(LoginEvent.objects.filter(client_id='{erp.client_id}').count())"
-    )
-    return int(servers.manage(node.environment, "shell", "-v0", "-c", script))
+def recorded(node: Service, erp: Erp) -> int:
+    return node.run(LoginEvent.objects.filter(client_id=erp.client_id).count)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -24,8 +24,10 @@ import psycopg
 import pytest
 
 from tests.conftest import StartService
-from tests.support import servers
-from tests.support.balancer import HOST, STAFF_ADDRESS, Balancer, Ports, free_ports, start_balancer
+from tests.servers.nginx import HOST, STAFF_ADDRESS, Balancer, Ports, free_ports, start_balancer
+from tests.servers.postgres import Postgres
+from tests.servers.processes import stopping
+from tests.servers.service import Service, service_environment, start_service
 from tests.support.erp import FORM, PATH, Erp
 from tests.support.over_http import SIGN_IN, new_boss, sign_in
 
@@ -40,7 +42,7 @@ class Cluster:
     """A proxy and the nodes behind it."""
 
     balancer: Balancer
-    nodes: list[servers.Service]
+    nodes: list[Service]
 
     @property
     def ports(self) -> Ports:
@@ -101,7 +103,7 @@ def behind(ports: Ports) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def cluster(
-    postgres: servers.Postgres,
+    postgres: Postgres,
     migrated_template: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Cluster]:
@@ -109,17 +111,17 @@ def cluster(
     folder, ports = tmp_path_factory.mktemp("cluster"), free_ports()
     url = postgres.create_database(migrated_template)
     balancer = start_balancer(ports)
-    with servers.stopping(balancer):
-        nodes: list[servers.Service] = []
+    with stopping(balancer):
+        nodes: list[Service] = []
         try:
             for port, serve in ((ports.staff, "staff"), *((p, "login") for p in ports.nodes)):
                 settings = behind(ports) | {"DATABASE_URL": url, "SERVE": serve}
-                environment = servers.service_environment(folder, port, **settings)
+                environment = service_environment(folder, port, **settings)
                 log = folder / f"node-{port}.log"
-                nodes.append(servers.start_service(environment, log))
+                nodes.append(start_service(environment, log))
             yield Cluster(balancer, nodes[1:])
         finally:
-            with servers.stopping(*nodes):
+            with stopping(*nodes):
                 pass
     postgres.drop_database(url)
 
@@ -297,7 +299,7 @@ def mortal_cluster(service: StartService, postgres_url: str) -> Iterator[Cluster
     """Two nodes that the test may stop."""
     ports = free_ports()
     balancer = start_balancer(ports)
-    with servers.stopping(balancer):
+    with stopping(balancer):
         nodes = [service(postgres_url, PORT=str(port), **behind(ports)) for port in ports.nodes]
         yield Cluster(balancer, nodes)
 

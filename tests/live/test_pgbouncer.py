@@ -3,17 +3,10 @@
 PgBouncer comes from the operating system (Debian: `apt install pgbouncer`).
 """
 
-import re
-import shutil
-import signal
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 import psycopg
@@ -23,90 +16,19 @@ from django.core.exceptions import ImproperlyConfigured
 from identity.databases import database
 from tests.conftest import StartService
 from tests.live.test_live_service import logins, new_client, recorded
-from tests.support import servers
+from tests.servers.pgbouncer import Pooler, start_pooler
+from tests.servers.postgres import Postgres
+from tests.servers.processes import stopping
 from tests.support.erp import PATH, Erp
 from tests.support.over_http import new_boss, sign_in
 
-CONFIGURATION = servers.CHECKOUT / "deploy" / "pgbouncer.ini"
 SESSIONS = 2  # of PostgreSQL, for all threads of two nodes
-
-
-@dataclass
-class Pooler:
-    """A running PgBouncer."""
-
-    program: str
-    folder: Path
-    port: int
-    process: subprocess.Popen[bytes]
-
-    @property
-    def url(self) -> str:
-        """As the service is given it."""
-        return f"{self.plain_url}?pooling=transaction"
-
-    @property
-    def plain_url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/identity"
-
-    def restart(self) -> None:
-        servers.stop_process(self.process, signal.SIGINT)
-        self.process = _start(self.program, self.folder, self.port)
-
-    def stop(self) -> None:
-        servers.stop_process(self.process, signal.SIGINT)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def start_pooler(program: str, postgres_url: str) -> Pooler:
-    """A PgBouncer in front of that database, which it calls `identity`."""
-    folder = servers.new_folder("pgbouncer", servers.postgres_user())
-    target, port = urlsplit(postgres_url), servers.free_port()
-    text = CONFIGURATION.read_text()
-    for pattern, replacement in (
-        (
-            r"(?m)^identity = .*",
-            f"identity = host={target.hostname} port={target.port} dbname={target.path[1:]}",
-        ),
-        (r"listen_port = 6432", f"listen_port = {port}"),
-        (r"auth_type = scram-sha-256", "auth_type = trust"),
-        (r"/etc/pgbouncer", str(folder)),
-        (r"default_pool_size = \d+", f"default_pool_size = {SESSIONS}"),
-    ):
-        text, found = re.subn(pattern, replacement, text)
-        assert found, f"{CONFIGURATION} has no {pattern}"
-    (folder / "pgbouncer.ini").write_text(f"{text}unix_socket_dir =\n")
-    (folder / "userlist.txt").write_text('"postgres" ""\n')
-    return Pooler(program, folder, port, _start(program, folder, port))
-
-
-def _start(program: str, folder: Path, port: int) -> subprocess.Popen[bytes]:
-    with (folder / "log").open("ab") as output:
-        process = subprocess.Popen(
-            [program, str(folder / "pgbouncer.ini")],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            **servers.as_user(servers.postgres_user()),
-        )
-
-    def listens() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    servers.wait_until(listens, process, folder / "log")
-    return process
 
 
 @pytest.fixture
 def pooler(postgres_url: str) -> Iterator[Pooler]:
-    program = shutil.which("pgbouncer") or shutil.which("/usr/sbin/pgbouncer")
-    if program is None:
-        raise servers.NotAvailable("no PgBouncer here (apt install pgbouncer)")
-    started = start_pooler(program, postgres_url)
-    with servers.stopping(started):
+    started = start_pooler(postgres_url, SESSIONS)
+    with stopping(started):
         yield started
 
 
@@ -154,7 +76,7 @@ def test_a_pooler_that_restarts_costs_no_login(service: StartService, pooler: Po
 
 
 def test_a_database_lost_behind_the_pooler_is_a_503_in_time(
-    service: StartService, pooler: Pooler, postgres: servers.Postgres
+    service: StartService, pooler: Pooler, postgres: Postgres
 ) -> None:
     node = service(pooler.url)
     erp = new_client(node)

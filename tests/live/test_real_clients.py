@@ -18,7 +18,7 @@ from oauthlib.oauth2 import BackendApplicationClient
 from oauthlib.oauth2.rfc6749.errors import OAuth2Error
 from requests_oauthlib import OAuth2Session
 
-from tests.support import servers
+from tests.servers.service import Service
 
 TIN, REPRESENTED = "C3000000003", "C4000000004:202001234567"
 
@@ -27,7 +27,7 @@ TIN, REPRESENTED = "C3000000003", "C4000000004:202001234567"
 class Live:
     """A running service with one intermediary, its credentials and a permission."""
 
-    service: servers.Service
+    service: Service
     client_id: str
     client_secret: str
 
@@ -44,8 +44,8 @@ class Live:
         return httpx.get(self.metadata()["jwks_uri"]).raise_for_status().json()
 
 
-@pytest.fixture(scope="module")
-def live(node: servers.Service) -> Live:
+@pytest.fixture(scope="session")  # as the node: tests of several files share it, in any order
+def live(node: Service) -> Live:
     node.manage("register_taxpayer", TIN, "--name", "Agent")
     node.manage("register_intermediary", TIN)
     tin, rob = REPRESENTED.split(":")

@@ -10,7 +10,8 @@ import pytest
 from taxpayers.facts.replica import Freshness
 from tests.conftest import StartService
 from tests.live.test_live_service import logins, new_client, recorded
-from tests.support import servers
+from tests.servers.postgres import Postgres, start_replica
+from tests.servers.processes import stopping
 from tests.support.erp import Erp
 
 BOUND_SECONDS = 4.0
@@ -92,7 +93,7 @@ class Pair:
     """One database on a primary and on its replica."""
 
     url: str
-    replica: servers.Postgres
+    replica: Postgres
 
     @property
     def settings(self) -> dict[str, str]:
@@ -120,9 +121,9 @@ class Pair:
 
 
 @pytest.fixture
-def pair(postgres: servers.Postgres, postgres_url: str) -> Iterator[Pair]:
-    replica = servers.start_replica(postgres)
-    with servers.stopping(replica):
+def pair(postgres: Postgres, postgres_url: str) -> Iterator[Pair]:
+    replica = start_replica(postgres)
+    with stopping(replica):
         yield Pair(postgres_url, replica)
 
 

@@ -14,7 +14,7 @@ from identity.staff.accounts.groups import make_groups
 from identity.staff.accounts.roles import ROLES, edition
 from taxpayers.models import Change
 from taxpayers.services import Action
-from tests.support import servers
+from tests.servers.processes import CHECKOUT
 from tests.support.accounts import new_staff
 from tests.support.factories import SystemUserFactory
 from tests.support.staff import staff_client
@@ -129,7 +129,7 @@ def test_the_documentation_shows_the_table_in_force() -> None:
     ]
     head = "| may | " + " | ".join(ROLES) + " |"
     table = "\n".join((head, "| --- |" + " --- |" * len(ROLES), *rows))
-    shown = (servers.CHECKOUT / "docs" / "staff.md").read_text(encoding="utf-8")
+    shown = (CHECKOUT / "docs" / "staff.md").read_text(encoding="utf-8")
     assert table in shown, f"put this into docs/staff.md:\n{table}"
 
 

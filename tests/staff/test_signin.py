@@ -1,4 +1,4 @@
-"""How staff sign in: password and second factor, lock-out, passkeys in a real browser."""
+"""How staff sign in: password and second factor, lock-out."""
 
 import logging
 import re
@@ -15,7 +15,6 @@ from django.urls import NoReverseMatch, reverse
 from pytest_django import Settings
 
 from identity.staff.accounts import encryption
-from tests.browser import Browser, browser, staff_pages
 from tests.staff.signin import (
     ADMIN,
     SIGN_IN,
@@ -30,7 +29,7 @@ from tests.support.accounts import PASSWORD, TOTP_SECRET, new_staff, signed_in, 
 
 pytestmark = pytest.mark.django_db
 WRONG = "The user name or the password is wrong"
-__all__ = ["browser", "officer", "production", "staff_pages"]  # the fixtures
+__all__ = ["officer", "production"]  # the fixtures
 
 
 # --- Two factors --------------------------------------------------------------------------------
@@ -264,55 +263,3 @@ def test_failures_are_logged_with_name_and_address(
         ("signed in", officer.username, "127.0.0.1"),
     ]
     assert PASSWORD not in caplog.text
-
-
-# --- In a real browser --------------------------------------------------------------------------
-
-
-def test_a_first_officer_sets_up_a_passkey_and_signs_in_with_it(
-    staff_pages: str, browser: Browser
-) -> None:
-    page = browser.page
-    browser.add_passkey_device()
-    page.goto(f"{staff_pages}/admin/")
-    page.fill("[name=login]", "boss")
-    page.fill("[name=password]", PASSWORD)
-    page.click("text=Sign in >> nth=1")
-    page.wait_for_url("**/signin/second/")
-    page.click("text=Add a key")
-    page.click("#mfa_webauthn_add")
-    page.wait_for_url("**/recovery-codes/")
-    codes = page.input_value("#recovery_codes").split()
-    assert len(codes) == 10
-    page.check("#codes_saved")
-    page.click("text=Go to the staff pages")
-    page.wait_for_url("**/admin/")
-
-    page.goto(f"{staff_pages}/signin/out/")
-    page.click("main button[type=submit]")
-    page.wait_for_url("**/signin/")
-    page.click("#passkey_login")
-    page.wait_for_url("**/admin/")
-
-    # The passkey as the second step of a password, and a recovery code instead of it.
-    for second_step in ("passkey", "code"):
-        page.goto(f"{staff_pages}/signin/out/")
-        page.click("main button[type=submit]")
-        page.fill("[name=login]", "boss")
-        page.fill("[name=password]", PASSWORD)
-        page.press("[name=password]", "Enter")
-        page.wait_for_url("**/authenticate/")
-        if second_step == "passkey":
-            page.click("#mfa_webauthn_authenticate")
-        else:
-            page.fill("[name=code]", codes[0])
-            page.press("[name=code]", "Enter")
-        page.wait_for_url("**/admin/")
-
-
-def test_a_passkey_that_cannot_be_used_is_explained(staff_pages: str, browser: Browser) -> None:
-    page = browser.page
-    page.goto(staff_pages.replace("localhost", "127.0.0.1") + "/signin/")
-    page.click("#passkey_login")
-    page.wait_for_selector("#passkey-problem:visible")
-    assert f"Passkeys work only at {staff_pages}" in page.inner_text("#passkey-problem")

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from tests.servers.service import manage, service_environment
 from tests.staff.signin import (
     ADMIN,
     SIGN_IN,
@@ -22,7 +23,6 @@ from tests.staff.signin import (
     officer,
     production,
 )
-from tests.support import servers
 from tests.support.accounts import signed_in, totp_code
 
 pytestmark = pytest.mark.django_db
@@ -88,10 +88,10 @@ def test_the_session_cookie_is_for_this_site_and_not_for_scripts(
 
 
 def test_with_https_cookies_are_secure_and_bound_to_the_host(tmp_path: Any) -> None:
-    environment = servers.service_environment(
+    environment = service_environment(
         tmp_path, 0, AUTH_URL="https://identity.example.org", SESSION_IDLE_MINUTES="5"
     )
-    output = servers.manage(environment, "diffsettings", "--all")
+    output = manage(environment, "diffsettings", "--all")
     for line in (
         "SESSION_COOKIE_SECURE = True",
         "CSRF_COOKIE_SECURE = True",

@@ -16,7 +16,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.utils import ConnectionHandler
 
 from identity.databases import database
-from tests.support.servers import CHECKOUT
+from tests.servers.processes import CHECKOUT
 
 
 def output_of(*arguments: str) -> str:

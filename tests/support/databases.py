@@ -6,7 +6,7 @@ from typing import Protocol
 
 from django.db import connection, connections
 
-from tests.support.servers import Postgres
+from tests.servers.postgres import Postgres
 
 
 class MigratedDatabase(Protocol):

@@ -4,16 +4,15 @@ import re
 
 import httpx
 
-from tests.support import servers
-from tests.support.accounts import PASSWORD, totp_code
+from tests.servers.service import Service
+from tests.support.accounts import PASSWORD, new_staff, totp_code, with_totp
 
 SIGN_IN = "/signin/"
 
 
-def new_boss(node: servers.Service) -> str:
+def new_boss(node: Service) -> str:
     """The name of a superuser with an authenticator app that knows `TOTP_SECRET`."""
-    script = "from tests.support.accounts import new_staff, with_totp; with_totp(new_staff())"
-    servers.manage({**node.environment, "SERVE": "both"}, "shell", "-v0", "-c", script)
+    node.run(lambda: with_totp(new_staff()))
     return "boss"
 
 

@@ -28,7 +28,8 @@ from pytest_django.fixtures import Settings
 
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
-from tests.support import servers
+from tests.servers.processes import CHECKOUT
+from tests.servers.service import manage, service_environment
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.access_tokens.issuing import issue_access_token
@@ -253,8 +254,8 @@ def in_threads(count: int, do: Callable[[], Any]) -> list[Any]:
 
 @pytest.mark.processes
 def test_processes_that_start_together_agree_on_one_first_key(tmp_path: Path) -> None:
-    environment = servers.service_environment(tmp_path, 0)
-    servers.manage(environment, "migrate", "-v0")
+    environment = service_environment(tmp_path, 0)
+    manage(environment, "migrate", "-v0")
     code = (
         "from datetime import UTC, datetime; from tokens.keys.signer import current_key_ring;"
         "at = datetime.now(UTC); print(current_key_ring(at).signer(at).kid)"
@@ -262,7 +263,7 @@ def test_processes_that_start_together_agree_on_one_first_key(tmp_path: Path) ->
     processes = [
         subprocess.Popen(
             [sys.executable, "manage.py", "shell", "-v0", "-c", code],
-            cwd=servers.CHECKOUT,
+            cwd=CHECKOUT,
             env=environment,
             stdout=subprocess.PIPE,
             text=True,

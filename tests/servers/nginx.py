@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 from collections.abc import Sequence
@@ -21,9 +20,17 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.support import servers
+from tests.servers.processes import (
+    CHECKOUT,
+    NotAvailable,
+    free_port,
+    listens,
+    new_folder,
+    start_process,
+    stop_process,
+)
 
-CONFIGURATION = servers.CHECKOUT / "deploy" / "nginx.conf"
+CONFIGURATION = CHECKOUT / "deploy" / "nginx.conf"
 HOST = "127.0.0.1"
 STAFF_ADDRESS = "127.0.0.3"  # stands for the authority's own network
 
@@ -76,19 +83,19 @@ class Balancer:
         return "".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
 
     def stop(self) -> None:
-        servers.stop_process(self.process, signal.SIGTERM)
+        stop_process(self.process, signal.SIGTERM)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def free_ports(node_count: int = 2) -> Ports:
-    http, https, staff, *nodes = (servers.free_port() for _ in range(3 + node_count))
+    http, https, staff, *nodes = (free_port() for _ in range(3 + node_count))
     return Ports(http, https, staff, nodes)
 
 
 def start_balancer(ports: Ports) -> Balancer:
     """Raises NotAvailable where there is no nginx; AssertionError if `nginx -t` finds fault."""
     program = _program()
-    folder = servers.new_folder("nginx")
+    folder = new_folder("nginx")
     tls = _certificate(folder)
     (folder / "service.conf").write_text(rendered(ports, folder))
     user = "user root root;" if os.geteuid() == 0 else ""
@@ -97,15 +104,7 @@ def start_balancer(ports: Ports) -> Balancer:
     tested = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
     assert tested.returncode == 0, tested.stderr
     assert "[warn]" not in tested.stderr, tested.stderr
-    with (folder / "output").open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    servers.wait_until(lambda: _listens(ports.https), process, folder / "output")
+    process = start_process(command, folder / "output", lambda: listens(ports.https))
     return Balancer(folder, ports, tls, process)
 
 
@@ -136,7 +135,7 @@ def _program() -> Path:
 
         program: Path = nginx_binary()
     except (ImportError, RuntimeError) as error:
-        raise servers.NotAvailable(f"no nginx here: {error}") from None
+        raise NotAvailable(f"no nginx here: {error}") from None
     program.chmod(0o755)  # some installers forget it
     return program
 
@@ -171,8 +170,3 @@ def _certificate(folder: Path) -> ssl.SSLContext:
         )
     )
     return ssl.create_default_context(cadata=pem.decode())
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((HOST, port)) == 0

@@ -1,0 +1,138 @@
+"""Which tests run, in which order, and what a run says about those that did not.
+
+The order is random: no test may need what another one left. A run names its seed, and `--seed`
+repeats it.
+"""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from zlib import crc32
+
+import pytest
+
+from tests.servers.processes import NotAvailable
+
+IS_CI = bool(os.environ.get("CI"))
+NO_POSTGRES = pytest.StashKey[str]()
+
+# Tests that use one of these fixtures, also by way of another one, meet other programs.
+_PROGRAMS = {"postgres", "service", "node", "chromium"}
+# Tests that share one of these run one after the other in one process.
+_SHARED = ("chromium", "node")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--database",
+        choices=["sqlite", "postgresql"],
+        default="sqlite",
+        help="the database of the tests; a real PostgreSQL is started for them (sqlite)",
+    )
+    parser.addoption(
+        "--seed",
+        type=int,
+        default=random.randrange(1_000_000),  # noqa: S311 - of an order
+        help="repeat the random order of an earlier run",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    for item in items:
+        if _PROGRAMS & _fixtures(item):
+            item.add_marker("processes")
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+        if why := config.stash.get(NO_POSTGRES, ""):
+            item.add_marker(pytest.mark.skip(reason=why))
+    chosen = [item for item in items if _runs_on(config.option.database, item)]
+    left_out = set(items) - set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = chosen
+    place = {item: _place(item, config.option.seed) for item in items}
+    try:
+        return (yield)
+    finally:
+        items.sort(key=lambda item: place[item])  # pytest-django's own order hides what leaks
+
+
+def _fixtures(item: pytest.Item) -> set[str]:
+    return set(getattr(item, "fixturenames", ()))
+
+
+def _runs_on(database: str, item: pytest.Item) -> bool:
+    """Tests of queries run on both databases, all others once."""
+    if database == "sqlite":
+        return item.get_closest_marker("postgresql") is None
+    # A test that starts its servers chooses their database itself.
+    return _uses_database(item) and item.get_closest_marker("processes") is None
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    has_marker = item.get_closest_marker("django_db") is not None
+    return has_marker or bool({"db", "transactional_db"} & _fixtures(item))
+
+
+def commits(item: pytest.Item) -> bool:
+    """Whether what the test writes stays: no transaction is around it."""
+    marker = item.get_closest_marker("django_db")
+    has_own = bool(marker and marker.kwargs.get("transaction"))
+    return has_own or "transactional_db" in _fixtures(item)
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def _group(item: pytest.Item) -> str:
+    shared = [name for name in _SHARED if name in _fixtures(item)]
+    return shared[0] if shared else _module(item)
+
+
+def _place(item: pytest.Item, seed: int) -> tuple[bool, list[int]]:
+    """Where it comes in the random order; the long tests first, so that no worker is idle."""
+    is_short = item.get_closest_marker("processes") is None
+    names = (_group(item), _module(item), item.nodeid)
+    return is_short, [crc32(f"{seed} {name}".encode()) for name in names]
+
+
+# --- What the run says ----------------------------------------------------------------------------
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"database: {config.option.database}; random order: --seed={config.option.seed}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """A program that a test needs is missing: a developer is told so, CI fails."""
+    try:
+        return (yield)
+    except NotAvailable as reason:
+        if IS_CI:
+            raise
+        raise pytest.skip.Exception(str(reason), _use_item_location=True) from None
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for reason, count in _skipped(config).items():
+        line = f"WARNING: {count} tests did not run. {reason.splitlines()[0]}"
+        terminalreporter.write_line(line, yellow=True, bold=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if IS_CI and exitstatus == 0 and _skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED  # a green CI has run every test
+
+
+def _skipped(config: pytest.Config) -> Counter[str]:
+    """How often each reason skipped a test."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    reports = reporter.stats.get("skipped", []) if reporter else []
+    return Counter(report.longrepr[2] for report in reports)

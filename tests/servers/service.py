@@ -1,0 +1,144 @@
+"""The service as it runs in production, and `manage.py` in its own process."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from tests.servers.processes import CHECKOUT, start_process, stop_process
+
+# What a service in production must be given; the values are good for tests only.
+TEST_SECRETS = {
+    "SECRET_KEY": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789",
+    "KEY_ENCRYPTION_KEYS": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz",
+}
+# Settings of the developer's own shell must not decide what a test finds.
+SETTINGS = (
+    *("PORT", "BIND", "AUTH_URL", "DATABASE_URL", "ENVIRONMENT", "SERVE", "VAR_DIR"),
+    *("SECRET_KEY", "KEY_ENCRYPTION_KEYS", "ALLOWED_HOSTS", "DEBUG", "LOG_LEVEL", "TIME_ZONE"),
+    *("TIN_PATTERN", "ROB_PATTERN", "SCOPES", "SIGNING_ALGORITHM", "SECRET_LIFETIME_DAYS"),
+    *("TRUSTED_PROXIES", "WEB_PROCESSES", "WEB_THREADS"),
+    *("STAFF_URL", "SESSION_IDLE_MINUTES", "SESSION_LONGEST_HOURS", "SECRET_KEY_FALLBACKS"),
+    *("REPLICA_DATABASE_URL", "REPLICA_MAX_LAG_SECONDS"),
+)
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment of this process without any setting of the service."""
+    ours = {*SETTINGS, *(f"{name}_FILE" for name in SETTINGS)}
+    return {name: value for name, value in os.environ.items() if name not in ours}
+
+
+def service_environment(var: Path, port: int, **settings: str) -> dict[str, str]:
+    """What a service process needs to serve on `port` and keep its data in `var`."""
+    return {
+        **clean_environment(),
+        **TEST_SECRETS,
+        "PORT": str(port),
+        "AUTH_URL": f"http://127.0.0.1:{port}",
+        "VAR_DIR": str(var),
+        "ALLOWED_HOSTS": "*",
+        **settings,
+    }
+
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Service:
+    """A running service and its environment."""
+
+    url: str
+    environment: Mapping[str, str]
+    process: subprocess.Popen[bytes]
+    log_file: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def log(self) -> str:
+        """What the service has written so far."""
+        return self.log_file.read_text(errors="replace")
+
+    def manage(self, *arguments: str) -> Any:
+        """What `manage.py ARGUMENTS --json` answers on the same data."""
+        from tests.support.command_line import json_output_of  # needs Django's models
+
+        return self.run(lambda: json_output_of(*arguments))
+
+    def run(self, function: Callable[[], Result]) -> Result:
+        """What the function returns; its queries go to the database of the service.
+
+        It runs in a thread of this process, which is much quicker than to start another process,
+        and has no event loop (Playwright's), where Django refuses to query. Passwords are hashed as
+        the service does it.
+        """
+        from django.conf import global_settings
+        from django.test import override_settings
+
+        from tests.support.command_line import other_database
+
+        def on_its_database() -> Result:
+            url = self.environment.get("DATABASE_URL", "")
+            with (
+                other_database(url, Path(self.environment["VAR_DIR"])),
+                override_settings(PASSWORD_HASHERS=global_settings.PASSWORD_HASHERS),
+            ):
+                return function()
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(on_its_database).result()
+
+    def stop(self) -> int:
+        """End it as an operator does (SIGTERM); its exit status."""
+        stop_process(self.process, signal.SIGTERM)
+        return self.process.returncode
+
+
+def is_ready(url: str) -> bool:
+    """Whether the service at that address says that it is."""
+    try:
+        return httpx.get(f"{url}/health/ready", timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def start_service(environment: Mapping[str, str], log_file: Path) -> Service:
+    """The service with the production configuration, as soon as it is ready."""
+    url = f"http://127.0.0.1:{environment['PORT']}"
+    process = start_process(
+        [
+            str(Path(sys.executable).parent / "pyuwsgi"),
+            *("--ini", str(CHECKOUT / "deploy" / "uwsgi.ini")),
+        ],
+        log_file,
+        lambda: is_ready(url),
+        env=environment,
+    )
+    return Service(url, environment, process, log_file)
+
+
+def manage(environment: Mapping[str, str], *arguments: str) -> str:
+    """The standard output of a `manage.py` command; its error output is the error's message."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=CHECKOUT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"manage.py {' '.join(arguments)}: {done.stderr or done.stdout}")
+    return done.stdout
