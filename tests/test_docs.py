@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from tests.support.servers import CHECKOUT
+from tests.servers.processes import CHECKOUT
 
 # Not the changelog, which also names what is gone.
 DOCUMENTS = [
