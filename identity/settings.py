@@ -17,10 +17,6 @@ from identity.env import env, saved_secret, secret
 # --- Data -------------------------------------------------------------------------------------
 
 DATABASES = {"default": database(DATABASE_URL, VAR_DIR)}
-# Optional: logins read the registry there, as long as it lags no more than that.
-if REPLICA_DATABASE_URL := secret("REPLICA_DATABASE_URL", ""):
-    DATABASES["replica"] = database(REPLICA_DATABASE_URL, VAR_DIR)
-REPLICA_MAX_LAG_SECONDS = env.float("REPLICA_MAX_LAG_SECONDS", 1.0)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 

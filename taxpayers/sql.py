@@ -4,33 +4,44 @@ On PostgreSQL a statement is prepared on its first use and answers in binary, wh
 what the same statement costs through Django's cursor. Django's cursor is used for other databases,
 and while queries are logged. (Behind a pooler a connection has no `prepare_threshold`, and then
 psycopg prepares nothing.)
+
+A connection that can serve no more is replaced, here and not at the end of a request: one that the
+server closed, and one whose prepared statements no longer fit the tables.
 """
 
+import select
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, connections
+from django.db import DEFAULT_DB_ALIAS, NotSupportedError, OperationalError, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 Row = tuple[Any, ...]
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 
-def fetch(sql: str, parameters: Parameters, using: str = DEFAULT_DB_ALIAS) -> list[Row]:
+def fetch(sql: str, parameters: Parameters) -> list[Row]:
     """The rows of a statement that returns rows, with `%s` or `%(name)s` for its parameters.
 
-    Raises django.db.DatabaseError.
+    Raises django.db.DatabaseError. Then nothing was executed, or the connection broke while the
+    statement was under way: that it was executed cannot be ruled out, and it is not sent again.
     """
-    database = connections[using]  # the proxy `connection` looks it up at each access
+    database = connections[DEFAULT_DB_ALIAS]  # the proxy `connection` looks it up at each access
     if database.vendor != "postgresql" or database.queries_logged:
-        return _fetch_through_django(sql, parameters, using)
-    database.ensure_connection()
-    with database.wrap_database_errors:
-        cursor = _cursors.cursor_of(using, database.connection)
-        cursor.execute(sql, parameters, prepare=True, binary=True)
-        rows: list[Row] = cursor.fetchall()
-        return rows
+        return _fetch_through_django(sql, parameters)
+    if database.in_atomic_block:  # its rollback makes psycopg prepare everything again
+        return _fetch_prepared(database, sql, parameters)
+    if _session.may_be_closed(database.connection) and not database.is_usable():
+        database.close()
+    try:
+        return _fetch_prepared(database, sql, parameters)
+    except NotSupportedError:
+        # "cached plan must not change result type": a column has another type than when the
+        # statement was prepared. Nothing was executed, and a new connection has nothing prepared.
+        database.close()
+        return _fetch_prepared(database, sql, parameters)
 
 
 def fetch_with_reconnect(sql: str, parameters: Sequence[Any]) -> list[Row]:
@@ -49,24 +60,48 @@ def fetch_with_reconnect(sql: str, parameters: Sequence[Any]) -> list[Row]:
         return fetch(sql, parameters)
 
 
-class _Cursors(threading.local):
-    """One cursor for each connection of this thread: a new one costs a quarter of a statement."""
+class _Session(threading.local):
+    """What belongs to the open connection of this thread.
+
+    Its cursor, because a new one costs a quarter of a statement; and a look at its socket.
+    """
 
     def __init__(self) -> None:
-        self._by_alias: dict[str, psycopg.Cursor[Row]] = {}
+        self._cursor: psycopg.Cursor[Row] | None = None
+        self._socket = select.poll()
 
-    def cursor_of(self, using: str, connection: psycopg.Connection[Row]) -> psycopg.Cursor[Row]:
-        cursor = self._by_alias.get(using)
-        if cursor is None or cursor.connection is not connection:
-            cursor = self._by_alias[using] = psycopg.Cursor(connection)
-        return cursor
+    def cursor(self, connection: psycopg.Connection[Row]) -> psycopg.Cursor[Row]:
+        if self._cursor is None or self._cursor.connection is not connection:
+            self._cursor = psycopg.Cursor(connection)
+            self._socket = select.poll()
+            self._socket.register(connection, select.POLLIN)
+        return self._cursor
+
+    def may_be_closed(self, connection: psycopg.Connection[Row] | None) -> bool:
+        """Whether the server closed the connection, or sent what nobody asked for.
+
+        A look before the statement is sent: only then is it certain that it was not executed.
+        """
+        if self._cursor is None or self._cursor.connection is not connection:
+            return False  # nothing was sent on it yet
+        # The number of a closed one may be another socket's by now.
+        return connection.closed or bool(self._socket.poll(0))
 
 
-_cursors = _Cursors()
+_session = _Session()
 
 
-def _fetch_through_django(sql: str, parameters: Parameters, using: str) -> list[Row]:
-    with connections[using].cursor() as cursor:
+def _fetch_prepared(database: BaseDatabaseWrapper, sql: str, parameters: Parameters) -> list[Row]:
+    database.ensure_connection()
+    with database.wrap_database_errors:
+        cursor = _session.cursor(database.connection)
+        cursor.execute(sql, parameters, prepare=True, binary=True)
+        rows: list[Row] = cursor.fetchall()
+        return rows
+
+
+def _fetch_through_django(sql: str, parameters: Parameters) -> list[Row]:
+    with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         rows: list[Row] = cursor.fetchall()
     return rows

@@ -1,4 +1,4 @@
-"""A real PostgreSQL and its streaming replica, from a wheel: no container, no root."""
+"""A real PostgreSQL, from a wheel: no container, no root."""
 
 import importlib.util
 import os
@@ -68,12 +68,6 @@ class Postgres:
 def start_postgres() -> Postgres:
     """A new server. Raises NotAvailable where there is no PostgreSQL for this machine."""
     return _start("postgres", ["initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8"])
-
-
-def start_replica(primary: Postgres) -> Postgres:
-    """A streaming replica of that server."""
-    copy = ["pg_basebackup", "-d", primary.url(), "--write-recovery-conf", "--checkpoint=fast"]
-    return _start("replica", copy)
 
 
 def postgres_user() -> str | None:

@@ -1,0 +1,191 @@
+"""Logins while the database changes under them: columns of another type, connections that die."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from socket import socketpair
+
+import pytest
+from django.db import NotSupportedError, connection, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.http import HttpResponse
+
+from taxpayers.credentials import new_client_secret
+from taxpayers.models import RateLimitCounter
+from tests.support.erp import Erp, post
+from tokens.login_events.store import login_event_store
+from tokens.models import LoginEvent
+
+# SQLite prepares nothing beforehand, and has no server that could end a connection.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+Ask = Callable[[Erp], HttpResponse]
+USED_GROWS = "ALTER TABLE client_usage ALTER COLUMN used TYPE bigint"
+WRONG_SECRET = new_client_secret("test")
+KINDS: dict[str, tuple[Ask, int]] = {
+    "": (lambda erp: erp.login(), 200),
+    "malformed_request": (lambda erp: post("grant_type=%"), 400),
+    "invalid_credentials": (lambda erp: erp.login(client_secret=WRONG_SECRET), 400),
+    "invalid_scope": (lambda erp: erp.login(scope="Unknown"), 400),
+}
+every_kind = pytest.mark.parametrize("reason", KINDS)
+
+
+@contextmanager
+def another_session() -> Iterator[BaseDatabaseWrapper]:
+    """Not that of the logins: psycopg would notice an ALTER on it."""
+    other = connection.copy()
+    try:
+        yield other
+    finally:
+        other.close()
+
+
+def execute_elsewhere(sql: str) -> None:
+    with another_session() as other, other.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def terminate_all_sessions() -> None:
+    """Returns when they have ended."""
+    execute_elsewhere(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+
+def statuses(ask: Ask, erp: Erp, times: int = 3) -> list[int]:
+    return [ask(erp).status_code for _ in range(times)]
+
+
+def recorded() -> list[str]:
+    """The reason of each login event."""
+    return list(LoginEvent.objects.values_list("reason", flat=True))
+
+
+# --- Columns --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE system_users ALTER COLUMN scopes TYPE text",
+        "ALTER TABLE client_secrets ALTER COLUMN hint TYPE text",
+        "ALTER TABLE login_events ALTER COLUMN detail TYPE text",
+        "ALTER TABLE client_usage ALTER COLUMN window_started_at TYPE timestamptz(3)",
+        USED_GROWS,
+        "ALTER TABLE login_events ADD COLUMN note text NOT NULL DEFAULT ''",
+    ],
+)
+def test_a_column_that_changes_costs_no_login_and_no_record(erp: Erp, change: str) -> None:
+    assert statuses(Erp.login, erp) == [200] * 3  # every statement is prepared by now
+    execute_elsewhere(change)
+    assert statuses(Erp.login, erp) == [200] * 3
+    assert RateLimitCounter.objects.get().used == 6
+    assert LoginEvent.objects.count() == 6
+
+
+def test_a_column_that_a_failed_login_writes_may_change(erp: Erp) -> None:
+    ask, status = KINDS["invalid_credentials"]
+    assert statuses(ask, erp) == [status] * 3
+    execute_elsewhere("ALTER TABLE failure_buckets ALTER COLUMN retry_at TYPE timestamp")
+    assert statuses(ask, erp) == [status] * 3
+    assert recorded() == ["invalid_credentials"] * 6
+
+
+def test_an_intermediary_logs_in_while_columns_change(intermediary: Erp) -> None:
+    def log_in(erp: Erp) -> HttpResponse:
+        return erp.login(on_behalf_of="C2584563222")
+
+    before = statuses(log_in, intermediary)  # no permission: a refusal that reads them all
+    assert before == [400] * 3
+    execute_elsewhere("ALTER TABLE granted_permissions ALTER COLUMN revoked_at TYPE timestamptz(3)")
+    assert statuses(log_in, intermediary) == before
+
+
+def test_in_a_transaction_a_changed_column_fails_once(erp: Erp) -> None:
+    def quota() -> int:
+        return login_event_store().quota(erp.system_user.pk, 12, datetime.now(UTC)).used
+
+    assert statuses(Erp.login, erp) == [200] * 3
+    assert [quota(), quota()] == [3, 3]
+    execute_elsewhere(USED_GROWS)
+    with transaction.atomic():
+        with pytest.raises(NotSupportedError), transaction.atomic():
+            quota()
+        assert quota() == 3
+    execute_elsewhere("ALTER TABLE client_usage ALTER COLUMN used TYPE integer")
+    with pytest.raises(NotSupportedError), transaction.atomic():
+        quota()
+    assert statuses(Erp.login, erp) == [200] * 3
+
+
+# --- Connections ----------------------------------------------------------------------------------
+
+
+@every_kind
+def test_sessions_that_the_server_ended_cost_no_answer(erp: Erp, reason: str) -> None:
+    ask, status = KINDS[reason]
+    assert statuses(ask, erp) == [status] * 3
+    for _ in range(2):
+        terminate_all_sessions()
+        assert statuses(ask, erp, 1) == [status]
+    assert recorded() == [reason] * 5
+
+
+@every_kind
+def test_a_session_that_ends_while_it_writes_costs_one_answer(erp: Erp, reason: str) -> None:
+    """The statement may have been executed, so it is not sent again."""
+    ask, status = KINDS[reason]
+    assert statuses_while_a_session_ends("login_events", ask, erp) == [status, 503, status]
+    assert recorded() == [reason] * 2
+
+
+def test_a_session_that_ends_while_it_reads_costs_no_answer(erp: Erp) -> None:
+    assert statuses_while_a_session_ends("system_users", Erp.login, erp) == [200] * 3
+    assert recorded() == [""] * 3
+
+
+def test_a_connection_that_was_closed_is_not_taken_for_the_socket_with_its_number(
+    erp: Erp,
+) -> None:
+    ask, status = KINDS["malformed_request"]
+    assert statuses(ask, erp) == [status] * 3
+    number = connection.connection.fileno()
+    connection.connection.close()
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(each) for _ in range(9) for each in socketpair()]
+        assert number in [each.fileno() for each in sockets]
+        assert statuses(ask, erp) == [status] * 3
+
+
+def statuses_while_a_session_ends(table: str, ask: Ask, erp: Erp) -> list[int]:
+    """Of three requests on one connection, which ends as the second one waits for the table."""
+
+    def answer() -> int:
+        return ask(erp).status_code
+
+    with ThreadPoolExecutor(1) as thread, another_session() as other:
+        before = thread.submit(answer).result(30)
+        other.set_autocommit(False)
+        other.cursor().execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        waiting = thread.submit(answer)
+        wait_until_a_session_waits()
+        execute_elsewhere(f"SELECT pg_terminate_backend(pid, 10000) {WAITING}")
+        other.rollback()
+        answers = [before, waiting.result(30), thread.submit(answer).result(30)]
+        thread.submit(connections.close_all).result(30)
+    return answers
+
+
+WAITING = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+
+def wait_until_a_session_waits() -> None:
+    deadline = time.monotonic() + 20
+    with connection.cursor() as cursor:
+        while cursor.execute(f"SELECT 1 {WAITING}").fetchone() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
