@@ -1,6 +1,6 @@
 """The clients of the benchmark: the id and secret of each follow from its number (contract 3).
 
-So whoever sends requests need not remember what was registered, however many clients there are.
+So the sender of requests need not remember what was registered, however many clients there are.
 """
 
 import zlib

@@ -24,7 +24,7 @@ class LoginEvent(models.Model):
     parameter = models.CharField(_("parameter"), max_length=32, blank=True)
     detail = models.CharField(_("detail"), max_length=200, blank=True)
     client_id = models.CharField(_("client ID as sent"), max_length=64, blank=True)
-    # No constraint and no index of its own: the record outlives its system user, and a system
+    # No constraint and no index: the record stays when its system user is deleted, and a system
     # user's logins are found by its client id.
     system_user = models.ForeignKey(
         SystemUser,
@@ -79,7 +79,7 @@ class LoginEvent(models.Model):
 
     @property
     def is_on_behalf(self) -> bool:
-        """Whether `onbehalfof` was sent: then the actor is kept once a secret matched."""
+        """Whether `onbehalfof` was sent: then the actor is stored once a secret matched."""
         return bool(self.actor)
 
     @property
@@ -148,7 +148,7 @@ class LoginCount(models.Model):
 
 
 class CountingMark(models.Model):
-    """How far the logins are counted: one row, which whoever counts holds locked."""
+    """How far the logins are counted: one row, locked while somebody counts."""
 
     next_id = models.UUIDField()  # every event below it is in a LoginCount
 

@@ -12,7 +12,7 @@ from tokens.login_events.partitions import TABLE, is_partitioned
 def partition(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if not is_partitioned(schema_editor.connection):
         return
-    # The table that Django just made is the pattern: its columns, defaults and indexes are kept.
+    # The table that Django just made is the pattern: its columns, defaults and indexes stay.
     schema_editor.execute(f"ALTER TABLE {TABLE} RENAME TO {TABLE}_pattern")
     schema_editor.execute(
         f"CREATE TABLE {TABLE} (LIKE {TABLE}_pattern INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
@@ -23,7 +23,7 @@ def partition(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     model = apps.get_model("tokens", "LoginEvent")
     for index in model._meta.indexes:
         schema_editor.add_index(model, index)
-    # Whatever fits no month is kept here rather than lost.
+    # What fits no month is stored here and not lost.
     schema_editor.execute(f"CREATE TABLE {TABLE}_default PARTITION OF {TABLE} DEFAULT")
     make_partitions(schema_editor.connection, timezone.now())
 
