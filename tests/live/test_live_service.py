@@ -53,7 +53,7 @@ def post_bytes(body: bytes, *headers: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-@pytest.fixture(scope="session")  # as the node: tests of several files share it, in any order
+@pytest.fixture(scope="module")
 def erp_of_node(node: Service) -> Erp:
     return new_client(node)
 

@@ -44,7 +44,7 @@ class Live:
         return httpx.get(self.metadata()["jwks_uri"]).raise_for_status().json()
 
 
-@pytest.fixture(scope="session")  # as the node: tests of several files share it, in any order
+@pytest.fixture(scope="module")
 def live(node: Service) -> Live:
     node.manage("register_taxpayer", TIN, "--name", "Agent")
     node.manage("register_intermediary", TIN)

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import pwd
-import random
+import secrets
 import shutil
 import signal
 import socket
@@ -116,7 +116,7 @@ def kill_those_left() -> None:
 def free_port() -> int:
     """A port of the loopback interface that nobody listens on."""
     while True:
-        port = random.choice(PORTS)  # noqa: S311 - no secret
+        port = secrets.choice(PORTS)
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
