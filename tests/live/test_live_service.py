@@ -128,7 +128,9 @@ def test_the_limit_and_the_record_are_exact_over_processes_and_nodes(
     assert recorded(nodes[0], erp) == 20
 
 
-def test_a_block_takes_effect_at_once_on_every_node(service: StartService, postgres_url: str) -> None:
+def test_a_block_takes_effect_at_once_on_every_node(
+    service: StartService, postgres_url: str
+) -> None:
     nodes = [service(postgres_url), service(postgres_url)]
     erp = new_client(nodes[0])
     assert logins(nodes, erp, 2) == {200: 2}
