@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tests.support.databases import MigratedSqlite
     from tests.support.erp import Erp
 
+FOLDER = pytest.StashKey[Path]()
 POSTGRES = pytest.StashKey[Postgres]()
 MIGRATED = pytest.StashKey[Any]()  # MigratedSqlite or MigratedPostgres
 BLOCKER = pytest.StashKey["DjangoDbBlocker"]()
@@ -48,14 +50,16 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-django sets Django up
 def pytest_configure(config: pytest.Config) -> None:
-    folder = new_folder("tests")
+    shared = getattr(config, "workerinput", None)  # of a worker of pytest-xdist
+    folder = Path(tempfile.mkdtemp(dir=shared["folder"])) if shared else new_folder("tests")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     config.option.basetemp = config.option.basetemp or folder / "tmp"  # not in /tmp
     signal.signal(signal.SIGTERM, _exit_on_sigterm)  # leave no server behind then, either
-    if shared := getattr(config, "workerinput", None):  # a worker of pytest-xdist
-        config.option.seed, processes.running = shared["seed"], Path(shared["running"])
+    config.stash[FOLDER] = folder
+    processes.running = Path(shared["folder"] if shared else folder) / "running"
+    if shared:
+        config.option.seed = shared["seed"]
     else:
-        processes.running = folder / "running"
         processes.running.mkdir()
         config.add_cleanup(processes.kill_those_left)
         if config.getoption("dist", "no") != "no":
@@ -66,7 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """What all workers must have in common."""
-    node.workerinput |= {"seed": node.config.option.seed, "running": str(processes.running)}
+    folder = node.config.stash[FOLDER]
+    node.workerinput |= {"seed": node.config.option.seed, "folder": str(folder)}
 
 
 def _configure_django(config: pytest.Config, var: Path) -> None:

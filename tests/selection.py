@@ -95,7 +95,8 @@ def _group(item: pytest.Item) -> str:
 def _place(item: pytest.Item, seed: int) -> tuple[bool, list[int]]:
     """Where it comes in the random order; the long tests first, so that no worker is idle."""
     is_short = item.get_closest_marker("processes") is None
-    names = (_group(item), _module(item), item.nodeid)
+    # Tests of one module, or of one class, share the fixtures of that scope.
+    names = (_group(item), _module(item), getattr(item, "cls", None), item.nodeid)
     return is_short, [crc32(f"{seed} {name}".encode()) for name in names]
 
 

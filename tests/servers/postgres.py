@@ -67,24 +67,15 @@ class Postgres:
 
 def start_postgres() -> Postgres:
     """A new server. Raises NotAvailable where there is no PostgreSQL for this machine."""
-    return _start("postgres", ["initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8"])
-
-
-def postgres_user() -> str | None:
-    """PostgreSQL refuses to run as root: then it runs as the user that owns nothing."""
-    return "nobody" if os.geteuid() == 0 else None
-
-
-def _start(name: str, make_data: list[str]) -> Postgres:
-    """A server on the data that the command makes."""
-    folder, port = new_folder(name, postgres_user()), free_port()
+    folder, port = new_folder("postgres", postgres_user()), free_port()
     # A short environment: no PG* variable and no locale of the developer's shell.
     environment = {"PATH": os.defpath, "HOME": str(folder), "TZ": "UTC", "LC_ALL": "C"}
     try:
         programs = _programs(folder)
         data = str(folder / "data")
+        initdb = [str(programs / "initdb"), "-D", data, "-U", "postgres", "--auth=trust"]
         made = subprocess.run(
-            [str(programs / make_data[0]), "-D", data, "--no-sync", *make_data[1:]],
+            [*initdb, "--encoding=UTF8", "--no-sync"],
             cwd=folder,
             env=environment,
             capture_output=True,
@@ -93,7 +84,7 @@ def _start(name: str, make_data: list[str]) -> Postgres:
             **as_user(postgres_user()),
         )
         if made.returncode:
-            raise DidNotStart(f"{make_data[0]}: {made.stderr.strip() or made.stdout.strip()}")
+            raise DidNotStart(f"initdb: {made.stderr.strip() or made.stdout.strip()}")
         settings = [f"-c{key}={value}" for key, value in {**SETTINGS, "port": port}.items()]
         process = start_process(
             [str(programs / "postgres"), "-D", data, *settings],
@@ -107,6 +98,11 @@ def _start(name: str, make_data: list[str]) -> Postgres:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return Postgres(folder, port, process)
+
+
+def postgres_user() -> str | None:
+    """PostgreSQL refuses to run as root: then it runs as the user that owns nothing."""
+    return "nobody" if os.geteuid() == 0 else None
 
 
 def _url(port: int, database: str) -> str:
@@ -140,5 +136,5 @@ def _programs(folder: Path) -> Path:
 def _can_run(package: Path) -> bool:
     return all(
         runs([str(package / PROGRAMS / program), "--version"], postgres_user())
-        for program in ("initdb", "postgres", "pg_basebackup")
+        for program in ("initdb", "postgres")
     )

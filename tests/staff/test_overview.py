@@ -1,6 +1,7 @@
 """The first page: correct numbers, each with its list, with a limited number of queries."""
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
@@ -8,10 +9,11 @@ from uuid import UUID
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 from uuid_utils.compat import uuid7
 
 from identity.demo.sample_day import make_sample_day
@@ -262,40 +264,6 @@ def test_nothing_is_counted_beyond_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
 # --- The page -----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def sample_day(db: None) -> None:
-    make_sample_day(timezone.now())
-
-
-def test_every_figure_is_a_link_to_the_list_behind_it(sample_day: None) -> None:
-    client = staff_client()
-    response = client.get(reverse("admin:index"))
-    content = response.content.decode().partition('<div class="staff">')[2]
-    links = {unescape(link) for link in re.findall(r'<a [^>]*href="(/admin/[^"]+)"', content)}
-    assert len([link for link in links if "loginevent" in link]) >= 6
-    assert len([link for link in links if "=7" in link]) == 3
-    for link in links:
-        assert client.get(link).status_code == 200, link
-
-
-@pytest.mark.parametrize(
-    ("row", "model"), [(0, "systemuser"), (1, "systemuser"), (2, "grantedpermission")]
-)
-def test_the_list_behind_a_figure_has_as_many_rows(row: int, model: str, sample_day: None) -> None:
-    client = staff_client()
-    shown = client.get(reverse("admin:index")).context["expiry_rows"][row]
-    for figure, url in shown.counts:
-        assert f"/{model}/" in url
-        assert client.get(url).context["cl"].result_count == figure.count > 0
-
-
-def test_the_sample_day_has_something_for_every_question(sample_day: None) -> None:
-    text = text_of(staff_client().get(reverse("admin:index")))
-    for shown in ("Nasi Lemak Express", "Secret expired", "Cyberjaya Cloud", "41 days old"):
-        assert shown in text
-    assert not make_sample_day(timezone.now())
-
-
 @pytest.mark.parametrize("clients", [1, 40])
 def test_the_page_takes_a_bounded_number_of_queries(clients: int) -> None:
     at = timezone.now()
@@ -314,13 +282,6 @@ def test_the_page_takes_a_bounded_number_of_queries(clients: int) -> None:
     assert len(queries) <= MAX_QUERIES, [query["sql"] for query in queries]
 
 
-def test_the_first_page_shows_only_what_the_role_may_see_in_lists(sample_day: None) -> None:
-    viewer = text_of(staff_client(VIEWER, "viewer").get(reverse("admin:index")))
-    assert "Why logins are refused" in viewer
-    assert "days old" not in viewer
-    assert "days old" in text_of(staff_client(AUDITOR, "auditor").get(reverse("admin:index")))
-
-
 def test_staff_without_a_role_read_that_they_have_none() -> None:
     user = new_staff(VIEWER)
     user.groups.clear()
@@ -328,14 +289,57 @@ def test_staff_without_a_role_read_that_they_have_none() -> None:
     assert "no role yet" in text_of(client.get(reverse("admin:index")))
 
 
-def test_the_first_page_has_no_inline_script(sample_day: None) -> None:
-    page = staff_client().get(reverse("admin:index")).content.decode()
-    content = page.partition('<div class="staff">')[2].partition('id="footer"')[0]
-    assert "<canvas" in content
-    assert not re.search(r"<script(?![^>]*src=)|\son\w+=", content.partition("</main>")[0])
+@pytest.fixture(scope="class")
+def sample_day(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with django_db_blocker.unblock(), transaction.atomic():
+        make_sample_day(timezone.now())
+        yield
+        transaction.set_rollback(True)
 
 
-def test_all_logins_are_counted_after_a_month_without_a_visit(sample_day: None) -> None:
-    at = timezone.now() + DAY
-    count_all(at)
-    assert sum(row.logins for row in LoginCount.objects.all()) == LoginEvent.objects.count()
+@pytest.mark.usefixtures("sample_day")
+class TestSampleDay:
+    """The first page with the sample day of the demo, which is made once for all of these."""
+
+    def test_every_figure_is_a_link_to_the_list_behind_it(self) -> None:
+        client = staff_client()
+        response = client.get(reverse("admin:index"))
+        content = response.content.decode().partition('<div class="staff">')[2]
+        links = {unescape(link) for link in re.findall(r'<a [^>]*href="(/admin/[^"]+)"', content)}
+        assert len([link for link in links if "loginevent" in link]) >= 6
+        assert len([link for link in links if "=7" in link]) == 3
+        for link in links:
+            assert client.get(link).status_code == 200, link
+
+    @pytest.mark.parametrize(
+        ("row", "model"), [(0, "systemuser"), (1, "systemuser"), (2, "grantedpermission")]
+    )
+    def test_the_list_behind_a_figure_has_as_many_rows(self, row: int, model: str) -> None:
+        client = staff_client()
+        shown = client.get(reverse("admin:index")).context["expiry_rows"][row]
+        for figure, url in shown.counts:
+            assert f"/{model}/" in url
+            assert client.get(url).context["cl"].result_count == figure.count > 0
+
+    def test_the_sample_day_has_something_for_every_question(self) -> None:
+        text = text_of(staff_client().get(reverse("admin:index")))
+        for shown in ("Nasi Lemak Express", "Secret expired", "Cyberjaya Cloud", "41 days old"):
+            assert shown in text
+        assert not make_sample_day(timezone.now())
+
+    def test_the_first_page_shows_only_what_the_role_may_see_in_lists(self) -> None:
+        viewer = text_of(staff_client(VIEWER, "viewer").get(reverse("admin:index")))
+        assert "Why logins are refused" in viewer
+        assert "days old" not in viewer
+        assert "days old" in text_of(staff_client(AUDITOR, "auditor").get(reverse("admin:index")))
+
+    def test_the_first_page_has_no_inline_script(self) -> None:
+        page = staff_client().get(reverse("admin:index")).content.decode()
+        content = page.partition('<div class="staff">')[2].partition('id="footer"')[0]
+        assert "<canvas" in content
+        assert not re.search(r"<script(?![^>]*src=)|\son\w+=", content.partition("</main>")[0])
+
+    def test_all_logins_are_counted_after_a_month_without_a_visit(self) -> None:
+        at = timezone.now() + DAY
+        count_all(at)
+        assert sum(row.logins for row in LoginCount.objects.all()) == LoginEvent.objects.count()

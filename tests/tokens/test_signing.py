@@ -29,7 +29,8 @@ from pytest_django.fixtures import Settings
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
 from tests.servers.processes import CHECKOUT
-from tests.servers.service import manage, service_environment
+from tests.servers.service import service_environment
+from tests.support.databases import MigratedSqlite
 from tests.support.outages import database_out_of_reach
 from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.access_tokens.issuing import issue_access_token
@@ -253,9 +254,11 @@ def in_threads(count: int, do: Callable[[], Any]) -> list[Any]:
 
 
 @pytest.mark.processes
-def test_processes_that_start_together_agree_on_one_first_key(tmp_path: Path) -> None:
+def test_processes_that_start_together_agree_on_one_first_key(
+    migrated_sqlite: MigratedSqlite, tmp_path: Path
+) -> None:
     environment = service_environment(tmp_path, 0)
-    manage(environment, "migrate", "-v0")
+    migrated_sqlite.write_to(tmp_path / "identity.sqlite3")
     code = (
         "from datetime import UTC, datetime; from tokens.keys.signer import current_key_ring;"
         "at = datetime.now(UTC); print(current_key_ring(at).signer(at).kid)"
