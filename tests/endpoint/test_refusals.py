@@ -18,7 +18,7 @@ from tests.support.factories import (
     TaxpayerFactory,
 )
 from tokens.models import LoginEvent
-from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +44,41 @@ SPECIFIED = {
 def test_every_reason_has_its_row_and_a_400_carries_a_value_of_the_specification() -> None:
     assert set(REFUSALS) == {*ProtocolReason, *RegistryReason}
     assert {row.error for row in REFUSALS.values() if row.status == 400} <= SPECIFIED
+
+
+def test_the_rows_answer_every_check_in_the_contracts_order() -> None:
+    checks = [row.check for row in REFUSALS.values() if row.check is not None]
+    assert list(dict.fromkeys(checks)) == list(Check)
+    without = {reason for reason, row in REFUSALS.items() if row.check is None}
+    assert without == {ProtocolReason.TEMPORARILY_UNAVAILABLE, ProtocolReason.SERVER_ERROR}
+
+
+def test_failed_authentications_count_as_failures_and_nothing_else_does() -> None:
+    assert {reason for reason, row in REFUSALS.items() if row.counts_as_failure} == {
+        ProtocolReason.INVALID_CREDENTIALS,
+        RegistryReason.SECRET_EXPIRED,
+        RegistryReason.SECRET_REVOKED,
+    }
+
+
+def test_every_reason_is_recorded_but_a_limit_and_an_outage() -> None:
+    assert {reason for reason, row in REFUSALS.items() if not row.recorded} == {
+        ProtocolReason.RATE_LIMITED,
+        ProtocolReason.TEMPORARILY_UNAVAILABLE,
+    }
+
+
+def test_a_row_carries_a_date_exactly_where_its_text_names_one() -> None:
+    for reason, row in REFUSALS.items():
+        assert row.has_date == ("{since}" in row.text), reason
+        assert "{since}" not in row.without_date, reason
+
+
+def test_staff_and_the_client_are_told_the_same_person_who_can_fix_it() -> None:
+    for reason, row in REFUSALS.items():
+        public = (row.text + row.without_date + row.without_detail).replace("this ERP", "the ERP")
+        if row.check is not None and reason != ProtocolReason.MALFORMED_CREDENTIALS:
+            assert row.fixed_by.lower() in public.lower(), reason
 
 
 @pytest.mark.parametrize("method", ["get", "head", "put", "patch", "delete", "options", "trace"])
