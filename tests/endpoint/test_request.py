@@ -260,7 +260,7 @@ def test_a_refused_request_is_recorded_with_what_is_recognized_in_it() -> None:
 @pytest.mark.django_db
 def test_a_body_that_the_server_could_not_read_is_refused_and_named(erp: Erp) -> None:
     assert_refused(
-        post(urlencode(erp.form), **{BODY_FAULT: "its chunks are malformed"}),
+        post(urlencode(erp.form), **{BODY_FAULT: "its chunks are malformed"}),  # type: ignore[arg-type]
         reason="malformed_request",
         status=400,
         error="invalid_request",
