@@ -13,10 +13,11 @@ from pytest_django import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import RateLimitCounter
+from taxpayers.rules import decide
 from tests.support.erp import Erp, assert_refused, new_erp, post
 from tokens.access_tokens.issuing import SignedToken
 from tokens.endpoint import recording
-from tokens.endpoint.toolkit import IssuedLogin
+from tokens.endpoint.toolkit import IssuedLogin, LoginValidator
 from tokens.login_events.store import login_event_store
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import PAIR_BACKOFF
@@ -115,21 +116,24 @@ def test_what_a_client_wrote_is_recorded_cut_and_printable(erp: Erp) -> None:
     assert event.user_agent == "?[2J" + "u" * 196
 
 
-@pytest.mark.parametrize("before", ["", "x" * 40, "x" * 60, "x" * 180])
+@pytest.mark.parametrize("before", [0, 40, 55, 60, 180, 191])
 def test_a_secret_in_the_wrong_place_is_never_recorded_nor_logged(
-    erp: Erp, caplog: pytest.LogCaptureFixture, before: str
+    erp: Erp, caplog: pytest.LogCaptureFixture, before: int
 ) -> None:
     caplog.set_level(logging.INFO)
-    misplaced = before + erp.client_secret
+    misplaced = "x" * before + erp.client_secret
     response = erp.login(client_id=misplaced, scope=misplaced, headers={"User-Agent": misplaced})
     erp.login(scope=misplaced, headers={"User-Agent": misplaced})
     assert response.status_code == 400
     written = str(list(LoginEvent.objects.values())) + str([vars(r) for r in caplog.records])
     # Not even the beginning of it, where a text was cut.
     assert erp.client_secret[:14] not in written
+    for event in LoginEvent.objects.all():
+        lengths = len(event.client_id), len(event.detail), len(event.user_agent)
+        assert all(n <= most for n, most in zip(lengths, (64, 200, 200), strict=True))
 
 
-def test_a_failure_inside_is_logged_with_its_cause_and_the_reference(
+def test_a_failure_inside_is_logged_with_its_cause_but_recorded_without(
     erp: Erp, caplog: pytest.LogCaptureFixture
 ) -> None:
     error = ZeroDivisionError("cause")
@@ -144,6 +148,24 @@ def test_a_failure_inside_is_logged_with_its_cause_and_the_reference(
     assert record.exc_info is not None
     assert record.exc_info[1] is error
     assert vars(record)["reference"] == response["correlationId"]
+    event = event_of(response["correlationId"])
+    assert (event.reason, event.detail) == ("server_error", "")
+
+
+def test_a_refusal_by_oauthlib_itself_is_an_error_of_ours(
+    erp: Erp, caplog: pytest.LogCaptureFixture
+) -> None:
+    with patch.object(LoginValidator, "validate_grant_type", return_value=False):
+        response = erp.login()
+    assert event_of(response["correlationId"]).reason == "server_error"
+    assert "oauthlib refused what was checked before" in caplog.text
+
+
+def test_a_login_is_decided_at_the_moment_that_is_recorded(erp: Erp) -> None:
+    with patch("tokens.endpoint.toolkit.decide", wraps=decide) as decided:
+        response = erp.login()
+    (request,) = decided.call_args.args
+    assert request.at == event_of(response["correlationId"]).at
 
 
 def test_the_log_line_of_a_login_holds_this_and_no_more(

@@ -136,6 +136,22 @@ def test_of_two_credentials_of_the_wrong_form_the_id_is_named() -> None:
     assert fault_of(replace(RIGHT, body=both)) == ("malformed_credentials", "client_id")
 
 
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("", "it is empty"),
+        (" \t", "it is empty"),
+        ("C1000000001,C1000000001", "it is sent twice or holds a list"),
+        ("C1000000001:?", "ROB"),
+    ],
+)
+def test_what_is_wrong_with_on_behalf_of_is_named(header: str, says: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read(replace(RIGHT, on_behalf_of=header))
+    assert refused.value.reason == "malformed_on_behalf_of"
+    assert says in refused.value.detail
+
+
 # --- The form -----------------------------------------------------------------------------------
 
 
