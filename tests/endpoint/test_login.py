@@ -10,8 +10,8 @@ import jwt
 import pytest
 from django.test import override_settings
 
-from taxpayers.facts.replica import fetch_registry
 from taxpayers.models import ClientSecret, RateLimitCounter
+from taxpayers.sql import fetch_with_reconnect
 from tests.support.erp import FORM, Erp, assert_every_answer, claims_of, new_erp, post
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tokens.models import LoginEvent
@@ -114,10 +114,10 @@ def test_a_secret_that_the_database_takes_for_the_same_is_compared_byte_by_byte(
     def of_a_lax_collation(query: str, values: tuple[str, ...]) -> list[Any]:
         return [
             tuple(v.upper() if v == values[0] else v for v in row)
-            for row in fetch_registry(query, values)
+            for row in fetch_with_reconnect(query, values)
         ]
 
-    with patch("taxpayers.facts.query.fetch_registry", of_a_lax_collation):
+    with patch("taxpayers.facts.query.fetch_with_reconnect", of_a_lax_collation):
         response = erp.login()
     assert json.loads(response.content)["error"] == "invalid_client"
 
