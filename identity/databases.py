@@ -6,6 +6,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+# psycopg then prepares what asks for it, as taxpayers/sql.py does, and nothing by itself: once a
+# column has another type, a prepared statement of the ORM would fail until the node restarts.
+_ONLY_ON_REQUEST = 2**31 - 1
+
 
 def database(url: str | None, var: Path) -> dict[str, Any]:
     """Django's settings for the database at `url`, or for an SQLite file in `var` without one.
@@ -45,7 +49,7 @@ def _postgresql(parts: Any) -> dict[str, Any]:
         "OPTIONS": {
             "connect_timeout": 3,
             "server_side_binding": True,
-            "prepare_threshold": 1 if has_own_session else None,
+            "prepare_threshold": _ONLY_ON_REQUEST if has_own_session else None,
             **options,
         },
     }

@@ -105,7 +105,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "EXCEPTION_HANDLER": "tokens.resource_server.errors.answer_exception",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "tokens.resource_server.errors.AlwaysJson",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "tokens.resource_server.negotiation.AlwaysJson",
     "DEFAULT_METADATA_CLASS": None,  # OPTIONS is a 405 like every other method
     "UNAUTHENTICATED_USER": None,
 }

@@ -11,14 +11,14 @@ from taxpayers.services.bulk_import import (
     import_registry,
     preview_registry,
 )
-from taxpayers.services.history import Action, Author
-from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
-from taxpayers.services.permissions import (
+from taxpayers.services.granted_permissions import (
     grant_permission,
     revoke_codes,
     revoke_permission,
     set_permission_code,
 )
+from taxpayers.services.history import Action, Author
+from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.secrets import IssuedSecret, issue_secret, retire_secret, revoke_secret
 from taxpayers.services.system_users import (
     block_system_user,

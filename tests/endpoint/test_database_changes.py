@@ -15,6 +15,7 @@ from django.http import HttpResponse
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import RateLimitCounter
 from tests.support.erp import Erp, post
+from tokens.keys.store import read_key_ring
 from tokens.login_events.store import login_event_store
 from tokens.models import LoginEvent
 
@@ -66,6 +67,17 @@ def recorded() -> list[str]:
 
 
 # --- Columns --------------------------------------------------------------------------------------
+
+
+def test_the_orm_prepares_nothing_that_a_changed_column_could_break() -> None:
+    at = datetime.now(UTC)
+    for _ in range(7):  # psycopg's own threshold is 5
+        read_key_ring(at)
+    execute_elsewhere("ALTER TABLE signing_keys ALTER COLUMN generation TYPE bigint")
+    try:
+        assert read_key_ring(at).keys
+    finally:
+        execute_elsewhere("ALTER TABLE signing_keys ALTER COLUMN generation TYPE integer")
 
 
 @pytest.mark.parametrize(

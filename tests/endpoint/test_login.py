@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 import jwt
@@ -10,6 +11,7 @@ import pytest
 from django.test import override_settings
 
 from taxpayers.models import ClientSecret, RateLimitCounter
+from taxpayers.sql import fetch_with_reconnect
 from tests.support.erp import FORM, Erp, assert_every_answer, claims_of, new_erp, post
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tokens.models import LoginEvent
@@ -100,6 +102,24 @@ def test_only_permissions_in_force_are_in_the_token(intermediary: Erp) -> None:
         )
     claims = claims_of(intermediary.login(on_behalf_of=str(represented.identifier)))
     assert claims["permissions"] == ["documents:cancel", "documents:view"]
+
+
+def test_a_permission_without_any_code_gives_an_empty_list(intermediary: Erp) -> None:
+    permission = GrantedPermissionFactory.create(intermediary=intermediary.role, codes=[])
+    response = intermediary.login(on_behalf_of=str(permission.taxpayer.identifier))
+    assert claims_of(response)["permissions"] == []
+
+
+def test_a_secret_that_the_database_takes_for_the_same_is_compared_byte_by_byte(erp: Erp) -> None:
+    def of_a_lax_collation(query: str, values: tuple[str, ...]) -> list[Any]:
+        return [
+            tuple(v.upper() if v == values[0] else v for v in row)
+            for row in fetch_with_reconnect(query, values)
+        ]
+
+    with patch("taxpayers.facts.query.fetch_with_reconnect", of_a_lax_collation):
+        response = erp.login()
+    assert json.loads(response.content)["error"] == "invalid_client"
 
 
 def test_an_intermediary_without_the_header_logs_in_as_itself(intermediary: Erp) -> None:

@@ -2,23 +2,27 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from datetime import timezone as dt_timezone
 from unittest.mock import patch
 from urllib.parse import urlencode
 
 import pytest
 from django.db import OperationalError
 from django.test import Client, override_settings
+from django.utils import timezone
 
 from taxpayers.credentials import new_client_id, new_client_secret
-from taxpayers.rules import RegistryReason
+from taxpayers.rules import Refused, RegistryReason
 from tests.support.erp import FORM, PATH, Erp, assert_every_answer, assert_refused, new_erp, post
 from tests.support.factories import (
     GrantedPermissionFactory,
     IntermediaryFactory,
     TaxpayerFactory,
 )
+from tokens.http import error_body, rfc3339
 from tokens.models import LoginEvent
-from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.refusals.description import describe
+from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +48,65 @@ SPECIFIED = {
 def test_every_reason_has_its_row_and_a_400_carries_a_value_of_the_specification() -> None:
     assert set(REFUSALS) == {*ProtocolReason, *RegistryReason}
     assert {row.error for row in REFUSALS.values() if row.status == 400} <= SPECIFIED
+
+
+def test_the_rows_answer_every_check_in_the_contracts_order() -> None:
+    checks = [row.check for row in REFUSALS.values() if row.check is not None]
+    assert list(dict.fromkeys(checks)) == list(Check)
+    without = {reason for reason, row in REFUSALS.items() if row.check is None}
+    assert without == {ProtocolReason.TEMPORARILY_UNAVAILABLE, ProtocolReason.SERVER_ERROR}
+
+
+def test_failed_authentications_count_as_failures_and_nothing_else_does() -> None:
+    assert {reason for reason, row in REFUSALS.items() if row.counts_as_failure} == {
+        ProtocolReason.INVALID_CREDENTIALS,
+        RegistryReason.SECRET_EXPIRED,
+        RegistryReason.SECRET_REVOKED,
+    }
+
+
+def test_every_reason_is_recorded_but_a_limit_and_an_outage() -> None:
+    assert {reason for reason, row in REFUSALS.items() if not row.recorded} == {
+        ProtocolReason.RATE_LIMITED,
+        ProtocolReason.TEMPORARILY_UNAVAILABLE,
+    }
+
+
+def test_a_row_carries_a_date_exactly_where_its_text_names_one() -> None:
+    for reason, row in REFUSALS.items():
+        assert row.has_date == ("{since}" in row.text), reason
+        assert "{since}" not in row.without_date, reason
+
+
+def test_staff_and_the_client_are_told_the_same_person_who_can_fix_it() -> None:
+    for reason, row in REFUSALS.items():
+        public = (row.text + row.without_date + row.without_detail).replace("this ERP", "the ERP")
+        if row.check is not None and reason != ProtocolReason.MALFORMED_CREDENTIALS:
+            assert row.fixed_by.lower() in public.lower(), reason
+
+
+# --- Public texts -------------------------------------------------------------------------------
+
+
+def test_what_a_client_wrote_is_repeated_cut_and_in_the_characters_of_the_rfc() -> None:
+    refused = Refused(RegistryReason.INVALID_SCOPE, detail='"\\\xe9' + "s" * 5000)
+    assert describe(refused).startswith(f"The scope ???{'s' * 197} is unknown. ")
+    assert error_body("e", 'a"\\\xe9\n') == {"error": "e", "error_description": "a????"}
+
+
+def test_a_date_is_told_in_the_time_zone_of_the_authority() -> None:
+    since = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
+    with timezone.override("Asia/Kuala_Lumpur"):
+        text = describe(Refused(RegistryReason.SECRET_EXPIRED, since=since))
+    assert text.startswith("This client_secret expired on 2026-11-22 04:00:00 (UTC+0800). ")
+
+
+def test_a_moment_in_a_header_is_in_utc_to_the_second() -> None:
+    moment = datetime(2026, 11, 22, 4, 0, 0, 999_999, tzinfo=dt_timezone(timedelta(hours=8)))
+    assert rfc3339(moment) == "2026-11-21T20:00:00Z"
+
+
+# --- Each reason --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["get", "head", "put", "patch", "delete", "options", "trace"])

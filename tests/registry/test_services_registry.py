@@ -20,7 +20,7 @@ from taxpayers.services import (
     set_permission_code,
     set_taxpayer_active,
 )
-from taxpayers.services.permissions import codes_of
+from taxpayers.services.granted_permissions import codes_of
 from tests.support.factories import (
     SUBMIT,
     VIEW,

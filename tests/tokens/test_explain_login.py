@@ -12,9 +12,9 @@ from taxpayers.rules import RegistryReason
 from tests.support.erp import Erp, post
 from tests.support.factories import GrantedPermissionFactory
 from tests.support.staff import page_url, staff_client, text_of
-from tokens.explanation import CheckState, explain, refusal_of
+from tokens.explanation import CheckState, explain, refusal_of, results_of
 from tokens.models import LoginEvent
-from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 pytestmark = pytest.mark.django_db
 
@@ -32,6 +32,12 @@ def test_a_granted_login_passed_every_check(erp: Erp) -> None:
     assert answer["client_id"] == erp.client_id
     states = [check["state"] for check in answer["checks"]]
     assert set(states) == {"passed", "not asked"}
+    assert [check["question"] for check in answer["checks"] if check["state"] == "not asked"] == [
+        "Is its taxpayer an intermediary?",
+        "Is the intermediary active?",
+        "Did the taxpayer grant a permission?",
+        "Is a permission valid?",
+    ]
 
 
 def test_an_intermediary_login_was_asked_for_its_permission(intermediary: Erp) -> None:
@@ -103,6 +109,34 @@ def test_what_the_client_wrote_is_no_date_whatever_it_looks_like(erp: Erp, scope
     assert failed["advice"] == told
     event = LoginEvent.objects.get(pk=response["correlationId"])
     assert scope in text_of(staff_client("viewer").get(page_url(event)))
+
+
+@pytest.mark.parametrize("form", [{"grant_type": None}, {"client_id": "x"}, {"scope": "x"}])
+def test_the_advice_is_what_the_client_was_told(erp: Erp, form: dict[str, Any]) -> None:
+    response = erp.login(**form)
+    told = json.loads(response.content)["error_description"].split(" Reference: ")[0]
+    checks = explained(response["correlationId"])["checks"]
+    assert [check["advice"] for check in checks if check["state"] == "failed"] == [told]
+
+
+def test_the_outcome_names_who_acts_for_whom() -> None:
+    login: dict[str, Any] = {"at": _now(), "subject": "C2", "scope": "InvoicingAPI"}
+    own, on_behalf = LoginEvent(**login), LoginEvent(**login, actor="C1")
+    assert explain(own).outcome.endswith("a token was issued for C2, scope InvoicingAPI.")
+    assert explain(on_behalf).outcome.endswith(
+        "a token was issued for C2, C1 acting for it, scope InvoicingAPI."
+    )
+
+
+def test_where_the_service_failed_no_check_is_called_passed() -> None:
+    results = explain(LoginEvent(reason=ProtocolReason.SERVER_ERROR, at=_now())).results
+    assert [(r.check, r.state) for r in results] == [(c, CheckState.NOT_REACHED) for c in Check]
+
+
+def test_only_the_checks_that_are_asked_for_are_explained() -> None:
+    some = {Check.SCOPE, Check.BLOCK}
+    results = results_of(None, is_on_behalf=True, checks=some)
+    assert [r.check for r in results] == [Check.BLOCK, Check.SCOPE]
 
 
 def test_a_date_that_is_not_recorded_is_an_unknown_one() -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections
+from django.db import IntegrityError, connections
 from uuid_utils.compat import uuid7
 
 from taxpayers.models import RateLimitCounter
@@ -300,6 +300,19 @@ def test_other_clients_and_callers_do_not_count(store: LoginEventStore) -> None:
     FailureBucket.objects.create(pk=2, **failed(12, 2)._asdict())
     assert store.add_counted(event(), login(1)) == Quota(1, 1, AT)
     assert store.add_failed(event(), FailedLogin(0, 1, AT)) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_event_and_its_count_are_stored_together_or_not_at_all(store: LoginEventStore) -> None:
+    stored = event()
+    store.add(stored)  # so that a second event with its id is refused
+    with pytest.raises(IntegrityError):
+        store.add_counted(stored, login(12))
+    with pytest.raises(IntegrityError):
+        store.add_failed(stored, FailedLogin(0, 1, AT))
+    assert LoginEvent.objects.count() == 1
+    assert not RateLimitCounter.objects.exists()
+    assert not FailureBucket.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -161,7 +161,7 @@ def _event(
 
 
 def _printable(text: str, length: int) -> str:
-    # Cut after a secret was made unreadable, so that not even half of one is left.
+    # Cut last: a text in which a secret is hidden may be longer than before.
     shown = without_secrets(text)[:length]
     # PostgreSQL stores no NUL, and a log line no line break.
     return shown if shown.isprintable() else "".join(c if c.isprintable() else "?" for c in shown)

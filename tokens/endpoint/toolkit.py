@@ -32,15 +32,12 @@ class LoginRequest(Request):
     """oauthlib's request, carrying the stages that this login has passed.
 
     Only parameters that were read are passed to oauthlib: its request answers an unknown attribute
-    with the form field of that name, and a client must not be able to set one of ours.
+    with the form field of that name, and a client must not be able to set one of ours. The scopes
+    are not among them: the decision reads those in `asked`.
     """
 
     def __init__(self, arrival: Arrival, asked: TokenRequest) -> None:
-        form = [
-            ("grant_type", GRANT_TYPE),
-            ("client_id", asked.client_id),
-            ("scope", " ".join(asked.scopes or ())),
-        ]
+        form = [("grant_type", GRANT_TYPE), ("client_id", asked.client_id)]
         super().__init__("", http_method="POST", body=form)
         self.arrival = arrival
         self.asked = asked

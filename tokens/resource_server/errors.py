@@ -1,13 +1,9 @@
 """How protected APIs answer errors: in JSON whatever `Accept` says, in one shape (contract 2)."""
 
 import logging
-from collections.abc import Iterable
 from typing import Any
 
 from django.db import DatabaseError
-from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.renderers import BaseRenderer
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
@@ -25,19 +21,6 @@ _ERRORS = {
 _RETRY_SECONDS = 5
 _UNAVAILABLE = "The service cannot answer right now. Nothing is wrong with the request."
 _SERVER_ERROR = "Something went wrong on our side. Nothing needs to be changed on yours."
-
-
-class AlwaysJson(BaseContentNegotiation):
-    """The first renderer of the view, never a 406."""
-
-    def select_renderer(
-        self,
-        request: Request,
-        renderers: Iterable[BaseRenderer],
-        format_suffix: str | None = None,
-    ) -> tuple[BaseRenderer, str]:
-        renderer = next(iter(renderers))
-        return renderer, renderer.media_type
 
 
 def answer_exception(exception: Exception, context: dict[str, Any]) -> Response:

@@ -11,7 +11,7 @@ from identity.staff.framework.badges import facts_of
 from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
 from taxpayers.rules import was_in_force
-from taxpayers.services.permissions import codes_of
+from taxpayers.services.granted_permissions import codes_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 

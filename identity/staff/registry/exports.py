@@ -2,7 +2,7 @@
 
 from identity.staff.framework.export import Export, field, taxpayer_columns
 from taxpayers.services import Action
-from taxpayers.services.permissions import codes_of
+from taxpayers.services.granted_permissions import codes_of
 
 # The columns that an import reads, and one that it ignores.
 TAXPAYERS = Export(

@@ -20,7 +20,7 @@ from identity.staff.registry.history import recent_changes
 from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
 from identity.staff.templatetags.staff import moment
 from taxpayers.models import GrantedPermission
-from taxpayers.services.permissions import codes_of
+from taxpayers.services.granted_permissions import codes_of
 
 MAX_LISTED = 20
 

@@ -10,7 +10,7 @@ from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.moments import format_moment
 from taxpayers.services import Author, grant_permission
-from taxpayers.services.permissions import codes_of
+from taxpayers.services.granted_permissions import codes_of
 
 
 class Command(ServiceCommand):

@@ -9,7 +9,7 @@ from taxpayers.management.arguments import add_taxpayer_and_intermediary
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.services import Author, revoke_codes
-from taxpayers.services.permissions import codes_of
+from taxpayers.services.granted_permissions import codes_of
 
 
 class Command(ServiceCommand):

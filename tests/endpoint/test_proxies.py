@@ -1,0 +1,130 @@
+"""Whose X-Forwarded-For and X-Forwarded-Proto are believed: every case as a row of a table."""
+
+from dataclasses import dataclass
+
+import pytest
+from django.http import HttpResponse
+from django.test import RequestFactory
+from pytest_django import Settings
+
+from identity.middleware import apply_forwarded_headers
+from tests.support.erp import Erp
+from tokens.endpoint.proxies import TrustedProxies
+from tokens.models import LoginEvent
+
+# One address, a network, and one written as an address within it.
+TRUSTED = ["10.0.0.5", "192.168.0.0/24", "2001:db8::7/64"]
+PROXY, INNER_PROXY, IPV6_PROXY = "10.0.0.5", "192.168.0.9", "2001:db8::1"
+CLIENT, STRANGER = "203.0.113.7", "198.51.100.1"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A connection from `peer` that sends this X-Forwarded-For, and where it comes from."""
+
+    claim: str
+    peer: str
+    forwarded_for: str | None
+    source: str | None
+
+
+CASES = [
+    Case("without a proxy it is the peer", CLIENT, None, CLIENT),
+    Case("a stranger is not believed", STRANGER, CLIENT, STRANGER),
+    Case("a stranger who names a proxy is not believed", STRANGER, PROXY, STRANGER),
+    Case("a trusted proxy is believed", PROXY, CLIENT, CLIENT),
+    Case("each trusted network counts", INNER_PROXY, CLIENT, CLIENT),
+    Case("a network written as an address within it", IPV6_PROXY, CLIENT, CLIENT),
+    Case("an address beside a network is a stranger", "192.168.1.9", CLIENT, "192.168.1.9"),
+    Case("a trusted proxy without the header is the source", PROXY, None, PROXY),
+    Case("a trusted proxy with an empty header is the source", PROXY, "", PROXY),
+    Case("what the client wrote itself is further left", PROXY, f"{STRANGER}, {CLIENT}", CLIENT),
+    Case("a chain of trusted proxies", PROXY, f"{CLIENT}, {INNER_PROXY}", CLIENT),
+    Case("the client claims to be a proxy", PROXY, f"{PROXY}, {CLIENT}", CLIENT),
+    Case("a chain of nothing but proxies ends at its first", PROXY, INNER_PROXY, INNER_PROXY),
+    Case("blanks around a hop", PROXY, f"  {CLIENT}\t", CLIENT),
+    Case("a last hop that is no address", PROXY, f"{CLIENT}, unknown", PROXY),
+    Case("nothing left of a hop that is no address is believed", PROXY,
+         f"{CLIENT}, unknown, {INNER_PROXY}", INNER_PROXY),
+    Case("a hop with a port is no address", PROXY, f"{CLIENT}:4711", PROXY),
+    Case("an IPv4 peer in IPv6 notation", f"::ffff:{PROXY}", CLIENT, CLIENT),
+    Case("an IPv4 hop in IPv6 notation", PROXY, f"::ffff:{CLIENT}", CLIENT),
+    Case("an IPv6 client", PROXY, "2001:DB8:1::0001", "2001:db8:1::1"),
+    Case("a socket without an address", "", CLIENT, None),
+    Case("a peer that is no address", "unix:", CLIENT, None),
+]  # fmt: skip
+
+
+def environment(peer: str, forwarded_for: str | None) -> dict[str, str]:
+    header = {} if forwarded_for is None else {"HTTP_X_FORWARDED_FOR": forwarded_for}
+    return {"REMOTE_ADDR": peer, **header}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.claim for case in CASES])
+def test_where_a_request_comes_from(case: Case) -> None:
+    meta = environment(case.peer, case.forwarded_for)
+    assert TrustedProxies(TRUSTED).source_address(meta) == case.source
+
+
+def test_without_trusted_proxies_nobody_is_believed() -> None:
+    proxies = TrustedProxies([])
+    meta = {**environment(PROXY, CLIENT), "HTTP_X_FORWARDED_PROTO": "https"}
+    assert proxies.source_address(meta) == PROXY
+    assert not proxies.is_secure(meta, "http")
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded_proto", "scheme", "is_secure"),
+    [
+        (CLIENT, None, "http", False),
+        (CLIENT, None, "https", True),
+        (STRANGER, "https", "http", False),
+        (STRANGER, "http", "https", True),
+        ("", "https", "http", False),
+        (PROXY, None, "http", False),
+        (PROXY, None, "https", True),
+        (PROXY, "https", "http", True),
+        (PROXY, " HTTPS ", "http", True),
+        (PROXY, "http", "https", False),
+        (PROXY, "", "https", False),
+        (PROXY, "nonsense", "https", False),
+        # The proxy's own word is the last one; the client may have written what is before it.
+        (PROXY, "https, http", "https", False),
+        (PROXY, "http, https", "http", True),
+        (INNER_PROXY, "https", "http", True),
+    ],
+)
+def test_whether_a_request_came_by_https(
+    peer: str, forwarded_proto: str | None, scheme: str, is_secure: bool
+) -> None:
+    header = {} if forwarded_proto is None else {"HTTP_X_FORWARDED_PROTO": forwarded_proto}
+    meta = {"REMOTE_ADDR": peer, **header}
+    assert TrustedProxies(TRUSTED).is_secure(meta, scheme) is is_secure
+
+
+@pytest.mark.parametrize(("trusted", "source"), [([], "127.0.0.1"), (["127.0.0.1"], CLIENT)])
+@pytest.mark.django_db
+def test_a_login_is_recorded_with_the_address_that_is_believed(
+    erp: Erp, settings: Settings, trusted: list[str], source: str
+) -> None:
+    settings.TRUSTED_PROXIES = trusted
+    erp.login(headers={"X-Forwarded-For": CLIENT})
+    assert LoginEvent.objects.get().source_address == source
+
+
+@pytest.mark.parametrize(
+    ("peer", "sent", "address", "scheme"),
+    [
+        (PROXY, {}, PROXY, "http"),
+        (PROXY, {"x-forwarded-for": CLIENT, "x-forwarded-proto": "https"}, CLIENT, "https"),
+        (STRANGER, {"x-forwarded-for": CLIENT, "x-forwarded-proto": "https"}, STRANGER, "http"),
+        ("", {"x-forwarded-for": CLIENT}, "", "http"),
+    ],
+)
+def test_the_staff_pages_see_the_address_and_the_scheme_that_are_believed(
+    settings: Settings, peer: str, sent: dict[str, str], address: str, scheme: str
+) -> None:
+    settings.TRUSTED_PROXIES = TRUSTED
+    request = RequestFactory(headers=sent).get("/admin/", REMOTE_ADDR=peer)
+    apply_forwarded_headers(lambda _: HttpResponse())(request)
+    assert (request.META["REMOTE_ADDR"], request.scheme) == (address, scheme)

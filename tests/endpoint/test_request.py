@@ -1,0 +1,312 @@
+"""A login request from bytes and headers to what it asks for, or its first fault (contract 1)."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from unittest.mock import patch
+from urllib.parse import urlencode
+
+import pytest
+from django.core.handlers.wsgi import WSGIRequest
+from django.test import RequestFactory
+
+from taxpayers.facts.values import Facts
+from taxpayers.identifiers import Notation, TaxpayerId
+from taxpayers.rules import Refused
+from tests.endpoint.test_rules import CLIENT, SECRET
+from tests.support.erp import FORM, PATH, Erp, assert_refused, post
+from tokens.client_auth.authenticated import AuthenticatedClient, Method
+from tokens.client_auth.client_secret import ClientSecretCredentials, authenticate, read_credentials
+from tokens.endpoint.arrival import receive
+from tokens.endpoint.form import MAX_BODY_BYTES, read_form
+from tokens.endpoint.proxies import BODY_FAULT
+from tokens.endpoint.request import (
+    RawTokenRequest,
+    TokenRequest,
+    UnreadableRequest,
+    read_token_request,
+    recognize,
+)
+from tokens.models import LoginEvent
+
+NOTATION = Notation("[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}")
+CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
+RIGHT = RawTokenRequest(
+    body=urlencode(
+        {
+            "grant_type": "client_credentials",
+            "client_id": CLIENT_ID,
+            "client_secret": CLIENT_SECRET,
+        }
+    ).encode(),
+    content_type=FORM,
+)
+
+
+def basic(pair: str) -> str:
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+
+def read(raw: RawTokenRequest) -> TokenRequest:
+    return read_token_request(raw, notation=NOTATION, environment="test")
+
+
+def fault_of(raw: RawTokenRequest) -> tuple[str, str]:
+    with pytest.raises(Refused) as refused:
+        read(raw)
+    return refused.value.reason, refused.value.parameter
+
+
+def test_a_right_request_asks_for_this_and_nothing_else() -> None:
+    credentials = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
+    assert read(RIGHT) == TokenRequest(credentials, scopes=None, on_behalf_of=None)
+    more = replace(
+        RIGHT,
+        body=RIGHT.body + b"&scope=B+A++B&unknown=1",
+        authorization="Bearer stale",
+        on_behalf_of=" c1000000001\t",
+    )
+    assert read(more) == TokenRequest(credentials, ("B", "A"), TaxpayerId("C1000000001"))
+    by_basic = replace(
+        RIGHT,
+        body=b"grant_type=client_credentials",
+        authorization=basic(f"{CLIENT_ID}:{CLIENT_SECRET}"),
+    )
+    assert read(by_basic).credentials == replace(credentials, method=Method.CLIENT_SECRET_BASIC)
+
+
+# --- The order of the faults --------------------------------------------------------------------
+
+
+def in_body(old: str, new: str) -> Callable[[RawTokenRequest], RawTokenRequest]:
+    return lambda raw: replace(raw, body=raw.body.replace(old.encode(), new.encode()))
+
+
+# One fault each, in the order of the contract.
+FAULTS: list[tuple[str, Callable[[RawTokenRequest], RawTokenRequest]]] = [
+    ("method_not_allowed", lambda raw: replace(raw, method="GET")),
+    ("insecure_transport", lambda raw: replace(raw, is_secure=False)),
+    ("malformed_request", lambda raw: replace(raw, body_fault="it is broken")),
+    ("missing_parameter", in_body(CLIENT_ID, "")),
+    ("unsupported_grant_type", in_body("client_credentials", "password")),
+    ("malformed_on_behalf_of", lambda raw: replace(raw, on_behalf_of="")),
+    ("malformed_credentials", in_body(CLIENT_SECRET, CLIENT_SECRET[:-1])),
+]
+
+
+@pytest.mark.parametrize(("reason", "spoil"), FAULTS, ids=[reason for reason, _ in FAULTS])
+def test_each_fault_alone_is_refused_for_its_reason(
+    reason: str, spoil: Callable[[RawTokenRequest], RawTokenRequest]
+) -> None:
+    assert fault_of(spoil(RIGHT))[0] == reason
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(one, two, id=f"{one[0]} before {two[0]}")
+        for one, two in combinations(FAULTS, 2)
+    ],
+)
+def test_of_two_faults_the_one_that_the_contract_names_first_is_told(
+    first: tuple[str, Callable[[RawTokenRequest], RawTokenRequest]],
+    second: tuple[str, Callable[[RawTokenRequest], RawTokenRequest]],
+) -> None:
+    assert fault_of(second[1](first[1](RIGHT)))[0] == first[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "missing"),
+    [
+        ("", "grant_type"),
+        ("client_id=a&client_secret=b", "grant_type"),
+        ("grant_type=x", "client_id"),
+        ("grant_type=x&client_secret=b", "client_id"),
+        ("grant_type=x&client_id=a", "client_secret"),
+    ],
+)
+def test_of_several_missing_parameters_the_first_is_named(body: str, missing: str) -> None:
+    assert fault_of(replace(RIGHT, body=body.encode())) == ("missing_parameter", missing)
+
+
+def test_of_two_credentials_of_the_wrong_form_the_id_is_named() -> None:
+    both = RIGHT.body.replace(CLIENT_ID.encode(), b"x").replace(CLIENT_SECRET.encode(), b"y")
+    assert fault_of(replace(RIGHT, body=both)) == ("malformed_credentials", "client_id")
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("", "it is empty"),
+        (" \t", "it is empty"),
+        ("C1000000001,C1000000001", "it is sent twice or holds a list"),
+        ("C1000000001:?", "ROB"),
+    ],
+)
+def test_what_is_wrong_with_on_behalf_of_is_named(header: str, says: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read(replace(RIGHT, on_behalf_of=header))
+    assert refused.value.reason == "malformed_on_behalf_of"
+    assert says in refused.value.detail
+
+
+# --- The form -----------------------------------------------------------------------------------
+
+
+def test_a_form_may_be_16_kib_long_and_have_100_parameters() -> None:
+    longest = b"a=" + b"b" * (MAX_BODY_BYTES - 2)
+    assert len(read_form(longest, FORM, "")["a"]) == MAX_BODY_BYTES - 2
+    most = "&".join(f"p{n}=1" for n in range(100)).encode()
+    assert len(read_form(most, FORM, "")) == 100
+
+
+def test_a_form_is_read_in_the_charset_that_it_names() -> None:
+    assert read_form(b"a=%E9", f"{FORM}; charset=ISO-8859-1", "") == {"a": "\xe9"}
+    assert read_form(b"a=%C3%A9", FORM, "") == {"a": "\xe9"}
+
+
+@pytest.mark.parametrize("query", ["a=%zz", "a=%ff", "&".join(f"p{n}=1" for n in range(101))])
+def test_a_malformed_query_string_is_named(query: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read_form(b"", FORM, query)
+    assert refused.value.reason == "malformed_request"
+    assert "query string" in refused.value.detail
+
+
+def test_the_name_of_a_repeated_parameter_is_told_cut() -> None:
+    name = "n" * 1000
+    with pytest.raises(Refused) as refused:
+        read_form(f"{name}=1&{name}=2".encode(), FORM, "")
+    assert refused.value.detail == f"the parameter {'n' * 40} is sent more than once"
+
+
+# --- HTTP Basic ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC", "Basic "])
+def test_basic_credentials_are_form_decoded(scheme: str) -> None:
+    sent = basic("a%2Bb+c:d+e%3A%25:f").replace("Basic", scheme)
+    expected = ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "a+b c", "d e:%:f")
+    assert read_credentials({}, sent) == expected
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        basic("a:%zz"),
+        basic("a:%"),
+        basic("%ff:b"),
+        basic("a:%ff"),
+        basic("a:\xe9"),
+        basic("no colon"),
+        "Basic Y-Tpi",
+    ],
+)
+def test_a_basic_header_that_cannot_be_read_exactly_is_refused(authorization: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read_credentials({}, authorization)
+    assert refused.value.reason == "malformed_request"
+    assert "base64 of client_id:client_secret" in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    "form", [{"client_secret": "b"}, {"client_id": "x"}, {"client_id": "a", "client_secret": "b"}]
+)
+def test_credentials_in_both_places_are_refused_even_if_they_are_the_same(
+    form: dict[str, str],
+) -> None:
+    with pytest.raises(Refused) as refused:
+        read_credentials(form, basic("a:b"))
+    assert "both" in refused.value.detail
+
+
+def test_a_client_is_authenticated_by_its_facts_only() -> None:
+    credentials = ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "a", "b")
+    with pytest.raises(Refused) as refused:
+        authenticate(credentials, None)
+    assert refused.value.reason == "invalid_credentials"
+    facts = Facts(CLIENT, SECRET)
+    assert authenticate(credentials, facts) == AuthenticatedClient(
+        Method.CLIENT_SECRET_BASIC, facts
+    )
+
+
+# --- What is recognized in a request that was refused ------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raw", "recognized"),
+    [
+        (RawTokenRequest(), UnreadableRequest()),
+        (replace(RIGHT, method="GET"), UnreadableRequest(CLIENT_ID)),
+        (
+            replace(RIGHT, on_behalf_of="c1000000001:20200"),
+            UnreadableRequest(CLIENT_ID, TaxpayerId("C1000000001", "20200")),
+        ),
+        (replace(RIGHT, on_behalf_of="?"), UnreadableRequest(CLIENT_ID)),
+        (replace(RIGHT, on_behalf_of=""), UnreadableRequest(CLIENT_ID)),
+        # A form that cannot be read strictly: what it says first.
+        (replace(RIGHT, content_type="text/plain"), UnreadableRequest(CLIENT_ID)),
+        (replace(RIGHT, body=b"client_id=a&client_id=b"), UnreadableRequest("a")),
+        (replace(RIGHT, body=b"client_id=a&b=%zz"), UnreadableRequest("a")),
+        (replace(RIGHT, body=b"&".join([b"client_id=a"] * 101)), UnreadableRequest()),
+        # The id of the header, unless the header cannot be read.
+        (replace(RIGHT, body=b"", authorization=basic("a:b")), UnreadableRequest("a")),
+        (replace(RIGHT, authorization="Basic !"), UnreadableRequest(CLIENT_ID)),
+    ],
+)
+def test_what_is_recognized_in_a_request(
+    raw: RawTokenRequest, recognized: UnreadableRequest
+) -> None:
+    assert recognize(raw, NOTATION) == recognized
+
+
+@pytest.mark.django_db
+def test_a_refused_request_is_recorded_with_what_is_recognized_in_it() -> None:
+    response = post("client_id=a&client_id=b", headers={"onbehalfof": "C1000000001"})
+    event = LoginEvent.objects.get(pk=response["correlationId"])
+    assert (event.client_id, event.subject, event.actor) == ("a", "C1000000001", "")
+
+
+# --- A body that does not arrive ---------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_a_body_that_the_server_could_not_read_is_refused_and_named(erp: Erp) -> None:
+    assert_refused(
+        post(urlencode(erp.form), **{BODY_FAULT: "its chunks are malformed"}),  # type: ignore[arg-type]
+        reason="malformed_request",
+        status=400,
+        error="invalid_request",
+        says="the body cannot be read: its chunks are malformed",
+        mended_by="developer of the ERP",
+    )
+
+
+def test_a_connection_that_breaks_is_a_fault_of_the_body() -> None:
+    request = RequestFactory().post(PATH, RIGHT.body.decode(), content_type=FORM)
+    with patch.object(WSGIRequest, "read", side_effect=OSError("reset by peer")):
+        _arrival, raw = receive(request)
+    assert (raw.body, raw.body_fault) == (b"", "the connection broke before its end")
+
+
+def test_no_more_is_read_than_shows_that_a_body_is_too_long() -> None:
+    request = RequestFactory().post(PATH, "a" * 99_999, content_type=FORM)
+    _arrival, raw = receive(request)
+    assert len(raw.body) == MAX_BODY_BYTES + 1
+
+
+# --- Secrets ------------------------------------------------------------------------------------
+
+
+def test_no_stage_of_a_request_shows_a_secret_by_accident() -> None:
+    raw = replace(
+        RIGHT,
+        query_string=f"client_secret={CLIENT_SECRET}",
+        authorization=f"Basic {CLIENT_SECRET}",
+    )
+    for stage in (raw, read(RIGHT), read(RIGHT).credentials):
+        for text in (repr(stage), str(stage), f"{[stage]}"):
+            assert CLIENT_SECRET not in text
