@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote_plus
@@ -11,9 +10,9 @@ from taxpayers.credentials import Environment, Kind, fault_of, hash_secret
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
+from tokens.endpoint.form import has_bad_escape, malformed
 from tokens.refusals.table import ProtocolReason
 
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _BASIC_FAULT = "the Basic Authorization header is not base64 of client_id:client_secret"
 
 
@@ -42,10 +41,7 @@ def read_credentials(form: Mapping[str, str], authorization: str) -> ClientSecre
         return ClientSecretCredentials(Method.CLIENT_SECRET_POST, client_id, client_secret)
     basic_id, basic_secret = _read_basic(value.strip())
     if client_secret or client_id not in ("", basic_id):
-        raise Refused(
-            ProtocolReason.MALFORMED_REQUEST,
-            detail="the credentials are sent both in the Authorization header and the body",
-        )
+        raise malformed("the credentials are sent both in the Authorization header and the body")
     return ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, basic_id, basic_secret)
 
 
@@ -77,7 +73,7 @@ def _read_basic(value: str) -> tuple[str, str]:
     try:
         text = base64.b64decode(value, validate=True).decode("ascii")
         client_id, colon, client_secret = text.partition(":")
-        if colon and not _BAD_ESCAPE.search(text):
+        if colon and not has_bad_escape(text):
             # Form-encoded inside, as the RFC wants it.
             return (
                 unquote_plus(client_id, errors="strict"),
@@ -85,4 +81,4 @@ def _read_basic(value: str) -> tuple[str, str]:
             )
     except (binascii.Error, ValueError):
         pass
-    raise Refused(ProtocolReason.MALFORMED_REQUEST, detail=_BASIC_FAULT)
+    raise malformed(_BASIC_FAULT)

@@ -43,6 +43,11 @@ def read_form(body: bytes, content_type: str, query_string: str) -> dict[str, st
     return form
 
 
+def has_bad_escape(text: str) -> bool:
+    """Whether it has a percent sign without two hexadecimal digits, which no client means."""
+    return _BAD_ESCAPE.search(text) is not None
+
+
 def malformed(detail: str) -> Refused:
     """The refusal of a request with this fault."""
     return Refused(ProtocolReason.MALFORMED_REQUEST, detail=detail)
@@ -62,7 +67,7 @@ def _charset(parameters: str) -> str:
 def _pairs(text: str, charset: str, where: str) -> list[tuple[str, str]]:
     if not text:
         return []
-    if _BAD_ESCAPE.search(text):
+    if has_bad_escape(text):
         raise malformed(f"the {where} has a percent sign without two hexadecimal digits")
     try:
         return parse_qsl(
