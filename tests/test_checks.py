@@ -192,12 +192,12 @@ def test_a_production_that_would_not_work_or_not_be_safe_is_found(
 def test_only_a_demo_has_open_doors(
     changes: dict[str, str | None], second_factor: bool, hosts: list[str]
 ) -> None:
-    said = manage(
+    output = manage(
         production(**changes),
         *("shell", "--no-imports", "-c"),
         "from django.conf import settings as s; print([s.SECOND_FACTOR_REQUIRED, s.ALLOWED_HOSTS])",
     )
-    assert said.strip() == str([second_factor, hosts])
+    assert output.strip() == str([second_factor, hosts])
 
 
 @pytest.mark.processes

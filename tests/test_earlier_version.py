@@ -43,13 +43,13 @@ def test_it_is_refused_with_the_way_out(
     environment = database_with(FORMER, tmp_path) | {"SERVE": serve}
     with pytest.raises(RuntimeError) as refused:
         manage(environment, *command)
-    said = str(refused.value)
+    message = str(refused.value)
     assert (
         f"The database {tmp_path}/identity.sqlite3 was made by an earlier version and cannot be"
         " migrated. Nothing was released, so start over: run make clean, or remove"
-        f" {tmp_path}, then run this again." in said
+        f" {tmp_path}, then run this again." in message
     )
-    assert "Traceback" not in said
+    assert "Traceback" not in message
 
 
 def test_a_database_of_this_version_is_not_refused(tmp_path: Path) -> None:

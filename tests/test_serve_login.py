@@ -74,10 +74,10 @@ def test_no_module_of_the_staff_pages_is_imported(worker: Worker) -> None:
 
 
 def test_only_what_a_login_needs_is_installed(worker: Worker) -> None:
-    said = worker.manage(
+    output = worker.manage(
         *("shell", "--no-imports", "-c"), SETTINGS.format("[s.INSTALLED_APPS, s.MIDDLEWARE]")
     )
-    applications, middleware = json.loads(said)
+    applications, middleware = json.loads(output)
     assert applications == [
         *("django.contrib.auth", "django.contrib.contenttypes", "rest_framework"),
         *("oauth2_provider", "tokens", "taxpayers", "identity.demo"),

@@ -22,8 +22,8 @@ def client(office: Office) -> dict[str, str]:
     manage("register_taxpayer", TIN, "--name", "Kilang Getah Utara Sdn Bhd")
     old = manage("issue_credentials", TIN, "--name", f"Getah ERP {uuid4()}")
     new = manage("rotate_secret", old["client_id"])
-    for said in (old, new):
-        assert office.log_in(old["client_id"], said["client_secret"]).status_code == 200
+    for secret in (old, new):
+        assert office.log_in(old["client_id"], secret["client_secret"]).status_code == 200
     office.service.run(lambda: _age(old["secret_hint"]))
     return {"id": old["client_id"], "old": old["client_secret"], "new": new["client_secret"]}
 

@@ -161,7 +161,7 @@ def test_revoke_secret_ends_it_and_warns_if_it_was_the_last(secret: Any, client_
 
 
 def test_revoke_secret_is_safe_to_repeat(secret: Any, client_id: str) -> None:
-    kept = json_output_of("rotate_secret", client_id)["secret_hint"]
+    remaining = json_output_of("rotate_secret", client_id)["secret_hint"]
     first = json_output_of("revoke_secret", client_id, secret.hint)
     assert json_output_of("revoke_secret", client_id, secret.hint) == first
     secret.refresh_from_db()
@@ -169,9 +169,9 @@ def test_revoke_secret_is_safe_to_repeat(secret: Any, client_id: str) -> None:
         "client_id": client_id,
         "secret_hint": secret.hint,
         "revoked_at": secret.revoked_at.isoformat().replace("+00:00", "Z"),
-        "live_secrets": [kept],
+        "live_secrets": [remaining],
     }
-    assert f"It still has …{kept}." in output_of("revoke_secret", client_id, secret.hint)
+    assert f"It still has …{remaining}." in output_of("revoke_secret", client_id, secret.hint)
 
 
 @pytest.mark.parametrize("form", ["{hint}", "…{hint}", "{clear}"])

@@ -106,9 +106,9 @@ def test_a_database_lost_behind_the_pooler_is_a_503_in_time(
 
 
 def test_nothing_is_kept_in_a_session_that_the_pooler_gives_to_another(tmp_path: Path) -> None:
-    kept = database("postgresql://u@h/n", tmp_path)
+    direct = database("postgresql://u@h/n", tmp_path)
     pooled = database("postgresql://u@h/n?pooling=transaction&sslmode=require", tmp_path)
-    assert kept["OPTIONS"]["prepare_threshold"] > 1_000_000  # on request only
+    assert direct["OPTIONS"]["prepare_threshold"] > 1_000_000  # on request only
     assert pooled["OPTIONS"]["prepare_threshold"] is None
     assert pooled["DISABLE_SERVER_SIDE_CURSORS"] is True
     assert pooled["OPTIONS"]["sslmode"] == "require"

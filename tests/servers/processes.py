@@ -20,7 +20,7 @@ STOP_SECONDS = 25.0  # a little more than the service gives to the requests that
 PORTS = range(20_000, 32_000)  # below those that Linux gives to outgoing connections
 
 
-# A folder with a file for each process that runs, named by its id: whoever ends this process
+# A folder with a file for each process that runs, named by its id: what ends this process
 # ends those.
 running: Path | None = None
 

@@ -52,7 +52,7 @@ def test_every_text_of_the_sources_is_in_the_catalogue_and_nothing_else(language
 @both
 def test_every_text_is_translated_and_none_is_fuzzy(language: str) -> None:
     for text, message in catalogues.texts_of(catalogues.read(language)).items():
-        assert all(catalogues.said(message)), f"not translated: {text!r}"
+        assert all(catalogues.translations_of(message)), f"not translated: {text!r}"
         assert not message.fuzzy, text
 
 
@@ -60,7 +60,7 @@ def test_every_text_is_translated_and_none_is_fuzzy(language: str) -> None:
 def test_a_translation_has_the_same_placeholders(language: str) -> None:
     for text, message in catalogues.texts_of(catalogues.read(language)).items():
         sample = text if isinstance(text, str) else text[-1]
-        for string in catalogues.said(message):
+        for string in catalogues.translations_of(message):
             assert sorted(_PLACEHOLDER.findall(string)) == sorted(_PLACEHOLDER.findall(sample)), (
                 text
             )

@@ -70,7 +70,7 @@ def texts_of(catalogue: Catalog) -> dict[Id, Message]:
     return {_id_of(message): message for message in catalogue if message.id}
 
 
-def said(message: Message) -> list[str]:
+def translations_of(message: Message) -> list[str]:
     """The translation: one text, or one for each plural form of the language."""
     string = message.string or ""
     return [string] if isinstance(string, str) else list(string)
@@ -100,7 +100,9 @@ def update(language: str) -> list[Id]:
     with po(language).open("wb") as file:
         write_po(file, catalogue, width=_WIDTH, include_lineno=False)
     po(language).with_suffix(".mo").write_bytes(compiled(read(language)))
-    return [text for text, message in texts_of(catalogue).items() if not all(said(message))]
+    return [
+        text for text, message in texts_of(catalogue).items() if not all(translations_of(message))
+    ]
 
 
 def _id_of(message: Message) -> Id:

@@ -78,7 +78,7 @@ def other_database(url: str, folder: Path) -> Iterator[None]:
 
 
 def manage(environment: Mapping[str, str], *arguments: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of `manage.py` in a process of its own."""
+    """Exit code, stdout and stderr of `manage.py` in a separate process."""
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=CHECKOUT,

@@ -507,7 +507,7 @@ def test_a_description_has_only_the_characters_that_rfc_6750_allows() -> None:
 
 
 def test_a_protected_api_depends_on_little_of_this_service() -> None:
-    """It is to become a package of its own: what it imports is listed here, and stays short."""
+    """It is to become a separate package: what it imports is listed here, and stays short."""
     imported = {
         node.module
         for path in Path(resource_server.__path__[0]).glob("*.py")
