@@ -51,6 +51,10 @@ SECRET_LIFETIME = timedelta(days=env.int("SECRET_LIFETIME_DAYS", 365))
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
 TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", [])
 
+# What a node remembers of its clients: a cache in one file, shared by its processes.
+LOCAL_FACTS_DIR = VAR_DIR / "local-facts"
+LOCAL_FACTS_MEGABYTES = env.int("LOCAL_FACTS_MEGABYTES", 1024)
+
 # --- Django -----------------------------------------------------------------------------------
 
 DEBUG = env.bool("DEBUG", False)

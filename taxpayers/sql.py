@@ -11,8 +11,9 @@ server closed, and one whose prepared statements no longer fit the tables.
 
 import select
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, NotSupportedError, OperationalError, connection, connections
@@ -20,6 +21,16 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 Row = tuple[Any, ...]
 Parameters = Sequence[Any] | Mapping[str, Any]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Generic[Result]):
+    """What to execute, and what its rows mean; the first column is the database's clock."""
+
+    sql: str
+    parameters: Parameters
+    parse: Callable[[list[Row]], Result]
 
 
 def fetch(sql: str, parameters: Parameters) -> list[Row]:
@@ -30,7 +41,7 @@ def fetch(sql: str, parameters: Parameters) -> list[Row]:
     """
     database = connections[DEFAULT_DB_ALIAS]  # the proxy `connection` looks it up at each access
     if database.vendor != "postgresql" or database.queries_logged:
-        return _fetch_through_django(sql, parameters)
+        return fetch_through_django(sql, parameters)
     if database.in_atomic_block:  # its rollback makes psycopg prepare everything again
         return _fetch_prepared(database, sql, parameters)
     if _session.may_be_closed(database.connection) and not database.is_usable():
@@ -44,7 +55,7 @@ def fetch(sql: str, parameters: Parameters) -> list[Row]:
         return _fetch_prepared(database, sql, parameters)
 
 
-def fetch_with_reconnect(sql: str, parameters: Sequence[Any]) -> list[Row]:
+def fetch_with_reconnect(sql: str, parameters: Parameters) -> list[Row]:
     """As `fetch`, and once more on a new connection if the open one turns out to be broken.
 
     Only for a statement that changes nothing and is the first one of a request. So no login fails
@@ -100,7 +111,8 @@ def _fetch_prepared(database: BaseDatabaseWrapper, sql: str, parameters: Paramet
         return rows
 
 
-def _fetch_through_django(sql: str, parameters: Parameters) -> list[Row]:
+def fetch_through_django(sql: str, parameters: Parameters) -> list[Row]:
+    """The rows of a statement, by Django's own cursor. Raises django.db.DatabaseError."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         rows: list[Row] = cursor.fetchall()

@@ -1,93 +1,114 @@
-"""Loads the facts that a decision about a client needs, in one query (contract 4)."""
+"""Reads the facts that decisions need from the registry: one statement for many clients."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import msgspec
 from django.db import connection
 
 from taxpayers.credentials import is_same_secret
 from taxpayers.facts.values import (
     ClientFacts,
     Facts,
+    FactsQuery,
     IntermediaryFacts,
     PermissionFacts,
+    Reading,
     RepresentedFacts,
     SecretFacts,
 )
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.sql import Row, fetch_with_reconnect
+from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_reconnect
 
-# Plain SQL, not the ORM: every login runs this query, and PostgreSQL keeps its plan prepared. An
-# unknown ID and a wrong secret give the same result at the same cost: the clock, and nothing else.
+# Plain SQL, not the ORM: PostgreSQL keeps its plan prepared. An unknown id and a wrong secret give
+# the same result at the same cost: the clock, and nothing else.
 _QUERY = """
-SELECT {clock}, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
+SELECT {clock}, q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
        t.tin, t.rob, t.is_active,
-       s.id, s.hashed, s.hint, s.expires_at, s.revoked_at{columns}
-FROM (SELECT 1) AS one_row
+       s.id, s.hashed, s.hint, s.expires_at, s.revoked_at,
+       c.epoch, c.window_started_at, c.used,
+       i.id, i.is_active, i.active_until, r.is_active,
+       g.id, g.valid_from, g.valid_until, g.revoked_at, p.permissioncode_id
+FROM {queries}
 LEFT JOIN (
     system_users u
-    JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = %s
+    JOIN client_secrets s ON s.system_user_id = u.id
     JOIN taxpayers t ON t.id = u.taxpayer_id
-) ON u.client_id = %s{joins}
-"""
-_COLUMNS_ON_BEHALF_OF = """,
-       i.id, i.is_active, i.active_until, r.is_active,
-       g.id, g.valid_from, g.valid_until, g.revoked_at, c.permissioncode_id"""
-_JOINS_ON_BEHALF_OF = """
+    JOIN client_usage c ON c.system_user_id = u.id
+) ON u.client_id = q.client_id AND s.hashed = q.hashed
 LEFT JOIN intermediaries i ON i.taxpayer_id = t.id
-LEFT JOIN taxpayers r ON r.tin = %s AND r.rob = %s
+LEFT JOIN taxpayers r ON r.tin = q.tin AND r.rob = q.rob
 LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
-LEFT JOIN granted_permission_codes c ON c.grantedpermission_id = g.id"""
-
+LEFT JOIN granted_permission_codes p ON p.grantedpermission_id = g.id"""
+_POSTGRESQL = _QUERY.format(
+    clock="statement_timestamp()",
+    queries="json_to_recordset(%s::json)"
+    " AS q(number int, client_id varchar, hashed varchar, tin varchar, rob varchar)",
+)
 # SQLite runs in this process, so its clock is that of this process.
-_CLOCKS = {"postgresql": "statement_timestamp()", "sqlite": "NULL"}
-_AS_TAXPAYER = {
-    vendor: _QUERY.format(clock=clock, columns="", joins="") for vendor, clock in _CLOCKS.items()
-}
-_ON_BEHALF_OF = {
-    vendor: _QUERY.format(clock=clock, columns=_COLUMNS_ON_BEHALF_OF, joins=_JOINS_ON_BEHALF_OF)
-    for vendor, clock in _CLOCKS.items()
-}
+_SQLITE = _QUERY.format(
+    clock="NULL",
+    queries="(SELECT 0 AS number, %s AS client_id, %s AS hashed, %s AS tin, %s AS rob) AS q",
+)
+# Where the columns are in a row.
+_CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
+_HASHED, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
+_REPRESENTED_IS_ACTIVE, _PERMISSION = 21, slice(22, 27)
 
 
-# Where the columns are in a row; the last three groups only in a row of _ON_BEHALF_OF.
-_CLOCK, _CLIENT, _SECRET, _INTERMEDIARY = 0, slice(1, 9), slice(9, 14), slice(14, 17)
-_HASHED, _REPRESENTED_IS_ACTIVE = 10, 17
-_PERMISSION = slice(18, 23)
+def load_facts(query: FactsQuery) -> Reading:
+    """The facts of one client, now. Raises django.db.DatabaseError."""
+    if connection.vendor != "postgresql":
+        return read_facts_from_sqlite(query)
+    statement = facts_statement([query])
+    return statement.parse(fetch_with_reconnect(statement.sql, statement.parameters))[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What the registry answered, and when by the database's clock, which all nodes share."""
+def facts_statement(queries: Sequence[FactsQuery]) -> Statement[list[Reading]]:
+    """Reads the facts of all these clients at one moment, in the order of the queries."""
+    sent = [
+        {
+            "number": number,
+            "client_id": query.client_id,
+            "hashed": query.hashed_secret,
+            "tin": query.on_behalf_of and query.on_behalf_of.tin,
+            "rob": query.on_behalf_of and query.on_behalf_of.rob,
+        }
+        for number, query in enumerate(queries)
+    ]
 
-    at: datetime
-    facts: Facts | None
+    def parse(rows: list[Row]) -> list[Reading]:
+        of_query: list[list[Row]] = [[] for _ in queries]
+        for row in rows:
+            of_query[row[_NUMBER]].append(row)
+        return [_reading(query, rows) for query, rows in zip(queries, of_query, strict=True)]
+
+    return Statement(_POSTGRESQL, (msgspec.json.encode(sent).decode(),), parse)
 
 
-def load_facts(client_id: str, hashed_secret: str, on_behalf_of: TaxpayerId | None) -> Reading:
-    """The facts about this client; none if the ID is unknown or the secret is wrong.
+def read_facts_from_sqlite(query: FactsQuery) -> Reading:
+    """The same from SQLite, in this process. Raises django.db.DatabaseError."""
+    represented = query.on_behalf_of
+    tin, rob = (represented.tin, represented.rob) if represented else (None, None)
+    parameters = (query.client_id, query.hashed_secret, tin, rob)
+    return _reading(query, fetch_through_django(_SQLITE, parameters))
 
-    `hashed_secret` is a result of `hash_secret`. Raises django.db.DatabaseError.
-    """
-    vendor = connection.vendor
-    if on_behalf_of is None:
-        rows = fetch_with_reconnect(_AS_TAXPAYER[vendor], (hashed_secret, client_id))
-    else:
-        represented = (on_behalf_of.tin, on_behalf_of.rob)
-        rows = fetch_with_reconnect(_ON_BEHALF_OF[vendor], (hashed_secret, client_id, *represented))
+
+def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
     row = rows[0]
     at = row[_CLOCK] or datetime.now(UTC)
     # The query has compared the hashes by the column's collation; this compares their bytes.
-    if not is_same_secret(hashed_secret, row[_HASHED] or ""):
+    if not is_same_secret(query.hashed_secret, row[_HASHED] or ""):
         return Reading(at, None)
-    return Reading(
-        at,
-        Facts(
-            _client(client_id, row),
-            _secret(row),
-            None if on_behalf_of is None else _represented(on_behalf_of, rows),
-        ),
+    represented = query.on_behalf_of
+    facts = Facts(
+        _client(query.client_id, row),
+        _secret(row),
+        None if represented is None else _represented(represented, rows),
+        row[_EPOCH],
     )
+    window_started_at, used = row[_COUNTER]
+    return Reading(at, facts, (_aware(window_started_at), used))
 
 
 def _client(client_id: str, row: Row) -> ClientFacts:
@@ -106,7 +127,7 @@ def _client(client_id: str, row: Row) -> ClientFacts:
 
 
 def _intermediary(row: Row) -> IntermediaryFacts | None:
-    id_, is_active, active_until = row[_INTERMEDIARY] or (None, None, None)
+    id_, is_active, active_until = row[_INTERMEDIARY]
     if id_ is None:
         return None
     return IntermediaryFacts(bool(is_active), _aware_or_none(active_until))

@@ -1,6 +1,6 @@
 """What the registry knows about a client, as frozen values: all that a decision looks at. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from taxpayers.identifiers import TaxpayerId
@@ -67,8 +67,35 @@ class RepresentedFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that the registry says about one attempt."""
+    """All that the registry says about one attempt.
+
+    `epoch` changes with every change that could alter a decision about this client, and never
+    returns: facts with the client's present epoch are the present facts.
+    """
 
     client: ClientFacts
     secret: SecretFacts
     represented: RepresentedFacts | None = None
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FactsQuery:
+    """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`."""
+
+    client_id: str
+    hashed_secret: str = field(repr=False)
+    on_behalf_of: TaxpayerId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of a client at the moment `at`, by the database's clock.
+
+    No facts: the id is unknown or the secret is wrong. `counter` is when the client's latest window
+    began and how many logins it has; None unless the registry itself was read.
+    """
+
+    at: datetime
+    facts: Facts | None
+    counter: tuple[datetime, int] | None = None

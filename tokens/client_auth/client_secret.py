@@ -61,8 +61,8 @@ def check_form(credentials: ClientSecretCredentials, environment: Environment) -
 def authenticate(credentials: ClientSecretCredentials, facts: Facts | None) -> AuthenticatedClient:
     """The client that these credentials belong to.
 
-    `facts` are what `load_facts` found for this very id and secret. Raises Refused if it found
-    nothing: an unknown id and a wrong secret are one.
+    `facts` are those of this very id and secret. Raises Refused if there are none: an unknown id
+    and a wrong secret are one.
     """
     if facts is None:
         raise Refused(ProtocolReason.INVALID_CREDENTIALS)

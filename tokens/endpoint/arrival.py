@@ -1,16 +1,15 @@
-"""What Django received, as values: when and from where a login came, and its bytes and headers."""
+"""What a server received, as values: when and from where a login came, its bytes and headers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpRequest
 from uuid_utils.compat import uuid7
 
-from tokens.endpoint.form import MAX_BODY_BYTES
-from tokens.endpoint.proxies import BODY_FAULT, TrustedProxies
+from tokens.endpoint.proxies import TrustedProxies
 from tokens.endpoint.request import RawTokenRequest
 
 
@@ -27,19 +26,22 @@ class Arrival:
     user_agent: str
 
 
-def receive(request: HttpRequest) -> tuple[Arrival, RawTokenRequest]:
-    """Reads the request to its end, or as far as a login may be long. Never raises."""
-    meta = request.META
+def receive(
+    meta: Mapping[str, str], body: bytes, at: datetime, fault: str = ""
+) -> tuple[Arrival, RawTokenRequest]:
+    """A request that came at the moment `at`; `meta` is named as in CGI (RFC 3875). Never raises.
+
+    `body` is all of it, or as much as shows that it is too long; `fault` is why it is not whole.
+    """
     proxies = _trusted(tuple(settings.TRUSTED_PROXIES))
     arrival = Arrival(
         id=uuid7(),
-        at=datetime.now(UTC),
+        at=at,
         source_address=proxies.source_address(meta),
         user_agent=meta.get("HTTP_USER_AGENT", ""),
     )
-    body, fault = _read_body(request)
     raw = RawTokenRequest(
-        method=request.method or "",
+        method=meta.get("REQUEST_METHOD", ""),
         is_secure=not settings.AUTH_URL.startswith("https:")
         or proxies.is_secure(meta, meta.get("wsgi.url_scheme", "http")),
         body=body,
@@ -50,15 +52,6 @@ def receive(request: HttpRequest) -> tuple[Arrival, RawTokenRequest]:
         on_behalf_of=meta.get("HTTP_ONBEHALFOF"),
     )
     return arrival, raw
-
-
-def _read_body(request: HttpRequest) -> tuple[bytes, str]:
-    if fault := request.META.get(BODY_FAULT):
-        return b"", fault
-    try:
-        return request.read(MAX_BODY_BYTES + 1), ""
-    except OSError:
-        return b"", "the connection broke before its end"
 
 
 _trusted = lru_cache(maxsize=4)(TrustedProxies)

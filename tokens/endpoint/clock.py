@@ -1,32 +1,70 @@
-"""Does this node's clock agree with the database's, which decides for all nodes? (contract 1)
+"""The database's clock, which decides for all nodes, as this process estimates it (contract 1).
 
-Limits and dates count by the database's clock. What a node stamps itself, such as the id of a login
-event, must not be far from it.
+Limits count by the database's own clock, in the statement. A login that is decided before that
+statement needs the time as well; and what a node stamps itself, such as the id of a login event,
+must not be far from it.
 """
 
 import logging
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from taxpayers.rules import Refused
 from tokens.refusals.table import ProtocolReason
+from tokens.uptime import uptime
 
 MAX_DIFFERENCE = timedelta(seconds=2)
 
 logger = logging.getLogger("tokens.clock")
 
 
-def difference(before: datetime, database: datetime, after: datetime) -> timedelta:
-    """How far the node's clock is off, at least, if it showed `before` and `after` around a query
-    at whose start the database's clock showed `database`. Positive: the node is behind.
+def wall_clock() -> datetime:
+    """This node's own clock."""
+    return datetime.now(UTC)
+
+
+class DatabaseClock:
+    """Estimates the database's time from the answers of the database.
+
+    An answer that shows the time T was asked for before T and arrived after it. So each answer is a
+    bound that holds for sure, and an estimate within all bounds is off by less than one round trip.
+    Until the first answer it is the node's clock, as it is for SQLite, which runs in this process.
     """
-    if database > after:
-        return database - after
-    return min(database - before, timedelta())
+
+    def __init__(self) -> None:
+        self._ahead: float | None = None  # of the uptime, in seconds
+
+    def observe(self, before: float, database: datetime, after: float) -> None:
+        """The database showed this time in the answer to a statement under way in between."""
+        shown = database.timestamp()
+        ahead = shown - before if self._ahead is None else self._ahead
+        self._ahead = min(max(ahead, shown - after), shown - before)
+
+    def now(self) -> datetime:
+        """The database's time."""
+        if self._ahead is None:
+            return wall_clock()
+        return datetime.fromtimestamp(uptime() + self._ahead, UTC)
+
+    def difference(self) -> timedelta:
+        """How far this node's clock is behind the database's; negative if it is ahead."""
+        return self.now() - wall_clock()
+
+    def is_wrong(self) -> bool:
+        """Whether this node's clock is too far off for logins."""
+        return abs(self.difference()) > MAX_DIFFERENCE
+
+    def check(self) -> None:
+        """Raises Refused: a node with a wrong clock answers 503 until its clock is right."""
+        off = self.difference()
+        if abs(off) > MAX_DIFFERENCE:
+            logger.error(
+                "the clock of this node is wrong", extra={"seconds_off": off.total_seconds()}
+            )
+            raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
 
 
-def check_clock(before: datetime, database: datetime, after: datetime) -> None:
-    """Raises Refused: a node with a wrong clock answers 503 until its clock is right."""
-    off = difference(before, database, after)
-    if abs(off) > MAX_DIFFERENCE:
-        logger.error("the clock of this node is wrong", extra={"seconds_off": off.total_seconds()})
-        raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
+class LocalClock(DatabaseClock):
+    """Where the database runs in this process: its clock is that of the node."""
+
+    def observe(self, before: float, database: datetime, after: float) -> None:
+        """Nothing to estimate."""

@@ -1,7 +1,6 @@
-"""The record of a login: its event and its count, both or neither (contract 1 and 5).
+"""The record of a login: its event and what it counts against (contract 1 and 5).
 
-Nothing is answered before its event is durable. What a limit denies leaves no trace but in the
-metrics.
+What a limit denies leaves no trace but in the metrics.
 """
 
 import hashlib
@@ -17,25 +16,17 @@ from tokens.access_tokens.issuing import SignedToken
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.request import TokenRequest, UnreadableRequest
-from tokens.endpoint.throttle import throttled
 from tokens.login_events.events import CountedLogin, Event, FailedLogin
-from tokens.login_events.store import login_event_store
-from tokens.rate_limits.quota import Quota
-from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import REFUSALS
 
 _BUCKETS = 1 << 16
 _CLIENT_ID_LENGTH, _DETAIL_LENGTH, _USER_AGENT_LENGTH = 64, 200, 200
 
 
-def record_issued(
+def issued_call(
     arrival: Arrival, asked: TokenRequest, client: AuthenticatedClient, token: SignedToken
-) -> Quota:
-    """Makes the event of a granted login durable and counts it.
-
-    Raises RateLimited, then nothing was written; or django.db.DatabaseError, then there must be no
-    token.
-    """
+) -> CountedLogin:
+    """The event of a granted login, and its count."""
     authorization = token.authorization
     event = _event(
         arrival,
@@ -46,20 +37,19 @@ def record_issued(
         scope=" ".join(authorization.scopes),
         kid=token.kid,
     )
-    return _count(arrival, asked, client, event, authorization.at)
+    return _counted(client, event)
 
 
-def record_refused(
+def refused_call(
     arrival: Arrival,
     asked: TokenRequest,
     client: AuthenticatedClient | None,
     refused: Refused,
     at: datetime,
-) -> Quota | None:
-    """Makes the event of a refused login durable and counts it; the quota if a secret matched.
+) -> CountedLogin | FailedLogin | Event | None:
+    """The event of a login that is refused at the moment `at`, and its count.
 
-    `at` is the moment by which it counts. A reason that is not recorded writes nothing. Raises as
-    `record_issued`.
+    None for a reason that is not recorded.
     """
     refusal = REFUSALS[refused.reason]
     if not refusal.recorded:
@@ -67,20 +57,13 @@ def record_refused(
     subject = asked.on_behalf_of or (client.client.taxpayer if client else None)
     event = _event(arrival, asked, client, at, subject=subject, refused=refused)
     if refusal.counts_as_failure:
-        return _count_failure(arrival, asked, client, event, at)
-    if client is not None:
-        return _count(arrival, asked, client, event, at)
-    login_event_store().add(event)
-    return None
+        return _failed(arrival, asked, event)
+    return event if client is None else _counted(client, event)
 
 
-def record_unreadable(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> None:
-    """Makes the event of a request that asks for nothing readable durable.
-
-    Raises django.db.DatabaseError.
-    """
-    event = _event(arrival, sent, None, arrival.at, subject=sent.on_behalf_of, refused=refused)
-    login_event_store().add(event)
+def unreadable_event(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> Event:
+    """The event of a request that asks for nothing readable."""
+    return _event(arrival, sent, None, arrival.at, subject=sent.on_behalf_of, refused=refused)
 
 
 def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
@@ -88,35 +71,20 @@ def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
     return _printable(sent.client_id, _CLIENT_ID_LENGTH)
 
 
-def _count(
-    arrival: Arrival, asked: TokenRequest, client: AuthenticatedClient, event: Event, at: datetime
-) -> Quota:
-    counted = CountedLogin(client.client.id, client.secret.id, client.client.logins_per_minute, at)
-    outcome = login_event_store().add_counted(event, counted)
-    if isinstance(outcome, Throttle):
-        raise throttled(arrival, asked, client, outcome)
-    return outcome
+def _counted(client: AuthenticatedClient, event: Event) -> CountedLogin:
+    facts = client.facts
+    return CountedLogin(
+        event, facts.client.id, facts.secret.id, facts.client.logins_per_minute, facts.epoch
+    )
 
 
-def _count_failure(
-    arrival: Arrival,
-    asked: TokenRequest,
-    client: AuthenticatedClient | None,
-    event: Event,
-    at: datetime,
-) -> Quota | None:
+def _failed(arrival: Arrival, asked: TokenRequest, event: Event) -> FailedLogin:
     address = arrival.source_address or ""
-    failed = FailedLogin(
+    return FailedLogin(
+        event,
         pair_bucket=2 * _bucket(f"{asked.client_id}\n{address}"),
         address_bucket=2 * _bucket(address) + 1,
-        at=at,
     )
-    throttle = login_event_store().add_failed(event, failed)
-    if throttle is not None:
-        raise throttled(arrival, asked, client, throttle)
-    if client is None:
-        return None
-    return login_event_store().quota(client.client.id, client.client.logins_per_minute, at)
 
 
 def _bucket(caller: str) -> int:

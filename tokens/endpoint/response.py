@@ -1,10 +1,9 @@
 """What a login is answered with: one shape for every answer (contract 1, RFC 6749 5.1 and 5.2)."""
 
 import json
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
-
-from django.http import HttpResponse
 
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
@@ -18,43 +17,53 @@ _RETRY_UNAVAILABLE_SECONDS = 5
 _ALLOWED_AFTER_A_PAUSE = 1  # of failed logins: one after each pause
 
 
-def issued_response(
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response, whatever carries it; `reason` is the phrase of its status line."""
+
+    status: int
+    reason: str
+    headers: dict[str, str]
+    body: bytes = field(repr=False)
+
+
+def issued_answer(
     reference: UUID, body: str, client: AuthenticatedClient, quota: Quota
-) -> HttpResponse:
+) -> Answer:
     """200 with oauthlib's body."""
-    response = _response(reference, 200, "OK", body)
-    _add_client_headers(response, client, quota)
-    return response
+    answer = _answer(reference, 200, "OK", body)
+    _add_client_headers(answer, client, quota)
+    return answer
 
 
-def refused_response(
+def refused_answer(
     reference: UUID,
     at: datetime,
     refused: Refused,
     client: AuthenticatedClient | None = None,
     quota: Quota | None = None,
-) -> HttpResponse:
+) -> Answer:
     """The refusal as its row of the table says; headers about the client only if it proved itself.
 
     `at` is the moment from which `Retry-After` counts.
     """
     refusal = REFUSALS[refused.reason]
     # Many ERP systems show nothing but the status line, so it names the error.
-    response = _response(
+    answer = _answer(
         reference,
         refusal.status,
         refusal.error,
         json.dumps(error_body(refusal.error, f"{_description(refused)} Reference: {reference}")),
     )
     if isinstance(refused, RateLimited):
-        _add_limit_headers(response, refused, at)
+        _add_limit_headers(answer, refused, at)
     elif client is not None:
-        _add_client_headers(response, client, quota)
+        _add_client_headers(answer, client, quota)
     if refused.reason == ProtocolReason.METHOD_NOT_ALLOWED:
-        response["Allow"] = "POST"
+        answer.headers["Allow"] = "POST"
     elif refused.reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
-        response["Retry-After"] = str(_RETRY_UNAVAILABLE_SECONDS)
-    return response
+        answer.headers["Retry-After"] = str(_RETRY_UNAVAILABLE_SECONDS)
+    return answer
 
 
 def _description(refused: Refused) -> str:
@@ -62,35 +71,37 @@ def _description(refused: Refused) -> str:
     return TOO_MANY_FAILED if is_backoff else describe(refused)
 
 
-def _response(reference: UUID, status: int, phrase: str, body: str) -> HttpResponse:
-    return HttpResponse(
-        body,
-        status=status,
-        reason=phrase,
-        headers={
+def _answer(reference: UUID, status: int, phrase: str, body: str) -> Answer:
+    encoded = body.encode()
+    return Answer(
+        status,
+        phrase,
+        {
             "Content-Type": "application/json",
+            "Content-Length": str(len(encoded)),
             "Cache-Control": "no-store",
             "Pragma": "no-cache",
             "correlationId": str(reference),
         },
+        encoded,
     )
 
 
 def _add_client_headers(
-    response: HttpResponse, client: AuthenticatedClient, quota: Quota | None
+    answer: Answer, client: AuthenticatedClient, quota: Quota | None
 ) -> None:
-    response["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
+    answer.headers["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
     if quota is not None and quota.limit:
-        response["X-Rate-Limit-Limit"] = str(quota.limit)
-        response["X-Rate-Limit-Remaining"] = str(quota.remaining)
+        answer.headers["X-Rate-Limit-Limit"] = str(quota.limit)
+        answer.headers["X-Rate-Limit-Remaining"] = str(quota.remaining)
 
 
-def _add_limit_headers(response: HttpResponse, refused: RateLimited, at: datetime) -> None:
+def _add_limit_headers(answer: Answer, refused: RateLimited, at: datetime) -> None:
     throttle = refused.throttle
-    response["Retry-After"] = str(throttle.retry_after_seconds(at))
-    response["X-Rate-Limit-Limit"] = str(throttle.limit or _ALLOWED_AFTER_A_PAUSE)
-    response["X-Rate-Limit-Remaining"] = "0"
+    answer.headers["Retry-After"] = str(throttle.retry_after_seconds(at))
+    answer.headers["X-Rate-Limit-Limit"] = str(throttle.limit or _ALLOWED_AFTER_A_PAUSE)
+    answer.headers["X-Rate-Limit-Remaining"] = "0"
     # A moment, not a number of seconds: that is how ERP systems of this field read it.
-    response["X-Rate-Limit-Reset"] = rfc3339(throttle.retry_at)
+    answer.headers["X-Rate-Limit-Reset"] = rfc3339(throttle.retry_at)
     if throttle.secret_expires_at is not None:
-        response["X-Client-Secret-Expires-At"] = rfc3339(throttle.secret_expires_at)
+        answer.headers["X-Client-Secret-Expires-At"] = rfc3339(throttle.secret_expires_at)

@@ -6,13 +6,10 @@ from dataclasses import replace
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.arrival import Arrival
+from tokens.endpoint.node import Node
 from tokens.endpoint.request import TokenRequest
-from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import ProtocolReason
-
-_denials = DenialCache()
-
 
 class RateLimited(Refused):
     """A login beyond a limit: nothing is recorded."""
@@ -22,28 +19,27 @@ class RateLimited(Refused):
         self.throttle = throttle
 
 
-def check_throttle(arrival: Arrival, asked: TokenRequest) -> None:
+def check_throttle(node: Node, arrival: Arrival, asked: TokenRequest) -> None:
     """Raises RateLimited if this very pair was denied a moment ago: no query and no write."""
     for key in _keys(arrival, asked):
-        throttle = _denials.find(key, arrival.at)
+        throttle = node.denials.find(key, arrival.at)
         if throttle is not None:
             raise RateLimited(throttle)
 
 
 def throttled(
-    arrival: Arrival, asked: TokenRequest, client: AuthenticatedClient | None, throttle: Throttle
+    node: Node,
+    arrival: Arrival,
+    asked: TokenRequest,
+    client: AuthenticatedClient | None,
+    throttle: Throttle,
 ) -> RateLimited:
     """The refusal of a login that a limit denied; it is remembered until the denial ends."""
     expires_at = client.secret.expires_at if client else None
     throttle = replace(throttle, secret_expires_at=expires_at)
     pair, pair_from_here = _keys(arrival, asked)
-    _denials.remember(pair if throttle.limit else pair_from_here, throttle)
+    node.denials.remember(pair if throttle.limit else pair_from_here, throttle)
     return RateLimited(throttle)
-
-
-def forget_denials() -> None:
-    """As a new process: nothing is remembered."""
-    _denials.clear()
 
 
 def _keys(arrival: Arrival, asked: TokenRequest) -> tuple[Hashable, Hashable]:

@@ -6,7 +6,6 @@ one frozen stage, and no later stage can be reached without the one before it:
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -17,14 +16,13 @@ from oauth2_provider.views.mixins import OAuthLibMixin
 from oauthlib.common import Request
 from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidator, TokenEndpoint
 
-from taxpayers.facts.query import load_facts
+from taxpayers.facts.values import Reading
 from taxpayers.rules import Authorization, AuthorizationRequest, decide
 from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.access_tokens.issuing import SignedToken, issue_access_token
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.client_secret import authenticate
 from tokens.endpoint.arrival import Arrival
-from tokens.endpoint.clock import check_clock
 from tokens.endpoint.request import GRANT_TYPE, TokenRequest
 
 
@@ -36,12 +34,12 @@ class LoginRequest(Request):
     are not among them: the decision reads those in `asked`.
     """
 
-    def __init__(self, arrival: Arrival, asked: TokenRequest) -> None:
+    def __init__(self, arrival: Arrival, asked: TokenRequest, reading: Reading) -> None:
         form = [("grant_type", GRANT_TYPE), ("client_id", asked.client_id)]
         super().__init__("", http_method="POST", body=form)
         self.arrival = arrival
         self.asked = asked
-        self.at = arrival.at  # the moment that counts: by the database, as soon as it is asked
+        self.reading = reading
         self.client: AuthenticatedClient | None = None
         self.authorization: Authorization | None = None
         self.token: SignedToken | None = None
@@ -51,17 +49,13 @@ class LoginRequest(Request):
 class LoginValidator(OAuth2Validator):
     """Answers oauthlib's questions, in its order. What is wrong is raised as Refused, never False.
 
-    One instance serves all requests: nothing about a login is stored here.
+    What the registry knows was read before: nothing is looked up here. One instance serves all
+    requests: nothing about a login is stored here.
     """
 
     def authenticate_client(self, request: LoginRequest, *args: Any, **kwargs: Any) -> bool:
         """Who asks, and how does it prove that?"""
-        asked = request.asked
-        credentials = asked.credentials
-        reading = load_facts(credentials.client_id, credentials.hashed_secret, asked.on_behalf_of)
-        check_clock(request.arrival.at, reading.at, datetime.now(UTC))
-        request.at = reading.at
-        request.client = authenticate(credentials, reading.facts)
+        request.client = authenticate(request.asked.credentials, request.reading.facts)
         return True
 
     def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:
@@ -86,7 +80,7 @@ class LoginValidator(OAuth2Validator):
                 client.facts,
                 asked_scopes=request.asked.scopes,
                 known_scopes=tuple(settings.SCOPES),
-                at=request.at,
+                at=request.reading.at,
             )
         )
         # oauthlib writes these into the answer; without any it writes none (specification 2.1).
@@ -146,7 +140,7 @@ class TokenIssuer(OAuthLibMixin):
     oauthlib_backend_class = LoginBackend  # type: ignore[assignment]
 
     def issue(self, login: LoginRequest) -> IssuedLogin:
-        """All three steps. Raises Refused with the first "no", and django.db.DatabaseError."""
+        """All three steps. Raises Refused with the first "no"."""
         _uri, _headers, body, status = self.create_token_response(login)
         if status != HTTPStatus.OK or login.client is None or login.token is None:
             raise RuntimeError(f"oauthlib refused what was checked before: {body}")

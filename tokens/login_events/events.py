@@ -1,4 +1,4 @@
-"""What a login event store is given: the event and what it counts against. Pure."""
+"""What a login writes: its event, alone or together with what it counts against. Pure."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -26,17 +26,24 @@ class Event(NamedTuple):
 
 
 class CountedLogin(NamedTuple):
-    """An authenticated login, for the counter of its client."""
+    """An authenticated login, decided by the facts of this epoch, for the counter of its client.
 
+    Stored only if the epoch is still the client's and its limit is not reached.
+    """
+
+    event: Event
     system_user_id: int
     secret_id: int
     limit: int
-    at: datetime
+    epoch: int
 
 
 class FailedLogin(NamedTuple):
-    """A failed login: the bucket of its caller and id, and the bucket of its address alone."""
+    """A failed login, for the bucket of its caller and id and the bucket of its address alone.
 
+    Stored unless its caller has to wait.
+    """
+
+    event: Event
     pair_bucket: int
     address_bucket: int
-    at: datetime

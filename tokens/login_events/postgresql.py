@@ -1,12 +1,18 @@
-"""Login events in one statement of PostgreSQL: a data-modifying WITH is one round trip, one commit.
+"""Login events on PostgreSQL: many logins in one statement, which is one round trip, one commit.
 
 Plain SQL, so that the server keeps the plans prepared. It repeats what `tokens.rate_limits` defines
-as pure functions, and is tested with the same table of cases.
+as pure functions, by the clock of the database, and is tested with the same table of cases.
 """
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
-from taxpayers.sql import fetch
+import msgspec
+
+from taxpayers.facts.query import facts_statement
+from taxpayers.facts.values import FactsQuery
+from taxpayers.sql import Row, Statement
 from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.rate_limits.backoff import (
     ADDRESS_BACKOFF,
@@ -14,8 +20,12 @@ from tokens.rate_limits.backoff import (
     PAIR_BACKOFF,
     Backoff,
 )
-from tokens.rate_limits.quota import WINDOW, CounterState, Quota, current_quota
+from tokens.rate_limits.quota import WINDOW, Quota
 from tokens.rate_limits.throttle import Throttle
+
+# How far the moment of a decision may be from the moment at which it is stored. More means that the
+# node's idea of the time is wrong, or that nobody waits for the answer any more.
+MAX_AGE_SECONDS = 2
 
 _TYPES = {
     "id": "uuid",
@@ -26,80 +36,164 @@ _TYPES = {
     "source_address": "inet",
 }
 _COLUMNS = ", ".join(Event._fields)
-_VALUES = ", ".join(f"%s::{_TYPES.get(column, 'varchar')}" for column in Event._fields)
-_ADD = f"INSERT INTO login_events ({_COLUMNS}) VALUES ({_VALUES}) RETURNING id"
+_EVENT = ", ".join(f"{column} {_TYPES.get(column, 'varchar')}" for column in Event._fields)
+_IS_RECENT = f"""abs(extract(epoch FROM statement_timestamp() - at)) <= {MAX_AGE_SECONDS}"""
 
-# `count_login`: a new row is a new window; of two rows, `excluded` is the one of this login.
+_ADD = f"""
+INSERT INTO login_events ({_COLUMNS})
+SELECT {_COLUMNS} FROM json_to_recordset(%s::json) AS sent({_EVENT})
+RETURNING statement_timestamp()"""
+
+# `count_login`, for clients whose epoch is the one that was sent. A row that somebody else has
+# locked is skipped: nobody waits for another client's change, and no two batches wait for each
+# other. RETURNING shows the new values.
 _WINDOW_SECONDS = int(WINDOW.total_seconds())
-_IS_OPEN = f"""(c.window_started_at > excluded.window_started_at - interval '{_WINDOW_SECONDS} s'
-        AND c.window_started_at < excluded.window_started_at + interval '{_WINDOW_SECONDS} s')"""
-_WINDOW = f"CASE WHEN {_IS_OPEN} THEN c.window_started_at ELSE excluded.window_started_at END"
-_ADD_COUNTED = f"""
-WITH counter AS (
-    INSERT INTO client_usage AS c (system_user_id, window_started_at, used, secrets_used)
-    VALUES (%s, %s, 1, jsonb_build_object(%s::bigint, %s::timestamptz))
-    ON CONFLICT (system_user_id) DO UPDATE SET
+_NOW = "statement_timestamp()"
+_IS_OPEN = f"""(c.window_started_at > {_NOW} - interval '{_WINDOW_SECONDS} s'
+        AND c.window_started_at < {_NOW} + interval '{_WINDOW_SECONDS} s')"""
+_WINDOW = f"CASE WHEN {_IS_OPEN} THEN c.window_started_at ELSE {_NOW} END"
+_COUNT = f"""
+WITH counted AS (
+    UPDATE client_usage c SET
         window_started_at = {_WINDOW},
         used = CASE WHEN {_IS_OPEN} THEN c.used + 1 ELSE 1 END,
-        secrets_used = c.secrets_used || jsonb_build_object(%s::bigint, {_WINDOW})
-    WHERE %s OR c.used < %s OR NOT {_IS_OPEN}
-    RETURNING window_started_at, used
+        secrets_used = c.secrets_used || jsonb_build_object(locked.used_secret_id, {_WINDOW})
+    FROM (
+        SELECT sent.* FROM json_to_recordset(%s::json)
+            AS sent(client bigint, used_secret_id bigint, "limit" int, epoch bigint, {_EVENT})
+        CROSS JOIN LATERAL (
+            SELECT FROM client_usage o
+            WHERE o.system_user_id = sent.client AND o.epoch = sent.epoch
+            FOR UPDATE SKIP LOCKED
+        ) AS own_row
+        WHERE {_IS_RECENT}
+    ) AS locked
+    WHERE c.system_user_id = locked.client
+        AND (locked."limit" = 0 OR c.used < locked."limit" OR NOT {_IS_OPEN})
+    RETURNING locked.*, c.window_started_at, c.used
 ), event AS (
-    INSERT INTO login_events ({_COLUMNS}) SELECT {_VALUES} FROM counter
+    INSERT INTO login_events ({_COLUMNS}) SELECT {_COLUMNS} FROM counted
 )
-SELECT window_started_at, used FROM counter"""
-_COUNTER = "SELECT window_started_at, used FROM client_usage WHERE system_user_id = %s"
+SELECT {_NOW}, client, window_started_at, used FROM counted"""
 
 
-def _count_failure(backoff: Backoff) -> str:
-    """SQL of `Backoff.next_state`."""
-    pauses = backoff.pauses_seconds
-    expire_seconds = FAILURES_EXPIRE_AFTER.total_seconds()
-    failures = f"""least({len(pauses)}, CASE
-            WHEN b.last_at < excluded.last_at - interval '{expire_seconds} s' THEN 1
+def _failures(backoff: Backoff) -> str:
+    """SQL of the number of failures after one more, by `Backoff.next_state`."""
+    return f"""least({len(backoff.pauses_seconds)}, CASE
+            WHEN b.last_at < {_NOW} - interval '{FAILURES_EXPIRE_AFTER.total_seconds()} s' THEN 1
             ELSE b.failures + 1 END)"""
-    return f"""
+
+
+def _retry_at(backoff: Backoff, failures: str) -> str:
+    return f"{_NOW} + make_interval(secs => (ARRAY{list(backoff.pauses_seconds)})[{failures}])"
+
+
+def _by_kind(bucket: str, pair: str, address: str) -> str:
+    """SQL of the value for this bucket: even ones are of pairs, odd ones of addresses."""
+    return f"CASE WHEN {bucket} %% 2 = 0 THEN {pair} ELSE {address} END"
+
+
+# In the order of the buckets, so that two batches never wait for each other.
+_COUNT_FAILURES = f"""
+WITH sent AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%s::json) AS s(pair int, address int, {_EVENT})
+), wait AS MATERIALIZED (
+    SELECT sent.id, max(b.retry_at) AS retry_at FROM sent LEFT JOIN failure_buckets b
+        ON b.id IN (sent.pair, sent.address) AND b.retry_at > {_NOW} AND b.retry_at > b.last_at
+    GROUP BY sent.id
+), accepted AS MATERIALIZED (
+    SELECT sent.* FROM sent JOIN wait USING (id) WHERE retry_at IS NULL
+), bucket AS (
     INSERT INTO failure_buckets AS b (id, failures, last_at, retry_at)
-    SELECT %s, 1, %s, %s::timestamptz + interval '{pauses[0]} s' FROM wait WHERE retry_at IS NULL
+    SELECT bucket, 1, {_NOW},
+        {_by_kind("bucket", _retry_at(PAIR_BACKOFF, "1"), _retry_at(ADDRESS_BACKOFF, "1"))}
+    FROM (
+        SELECT pair AS bucket FROM accepted UNION ALL SELECT address FROM accepted
+    ) AS counted ORDER BY bucket
     ON CONFLICT (id) DO UPDATE SET
-        failures = {failures},
-        last_at = excluded.last_at,
-        retry_at = excluded.last_at
-            + make_interval(secs => (ARRAY{list(pauses)})[{failures}])"""
-
-
-_ADD_FAILED = f"""
-WITH wait AS (
-    SELECT max(retry_at) AS retry_at FROM failure_buckets
-    WHERE id IN (%s, %s) AND retry_at > %s AND retry_at > last_at
-), pair AS ({_count_failure(PAIR_BACKOFF)}
-), address AS ({_count_failure(ADDRESS_BACKOFF)}
+        failures = {_by_kind("b.id", _failures(PAIR_BACKOFF), _failures(ADDRESS_BACKOFF))},
+        last_at = {_NOW},
+        retry_at = {
+    _by_kind(
+        "b.id",
+        _retry_at(PAIR_BACKOFF, _failures(PAIR_BACKOFF)),
+        _retry_at(ADDRESS_BACKOFF, _failures(ADDRESS_BACKOFF)),
+    )
+}
 ), event AS (
-    INSERT INTO login_events ({_COLUMNS}) SELECT {_VALUES} FROM wait WHERE retry_at IS NULL
+    INSERT INTO login_events ({_COLUMNS}) SELECT {_COLUMNS} FROM accepted
 )
-SELECT retry_at FROM wait"""
+SELECT {_NOW}, id, retry_at FROM wait"""
 
 
-class PostgresqlLoginEventStore:
-    """See `LoginEventStore`. Two logins of one client wait for each other on its counter."""
+def statement_for(calls: Sequence[Any]) -> Statement[list[Any]]:
+    """One statement for calls of one kind; its results are in the order of the calls.
 
-    def add(self, event: Event) -> None:
-        fetch(_ADD, event)
+    At most one login of a client, and one failure of a bucket.
+    """
+    return _STATEMENTS[type(calls[0])](calls)
 
-    def add_counted(self, event: Event, counted: CountedLogin) -> Quota | Throttle:
-        client, secret, limit, at = counted
-        rows = fetch(_ADD_COUNTED, (client, at, secret, at, secret, limit == 0, limit, *event))
-        if not rows:
-            return Throttle(self.quota(client, limit, at).resets_at, limit)
-        window_started_at, used = rows[0]
-        return Quota(limit, used, window_started_at)
 
-    def add_failed(self, event: Event, failed: FailedLogin) -> Throttle | None:
-        pair, address, at = failed
-        rows = fetch(_ADD_FAILED, (pair, address, at, pair, at, at, address, at, at, *event))
-        retry_at = rows[0][0]
-        return None if retry_at is None else Throttle(retry_at)
+def result_of_stored(call: CountedLogin | FailedLogin | Event) -> Statement[Any]:
+    """The result of a call that was stored before, for the client's answer."""
+    if not isinstance(call, CountedLogin):
+        return Statement(f"SELECT {_NOW}", (), lambda rows: None)
+    return Statement(
+        f"SELECT {_NOW}, window_started_at, used FROM client_usage WHERE system_user_id = %s",
+        (call.system_user_id,),
+        lambda rows: Quota(call.limit, rows[0][2], rows[0][1]),
+    )
 
-    def quota(self, system_user_id: int, limit: int, at: datetime) -> Quota:
-        rows = fetch(_COUNTER, (system_user_id,))
-        return current_quota(CounterState(*rows[0]) if rows else None, limit, at)
+
+def _add(events: Sequence[Event]) -> Statement[list[None]]:
+    return _statement(_ADD, [event._asdict() for event in events], lambda rows: [None] * len(rows))
+
+
+def _count(logins: Sequence[CountedLogin]) -> Statement[list[Quota | None]]:
+    def parse(rows: list[Row]) -> list[Quota | None]:
+        counted = {client: (window, used) for _now, client, window, used in rows}
+        return [_quota(login.limit, counted.get(login.system_user_id)) for login in logins]
+
+    sent = [
+        login.event._asdict()
+        | {
+            "client": login.system_user_id,
+            "used_secret_id": login.secret_id,
+            "limit": login.limit,
+            "epoch": login.epoch,
+        }
+        for login in logins
+    ]
+    return _statement(_COUNT, sent, parse)
+
+
+def _quota(limit: int, counted: tuple[datetime, int] | None) -> Quota | None:
+    return None if counted is None else Quota(limit, counted[1], counted[0])
+
+
+def _count_failures(logins: Sequence[FailedLogin]) -> Statement[list[Throttle | None]]:
+    def parse(rows: list[Row]) -> list[Throttle | None]:
+        ends = {id_: retry_at for _now, id_, retry_at in rows}
+        return [_throttle(ends[login.event.id]) for login in logins]
+
+    sent = [
+        login.event._asdict() | {"pair": login.pair_bucket, "address": login.address_bucket}
+        for login in logins
+    ]
+    return _statement(_COUNT_FAILURES, sent, parse)
+
+
+def _throttle(retry_at: datetime | None) -> Throttle | None:
+    return None if retry_at is None else Throttle(retry_at)
+
+
+def _statement(sql: str, sent: object, parse: Callable[[list[Row]], Any]) -> Statement[Any]:
+    return Statement(sql, (msgspec.json.encode(sent).decode(),), parse)
+
+
+_STATEMENTS: dict[type, Callable[[Sequence[Any]], Statement[list[Any]]]] = {
+    FactsQuery: facts_statement,
+    Event: _add,
+    CountedLogin: _count,
+    FailedLogin: _count_failures,
+}

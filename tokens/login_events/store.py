@@ -1,56 +1,53 @@
-"""Where login events and counters are stored: the protocol, and the choice by database engine.
+"""What a login asks of the database, for one login at a time on Django's connection.
 
 In every store the event and what it counts become durable together or not at all: in one statement
-on PostgreSQL, in one transaction on SQLite.
+on PostgreSQL, in one transaction on SQLite. `tokens.login_events.lanes` does it for many at once.
 """
 
-from datetime import datetime
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
+from django.db import connection, transaction
 
+from taxpayers.facts.query import load_facts
+from taxpayers.facts.values import FactsQuery, Reading
+from taxpayers.sql import fetch
+from tokens.login_events import postgresql, sqlite
 from tokens.login_events.events import CountedLogin, Event, FailedLogin
-from tokens.login_events.postgresql import PostgresqlLoginEventStore
-from tokens.login_events.sqlite import SqliteLoginEventStore
-from tokens.rate_limits.quota import Quota
-from tokens.rate_limits.throttle import Throttle
+
+Call = FactsQuery | Event | CountedLogin | FailedLogin
+
+LOCK_CLIENT = """
+SELECT statement_timestamp() FROM client_usage
+WHERE system_user_id = (SELECT id FROM system_users WHERE client_id = %s) FOR UPDATE"""
 
 
-class LoginEventStore(Protocol):
-    """All methods raise django.db.DatabaseError."""
+def perform(call: Call) -> Any:
+    """The result of one call:
 
-    def add(self, event: Event) -> None:
-        """Stores an event that counts against nothing."""
-
-    def add_counted(self, event: Event, counted: CountedLogin) -> Quota | Throttle:
-        """Stores the event of an authenticated login, its count and the use of its secret.
-
-        Unless the limit is reached: then nothing is stored.
-        """
-
-    def add_failed(self, event: Event, failed: FailedLogin) -> Throttle | None:
-        """Stores the event of a failed login and counts it, unless its caller has to wait."""
-
-    def quota(self, system_user_id: int, limit: int, at: datetime) -> Quota:
-        """The client's quota at this moment; nothing is counted."""
-
-
-_STORES: dict[str, LoginEventStore] = {
-    "postgresql": PostgresqlLoginEventStore(),
-    "sqlite": SqliteLoginEventStore(),
-}
-
-
-def login_event_store() -> LoginEventStore:
-    """The store of the default database.
-
-    Raises django.core.exceptions.ImproperlyConfigured for an engine that has no store.
+    a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or None if it was not stored;
+    a `Throttle` for a `FailedLogin` that has to wait, or None if it was stored. Raises
+    django.db.DatabaseError.
     """
     engine = connection.vendor
-    store = _STORES.get(engine)
-    if store is None:
+    if engine == "sqlite":
+        return sqlite.perform([call])[0]
+    if engine != "postgresql":
         raise ImproperlyConfigured(
-            f"No login event store for the database engine {engine}: use {' or '.join(_STORES)}."
+            f"Logins cannot be stored by the database engine {engine}: use postgresql or sqlite."
         )
-    return store
+    if isinstance(call, FactsQuery):
+        return load_facts(call)
+    statement = postgresql.statement_for([call])
+    return statement.parse(fetch(statement.sql, statement.parameters))[0]
+
+
+@contextmanager
+def client_locked(query: FactsQuery) -> Iterator[Reading]:
+    """The facts of a client that nobody changes meanwhile. Raises django.db.DatabaseError."""
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            fetch(LOCK_CLIENT, (query.client_id,))
+        yield perform(query)

@@ -26,6 +26,3 @@ class DenialCache:
             self._throttles.pop(key, None)
             return None
         return throttle
-
-    def clear(self) -> None:
-        self._throttles.clear()

@@ -18,7 +18,7 @@ from identity.staff.framework.forms import parsed_identifier
 from identity.staff.logins.login_checks import ShownCheck
 from identity.staff.logins.reasons import StaffText, staff_text_of
 from taxpayers.facts.query import load_facts
-from taxpayers.facts.values import Facts
+from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.rules import Authorization, AuthorizationRequest, Refused, RegistryReason, decide
@@ -93,7 +93,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     secret = user.secrets.order_by(F("revoked_at").desc(nulls_first=True), "-expires_at").first()
     if secret is None:
         return None
-    facts = load_facts(user.client_id, secret.hashed, on_behalf_of).facts
+    facts = load_facts(FactsQuery(user.client_id, secret.hashed, on_behalf_of)).facts
     assert facts is not None  # noqa: S101 - the secret is one of its own
     authorization, refused = _decide(facts, at)
     return WhatIf(

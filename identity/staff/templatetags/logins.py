@@ -14,10 +14,10 @@ from identity.staff.logins.impact import (
     impact_of_revoking,
 )
 from identity.staff.logins.reasons import badge_of_login
-from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
+from taxpayers.models import GrantedPermission, RateLimitCounter, SystemUser, Taxpayer
 from tokens.login_events.partitions import first_id
-from tokens.login_events.store import login_event_store
 from tokens.models import LoginEvent
+from tokens.rate_limits.quota import CounterState, current_quota
 
 register = Library()
 
@@ -41,7 +41,9 @@ def rate(context: Context, system_user: SystemUser) -> dict[str, Any]:
     hour_ago = first_id(at - timedelta(hours=1))
     last_hour = LoginEvent.objects.filter(client_id=system_user.client_id, pk__gte=hour_ago)
     limit = system_user.logins_per_minute
-    used = login_event_store().quota(system_user.pk, limit, at).used
+    usage = RateLimitCounter.objects.filter(pk=system_user.pk).first()
+    counter = CounterState(usage.window_started_at, usage.used) if usage else None
+    used = current_quota(counter, limit, at).used
     return {
         "limit": limit,
         "used": used,

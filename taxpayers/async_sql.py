@@ -1,0 +1,146 @@
+"""Plain SQL on an event loop, with a deadline for everything (PostgreSQL only).
+
+A server that hangs neither answers nor closes its connections. So a statement that is not answered
+in time has its connection shut down from this side, and the server gives it up by itself: earlier
+if it can, and at the latest when it runs again.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+from django.db import DatabaseError, OperationalError, connection
+
+from taxpayers.sql import Parameters, Row
+
+CONNECT_SECONDS = 1.0
+# The server ends a statement first, so that nothing is stored of which the client hears a 503.
+STATEMENT_SECONDS = 1.0
+ANSWER_SECONDS = STATEMENT_SECONDS + 0.1
+LOCK_SECONDS = 0.8
+
+_SESSION = "SET TimeZone TO 'UTC'"
+_DEADLINES = (
+    f"; SET statement_timeout TO {int(STATEMENT_SECONDS * 1000)}"
+    f"; SET lock_timeout TO {int(LOCK_SECONDS * 1000)}"
+    "; SET idle_in_transaction_session_timeout TO 3000"
+    "; SET client_connection_check_interval TO 500"
+)
+
+
+class NoConnection(OperationalError):
+    """There is no connection, so nothing was sent."""
+
+
+class ConnectionLost(OperationalError):
+    """The connection broke while a statement was under way: it may have been executed, or not."""
+
+
+class NotAnswered(ConnectionLost):
+    """The deadline passed while a statement was under way."""
+
+
+class AsyncSession:
+    """One connection, opened when it is first needed and again when it broke.
+
+    One statement at a time.
+    """
+
+    def __init__(self) -> None:
+        self._connection: psycopg.AsyncConnection[Row] | None = None
+        self._cursor: psycopg.AsyncCursor[Row] | None = None
+        self._prepares = False
+        self._is_late = False
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None and not self._connection.closed
+
+    async def fetch(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """The rows of a statement, for which there is `ANSWER_SECONDS`.
+
+        Raises NoConnection, ConnectionLost, and django.db.DatabaseError for a statement that the
+        server refused.
+        """
+        try:
+            return await self._fetch(sql, parameters)
+        except psycopg.errors.FeatureNotSupported as error:
+            # "cached plan must not change result type": a column has another type than when the
+            # statement was prepared. Nothing was executed, and a new connection prepares it again.
+            if self.is_in_transaction:
+                raise DatabaseError(str(error)) from error
+            await self.close()
+        except psycopg.Error as error:
+            raise DatabaseError(str(error)) from error
+        try:
+            return await self._fetch(sql, parameters)
+        except psycopg.Error as error:
+            raise DatabaseError(str(error)) from error
+
+    @property
+    def is_in_transaction(self) -> bool:
+        status = self._connection.info.transaction_status if self._connection else None
+        return status == psycopg.pq.TransactionStatus.INTRANS
+
+    async def close(self) -> None:
+        """Safe to repeat."""
+        opened, self._connection, self._cursor = self._connection, None, None
+        if opened is not None:
+            await opened.close()
+
+    async def _fetch(self, sql: str, parameters: Parameters) -> list[Row]:
+        cursor = self._cursor if self.is_open else None
+        if cursor is None:
+            cursor = await self._open()
+        self._is_late = False
+        timer = asyncio.get_running_loop().call_later(ANSWER_SECONDS, self._give_up)
+        try:
+            await cursor.execute(sql, parameters, prepare=self._prepares, binary=True)
+            return await cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            if self._connection is not None and self._connection.closed:
+                lost = NotAnswered if self._is_late else ConnectionLost
+                raise lost(str(error)) from error
+            raise
+        finally:
+            timer.cancel()
+
+    async def _open(self) -> psycopg.AsyncCursor[Row]:
+        await self.close()
+        parameters = _connection_parameters()
+        self._prepares = parameters["prepare_threshold"] is not None
+        try:
+            opened = await asyncio.wait_for(
+                psycopg.AsyncConnection.connect(**parameters, autocommit=True), CONNECT_SECONDS
+            )
+        except (psycopg.Error, OSError, TimeoutError) as error:
+            raise NoConnection(str(error) or "no connection in time") from error
+        self._connection = opened
+        self._cursor = psycopg.AsyncCursor(opened)
+        settings = _SESSION + (_DEADLINES if self._prepares else "")
+        timer = asyncio.get_running_loop().call_later(CONNECT_SECONDS, self._give_up)
+        try:
+            await opened.execute(settings.encode())
+        except psycopg.Error as error:
+            await self.close()
+            raise NoConnection(str(error)) from error
+        finally:
+            timer.cancel()
+        return self._cursor
+
+    def _give_up(self) -> None:
+        # Not by cancelling the task: psycopg would then wait for the server to confirm it.
+        self._is_late = True
+        if self._connection is not None and not self._connection.closed:
+            with socket.socket(fileno=os.dup(self._connection.fileno())) as copy:
+                copy.shutdown(socket.SHUT_RDWR)
+
+
+def _connection_parameters() -> dict[str, Any]:
+    """Those of Django's connection, without what belongs to its own cursors."""
+    parameters: Mapping[str, Any] = connection.get_connection_params()
+    ours = {"cursor_factory", "context", "server_side_binding", "connect_timeout"}
+    return {name: value for name, value in parameters.items() if name not in ours}

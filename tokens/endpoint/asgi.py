@@ -1,0 +1,114 @@
+"""`POST /connect/token` on an event loop: many logins at once, in front of Django (ASGI).
+
+The same steps as in Django's view (`tokens.endpoint.view`).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from tokens.endpoint.arrival import receive as read_arrival
+from tokens.endpoint.form import MAX_BODY_BYTES
+from tokens.endpoint.login import EndedLogin, LockedRead, Steps, advance, fail, log_in
+from tokens.endpoint.node import Node, this_node
+from tokens.endpoint.response import Answer
+from tokens.endpoint.view import report
+from tokens.login_events.async_store import AsyncStore
+from tokens.login_events.lanes import CALL_SECONDS
+from tokens.login_events.store import Call
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+# A body up to this size is read to its end: else the connection is reset and the refusal is lost.
+_MAX_READ_BYTES = 1024 * 1024
+# Named as in CGI, as Django does it; a header that comes twice is joined with a comma.
+_META = {
+    b"content-type": "CONTENT_TYPE",
+    b"authorization": "HTTP_AUTHORIZATION",
+    b"onbehalfof": "HTTP_ONBEHALFOF",
+    b"user-agent": "HTTP_USER_AGENT",
+    b"x-forwarded-for": "HTTP_X_FORWARDED_FOR",
+    b"x-forwarded-proto": "HTTP_X_FORWARDED_PROTO",
+}
+
+
+class TokenEndpoint:
+    """One for each process. Its connections are opened by the first login that needs them."""
+
+    def __init__(self, node: Node | None = None) -> None:
+        self._node = node or this_node()
+        self._store = AsyncStore(self._node.clock.observe)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        ends_at = asyncio.get_running_loop().time() + CALL_SECONDS
+        body = await _read_body(receive)
+        if body is None:
+            return  # the client has gone
+        arrival, raw = read_arrival(_meta(scope), body, self._node.clock.now())
+        ended = await self._run(log_in(self._node, arrival, raw), ends_at)
+        report(arrival, ended, time.perf_counter() - started)
+        await _send(ended.answer, send, is_head=scope["method"] == "HEAD")
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        await self._store.close()
+
+    async def _run(self, steps: Steps, ends_at: float) -> EndedLogin:
+        step = advance(steps)
+        while not isinstance(step, EndedLogin):
+            try:
+                result = await self._perform(step, steps, ends_at)
+            except Exception as error:  # noqa: BLE001 - the steps decide what it means
+                step = fail(steps, error)
+            else:
+                step = result if isinstance(result, EndedLogin) else advance(steps, result)
+        return step
+
+    async def _perform(self, step: Call | LockedRead, steps: Steps, ends_at: float) -> Any:
+        if not isinstance(step, LockedRead):
+            return await self._store.perform(step, ends_at)
+        async with self._store.client_locked(step.query, ends_at) as (reading, perform):
+            following = advance(steps, reading)
+            if isinstance(following, EndedLogin):
+                return following
+            return await perform(following)
+
+
+async def _read_body(receive: Receive) -> bytes | None:
+    """As much as a login may be long, and one byte more of what is longer; None if it broke off."""
+    body, length = b"", 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        part = message.get("body", b"")
+        length += len(part)
+        body = (body + part)[: MAX_BODY_BYTES + 1] if body else part[: MAX_BODY_BYTES + 1]
+        if not message.get("more_body") or length > _MAX_READ_BYTES:
+            return body
+
+
+def _meta(scope: Message) -> dict[str, str]:
+    meta = {
+        "REQUEST_METHOD": scope["method"],
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "REMOTE_ADDR": scope["client"][0] if scope.get("client") else "",
+        "wsgi.url_scheme": scope["scheme"],
+    }
+    for name, value in scope["headers"]:
+        key = _META.get(name)
+        if key is not None:
+            text = value.decode("latin-1")
+            meta[key] = f"{meta[key]},{text}" if key in meta else text
+    return meta
+
+
+async def _send(answer: Answer, send: Send, *, is_head: bool) -> None:
+    headers = [(name.encode("latin-1"), text.encode()) for name, text in answer.headers.items()]
+    start = {"type": "http.response.start", "status": answer.status, "headers": headers}
+    await send(start | {"reason": answer.reason.encode()})
+    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})

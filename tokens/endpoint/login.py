@@ -1,0 +1,214 @@
+"""Every step of a login, in order, without any input or output (specification 4, contract 1).
+
+A login decides from what this node knows, and the statement that records it confirms that nothing
+has changed. What it needs from the database it yields, as a call; whoever runs the steps sends the
+result, or throws the error. So the same steps run on Django's connection, one login at a time, and
+on an event loop, many at once.
+"""
+
+import logging
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from taxpayers.facts.values import FactsQuery, Reading
+from taxpayers.identifiers import Notation
+from taxpayers.rules import Refused
+from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.endpoint.arrival import Arrival
+from tokens.endpoint.node import Node
+from tokens.endpoint.recording import issued_call, refused_call, unreadable_event
+from tokens.endpoint.request import (
+    RawTokenRequest,
+    TokenRequest,
+    UnreadableRequest,
+    read_token_request,
+    recognize,
+)
+from tokens.endpoint.response import Answer, issued_answer, refused_answer
+from tokens.endpoint.throttle import check_throttle, throttled
+from tokens.endpoint.toolkit import IssuedLogin, LoginRequest, TokenIssuer
+from tokens.login_events.events import CountedLogin, FailedLogin
+from tokens.login_events.store import Call
+from tokens.metrics import ISSUED
+from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
+from tokens.rate_limits.throttle import Throttle
+from tokens.refusals.table import ProtocolReason
+from tokens.uptime import uptime
+
+logger = logging.getLogger("tokens.login")
+
+issuer = TokenIssuer()
+
+# So often a login is decided again without a lock. A client that changes all the time is locked
+# then, and nothing can change any more.
+_TRIES_WITHOUT_LOCK, _TRIES = 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class LockedRead:
+    """A call for a client's facts; nobody changes them until the login's next call is done."""
+
+    query: FactsQuery
+
+
+@dataclass(frozen=True, slots=True)
+class EndedLogin:
+    """Who asked, how it ended (ISSUED, or the reason of the refusal), and the answer."""
+
+    sent: TokenRequest | UnreadableRequest
+    outcome: str
+    answer: Answer
+
+
+Steps = Generator[Call | LockedRead, Any, EndedLogin]
+Outcome = IssuedLogin | Refused
+
+
+def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
+    """The steps of one login. They never raise: whatever happens, the client gets an answer."""
+    notation = Notation(settings.TIN_PATTERN, settings.ROB_PATTERN)
+    try:
+        asked = read_token_request(raw, notation=notation, environment=settings.ENVIRONMENT)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        refused = _refusal(arrival, error)
+        return (yield from _refuse_unreadable(arrival, recognize(raw, notation), refused))
+    login = _Login(node, arrival, asked)
+    try:
+        return (yield from login.steps())
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        return login.refused(_refusal(arrival, error))
+
+
+def advance(steps: Steps, result: Any = None) -> Call | LockedRead | EndedLogin:
+    """The next call of a login, or its end; `result` is that of the call before."""
+    try:
+        return steps.send(result)
+    except StopIteration as end:
+        ended: EndedLogin = end.value
+        return ended
+
+
+def fail(steps: Steps, error: Exception) -> Call | LockedRead | EndedLogin:
+    """As `advance`, after a call that failed."""
+    try:
+        return steps.throw(error)
+    except StopIteration as end:
+        ended: EndedLogin = end.value
+        return ended
+
+
+def _refuse_unreadable(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> Steps:
+    try:
+        yield unreadable_event(arrival, sent, refused)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        refused = _refusal(arrival, error)
+    answer = refused_answer(arrival.id, arrival.at, refused)
+    return EndedLogin(sent, refused.reason, answer)
+
+
+class _Login:
+    """One login whose request could be read."""
+
+    def __init__(self, node: Node, arrival: Arrival, asked: TokenRequest) -> None:
+        self.node = node
+        self.arrival = arrival
+        self.asked = asked
+        self.query = FactsQuery(
+            asked.client_id, asked.credentials.hashed_secret, asked.on_behalf_of
+        )
+        self.at = arrival.at
+        self.client: AuthenticatedClient | None = None
+
+    def steps(self) -> Steps:
+        check_throttle(self.node, self.arrival, self.asked)
+        reading = self.node.recall(self.query) or (yield from self._read())
+        tries = 1
+        while True:
+            outcome = self._decide(reading)
+            call = self._call(outcome)
+            if isinstance(call, FailedLogin) and reading.counter is None and self.client:
+                # A secret that ended: what counts as a failure is not taken from memory.
+                reading = yield from self._read()
+                continue
+            if isinstance(call, CountedLogin):
+                self._check_limit(call, reading)
+                quota: Quota | None = yield call
+                if quota is not None:
+                    return self._answer(outcome, quota)
+                # The client has changed, reached its limit, or is being changed at this moment.
+                if tries > _TRIES:
+                    raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
+                reading = yield from self._read(locked=tries > _TRIES_WITHOUT_LOCK)
+                tries += 1
+                continue
+            if isinstance(call, FailedLogin):
+                throttle: Throttle | None = yield call
+                if throttle is not None:
+                    raise self._throttled(throttle)
+            elif call is not None:
+                yield call
+            return self._answer(outcome, self._quota(reading))
+
+    def _read(self, *, locked: bool = False) -> Generator[Call | LockedRead, Any, Reading]:
+        before = uptime()
+        reading: Reading = yield LockedRead(self.query) if locked else self.query
+        self.node.clock.observe(before, reading.at, uptime())
+        self.node.learn(self.query, reading)
+        return reading
+
+    def _decide(self, reading: Reading) -> Outcome:
+        """Authenticate the client, decide, sign."""
+        login = LoginRequest(self.arrival, self.asked, reading)
+        self.at = reading.at
+        try:
+            return issuer.issue(login)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+            return _refusal(self.arrival, error)
+        finally:
+            self.client = login.client
+
+    def _call(self, outcome: Outcome) -> Call | None:
+        if isinstance(outcome, IssuedLogin):
+            return issued_call(self.arrival, self.asked, outcome.client, outcome.token)
+        return refused_call(self.arrival, self.asked, self.client, outcome, self.at)
+
+    def _check_limit(self, call: CountedLogin, reading: Reading) -> None:
+        if reading.counter is None:
+            return
+        outcome = count_login(CounterState(*reading.counter), call.limit, reading.at)
+        if isinstance(outcome, Throttle):
+            raise self._throttled(outcome)
+
+    def _throttled(self, throttle: Throttle) -> Refused:
+        return throttled(self.node, self.arrival, self.asked, self.client, throttle)
+
+    def _quota(self, reading: Reading) -> Quota | None:
+        if self.client is None or reading.counter is None:
+            return None
+        limit = self.client.client.logins_per_minute
+        return current_quota(CounterState(*reading.counter), limit, reading.at)
+
+    def _answer(self, outcome: Outcome, quota: Quota | None) -> EndedLogin:
+        if isinstance(outcome, Refused):
+            return self.refused(outcome, quota)
+        assert quota is not None
+        answer = issued_answer(self.arrival.id, outcome.body, outcome.client, quota)
+        return EndedLogin(self.asked, ISSUED, answer)
+
+    def refused(self, refused: Refused, quota: Quota | None = None) -> EndedLogin:
+        answer = refused_answer(self.arrival.id, self.at, refused, self.client, quota)
+        return EndedLogin(self.asked, refused.reason, answer)
+
+
+def _refusal(arrival: Arrival, error: Exception) -> Refused:
+    """What the client is told of an error: the refusal itself, or a 503 or 500 without detail."""
+    if isinstance(error, Refused):
+        return error
+    logger.error("login failed", exc_info=error, extra={"reference": str(arrival.id)})
+    is_outage = isinstance(error, DatabaseError)
+    reason = ProtocolReason.TEMPORARILY_UNAVAILABLE if is_outage else ProtocolReason.SERVER_ERROR
+    return Refused(reason)

@@ -1,0 +1,141 @@
+"""What logins ask of the database, for many logins at once on an event loop.
+
+The same calls with the same results as `tokens.login_events.store`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+from django.db import OperationalError, connection
+
+from taxpayers.async_sql import AsyncSession, NotAnswered
+from taxpayers.facts.values import FactsQuery, Reading
+from tokens.login_events import sqlite
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.lanes import Lane, Overloaded
+from tokens.login_events.postgresql import result_of_stored, statement_for
+from tokens.login_events.store import LOCK_CLIENT, Call
+from tokens.uptime import uptime
+
+Observe = Callable[[float, datetime, float], None]
+
+_MAX_LOCKED = 4  # at the same time, in this process
+_BUSY_SECONDS = 1.0  # how long a login waits for another process that writes to SQLite
+
+
+class AsyncStore:
+    """One for each process; closed when it ends."""
+
+    def __init__(self, observe: Observe) -> None:
+        """`observe` is told of the database's clock: see `DatabaseClock.observe`."""
+        self._observe = observe
+        self._locked = asyncio.Semaphore(_MAX_LOCKED)
+        self._lanes = (
+            self._postgresql_lanes() if connection.vendor == "postgresql" else _sqlite_lanes()
+        )
+
+    def perform(self, call: Call, ends_at: float) -> Awaitable[Any]:
+        """The result of a call, until `ends_at` by the loop's time.
+
+        Raises django.db.DatabaseError.
+        """
+        return self._lanes[type(call)].send(call, ends_at)
+
+    @asynccontextmanager
+    async def client_locked(
+        self, query: FactsQuery, ends_at: float
+    ) -> AsyncIterator[tuple[Reading, Callable[[Call], Awaitable[Any]]]]:
+        """The facts of a client that nobody changes meanwhile, and how to perform the next call.
+
+        SQLite has no such lock: there it is an ordinary read.
+        """
+        if connection.vendor != "postgresql":
+            yield await self.perform(query, ends_at), lambda call: self.perform(call, ends_at)
+            return
+        if self._locked.locked():
+            raise Overloaded("too many clients change all the time")
+        async with self._locked:
+            executor = _PostgresqlExecutor(self._observe)
+            try:
+                await executor.fetch("BEGIN")
+                await executor.fetch(LOCK_CLIENT, (query.client_id,))
+                (reading,) = await executor.execute([query])
+                yield reading, executor.execute_one
+                await executor.fetch("COMMIT")
+            finally:
+                await executor.close()
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        for lane in set(self._lanes.values()):
+            await lane.close()
+
+    def _postgresql_lanes(self) -> dict[type, Lane]:
+        # One for each kind: who fails, or is refused, does not wait together with who logs in.
+        kinds = (FactsQuery, CountedLogin, FailedLogin, Event)
+        return {kind: Lane(_PostgresqlExecutor(self._observe)) for kind in kinds}
+
+
+class _PostgresqlExecutor:
+    """One statement for all calls, on a connection of its own."""
+
+    def __init__(self, observe: Observe) -> None:
+        self._session = AsyncSession()
+        self._observe = observe
+
+    async def execute(self, calls: Sequence[Call]) -> list[Any]:
+        statement = statement_for(calls)
+        before = uptime()
+        rows = await self._session.fetch(statement.sql, statement.parameters)
+        if rows:
+            self._observe(before, rows[0][0], uptime())
+        return statement.parse(rows)
+
+    async def execute_one(self, call: Call) -> Any:
+        return (await self.execute([call]))[0]
+
+    async def fetch(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        await self._session.fetch(sql, parameters)
+
+    async def result_of_stored(self, call: Call) -> Any:
+        statement = result_of_stored(call)
+        return statement.parse(await self._session.fetch(statement.sql, statement.parameters))
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
+def _sqlite_lanes() -> dict[type, Lane]:
+    # SQLite has one writer, so all that write go together; readers wait for nobody.
+    reader, writer = Lane(_SqliteExecutor()), Lane(_SqliteExecutor())
+    return {FactsQuery: reader, CountedLogin: writer, FailedLogin: writer, Event: writer}
+
+
+class _SqliteExecutor:
+    """One transaction for all calls, in a thread with a connection of its own."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "sqlite", initializer=_wait_briefly)
+
+    async def execute(self, calls: Sequence[Call]) -> list[Any]:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, sqlite.perform, calls)
+        except OperationalError as error:  # another process writes all the time
+            raise NotAnswered(str(error)) from error
+
+    async def result_of_stored(self, call: Call) -> Any:
+        raise LookupError("SQLite never leaves open whether something was stored")
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
+        self._thread.shutdown()
+
+
+def _wait_briefly() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")

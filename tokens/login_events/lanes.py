@@ -1,0 +1,172 @@
+"""Many logins at once on an event loop: those that wait go together, in one statement, one commit.
+
+What gathers while a statement is under way is sent next; nothing waits for a timer. Nothing waits
+without an end either: a call that cannot be sent in time, or that finds too many waiting, fails.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.db import DatabaseError, OperationalError
+
+from taxpayers.async_sql import ANSWER_SECONDS, ConnectionLost, NoConnection, NotAnswered
+from tokens.login_events.events import CountedLogin, FailedLogin
+from tokens.login_events.store import Call
+
+# A call has this long from its login's beginning to its result: so a login is never answered later.
+CALL_SECONDS = 1.9
+MAX_BATCH, MAX_WAITING = 64, 512
+_RECONNECT_SECONDS = 0.05
+
+
+class Overloaded(OperationalError):
+    """Too many calls wait already."""
+
+
+class TooLate(OperationalError):
+    """There is not enough time left to send the call and hear of it."""
+
+
+class Executor(Protocol):
+    """Executes calls of one kind together: all of them, or none."""
+
+    async def execute(self, calls: Sequence[Call]) -> list[Any]:
+        """Raises as `AsyncSession.fetch`."""
+
+    async def result_of_stored(self, call: Call) -> Any:
+        """The result of a call that was stored when it was first sent, and refused as a second."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    call: Call
+    must_be_sent_by: float
+    done: asyncio.Future[Any]
+    was_sent: bool = False
+
+
+class Lane:
+    """Calls of one kind, on one connection, a batch at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._waiting: deque[_Waiting] = deque()
+        self._driver: asyncio.Task[None] | None = None
+
+    def send(self, call: Call, ends_at: float) -> Awaitable[Any]:
+        """The result of the call; `ends_at` is a time of the loop. Raises django.db.DatabaseError."""
+        loop = asyncio.get_running_loop()
+        if len(self._waiting) >= MAX_WAITING:
+            raise Overloaded("too many logins are waiting for the database")
+        waiting = _Waiting(call, ends_at - ANSWER_SECONDS, loop.create_future())
+        self._waiting.append(waiting)
+        if self._driver is None or self._driver.done():
+            self._driver = loop.create_task(self._drive())
+        return waiting.done
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        if self._driver is not None:
+            await asyncio.wait([self._driver])
+        await self._executor.close()
+
+    async def _drive(self) -> None:
+        while self._waiting:
+            self._drop_late()
+            if batch := take_batch(self._waiting):
+                await self._execute(batch)
+
+    def _drop_late(self) -> None:
+        now = asyncio.get_running_loop().time()
+        late = [one for one in self._waiting if one.must_be_sent_by < now]
+        for one in late:
+            self._waiting.remove(one)
+            _fail(one, TooLate("the database does not answer in time"))
+
+    async def _execute(self, batch: list[_Waiting]) -> None:
+        try:
+            results = await self._executor.execute([waiting.call for waiting in batch])
+        except NotAnswered as error:
+            _fail_all(batch, error)
+        except NoConnection as error:
+            if self._has_time(batch, _RECONNECT_SECONDS):
+                await asyncio.sleep(_RECONNECT_SECONDS)
+                self._waiting.extendleft(reversed(batch))
+            else:
+                _fail_all(batch, error)
+        except ConnectionLost:
+            # Whether it was stored cannot be known. Each event has an id of its own, so to send it
+            # again stores nothing twice.
+            for waiting in batch:
+                waiting.was_sent = True
+            self._waiting.extendleft(reversed(batch))
+        except DatabaseError as error:
+            if len(batch) > 1:
+                for waiting in batch:
+                    await self._execute([waiting])
+            else:
+                await self._refused(batch[0], error)
+        except Exception as error:  # noqa: BLE001 - nobody must wait for ever
+            _fail_all(batch, error)
+        else:
+            for waiting, result in zip(batch, results, strict=True):
+                if not waiting.done.done():
+                    waiting.done.set_result(result)
+
+    async def _refused(self, waiting: _Waiting, error: DatabaseError) -> None:
+        """A call that the server refused, alone: if it was stored before, that is no error."""
+        if waiting.was_sent:
+            try:
+                result = await self._executor.result_of_stored(waiting.call)
+            except (DatabaseError, LookupError):
+                pass
+            else:
+                if not waiting.done.done():
+                    waiting.done.set_result(result)
+                return
+        _fail(waiting, error)
+
+    def _has_time(self, batch: list[_Waiting], seconds: float) -> bool:
+        now = asyncio.get_running_loop().time()
+        return min(waiting.must_be_sent_by for waiting in batch) > now + seconds
+
+
+def take_batch(waiting: deque[_Waiting]) -> list[_Waiting]:
+    """Takes the first of those that wait, in their order; two that touch one row never together."""
+    batch: list[_Waiting] = []
+    left: list[_Waiting] = []
+    rows: set[Hashable] = set()
+    while waiting and len(batch) < MAX_BATCH:
+        one = waiting.popleft()
+        own = rows_of(one.call)
+        if rows.isdisjoint(own):
+            rows.update(own)
+            batch.append(one)
+        else:
+            left.append(one)
+    waiting.extendleft(reversed(left))
+    return batch
+
+
+def rows_of(call: Call) -> tuple[Hashable, ...]:
+    """The counters and buckets that the call changes."""
+    if isinstance(call, CountedLogin):
+        return (call.system_user_id,)
+    if isinstance(call, FailedLogin):
+        return (call.pair_bucket, call.address_bucket)
+    return ()
+
+
+def _fail(waiting: _Waiting, error: Exception) -> None:
+    if not waiting.done.done():
+        waiting.done.set_exception(error)
+
+
+def _fail_all(batch: list[_Waiting], error: Exception) -> None:
+    for waiting in batch:
+        _fail(waiting, error)
