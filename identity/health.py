@@ -13,12 +13,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from tokens.endpoint.clock import MAX_DIFFERENCE, difference
+from tokens.endpoint.clock import DatabaseClock
 from tokens.http import read_only
 from tokens.keys.ring import NoUsableKey
 from tokens.keys.signer import current_key_ring
 from tokens.login_events.partitions import has_partition
 from tokens.metrics import exposition
+from tokens.uptime import uptime
 
 logger = logging.getLogger("identity.health")
 
@@ -79,12 +80,13 @@ def _database(at: datetime) -> None:
 def _clock(at: datetime) -> None:
     if connection.vendor != "postgresql":
         return  # the database runs in this process
-    before = datetime.now(UTC)
+    clock, before = DatabaseClock(), uptime()
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement_timestamp()")
         (database,) = cursor.fetchone()
-    off = difference(before, database, datetime.now(UTC))
-    if abs(off) > MAX_DIFFERENCE:
+    clock.observe(before, database, uptime())
+    if clock.is_wrong():
+        off = clock.difference()
         raise NotReady(f"{off.total_seconds():+.1f} s off the database's: check NTP")
 
 

@@ -249,10 +249,10 @@ def fresh_process() -> None:
     """What a process remembers is forgotten, as if each test had its own."""
     from django.utils import translation
 
-    from tokens.endpoint import throttle
+    from tokens.endpoint import node
     from tokens.keys import signer
 
-    throttle.forget_denials()
+    node.this_node.cache_clear()
     signer.clear_key_ring_cache()
     translation.deactivate()  # a page in Malay leaves its language to the thread
 

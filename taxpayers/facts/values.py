@@ -99,3 +99,8 @@ class Reading:
     at: datetime
     facts: Facts | None
     counter: tuple[datetime, int] | None = None
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether the facts are those of the node, which the registry has yet to confirm."""
+        return self.facts is not None and self.counter is None

@@ -65,7 +65,8 @@ class TokenEndpoint:
             except Exception as error:  # noqa: BLE001 - the steps decide what it means
                 step = fail(steps, error)
             else:
-                step = result if isinstance(result, EndedLogin) else advance(steps, result)
+                is_step = isinstance(result, EndedLogin | LockedRead)
+                step = result if is_step else advance(steps, result)
         return step
 
     async def _perform(self, step: Call | LockedRead, steps: Steps, ends_at: float) -> Any:
@@ -73,7 +74,7 @@ class TokenEndpoint:
             return await self._store.perform(step, ends_at)
         async with self._store.client_locked(step.query, ends_at) as (reading, perform):
             following = advance(steps, reading)
-            if isinstance(following, EndedLogin):
+            if isinstance(following, EndedLogin | LockedRead):
                 return following
             return await perform(following)
 
@@ -85,7 +86,7 @@ async def _read_body(receive: Receive) -> bytes | None:
         message = await receive()
         if message["type"] != "http.request":
             return None
-        part = message.get("body", b"")
+        part: bytes = message.get("body", b"")
         length += len(part)
         body = (body + part)[: MAX_BODY_BYTES + 1] if body else part[: MAX_BODY_BYTES + 1]
         if not message.get("more_body") or length > _MAX_READ_BYTES:

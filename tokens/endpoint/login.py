@@ -31,7 +31,7 @@ from tokens.endpoint.request import (
 from tokens.endpoint.response import Answer, issued_answer, refused_answer
 from tokens.endpoint.throttle import check_throttle, throttled
 from tokens.endpoint.toolkit import IssuedLogin, LoginRequest, TokenIssuer
-from tokens.login_events.events import CountedLogin, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.login_events.store import Call
 from tokens.metrics import ISSUED
 from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
@@ -80,7 +80,7 @@ def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
     try:
         return (yield from login.steps())
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-        return login.refused(_refusal(arrival, error))
+        return login.refuse(_refusal(arrival, error))
 
 
 def advance(steps: Steps, result: Any = None) -> Call | LockedRead | EndedLogin:
@@ -124,34 +124,34 @@ class _Login:
         self.client: AuthenticatedClient | None = None
 
     def steps(self) -> Steps:
+        """Decide and record, until what was decided is confirmed."""
         check_throttle(self.node, self.arrival, self.asked)
         reading = self.node.recall(self.query) or (yield from self._read())
-        tries = 1
-        while True:
+        for tries in range(1, _TRIES + 1):
             outcome = self._decide(reading)
             call = self._call(outcome)
-            if isinstance(call, FailedLogin) and reading.counter is None and self.client:
-                # A secret that ended: what counts as a failure is not taken from memory.
-                reading = yield from self._read()
-                continue
             if isinstance(call, CountedLogin):
                 self._check_limit(call, reading)
                 quota: Quota | None = yield call
                 if quota is not None:
-                    return self._answer(outcome, quota)
+                    return self._end(outcome, quota)
                 # The client has changed, reached its limit, or is being changed at this moment.
-                if tries > _TRIES:
-                    raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
-                reading = yield from self._read(locked=tries > _TRIES_WITHOUT_LOCK)
-                tries += 1
-                continue
-            if isinstance(call, FailedLogin):
-                throttle: Throttle | None = yield call
-                if throttle is not None:
-                    raise self._throttled(throttle)
-            elif call is not None:
-                yield call
-            return self._answer(outcome, self._quota(reading))
+            elif not reading.is_remembered:
+                return (yield from self._record_uncounted(outcome, call, reading))
+            # A failure has no epoch that confirms it, so it is never decided from memory.
+            reading = yield from self._read(locked=tries > _TRIES_WITHOUT_LOCK)
+        raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
+
+    def _record_uncounted(
+        self, outcome: Outcome, call: FailedLogin | Event | None, reading: Reading
+    ) -> Steps:
+        if isinstance(call, FailedLogin):
+            throttle: Throttle | None = yield call
+            if throttle is not None:
+                raise self._throttled(throttle)
+        elif call is not None:
+            yield call
+        return self._end(outcome, self._quota(reading))
 
     def _read(self, *, locked: bool = False) -> Generator[Call | LockedRead, Any, Reading]:
         before = uptime()
@@ -171,7 +171,7 @@ class _Login:
         finally:
             self.client = login.client
 
-    def _call(self, outcome: Outcome) -> Call | None:
+    def _call(self, outcome: Outcome) -> CountedLogin | FailedLogin | Event | None:
         if isinstance(outcome, IssuedLogin):
             return issued_call(self.arrival, self.asked, outcome.client, outcome.token)
         return refused_call(self.arrival, self.asked, self.client, outcome, self.at)
@@ -192,14 +192,14 @@ class _Login:
         limit = self.client.client.logins_per_minute
         return current_quota(CounterState(*reading.counter), limit, reading.at)
 
-    def _answer(self, outcome: Outcome, quota: Quota | None) -> EndedLogin:
+    def _end(self, outcome: Outcome, quota: Quota | None) -> EndedLogin:
         if isinstance(outcome, Refused):
-            return self.refused(outcome, quota)
-        assert quota is not None
+            return self.refuse(outcome, quota)
         answer = issued_answer(self.arrival.id, outcome.body, outcome.client, quota)
         return EndedLogin(self.asked, ISSUED, answer)
 
-    def refused(self, refused: Refused, quota: Quota | None = None) -> EndedLogin:
+    def refuse(self, refused: Refused, quota: Quota | None = None) -> EndedLogin:
+        """The end of a login that gets no token."""
         answer = refused_answer(self.arrival.id, self.at, refused, self.client, quota)
         return EndedLogin(self.asked, refused.reason, answer)
 

@@ -28,7 +28,7 @@ class Answer:
 
 
 def issued_answer(
-    reference: UUID, body: str, client: AuthenticatedClient, quota: Quota
+    reference: UUID, body: str, client: AuthenticatedClient, quota: Quota | None
 ) -> Answer:
     """200 with oauthlib's body."""
     answer = _answer(reference, 200, "OK", body)
@@ -87,9 +87,7 @@ def _answer(reference: UUID, status: int, phrase: str, body: str) -> Answer:
     )
 
 
-def _add_client_headers(
-    answer: Answer, client: AuthenticatedClient, quota: Quota | None
-) -> None:
+def _add_client_headers(answer: Answer, client: AuthenticatedClient, quota: Quota | None) -> None:
     answer.headers["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
     if quota is not None and quota.limit:
         answer.headers["X-Rate-Limit-Limit"] = str(quota.limit)

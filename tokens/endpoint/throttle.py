@@ -11,6 +11,7 @@ from tokens.endpoint.request import TokenRequest
 from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import ProtocolReason
 
+
 class RateLimited(Refused):
     """A login beyond a limit: nothing is recorded."""
 

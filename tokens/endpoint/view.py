@@ -50,7 +50,8 @@ def run(steps: Steps) -> EndedLogin:
         except Exception as error:  # noqa: BLE001 - the steps decide what it means
             step = fail(steps, error)
         else:
-            step = result if isinstance(result, EndedLogin) else advance(steps, result)
+            is_step = isinstance(result, EndedLogin | LockedRead)
+            step = result if is_step else advance(steps, result)
     return step
 
 
@@ -59,7 +60,7 @@ def _perform(step: Call | LockedRead, steps: Steps) -> Any:
         return store.perform(step)
     with store.client_locked(step.query) as reading:
         following = advance(steps, reading)
-        if isinstance(following, EndedLogin):
+        if isinstance(following, EndedLogin | LockedRead):
             return following
         return store.perform(following)
 

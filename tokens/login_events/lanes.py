@@ -59,7 +59,10 @@ class Lane:
         self._driver: asyncio.Task[None] | None = None
 
     def send(self, call: Call, ends_at: float) -> Awaitable[Any]:
-        """The result of the call; `ends_at` is a time of the loop. Raises django.db.DatabaseError."""
+        """The result of the call; `ends_at` is a time of the loop.
+
+        Raises django.db.DatabaseError.
+        """
         loop = asyncio.get_running_loop()
         if len(self._waiting) >= MAX_WAITING:
             raise Overloaded("too many logins are waiting for the database")
@@ -79,7 +82,10 @@ class Lane:
         while self._waiting:
             self._drop_late()
             if batch := take_batch(self._waiting):
-                await self._execute(batch)
+                try:
+                    await self._execute(batch)
+                except Exception as error:  # noqa: BLE001 - nobody must wait for ever
+                    _fail_all(batch, error)
 
     def _drop_late(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -91,14 +97,10 @@ class Lane:
     async def _execute(self, batch: list[_Waiting]) -> None:
         try:
             results = await self._executor.execute([waiting.call for waiting in batch])
+        except NoConnection as error:
+            await self._wait_for_connection(batch, error)
         except NotAnswered as error:
             _fail_all(batch, error)
-        except NoConnection as error:
-            if self._has_time(batch, _RECONNECT_SECONDS):
-                await asyncio.sleep(_RECONNECT_SECONDS)
-                self._waiting.extendleft(reversed(batch))
-            else:
-                _fail_all(batch, error)
         except ConnectionLost:
             # Whether it was stored cannot be known. Each event has an id of its own, so to send it
             # again stores nothing twice.
@@ -106,34 +108,31 @@ class Lane:
                 waiting.was_sent = True
             self._waiting.extendleft(reversed(batch))
         except DatabaseError as error:
-            if len(batch) > 1:
-                for waiting in batch:
-                    await self._execute([waiting])
-            else:
-                await self._refused(batch[0], error)
-        except Exception as error:  # noqa: BLE001 - nobody must wait for ever
-            _fail_all(batch, error)
+            await self._refused(batch, error)
         else:
             for waiting, result in zip(batch, results, strict=True):
-                if not waiting.done.done():
-                    waiting.done.set_result(result)
+                _succeed(waiting, result)
 
-    async def _refused(self, waiting: _Waiting, error: DatabaseError) -> None:
-        """A call that the server refused, alone: if it was stored before, that is no error."""
-        if waiting.was_sent:
-            try:
-                result = await self._executor.result_of_stored(waiting.call)
-            except (DatabaseError, LookupError):
-                pass
-            else:
-                if not waiting.done.done():
-                    waiting.done.set_result(result)
-                return
-        _fail(waiting, error)
-
-    def _has_time(self, batch: list[_Waiting], seconds: float) -> bool:
+    async def _wait_for_connection(self, batch: list[_Waiting], error: Exception) -> None:
         now = asyncio.get_running_loop().time()
-        return min(waiting.must_be_sent_by for waiting in batch) > now + seconds
+        if min(waiting.must_be_sent_by for waiting in batch) < now + _RECONNECT_SECONDS:
+            _fail_all(batch, error)
+        else:
+            await asyncio.sleep(_RECONNECT_SECONDS)
+            self._waiting.extendleft(reversed(batch))
+
+    async def _refused(self, batch: list[_Waiting], error: DatabaseError) -> None:
+        """The server refused the statement: each call goes alone, and only the guilty one fails."""
+        if len(batch) > 1:
+            for waiting in batch:
+                await self._execute([waiting])
+        elif not batch[0].was_sent:
+            _fail(batch[0], error)
+        else:  # perhaps because it was stored when it was sent first, and that is no error
+            try:
+                _succeed(batch[0], await self._executor.result_of_stored(batch[0].call))
+            except (DatabaseError, LookupError):
+                _fail(batch[0], error)
 
 
 def take_batch(waiting: deque[_Waiting]) -> list[_Waiting]:
@@ -160,6 +159,11 @@ def rows_of(call: Call) -> tuple[Hashable, ...]:
     if isinstance(call, FailedLogin):
         return (call.pair_bucket, call.address_bucket)
     return ()
+
+
+def _succeed(waiting: _Waiting, result: Any) -> None:
+    if not waiting.done.done():
+        waiting.done.set_result(result)
 
 
 def _fail(waiting: _Waiting, error: Exception) -> None:
