@@ -77,11 +77,9 @@ def make_logins(clients: list[SampleClient], kid: str, chance: Random, at: datet
 
 def set_last_used(secret: ClientSecret, at: datetime) -> None:
     """Stores that this secret was last used at this moment."""
-    counter, _ = RateLimitCounter.objects.get_or_create(
-        pk=secret.system_user_id, defaults={"window_started_at": at, "used": 1}
-    )
+    counter = RateLimitCounter.objects.get(pk=secret.system_user_id)
     counter.secrets_used[str(secret.pk)] = at.isoformat()
-    counter.save()
+    counter.save(update_fields=["secrets_used"])
 
 
 def _of_client(

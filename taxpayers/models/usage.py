@@ -1,17 +1,34 @@
-"""How often a client has logged in during a minute, and when with which secret."""
+"""How often a client has logged in during a minute, when with which secret, and its epoch."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.sql.compiler import SQLCompiler
 
+from taxpayers.facts.epochs.row import RANDOM_EPOCH
 from taxpayers.models.system_user import SystemUser
+
+
+class RandomEpoch(models.Func):
+    """The default of the column `epoch`: another number for each row."""
+
+    arity = 0
+    output_field = models.BigIntegerField()
+
+    def as_sql(  # type: ignore[override]  # no option of a function is used
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_options: Any
+    ) -> tuple[str, list[Any]]:
+        return RANDOM_EPOCH[connection.vendor], []
 
 
 class RateLimitCounter(models.Model):
     """The only row that a successful login updates (contract 1, Limits; contract 3, last used).
 
-    A window of a minute starts with a login; in it the client has logged in `used` times.
+    A window of a minute starts with a login; in it the client has logged in `used` times. Triggers
+    add the row with the system user and remove it with it, and change `epoch`
+    (`taxpayers/facts/epochs/`).
     """
 
     system_user = models.OneToOneField(
@@ -22,6 +39,7 @@ class RateLimitCounter(models.Model):
     # The id of each secret → the start of the minute in which it last logged in. So the value
     # changes at most once a minute, however often the secret is used.
     secrets_used = models.JSONField(default=dict)
+    epoch = models.BigIntegerField(db_default=RandomEpoch(), editable=False)
 
     class Meta:
         db_table = "client_usage"

@@ -1,0 +1,41 @@
+"""The epoch of each client, its row from registration on, and the triggers that renew it.
+
+A later change of the triggers, and on SQLite of a table that has one, needs a migration that drops
+them before and creates them after it: Django makes such a table anew there, without its triggers.
+"""
+
+from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
+
+import taxpayers.models.usage
+from taxpayers.facts.epochs.triggers import create_statements, drop_statements
+
+
+def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    vendor, schema = schema_editor.connection.vendor, ""
+    if vendor == "postgresql":
+        with schema_editor.connection.cursor() as cursor:
+            cursor.execute("SELECT quote_ident(current_schema())")
+            (schema,) = cursor.fetchone()
+    for statement in create_statements(vendor, schema):
+        schema_editor.execute(statement, params=None)
+
+
+def drop_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    for statement in drop_statements(schema_editor.connection.vendor):
+        schema_editor.execute(statement, params=None)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("taxpayers", "0002_data_and_postgresql")]
+    operations = [
+        migrations.AddField(
+            model_name="ratelimitcounter",
+            name="epoch",
+            field=models.BigIntegerField(
+                db_default=taxpayers.models.usage.RandomEpoch(), editable=False
+            ),
+        ),
+        migrations.RunPython(create_triggers, drop_triggers),
+    ]

@@ -1,0 +1,450 @@
+"""Each change that could alter a login renews the epochs of the clients concerned, and no others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection, models, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.operations import AlterField
+
+from taxpayers.facts.epochs.row import DECIDING_COLUMNS
+from taxpayers.facts.epochs.triggers import create_statements, drop_statements, trigger_names
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import (
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    RateLimitCounter,
+    SystemUser,
+    Taxpayer,
+)
+from taxpayers.services import (
+    Author,
+    block_system_user,
+    change_system_user,
+    extend_system_user,
+    grant_permission,
+    issue_secret,
+    register_intermediary,
+    register_system_user,
+    register_taxpayer,
+    rename_taxpayer,
+    retire_secret,
+    revoke_codes,
+    revoke_permission,
+    revoke_secret,
+    set_intermediary_active,
+    set_permission_code,
+    set_taxpayer_active,
+    unblock_system_user,
+)
+from tests.support.erp import Erp
+from tests.support.factories import (
+    SUBMIT,
+    VIEW,
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+)
+from tokens.login_events.store import login_event_store
+
+pytestmark = pytest.mark.django_db
+
+AT = datetime.now(UTC)
+DAY = timedelta(days=1)
+BY: dict[str, Any] = {"by": Author("alice"), "at": AT}
+WHY: dict[str, Any] = {"reason": "because", **BY}
+
+
+@dataclass
+class Registry:
+    """A shop, which is represented by an agent and was by a former one; others in these roles."""
+
+    shop: SystemUser = field(default_factory=SystemUserFactory.create)
+    second_of_shop: SystemUser = field(init=False)
+    agent: SystemUser = field(default_factory=SystemUserFactory.create)
+    former_agent: SystemUser = field(default_factory=SystemUserFactory.create)
+    other_shop: SystemUser = field(default_factory=SystemUserFactory.create)
+    other_agent: SystemUser = field(default_factory=SystemUserFactory.create)
+    blocked: SystemUser = field(init=False)
+    role: Intermediary = field(init=False)
+    permission: GrantedPermission = field(init=False)
+    secret: ClientSecret = field(init=False)
+
+    def __post_init__(self) -> None:
+        shop, other_shop = self.shop.taxpayer, self.other_shop.taxpayer
+        self.second_of_shop = SystemUserFactory.create(taxpayer=shop)
+        block = {"blocked_at": AT - DAY, "blocked_by": "officer", "blocked_reason": "abuse"}
+        self.blocked = SystemUserFactory.create(**block)
+        self.secret = ClientSecretFactory.create(system_user=self.shop)
+        self.role, former_role, other_role = (
+            IntermediaryFactory.create(taxpayer=user.taxpayer)
+            for user in (self.agent, self.former_agent, self.other_agent)
+        )
+        self.permission = GrantedPermissionFactory.create(
+            taxpayer=shop, intermediary=self.role, codes=[SUBMIT]
+        )
+        GrantedPermissionFactory.create(
+            taxpayer=shop, intermediary=former_role, revoked_at=AT - DAY
+        )
+        GrantedPermissionFactory.create(taxpayer=other_shop, intermediary=other_role)
+
+    def epochs(self) -> dict[str, int]:
+        """The epoch of each client, by its name here; a client that is gone has none."""
+        names = {user.pk: name for name, user in vars(self).items() if isinstance(user, SystemUser)}
+        rows = RateLimitCounter.objects.values_list("pk", "epoch")
+        return {names.get(pk, "new"): epoch for pk, epoch in rows}
+
+    def sql(self, statement: str) -> None:
+        """Executes SQL by hand; {shop} is the id of that client, {taxpayer_of_shop} its taxpayer's."""
+        ids: dict[str, object] = {
+            "role": self.role.pk, "permission": self.permission.pk, "secret": self.secret.pk,
+            "shop": self.shop.pk, "agent": self.agent.pk, "other_agent": self.other_agent.pk,
+        }  # fmt: skip
+        for name in ("shop", "agent", "former_agent", "other_shop", "other_agent"):
+            ids[f"taxpayer_of_{name}"] = getattr(self, name).taxpayer_id
+        ids["other_role"] = Intermediary.objects.get(taxpayer=self.other_agent.taxpayer).pk
+        with connection.cursor() as cursor:
+            cursor.execute(statement.format(**ids))
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry()
+
+
+def renewed_by(registry: Registry, change: Callable[[], object]) -> set[str]:
+    """The clients whose epoch the change renewed, removed or added."""
+    before = registry.epochs()
+    change()
+    after = registry.epochs()
+    return {name for name in before | after if before.get(name) != after.get(name)}
+
+
+SHOP = {"shop", "second_of_shop"}
+AGENTS = {"agent", "former_agent"}
+
+# Each change by a service, and the clients that it concerns.
+SERVICES: dict[str, tuple[Callable[[Registry], object], set[str]]] = {
+    "block": (lambda r: block_system_user(system_user=r.shop, **WHY), {"shop"}),
+    "unblock": (lambda r: unblock_system_user(system_user=r.blocked, **WHY), {"blocked"}),
+    "expiry": (
+        lambda r: extend_system_user(system_user=r.shop, expires_at=AT + DAY, **WHY), {"shop"},
+    ),
+    "limit": (
+        lambda r: change_system_user(system_user=r.shop, logins_per_minute=3, **WHY), {"shop"},
+    ),
+    "name of a system user": (
+        lambda r: change_system_user(system_user=r.shop, name="New", **WHY), set(),
+    ),
+    "new system user": (
+        lambda r: register_system_user(taxpayer=r.shop.taxpayer, name="New", **BY), {"new"},
+    ),
+    "new secret": (lambda r: issue_secret(system_user=r.shop, **BY), {"shop"}),
+    "secret that ends earlier": (
+        lambda r: retire_secret(secret=r.secret, last_moment=AT + DAY, **WHY), {"shop"},
+    ),
+    "revoked secret": (lambda r: revoke_secret(secret=r.secret, **WHY), {"shop"}),
+    "new taxpayer": (
+        lambda r: register_taxpayer(taxpayer=TaxpayerId("C9999999999"), name="New", **BY), set(),
+    ),
+    "name of a taxpayer": (
+        lambda r: rename_taxpayer(taxpayer=r.shop.taxpayer, name="New", **WHY), set(),
+    ),
+    "inactive taxpayer": (
+        lambda r: set_taxpayer_active(taxpayer=r.shop.taxpayer, is_active=False, **WHY),
+        SHOP | AGENTS,
+    ),
+    "new intermediary": (
+        lambda r: register_intermediary(taxpayer=r.shop.taxpayer, **BY), SHOP,
+    ),
+    "inactive intermediary": (
+        lambda r: set_intermediary_active(
+            intermediary=r.role, is_active=False, until=None, **WHY
+        ),
+        {"agent"},
+    ),
+    "new permission": (
+        lambda r: grant_permission(
+            taxpayer=r.other_shop.taxpayer, intermediary=r.role, codes=[VIEW], **BY
+        ),
+        {"agent"},
+    ),
+    "revoked permission": (
+        lambda r: revoke_permission(permission=r.permission, **WHY), {"agent"},
+    ),
+    "revoked codes": (
+        lambda r: revoke_codes(
+            taxpayer=r.shop.taxpayer, intermediary=r.role, codes=[SUBMIT], **WHY
+        ),
+        {"agent"},
+    ),
+    "permission code": (
+        lambda r: set_permission_code(code="documents:sign", description="Sign", **BY), set(),
+    ),
+}  # fmt: skip
+
+# The same by hand.
+NEW_USER = (
+    "INSERT INTO system_users (client_id, taxpayer_id, name, scopes, logins_per_minute, created,"
+    " updated, blocked_by, blocked_reason) SELECT {values} FROM system_users WHERE {where}"
+)
+COPY_OF = "taxpayer_id, name, scopes, logins_per_minute, created, updated, '', ''"
+SQL: dict[str, tuple[str, set[str]]] = {
+    "new system user": (
+        NEW_USER.format(values=f"'new', {COPY_OF}", where="id = {shop}"), {"new"},
+    ),
+    "block": (
+        "UPDATE system_users SET blocked_at = '2026-01-01 00:00:00', blocked_by = 'x',"
+        " blocked_reason = 'y' WHERE id = {shop}", {"shop"},
+    ),
+    "client ID": ("UPDATE system_users SET client_id = 'other' WHERE id = {shop}", {"shop"}),
+    "scopes": ("UPDATE system_users SET scopes = 'Other' WHERE id = {shop}", {"shop"}),
+    "limit": ("UPDATE system_users SET logins_per_minute = 0 WHERE id = {shop}", {"shop"}),
+    "expiry": (
+        "UPDATE system_users SET expires_at = '2026-01-01 00:00:00' WHERE id = {shop}", {"shop"},
+    ),
+    "taxpayer of a system user": (
+        "UPDATE system_users SET taxpayer_id = {taxpayer_of_agent} WHERE id = {shop}", {"shop"},
+    ),
+    "every system user": (
+        "UPDATE system_users SET scopes = 'Other'",
+        SHOP | AGENTS | {"other_shop", "other_agent", "blocked"},
+    ),
+    "the same values": ("UPDATE system_users SET scopes = scopes, name = 'New'", set()),
+    "why it is blocked": (
+        "UPDATE system_users SET blocked_by = 'x', blocked_reason = 'y'"
+        " WHERE blocked_at IS NOT NULL", set(),
+    ),
+    "system user that is gone": ("DELETE FROM system_users WHERE id = {agent}", {"agent"}),
+    "new secret": (
+        "INSERT INTO client_secrets (system_user_id, hashed, hint, created_at, expires_at)"
+        " SELECT {agent}, hashed, hint, created_at, expires_at FROM client_secrets", {"agent"},
+    ),
+    "hash of a secret": (
+        "UPDATE client_secrets SET hashed = 'x' WHERE id = {secret}", {"shop"},
+    ),
+    "owner of a secret": (
+        "UPDATE client_secrets SET system_user_id = {agent} WHERE id = {secret}",
+        {"shop", "agent"},
+    ),
+    "secret that is gone": ("DELETE FROM client_secrets WHERE id = {secret}", {"shop"}),
+    "TIN": ("UPDATE taxpayers SET tin = 'X1' WHERE id = {taxpayer_of_shop}", SHOP | AGENTS),
+    "ROB number": ("UPDATE taxpayers SET rob = 'X1' WHERE id = {taxpayer_of_shop}", SHOP | AGENTS),
+    "inactive taxpayer": (
+        "UPDATE taxpayers SET is_active = false WHERE id = {taxpayer_of_shop}", SHOP | AGENTS,
+    ),
+    "inactive taxpayer of an agent": (
+        "UPDATE taxpayers SET is_active = false WHERE id = {taxpayer_of_agent}", {"agent"},
+    ),
+    "name of a taxpayer": ("UPDATE taxpayers SET name = 'New', is_active = is_active", set()),
+    "taxpayer that is gone": (
+        "DELETE FROM taxpayers WHERE id = {taxpayer_of_shop}", SHOP | AGENTS,
+    ),
+    "new intermediary": (
+        "INSERT INTO intermediaries (taxpayer_id, created_at)"
+        " SELECT id, created_at FROM taxpayers WHERE id = {taxpayer_of_shop}", SHOP,
+    ),
+    "end of an intermediary": (
+        "UPDATE intermediaries SET active_until = '2026-01-01 00:00:00' WHERE id = {role}",
+        {"agent"},
+    ),
+    "taxpayer of an intermediary": (
+        "UPDATE intermediaries SET taxpayer_id = {taxpayer_of_shop} WHERE id = {role}",
+        SHOP | {"agent"},
+    ),
+    "intermediary that is gone": ("DELETE FROM intermediaries WHERE id = {role}", {"agent"}),
+    "new permission": (
+        "INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)"
+        " SELECT {taxpayer_of_other_shop}, intermediary_id, valid_from, created_at"
+        " FROM granted_permissions WHERE id = {permission}", {"agent"},
+    ),
+    "end of a permission": (
+        "UPDATE granted_permissions SET valid_until = '2050-01-01 00:00:00'"
+        " WHERE id = {permission}", {"agent"},
+    ),
+    "taxpayer of a permission": (
+        "UPDATE granted_permissions SET taxpayer_id = {taxpayer_of_other_shop}"
+        " WHERE id = {permission}", {"agent"},
+    ),
+    "intermediary of a permission": (
+        "UPDATE granted_permissions SET intermediary_id = {other_role} WHERE id = {permission}",
+        {"agent", "other_agent"},
+    ),
+    "permission that is gone": (
+        "DELETE FROM granted_permissions WHERE id = {permission}", {"agent"},
+    ),
+    "new code": (
+        "INSERT INTO granted_permission_codes (grantedpermission_id, permissioncode_id)"
+        f" VALUES ({{permission}}, '{VIEW}')", {"agent"},
+    ),
+    "other code": (
+        f"UPDATE granted_permission_codes SET permissioncode_id = '{VIEW}'"
+        " WHERE grantedpermission_id = {permission}", {"agent"},
+    ),
+    "code that is gone": (
+        "DELETE FROM granted_permission_codes WHERE grantedpermission_id = {permission}",
+        {"agent"},
+    ),
+    "row of a client that is gone": (
+        "DELETE FROM client_usage WHERE system_user_id = {shop}", {"shop"},
+    ),
+    "a login": (
+        "UPDATE client_usage SET window_started_at = '2026-01-01 00:00:00', used = used + 1,"
+        " secrets_used = '{{\"1\": \"2026-01-01\"}}'", set(),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_renews_the_epochs_of_the_clients_concerned(
+    name: str, registry: Registry
+) -> None:
+    change, concerned = SERVICES[name]
+    assert renewed_by(registry, lambda: change(registry)) == concerned
+
+
+@pytest.mark.parametrize("name", SQL)
+def test_sql_by_hand_renews_the_epochs_of_the_clients_concerned(
+    name: str, registry: Registry
+) -> None:
+    statement, concerned = SQL[name]
+    with transaction.atomic():
+        assert renewed_by(registry, lambda: registry.sql(statement)) == concerned
+        transaction.set_rollback(True)  # before foreign keys to what is gone are checked
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("table", sorted(set(trigger_names("postgresql").values())))
+def test_a_truncated_table_renews_the_epochs_of_all_clients(table: str, registry: Registry) -> None:
+    before = registry.epochs()
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # nothing pending on the tables
+        cursor.execute(f"TRUNCATE {table} CASCADE")
+    after = registry.epochs()
+    assert set(after) == (set() if table in ("system_users", "taxpayers") else set(before))
+    assert not set(before.values()) & set(after.values())
+
+
+def test_a_change_that_is_rolled_back_renews_no_epoch(registry: Registry) -> None:
+    def change() -> None:
+        with transaction.atomic():
+            assert renewed_by(registry, block) == {"shop"}
+            transaction.set_rollback(True)
+
+    def block() -> None:
+        block_system_user(system_user=registry.shop, **WHY)
+
+    assert renewed_by(registry, change) == set()
+
+
+def test_no_epoch_returns_and_no_two_clients_have_the_same(registry: Registry) -> None:
+    seen = list(registry.epochs().values())
+    for scopes in ["Other", "InvoicingAPI"] * 5:
+        SystemUser.objects.update(scopes=scopes)
+        seen += registry.epochs().values()
+    assert len(seen) == len(set(seen)) == 11 * 7
+
+
+def test_a_login_leaves_the_epoch(erp: Erp) -> None:
+    before = RateLimitCounter.objects.get().epoch
+    assert erp.login().status_code == 200
+    assert list(RateLimitCounter.objects.values_list("used", "epoch")) == [(1, before)]
+
+
+def test_a_client_has_a_row_that_was_never_used_from_its_registration_on(
+    registry: Registry,
+) -> None:
+    row = RateLimitCounter.objects.get(pk=registry.shop.pk)
+    assert (row.window_started_at, row.used) == (datetime(1970, 1, 1, tzinfo=UTC), 0)
+    assert registry.secret.last_used_at is None
+    assert login_event_store().quota(registry.shop.pk, 12, AT).remaining == 12
+
+
+def test_a_row_that_is_deleted_by_hand_comes_back_without_logins(registry: Registry) -> None:
+    RateLimitCounter.objects.update(used=5)
+    RateLimitCounter.objects.filter(pk=registry.shop.pk).delete()
+    assert RateLimitCounter.objects.get(pk=registry.shop.pk).used == 0
+    assert RateLimitCounter.objects.get(pk=registry.agent.pk).used == 5
+
+
+def test_the_row_of_a_client_goes_with_it(registry: Registry) -> None:
+    registry.blocked.delete()
+    assert set(registry.epochs()) == SHOP | AGENTS | {"other_shop", "other_agent"}
+
+
+def test_a_row_that_is_left_of_an_earlier_client_gets_another_epoch(registry: Registry) -> None:
+    key = registry.blocked.pk
+    registry.blocked.delete()
+    left = RateLimitCounter.objects.create(pk=key, window_started_at=AT, used=1)
+    SystemUserFactory.create(pk=key)
+    assert RateLimitCounter.objects.get(pk=key).epoch != left.epoch
+
+
+def test_every_trigger_is_there_after_all_migrations() -> None:
+    """Red once a migration makes a table anew on SQLite: it must drop and create the triggers."""
+    assert dict(triggers()) == trigger_names(connection.vendor)
+
+
+def triggers() -> list[tuple[str, str]]:
+    """The triggers of the database that are not those of foreign keys, and their tables."""
+    query = {
+        "sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
+        "postgresql": "SELECT tgname, tgrelid::regclass::text FROM pg_trigger"
+        " WHERE NOT tgisinternal AND tgenabled = 'O'",
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(query[connection.vendor])
+        return list(cursor.fetchall())
+
+
+@pytest.mark.parametrize("table", sorted(DECIDING_COLUMNS))
+def test_each_column_decides_a_login_or_is_known_not_to(table: str) -> None:
+    describes = {
+        "system_users": {"name", "created", "updated", "blocked_by", "blocked_reason"},
+        "taxpayers": {"name", "created_at"},
+    }
+    model = next(model for model in apps.get_models() if model._meta.db_table == table)
+    columns = {column.column for column in model._meta.concrete_fields}
+    assert columns == describes[table] | set(DECIDING_COLUMNS[table])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_migration_gives_every_client_a_row_and_can_be_undone(registry: Registry) -> None:
+    before, logged_in = registry.epochs(), registry.shop.pk
+    RateLimitCounter.objects.filter(pk=logged_in).update(used=3)
+    call_command("migrate", "taxpayers", "0002", verbosity=0)
+    try:
+        assert triggers() == []
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM client_usage WHERE system_user_id <> %s", [logged_in])
+    finally:
+        call_command("migrate", "taxpayers", verbosity=0)
+    after = registry.epochs()
+    assert set(after) == set(before)
+    assert len(set(after.values()) - set(before.values())) == len(before)
+    assert RateLimitCounter.objects.get(pk=logged_in).used == 3
+    assert renewed_by(registry, lambda: registry.sql(SQL["limit"][0])) == {"shop"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_later_migration_can_drop_and_create_the_triggers(registry: Registry) -> None:
+    """As it must on SQLite, where Django makes a table anew when one of its columns changes."""
+    state = MigrationExecutor(connection).loader.project_state()
+    change = AlterField("systemuser", "scopes", models.CharField(max_length=300))
+    changed = state.clone()
+    change.state_forwards("taxpayers", changed)
+    with connection.schema_editor(atomic=True) as editor:
+        for statement in drop_statements(connection.vendor):
+            editor.execute(statement, params=None)
+        change.database_forwards("taxpayers", editor, state, changed)
+        for statement in create_statements(connection.vendor, "public"):
+            editor.execute(statement, params=None)
+    assert dict(triggers()) == trigger_names(connection.vendor)
+    assert renewed_by(registry, lambda: registry.sql(SQL["limit"][0])) == {"shop"}
