@@ -6,7 +6,7 @@ from typing import Literal
 from django.core.exceptions import ImproperlyConfigured
 
 from identity.demo_address import demo_address
-from identity.env import env, secret
+from identity.env import env, secret, whole_number
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(env.str("VAR_DIR", "") or BASE_DIR / "var")
@@ -30,3 +30,11 @@ IS_HTTPS = AUTH_URL.startswith("https://")
 SERVE = env.str("SERVE", "both")
 if SERVE not in ("login", "staff", "both"):
     raise ImproperlyConfigured("SERVE must be login, staff or both.")
+
+# The server: the address that it listens on, its processes, the threads of each for Django's
+# synchronous pages, and how many requests and connections one process has at once.
+BIND = env.str("BIND", "127.0.0.1")
+WEB_PROCESSES = whole_number("WEB_PROCESSES", 2, most=256)
+WEB_THREADS = whole_number("WEB_THREADS", 4, most=256)
+WEB_REQUESTS = whole_number("WEB_REQUESTS", 256, most=100_000)
+WEB_CONNECTIONS = whole_number("WEB_CONNECTIONS", 10_000, most=1_000_000)

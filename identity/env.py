@@ -10,6 +10,14 @@ from environs import Env
 env = Env()
 
 
+def whole_number(name: str, default: int, *, most: int) -> int:
+    """The number `name`, from 1 to `most`. Raises ImproperlyConfigured for anything else."""
+    text = env.str(name, "") or str(default)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
+        raise ImproperlyConfigured(f"{name} must be a whole number from 1 to {most}, not {text!r}.")
+    return int(text)
+
+
 def secret(name: str, default: str | None = None) -> str | None:
     """The secret `name`, or the content of the file that `<name>_FILE` names.
 

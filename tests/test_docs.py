@@ -25,7 +25,7 @@ _LINK = re.compile(r"\]\(([^)#:]+)[^)]*\)")
 _PATH = re.compile(r"\.?\w[\w.-]*(?:/[\w.-]+)*(?:/|\.(?:py|md|ini|conf|toml|html|po|txt))")
 _TEST = re.compile(r"\btest_\w+\b(?!\.py)")
 _SETTING = re.compile(r"(?<![/\w])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z_]+(?==)")
-_READ_SETTING = re.compile(r'(?:env\.\w+|secret|_required)\(\s*"(\w+)"|if-env = (\w+)')
+_READ_SETTING = re.compile(r'(?:env\.\w+|secret|_required|whole_number)\(\s*"(\w+)"')
 
 
 def code_of(text: str) -> Iterator[str]:
@@ -78,7 +78,7 @@ def missing_commands(text: str) -> Iterator[str]:
 def missing_settings(text: str) -> Iterator[str]:
     folders = ("identity", "tokens", "taxpayers")
     files = [file for folder in folders for file in (CHECKOUT / folder).glob("**/*.py")]
-    files += [CHECKOUT / "Makefile", CHECKOUT / ".ci/run", CHECKOUT / "deploy/uwsgi.ini"]
+    files += [CHECKOUT / "Makefile", CHECKOUT / ".ci/run"]
     known = set(re.findall(r"\w+", "\n".join(file.read_text(encoding="utf-8") for file in files)))
     for code in code_of(text):
         for name in _SETTING.findall(code):
@@ -121,9 +121,9 @@ def test_what_does_not_exist_is_found(text: str, name: str) -> None:
 
 
 def test_every_setting_of_the_environment_is_in_the_readme() -> None:
-    files = [*(CHECKOUT / "identity").glob("*.py"), CHECKOUT / "deploy/uwsgi.ini"]
+    files = (CHECKOUT / "identity").glob("*.py")
     text = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    settings = {name for names in _READ_SETTING.findall(text) for name in names if name}
+    settings = set(_READ_SETTING.findall(text))
     readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     table = readme.partition("\n## Settings\n")[2].partition("\n## ")[0]
     assert settings - set(_INLINE.findall(table)) == set()

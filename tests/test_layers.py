@@ -108,7 +108,7 @@ LOGINS_TAGS = "from identity.staff.logins.impact import impact\n"
             {
                 "identity/staff/apps.py": "class C:\n def ready(self):\n  from tokens import http",
                 "tokens/apps.py": "class C:\n def ready(self):\n  from tokens import http",
-                "tokens/http.py": "def f():\n    import uwsgi",
+                "tokens/http.py": "def f():\n    import decimal",
             },
             ["identity.staff.apps imports tokens.http"],
         ),

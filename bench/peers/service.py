@@ -45,7 +45,7 @@ def start_on(
         **settings,
     }
     server = servers.start(
-        [str(PROGRAMS / "pyuwsgi"), "--ini", str(CHECKOUT / "deploy" / "uwsgi.ini")],
+        [str(PROGRAMS / "gunicorn"), "--config", str(CHECKOUT / "deploy" / "gunicorn.conf.py")],
         port,
         folder / "log",
         is_ready,

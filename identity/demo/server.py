@@ -41,7 +41,7 @@ def serve(port: int, on_ready: Callable[[], None]) -> NoReturn:
 
     Signals then reach the server itself. Raises CommandError if its program is not installed.
     """
-    program = Path(sys.executable).with_name("pyuwsgi")
+    program = Path(sys.executable).with_name("gunicorn")
     if not program.exists():
         raise CommandError(f"{program} is missing. Install requirements.txt, or run: make run")
     connections.close_all()
@@ -50,7 +50,8 @@ def serve(port: int, on_ready: Callable[[], None]) -> NoReturn:
     _in_detached_process(lambda: _call_when_ready(port, server, on_ready))
     environment = os.environ | {"PORT": str(port), "VAR_DIR": str(settings.VAR_DIR.resolve())}
     os.chdir(settings.BASE_DIR)
-    os.execve(program, [str(program), "--ini", "deploy/uwsgi.ini"], environment)  # noqa: S606 - no shell is needed
+    command = [str(program), "--config", "deploy/gunicorn.conf.py"]
+    os.execve(program, command, environment)  # noqa: S606 - no shell is needed
 
 
 def _in_detached_process(run: Callable[[], None]) -> None:

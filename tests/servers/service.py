@@ -24,7 +24,7 @@ SETTINGS = (
     *("PORT", "BIND", "AUTH_URL", "DATABASE_URL", "ENVIRONMENT", "SERVE", "VAR_DIR"),
     *("SECRET_KEY", "KEY_ENCRYPTION_KEYS", "ALLOWED_HOSTS", "DEBUG", "LOG_LEVEL", "TIME_ZONE"),
     *("TIN_PATTERN", "ROB_PATTERN", "SCOPES", "SIGNING_ALGORITHM", "SECRET_LIFETIME_DAYS"),
-    *("TRUSTED_PROXIES", "WEB_PROCESSES", "WEB_THREADS"),
+    *("TRUSTED_PROXIES", "WEB_PROCESSES", "WEB_THREADS", "WEB_REQUESTS", "WEB_CONNECTIONS"),
     *("STAFF_URL", "SESSION_IDLE_MINUTES", "SESSION_LONGEST_HOURS", "SECRET_KEY_FALLBACKS"),
 )
 
@@ -101,7 +101,6 @@ class Service:
     def stop(self) -> None:
         """End it at once, as a power cut does: it takes seconds to stop in order (SIGTERM)."""
         stop_process(self.process, signal.SIGKILL)
-        (CHECKOUT / "var" / f"uwsgi-{self.environment['PORT']}.sock").unlink(missing_ok=True)
 
 
 def is_ready(url: str) -> bool:
@@ -117,8 +116,8 @@ def start_service(environment: Mapping[str, str], log_file: Path) -> Service:
     url = f"http://127.0.0.1:{environment['PORT']}"
     process = start_process(
         [
-            str(Path(sys.executable).parent / "pyuwsgi"),
-            *("--ini", str(CHECKOUT / "deploy" / "uwsgi.ini")),
+            str(Path(sys.executable).parent / "gunicorn"),
+            *("--config", str(CHECKOUT / "deploy" / "gunicorn.conf.py")),
         ],
         log_file,
         lambda: is_ready(url),

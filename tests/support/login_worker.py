@@ -27,7 +27,11 @@ def main(client_id: str, client_secret: str) -> None:
     }
     setup_testing_defaults(environ)
     statuses: list[str] = []
-    application(environ, lambda status, headers, exc_info=None: statuses.append(status))
+
+    def start_response(status: str, headers: object, exc_info: object = None, /) -> Any:
+        statuses.append(status)
+
+    application(environ, start_response)
     json.dump({"status": statuses[0], "modules": sorted(sys.modules)}, sys.stdout)
 
 

@@ -1,0 +1,60 @@
+"""The ASGI application that the server runs: which door a request takes."""
+
+import gc
+import json
+from typing import Any
+
+from django.conf import settings
+
+from identity.server.overload import LIVE
+from identity.server.wsgi_bridge import WsgiBridge
+from identity.wsgi import application as django_application
+
+_TOKEN_PATH = "/connect/token"
+_READ_METHODS = ("GET", "HEAD")
+# Registry files of staff, up to 16 MiB, and the form around them; what machines send is small.
+_MAX_BODY_BYTES = 17 * 1024 * 1024 if settings.SERVE != "login" else 64 * 1024
+# Requests that may wait for a thread.
+_PLACES_PER_THREAD = 16
+
+_LIVE_BODY = json.dumps({"status": "ok"}).encode()
+_LIVE_HEADERS = [
+    (b"Content-Type", b"application/json"),
+    (b"Cache-Control", b"no-store"),
+    (b"Content-Length", str(len(_LIVE_BODY)).encode()),
+]
+
+pages = WsgiBridge(
+    django_application,
+    threads=settings.WEB_THREADS,
+    places=settings.WEB_THREADS * _PLACES_PER_THREAD,
+    max_body_bytes=_MAX_BODY_BYTES,
+)
+login = pages
+
+
+async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """Liveness is answered right here, so that it never waits for a thread or the database."""
+    if scope["type"] == "lifespan":
+        await _lifespan(receive, send)
+        return
+    path = scope["path"]
+    if path == _TOKEN_PATH and settings.SERVE != "staff":
+        await login(scope, receive, send)
+    elif path == LIVE and scope["method"] in _READ_METHODS:
+        await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})
+        await send({"type": "http.response.body", "body": _LIVE_BODY})
+    else:
+        await pages(scope, receive, send)
+
+
+async def _lifespan(receive: Any, send: Any) -> None:
+    while (await receive())["type"] != "lifespan.shutdown":
+        await send({"type": "lifespan.startup.complete"})
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+# What is loaded by now stays: the garbage collector need not look at it again, and the workers that
+# are forked from this process go on sharing its memory pages.
+gc.collect()
+gc.freeze()

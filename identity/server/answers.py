@@ -1,0 +1,74 @@
+"""The answers that the server gives without the application, in the shape of all errors.
+
+Contract 1: every request gets an answer, and every answer is JSON with a reference.
+"""
+
+import json
+import logging
+from dataclasses import dataclass
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from taxpayers.rules import Refused
+from tokens.http import error_body
+from tokens.refusals.description import describe
+from tokens.refusals.table import REFUSALS, ProtocolReason
+
+logger = logging.getLogger("identity.server")
+
+REQUEST_TIMEOUT = 408
+CONTENT_TOO_LARGE = 413
+_RETRY_SECONDS = 5
+
+Headers = list[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer: status, reason phrase (the error code), headers and body."""
+
+    reference: UUID
+    status: int
+    reason: bytes
+    headers: Headers
+    body: bytes
+
+
+def malformed(fault: str, status: int = 400) -> Answer:
+    """The request is wrong, and the developer of the client must correct it."""
+    return _answer(Refused(ProtocolReason.MALFORMED_REQUEST, detail=fault), status)
+
+
+def unavailable() -> Answer:
+    """There is no room for the request now; it is answered with `Retry-After`."""
+    return _answer(Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE))
+
+
+def server_error() -> Answer:
+    """The application failed; the reason is only in the log."""
+    return _answer(Refused(ProtocolReason.SERVER_ERROR))
+
+
+def _answer(refused: Refused, status: int | None = None) -> Answer:
+    refusal, reference = REFUSALS[refused.reason], uuid7()
+    text = f"{describe(refused)} Reference: {reference}"
+    body = json.dumps(error_body(refusal.error, text)).encode()
+    headers = [
+        (b"Content-Type", b"application/json"),
+        (b"Cache-Control", b"no-store"),
+        (b"Pragma", b"no-cache"),
+        (b"correlationId", str(reference).encode()),
+        (b"Content-Length", str(len(body)).encode()),
+    ]
+    if refused.reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
+        headers.append((b"Retry-After", str(_RETRY_SECONDS).encode()))
+    logger.info(
+        "answered by the server",
+        extra={
+            "reference": str(reference),
+            "outcome": refused.reason,
+            "detail": refused.detail,
+        },
+    )
+    return Answer(reference, status or refusal.status, refusal.error.encode(), headers, body)

@@ -1,0 +1,90 @@
+"""Accepts connections, one at a time, and ends without losing one that was accepted.
+
+All processes listen on one socket. A process that is busy accepts later, so a burst of connections
+spreads over those that have time.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import socket
+import struct
+from collections.abc import Callable, Iterable
+
+# After EMFILE, or whatever else keeps a connection from being accepted.
+_PAUSE_SECONDS = 0.1
+# A handshake that had begun when `refuse_handshakes` was called has ended by then.
+_HANDSHAKE_SECONDS = 0.2
+
+_SO_ATTACH_FILTER = 26  # asm-generic/socket.h; the module socket does not name it
+# Classic BPF over the TCP header: drop what has the flag SYN and not ACK, let through the rest.
+_DROP_SYN = (
+    (0x30, 0, 0, 13),  # load the byte of the flags
+    (0x54, 0, 0, 0x12),  # SYN and ACK of it
+    (0x15, 0, 1, 0x02),  # SYN alone?
+    (0x06, 0, 0, 0),  # drop
+    (0x06, 0, 0, 0xFFFFFFFF),  # let through
+)
+
+
+def refuse_handshakes(sockets: Iterable[socket.socket]) -> None:
+    """New clients find nobody here, as if the sockets were closed; those on their way still do.
+
+    Closing a socket resets the connections that wait in its queue. With this the queue becomes
+    empty first. Without the filter (another system than Linux) a few may be lost.
+    """
+    code = b"".join(struct.pack("HBBI", *line) for line in _DROP_SYN)
+    buffer = ctypes.create_string_buffer(code)
+    program = struct.pack("HL", len(_DROP_SYN), ctypes.addressof(buffer))
+    for sock in sockets:
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+
+
+class Listener:
+    """The accepting side of one listening socket in this process."""
+
+    def __init__(self, sock: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
+        self._socket = sock
+        self._protocol = protocol
+        self._loop = asyncio.get_running_loop()
+        self._beginning: set[asyncio.Task[object]] = set()
+        sock.setblocking(False)
+        self._resume()
+
+    def _resume(self) -> None:
+        if self._socket.fileno() >= 0:
+            self._loop.add_reader(self._socket, self._accept)
+
+    def _accept(self) -> bool:
+        """Accepts one; whether there was one."""
+        try:
+            connection, _ = self._socket.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return False
+        except OSError:
+            self._loop.remove_reader(self._socket)
+            self._loop.call_later(_PAUSE_SECONDS, self._resume)
+            return False
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        task = self._loop.create_task(self._begin(connection))
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
+        return True
+
+    async def _begin(self, connection: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(self._protocol, connection)
+        except OSError:
+            connection.close()  # the client has gone already
+
+    async def close(self) -> None:
+        """Accept what is in the queue, then close."""
+        await asyncio.sleep(_HANDSHAKE_SECONDS)
+        self._loop.remove_reader(self._socket)
+        while self._accept():
+            pass
+        self._socket.close()
+        if self._beginning:
+            await asyncio.wait(self._beginning)

@@ -1,0 +1,50 @@
+"""Who is let in when there is more to do than this process can: a bounded number of requests.
+
+What is beyond it is answered at once, so that the requests that were let in stay fast.
+"""
+
+import resource
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from uvicorn.server import ServerState
+
+from identity.server.answers import Answer, unavailable
+
+LIVE = "/health/live"
+# Files that are no connections of clients: the database, metrics, modules that are being imported,
+# and connections that are being refused.
+_OTHER_FILES = 256
+
+
+def has_room(state: ServerState, scope: dict[str, Any]) -> bool:
+    """Whether this request may begin. Liveness is answered always."""
+    return scope["path"] == LIVE or (
+        len(state.tasks) < settings.WEB_REQUESTS and len(state.connections) <= connection_limit()
+    )
+
+
+@cache
+def connection_limit() -> int:
+    """How many connections this process holds; beyond it each gets one 503."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(settings.WEB_CONNECTIONS, soft - _OTHER_FILES)
+
+
+async def refuse(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """An ASGI application that answers 503."""
+    await send_answer(unavailable(), send)
+
+
+async def send_answer(answer: Answer, send: Any) -> None:
+    """The answer as ASGI messages."""
+    await send(
+        {
+            "type": "http.response.start",
+            "status": answer.status,
+            "reason": answer.reason,
+            "headers": answer.headers,
+        }
+    )
+    await send({"type": "http.response.body", "body": answer.body})

@@ -1,0 +1,121 @@
+"""One process of the server: gunicorn's worker with uvicorn's event loop, and how it ends."""
+
+import asyncio
+import contextlib
+import logging
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import uvloop
+from gunicorn.arbiter import Arbiter
+from uvicorn.server import Server
+from uvicorn_worker import UvicornWorker
+
+from identity.server.connection import Connection
+from identity.server.listener import Listener
+
+logger = logging.getLogger("identity.server")
+
+_TICK_SECONDS = 0.5
+# From SIGTERM to the end; `graceful_timeout` of deploy/gunicorn.conf.py is a little more.
+_STOP_SECONDS = 17.0
+_CANCEL_SECONDS = 1.0
+
+
+class Process(Server):
+    """uvicorn's server with our listener, deadlines, and an end that loses no request."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(Arbiter.WORKER_BOOT_ERROR)
+        await self.on_tick(0)  # the header Date is there for the first answer
+        self.listeners = [Listener(sock, self._connection) for sock in sockets or ()]
+        self.deadlines = asyncio.create_task(self._enforce_deadlines())
+        self.started = True
+
+    def _connection(self) -> Connection:
+        return Connection(self.config, self.server_state, self.lifespan.state)
+
+    async def _enforce_deadlines(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+            now = loop.time()
+            for connection in tuple(self.server_state.connections):
+                connection.enforce_deadlines(now)  # type: ignore[union-attr]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for connection in tuple(self.server_state.connections):
+            connection.shutdown()
+        await asyncio.gather(*(listener.close() for listener in self.listeners))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._until_idle()
+        for task in tuple(self.server_state.tasks):
+            task.cancel()
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=_CANCEL_SECONDS)
+        self.deadlines.cancel()
+        await self.lifespan.shutdown()
+
+    async def _until_idle(self) -> None:
+        """Until every connection has ended, and with it every request."""
+        while (self.server_state.connections or self.server_state.tasks) and not self.force_exit:
+            for connection in tuple(self.server_state.connections):
+                if not connection.is_stopping:  # type: ignore[union-attr]
+                    connection.shutdown()
+            await self.on_tick(0)  # the master must not take this process for one that hangs
+            await asyncio.sleep(0.05)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """SIGTERM ends in order, also when the terminal goes; SIGINT and SIGQUIT end at once."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._stop)
+        for number in (signal.SIGINT, signal.SIGQUIT):
+            loop.add_signal_handler(number, self._stop_at_once)
+        yield
+
+    def _stop(self) -> None:
+        self.should_exit = True
+
+    def _stop_at_once(self) -> None:
+        self.should_exit = self.force_exit = True
+
+
+class Worker(UvicornWorker):
+    """What gunicorn starts after the fork, and again if it dies or hangs."""
+
+    CONFIG_KWARGS: dict[str, Any] = {
+        "http": Connection,
+        "loop": "uvloop",
+        "ws": "none",
+        "interface": "asgi3",
+        "lifespan": "on",
+        "proxy_headers": False,  # which proxies are trusted: tokens/endpoint/proxies.py
+        "server_header": False,
+        "access_log": False,  # the service logs its own requests, without a secret in them
+        "timeout_notify": 1,
+    }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("uvicorn.error", "uvicorn.access"):  # to our handler, as JSON
+            logging.getLogger(name).propagate = True
+            logging.getLogger(name).handlers = []
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+
+    def run(self) -> None:
+        """Serve until a signal ends it."""
+        _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.config.app = self.wsgi
+        server = Process(self.config)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(server.serve(sockets=self.sockets))
