@@ -9,6 +9,7 @@ from django.conf import settings
 from identity.server.overload import LIVE
 from identity.server.wsgi_bridge import WsgiBridge
 from identity.wsgi import application as django_application
+from tokens.endpoint.asgi import TokenEndpoint
 
 _TOKEN_PATH = "/connect/token"
 _READ_METHODS = ("GET", "HEAD")
@@ -30,7 +31,7 @@ pages = WsgiBridge(
     places=settings.WEB_THREADS * _PLACES_PER_THREAD,
     max_body_bytes=_MAX_BODY_BYTES,
 )
-login = pages
+login = TokenEndpoint()
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -51,6 +52,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 async def _lifespan(receive: Any, send: Any) -> None:
     while (await receive())["type"] != "lifespan.shutdown":
         await send({"type": "lifespan.startup.complete"})
+    await login.close()
     await send({"type": "lifespan.shutdown.complete"})
 
 

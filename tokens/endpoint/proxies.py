@@ -14,9 +14,6 @@ from ipaddress import (
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# In a request's environment: why the server could not read the whole body, for its refusal.
-BODY_FAULT = "tokens.body_fault"
-
 
 class TrustedProxies:
     """The proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, and nobody else's."""
