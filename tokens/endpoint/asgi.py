@@ -14,6 +14,7 @@ from tokens.endpoint.login import EndedLogin, LockedRead, Steps, advance, fail, 
 from tokens.endpoint.node import Node, this_node
 from tokens.endpoint.response import Answer
 from tokens.endpoint.view import report
+from tokens.keys.signer import keep_key_ring_fresh
 from tokens.login_events.async_store import AsyncStore
 from tokens.login_events.lanes import CALL_SECONDS
 from tokens.login_events.store import Call
@@ -24,6 +25,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 # A body up to this size is read to its end: else the connection is reset and the refusal is lost.
 _MAX_READ_BYTES = 1024 * 1024
+_START_SECONDS = 5.0
 # Named as in CGI, as Django does it; a header that comes twice is joined with a comma.
 _META = {
     b"content-type": "CONTENT_TYPE",
@@ -52,6 +54,11 @@ class TokenEndpoint:
         ended = await self._run(log_in(self._node, arrival, raw), ends_at)
         report(arrival, ended, time.perf_counter() - started)
         await _send(ended.answer, send, is_head=scope["method"] == "HEAD")
+
+    async def open(self) -> None:
+        """Reads the signing keys; if the database is out of reach, logins are a 503 for now."""
+        has_tried = keep_key_ring_fresh()
+        await asyncio.to_thread(has_tried.wait, _START_SECONDS)
 
     async def close(self) -> None:
         """Waits for what is under way."""

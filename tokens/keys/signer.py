@@ -3,11 +3,12 @@
 import logging
 import os
 import threading
-from datetime import datetime, timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jwt
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 
 from tokens.keys.ring import Key, KeyRing, NoUsableKey
 from tokens.keys.store import read_key_ring
@@ -25,10 +26,15 @@ class KeyRingCache:
         self._ring: KeyRing | None = None
         self._read_at: datetime | None = None
         self._lock = threading.Lock()
+        self._is_kept_fresh = False
 
     def get(self, at: datetime) -> KeyRing:
         """Raises django.db.DatabaseError if the ring was never read and cannot be read now."""
         ring = self._ring
+        if self._is_kept_fresh:
+            if ring is None:
+                raise OperationalError("the signing keys could not be read yet")
+            return ring
         if ring is None:
             with self._lock:
                 return self._refreshed(at)
@@ -38,6 +44,26 @@ class KeyRingCache:
             return self._refreshed(at)
         finally:
             self._lock.release()
+
+    def keep_fresh(self) -> threading.Event:
+        """From now on a thread reads the ring, and `get` never waits for the database.
+
+        The event is set when it has tried for the first time.
+        """
+        self._is_kept_fresh = True
+        has_tried = threading.Event()
+        threading.Thread(target=self._read_again, args=(has_tried,), daemon=True).start()
+        return has_tried
+
+    def _read_again(self, has_tried: threading.Event) -> None:
+        while True:
+            at = datetime.now(UTC)
+            try:
+                self._ring, self._read_at = read_key_ring(at, known=self._ring), at
+            except Exception:
+                logger.warning("signing keys not read", exc_info=True)
+            has_tried.set()
+            time.sleep((REFRESH_INTERVAL / 3).total_seconds() if self._ring else 1)
 
     def _refreshed(self, at: datetime) -> KeyRing:
         ring = self._ring
@@ -67,6 +93,11 @@ def current_key_ring(at: datetime) -> KeyRing:
     django.db.DatabaseError only if there is none.
     """
     return _cache.get(at)
+
+
+def keep_key_ring_fresh() -> threading.Event:
+    """For an event loop: see `KeyRingCache.keep_fresh`."""
+    return _cache.keep_fresh()
 
 
 def sign(claims: dict[str, Any], key: Key) -> str:

@@ -80,6 +80,7 @@ class Lane:
 
     async def _drive(self) -> None:
         while self._waiting:
+            await asyncio.sleep(0)  # what is ready on the loop by now is decided first
             self._drop_late()
             if batch := take_batch(self._waiting):
                 try:
