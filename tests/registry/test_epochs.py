@@ -1,4 +1,4 @@
-"""Each change that could alter a login renews the epochs of the clients concerned, and no others."""
+"""A change that could alter a login renews the epochs of the clients concerned, and no others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -101,7 +101,7 @@ class Registry:
         return {names.get(pk, "new"): epoch for pk, epoch in rows}
 
     def sql(self, statement: str) -> None:
-        """Executes SQL by hand; {shop} is the id of that client, {taxpayer_of_shop} its taxpayer."""
+        """Executes SQL by hand; {shop} is the id of that client, {taxpayer_of_shop} of its own."""
         ids: dict[str, object] = {
             "role": self.role.pk, "permission": self.permission.pk, "secret": self.secret.pk,
             "shop": self.shop.pk, "agent": self.agent.pk, "other_agent": self.other_agent.pk,

@@ -165,6 +165,7 @@ def test_a_change_locks_clients_in_the_order_of_their_keys(sessions: Sessions) -
         sessions.reader.execute(
             "UPDATE client_usage SET used = 1 WHERE system_user_id = %s", [client]
         )
+    sessions.second.execute("SET enable_indexscan = off; SET enable_bitmapscan = off")
     sessions.first.execute("SELECT FROM client_usage WHERE system_user_id = 2 FOR UPDATE")
     done = sessions.execute(CHANGES["clients change"])
     free = sessions.reader.execute("SELECT system_user_id FROM client_usage FOR UPDATE SKIP LOCKED")
