@@ -103,7 +103,8 @@ def fill_postgres(url: str, population: Population) -> None:
 
 def _copy(url: str, *chunk: Any) -> None:
     with psycopg.connect(url) as connection:
-        # What is copied fits together by construction: no look-up of each foreign key.
+        # What is copied fits together by construction: no look-up of each foreign key, and no
+        # trigger that adds the rows of clients or renews an epoch.
         connection.execute("SET session_replication_role = replica")
         connection.execute("SET synchronous_commit = off")
         for table, rows in _tables(*chunk).items():
@@ -119,12 +120,20 @@ def fill_sqlite(file: Path, population: Population) -> None:
     connection = sqlite3.connect(file)
     # A file that is filled again after a crash needs no journal.
     connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+    # Triggers would add the rows of clients, and renew their epochs with every further row.
+    triggers = connection.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+    ).fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
     for chunk in _chunks(population):
         for table, rows in _tables(*chunk).items():
             columns = _COLUMNS[table]
             places = ", ".join("?" for _ in columns)
             insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608
             connection.executemany(insert, map(_as_django_stores, rows))
+    for _, definition in triggers:
+        connection.execute(definition)
     connection.commit()
     connection.execute("ANALYZE")
     connection.execute("PRAGMA journal_mode = WAL")  # as the service has it

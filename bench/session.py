@@ -128,6 +128,7 @@ def _folder() -> Path:
     sources = [CHECKOUT / "bench" / "clients.py", CHECKOUT / "bench" / "registry.py"]
     for room in ("identity", "taxpayers", "tokens"):
         sources += sorted((CHECKOUT / room).rglob("migrations/*.py"))
+    sources += sorted((CHECKOUT / "taxpayers" / "facts" / "epochs").glob("*.py"))  # for 0003_epochs
     version = sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
     folder = CHECKOUT / "var" / "bench" / f"filled-{version}"
     for outdated in folder.parent.glob("filled-*"):

@@ -1,4 +1,4 @@
-"""Each change that could alter a login renews the epochs of the clients concerned, and no others."""
+"""A change that could alter a login renews the epochs of the clients concerned, and no others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,6 @@ from taxpayers.models import (
     Intermediary,
     RateLimitCounter,
     SystemUser,
-    Taxpayer,
 )
 from taxpayers.services import (
     Author,
@@ -102,7 +101,7 @@ class Registry:
         return {names.get(pk, "new"): epoch for pk, epoch in rows}
 
     def sql(self, statement: str) -> None:
-        """Executes SQL by hand; {shop} is the id of that client, {taxpayer_of_shop} its taxpayer's."""
+        """Executes SQL by hand; {shop} is the id of that client, {taxpayer_of_shop} of its own."""
         ids: dict[str, object] = {
             "role": self.role.pk, "permission": self.permission.pk, "secret": self.secret.pk,
             "shop": self.shop.pk, "agent": self.agent.pk, "other_agent": self.other_agent.pk,
@@ -282,10 +281,10 @@ SQL: dict[str, tuple[str, set[str]]] = {
     ),
     "new code": (
         "INSERT INTO granted_permission_codes (grantedpermission_id, permissioncode_id)"
-        f" VALUES ({{permission}}, '{VIEW}')", {"agent"},
+        " VALUES ({permission}, 'documents:view')", {"agent"},
     ),
     "other code": (
-        f"UPDATE granted_permission_codes SET permissioncode_id = '{VIEW}'"
+        "UPDATE granted_permission_codes SET permissioncode_id = 'documents:view'"
         " WHERE grantedpermission_id = {permission}", {"agent"},
     ),
     "code that is gone": (

@@ -59,7 +59,9 @@ _MOVED = "(SELECT {0} FROM new_rows EXCEPT SELECT {0} FROM old_rows) AS moved"
 # What each function does with the rows in {changed} and, of these, the ones in {connected}, which
 # connect a client to a taxpayer or an intermediary since this statement.
 _OF_SECRETS = "PERFORM renew_epochs(ARRAY(SELECT system_user_id FROM {changed}));"
-_OF_TAXPAYERS = """ids := ARRAY(SELECT id FROM {changed});
+_UNLESS_NONE = """ids := ARRAY(SELECT id FROM {changed});
+    IF ids = '{}' THEN RETURN NULL; END IF;  -- other columns changed"""
+_OF_TAXPAYERS = f"""{_UNLESS_NONE}
     PERFORM renew_epochs_of_taxpayers(ids || lock_intermediaries(ARRAY(
         SELECT intermediary_id FROM granted_permissions WHERE taxpayer_id = ANY(ids))));"""
 _OF_INTERMEDIARIES = """ids := ARRAY(SELECT taxpayer_id FROM {changed});
@@ -72,7 +74,7 @@ _OF_CODES = """ids := ARRAY(SELECT grantedpermission_id FROM {changed});
     PERFORM renew_epochs_of_taxpayers(lock_intermediaries(ARRAY(
         SELECT intermediary_id FROM granted_permissions WHERE id = ANY(ids)
         ORDER BY id FOR SHARE)));"""
-_OF_SYSTEM_USERS = "PERFORM renew_epochs(ARRAY(SELECT id FROM {changed}));"
+_OF_SYSTEM_USERS = f"{_UNLESS_NONE}\n    {_LOCK_CONNECTED}PERFORM renew_epochs(ids);"
 _ADD_ROWS = f"{add_rows('postgresql', 'new_rows')};"
 _DELETE_ROWS = """ids := ARRAY(SELECT id FROM old_rows);
     PERFORM renew_epochs(ids);  -- locks them in order
@@ -94,7 +96,7 @@ _EVERY_CHANGE = ("INSERT", "UPDATE", "DELETE")
 
 TRIGGERS: dict[tuple[str, str], str] = {
     ("system_users", "INSERT"): _LOCK_CONNECTED + _ADD_ROWS,
-    ("system_users", "UPDATE"): _LOCK_CONNECTED + _OF_SYSTEM_USERS,
+    ("system_users", "UPDATE"): _OF_SYSTEM_USERS,
     ("system_users", "DELETE"): _DELETE_ROWS,
     **{("client_secrets", event): _OF_SECRETS for event in _EVERY_CHANGE},
     ("taxpayers", "UPDATE"): _OF_TAXPAYERS,
