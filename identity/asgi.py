@@ -9,6 +9,7 @@ from django.conf import settings
 from identity.server.overload import LIVE
 from identity.server.wsgi_bridge import WsgiBridge
 from identity.wsgi import application as django_application
+from tokens.endpoint.form import MAX_BODY_BYTES
 
 _TOKEN_PATH = "/connect/token"
 _READ_METHODS = ("GET", "HEAD")
@@ -30,7 +31,19 @@ pages = WsgiBridge(
     places=settings.WEB_THREADS * _PLACES_PER_THREAD,
     max_body_bytes=_MAX_BODY_BYTES,
 )
-login = pages
+
+
+async def login(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """`POST /connect/token`, of which no more is read than a login may be long."""
+    received = 0
+
+    async def receive_up_to_limit() -> dict[str, Any]:
+        nonlocal received
+        message: dict[str, Any] = await receive()
+        received += len(message.get("body", b""))
+        return message | {"more_body": False} if received > MAX_BODY_BYTES else message
+
+    await pages(scope, receive_up_to_limit, send)
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:

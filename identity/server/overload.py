@@ -32,7 +32,7 @@ def connection_limit() -> int:
     return min(settings.WEB_CONNECTIONS, soft - _OTHER_FILES)
 
 
-async def refuse(scope: dict[str, Any], receive: Any, send: Any) -> None:
+async def refuse_overload(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """An ASGI application that answers 503."""
     await send_answer(unavailable(), send)
 
