@@ -6,7 +6,7 @@ from typing import Any
 from identity.server import limits
 from identity.server.answers import REQUEST_TIMEOUT, Answer, malformed, unavailable
 from identity.server.exchange import Exchange
-from identity.server.overload import connection_limit, has_room, refuse_overload
+from identity.server.overload import LIVE, connection_limit, has_room, refuse_overload
 from identity.server.request_reader import Reading, RequestReader
 from identity.server.wire import last_answer
 
@@ -22,12 +22,14 @@ class Connection(RequestReader):
         self.idle_deadline = self.close_deadline = self.write_deadline = 0.0
         self.unsent_bytes = 0  # when the deadlines were last enforced
         self.is_lingering = self.is_stopping = False
+        self.is_welcome = True
 
     # --- The connection ---------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)  # type: ignore[arg-type]
-        seconds = limits.IDLE_SECONDS if self._is_welcome() else limits.IDLE_SECONDS_WHEN_FULL
+        self.is_welcome = len(self.connections) <= connection_limit()
+        seconds = limits.IDLE_SECONDS if self.is_welcome else limits.IDLE_SECONDS_WHEN_FULL
         self.idle_deadline = self.loop.time() + seconds
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -62,10 +64,7 @@ class Connection(RequestReader):
 
     def may_stay_open(self) -> bool:
         """Whether the answer that is written next may be followed by another request."""
-        return bool(self.waiting) or (not self.is_stopping and self._is_welcome())
-
-    def _is_welcome(self) -> bool:
-        return len(self.connections) <= connection_limit()
+        return bool(self.waiting) or (not self.is_stopping and self.is_welcome)
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:
@@ -93,7 +92,8 @@ class Connection(RequestReader):
     def _start(self, exchange: Exchange) -> None:
         self.current = exchange
         exchange.started_at = self.loop.time()
-        application = self.app if has_room(self.server_state, exchange.scope) else refuse_overload
+        is_admitted = self.is_welcome and has_room(len(self.tasks))
+        application = self.app if is_admitted or exchange.scope["path"] == LIVE else refuse_overload
         task = self.loop.create_task(exchange.run(application))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)

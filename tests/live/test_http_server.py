@@ -275,10 +275,11 @@ def test_a_body_without_an_end_is_answered_and_closed(node: Service, erp_of_node
     with connected(node.url) as connection:
         connection.sendall(login(erp_of_node, b"Content-Length: 1000000000", body=b"a" * 20_000))
         assert_refusal(read_answer(connection), 400, "invalid_request", "16384")
+        began = time.monotonic()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            for _ in range(1000):
+            while time.monotonic() < began + 8:
                 connection.sendall(b"a" * 65536)
-            pytest.fail("64 MB were read of a request that was answered")
+            pytest.fail("read on and on, after the answer")
 
 
 def test_a_reset_in_any_moment_leaves_no_trace(node: Service, erp_of_node: Erp) -> None:
