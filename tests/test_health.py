@@ -146,11 +146,10 @@ def test_a_database_that_hangs_is_named_within_two_seconds(
             assert answer.status_code == 503
             database = answer.json()["checks"]["database"]
             assert database in ("no answer within 1.5 seconds", "failed: see the log")
-        threads = [f"/proc/{process}/task" for process in children(node.pid)]
-        before = [len(list(Path(folder).iterdir())) for folder in threads]
         with ThreadPoolExecutor(8) as clients:
             list(clients.map(lambda _: httpx.get(f"{node.url}/health/ready"), range(16)))
-        assert [len(list(Path(folder).iterdir())) for folder in threads] == before
+        threads = [Path(f"/proc/{process}/task") for process in children(node.pid)]
+        assert all(len(list(folder.iterdir())) <= 2 for folder in threads)
         assert httpx.get(f"{node.url}/health/live", timeout=1).status_code == 200
     for _ in range(4):  # both processes
         assert httpx.get(f"{node.url}/health/ready", timeout=5).status_code == 200

@@ -22,6 +22,7 @@ CLOSE = b"Connection: close\r\n"
 START = b"POST /connect/token HTTP/1.1\r\n" + HOST
 FORM_TYPE = f"Content-Type: {FORM}\r\n".encode()
 GET_LIVE = b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n"
+GET_LARGE = b"GET /static/unfold/css/styles.css HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST_GET = b"GET /health/live HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n"
 
 
@@ -317,6 +318,17 @@ def slow(node: Service) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
                     connection.send(piece)
             return time.monotonic() - began, received
 
+    def unread(requests: bytes) -> tuple[float, bytes]:
+        """Reads nothing until the server has given up."""
+        with connected(node.url) as connection:
+            connection.sendall(requests)
+            time.sleep(limits.WRITE_SECONDS + 5)
+            received = bytearray()
+            with contextlib.suppress(ConnectionResetError):
+                while chunk := connection.recv(65536):
+                    received += chunk
+            return 0.0, bytes(received)
+
     clients: dict[str, Callable[[], tuple[float, bytes]]] = {
         "headers": lambda: trickle(START, b"X-A: b\r\n"),
         "first line": lambda: trickle(b"P", b""),
@@ -324,6 +336,7 @@ def slow(node: Service) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
         "chunks": lambda: trickle(START + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
         "nothing": lambda: trickle(b"", b""),
         "after an answer": lambda: trickle(GET_LIVE, b""),
+        "answers": lambda: unread(GET_LARGE * 30),
     }
     with ThreadPoolExecutor(len(clients)) as threads:
         yield {name: threads.submit(client) for name, client in clients.items()}
@@ -346,3 +359,10 @@ def test_an_idle_connection_is_closed_after_its_time(
     seconds, received = slow[name].result()
     assert len(answers_in(received)) == answers
     assert limits.IDLE_SECONDS - 1 < seconds < limits.IDLE_SECONDS + 3
+
+
+def test_a_client_that_does_not_read_its_answers_is_cut_off(
+    slow: dict[str, Future[tuple[float, bytes]]],
+) -> None:
+    _, received = slow["answers"].result()
+    assert 0 < received.count(b"HTTP/1.1 200 OK") < 30
