@@ -22,6 +22,7 @@ try:
 except (ImproperlyConfigured, EnvError) as error:
     sys.exit(str(error))
 
+from identity.server.fair_share import counts
 from identity.server.listener import refuse_handshakes
 
 wsgi_app = "identity.asgi:application"
@@ -58,3 +59,8 @@ def when_ready(server: Any) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGHUP, stop)
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """A process has ended, whatever the reason."""
+    counts.release_slot(worker.slot)

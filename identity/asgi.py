@@ -4,14 +4,18 @@ import gc
 import json
 from typing import Any
 
+from identity.wsgi import application as django_application  # first, because it sets Django up
+
+# isort: split
 from django.conf import settings
 
 from identity.server.overload import LIVE
+from identity.server.readiness import Readiness
 from identity.server.wsgi_bridge import WsgiBridge
-from identity.wsgi import application as django_application
 from tokens.endpoint.asgi import TokenEndpoint
 
 _TOKEN_PATH = "/connect/token"
+_READY_PATH = "/health/ready"
 _READ_METHODS = ("GET", "HEAD")
 # Registry files of staff, up to 16 MiB, and the form around them; what machines send is small.
 _MAX_BODY_BYTES = 17 * 1024 * 1024 if settings.SERVE != "login" else 64 * 1024
@@ -32,10 +36,11 @@ pages = WsgiBridge(
     max_body_bytes=_MAX_BODY_BYTES,
 )
 login = TokenEndpoint()
+ready = Readiness()
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Liveness is answered right here, so that it never waits for a thread or the database."""
+    """Health is answered here, so that it never waits for a thread that the database holds."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
         return
@@ -45,6 +50,8 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     elif path == LIVE and scope["method"] in _READ_METHODS:
         await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})
         await send({"type": "http.response.body", "body": _LIVE_BODY})
+    elif path == _READY_PATH and scope["method"] in _READ_METHODS:
+        await ready(scope, receive, send)
     else:
         await pages(scope, receive, send)
 

@@ -3,6 +3,7 @@
 They need no authentication, so no answer contains a secret, an address or a name.
 """
 
+import json
 import logging
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -42,22 +43,43 @@ def live(request: HttpRequest) -> HttpResponse:
 
 @read_only
 def ready(request: HttpRequest) -> HttpResponse:
-    """`GET /health/ready`: 200 if a login can be answered now, else 503 and what fails."""
-    checks = dict(_results(datetime.now(UTC)))
-    is_ready = set(checks.values()) == {_OK}
-    return JsonResponse(
-        {"status": _OK if is_ready else "unavailable", "checks": checks},
-        status=200 if is_ready else 503,
+    """`GET /health/ready`: 200 if a login can be answered now, else 503 and what fails.
+
+    The server answers it with the same checks and a deadline: see `identity.server.readiness`.
+    """
+    checks = dict(readiness(datetime.now(UTC)))
+    return HttpResponse(
+        readiness_body(checks),
+        content_type="application/json",
+        status=200 if is_ready(checks) else 503,
         headers=_NO_STORE,
     )
 
 
-def _results(at: datetime) -> Iterator[tuple[str, str]]:
+def readiness(at: datetime) -> Iterator[tuple[str, str]]:
     """Each check and its result; after a failure the later ones are not run."""
     result = _OK
     for name, check in _CHECKS.items():
         result = _result(name, check, at) if result == _OK else _NOT_CHECKED
         yield name, result
+
+
+def without_answer(checks: dict[str, str], seconds: float) -> dict[str, str]:
+    """All checks, where the first that has no result yet took longer than `seconds`."""
+    missing = [name for name in _CHECKS if name not in checks]
+    late = dict.fromkeys(missing[:1], f"no answer within {seconds:g} seconds")
+    return {**checks, **dict.fromkeys(missing, _NOT_CHECKED), **late}
+
+
+def is_ready(checks: dict[str, str]) -> bool:
+    """Whether all of them passed."""
+    return set(checks.values()) == {_OK}
+
+
+def readiness_body(checks: dict[str, str]) -> bytes:
+    """The JSON of the answer."""
+    status = _OK if is_ready(checks) else "unavailable"
+    return json.dumps({"status": status, "checks": checks}).encode()
 
 
 def _result(name: str, check: Check, at: datetime) -> str:

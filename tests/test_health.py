@@ -1,11 +1,15 @@
 """Liveness and readiness, for load balancers: what fails is named, and nothing else shown."""
 
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, patch
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from django.core.management import call_command
 from django.db import connection
@@ -15,6 +19,9 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from identity import health
+from tests.conftest import StartService
+from tests.servers.postgres import Postgres
+from tests.servers.processes import children, suspended
 from tests.servers.service import Service
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
@@ -124,6 +131,28 @@ def test_a_signing_key_that_does_not_decrypt_is_named(settings: Settings) -> Non
     settings.KEY_ENCRYPTION_KEYS = ["another-" + "x" * 40]
     clear_key_ring_cache()
     assert_not_ready(signing_key="no key can be decrypted: check KEY_ENCRYPTION_KEYS")
+
+
+@pytest.mark.processes
+def test_a_database_that_hangs_is_named_within_two_seconds(
+    service: StartService, postgres: Postgres, postgres_url: str
+) -> None:
+    node = service(postgres_url)
+    with suspended(*children(postgres.process.pid), postgres.process.pid):
+        for _ in range(2):
+            began = time.monotonic()
+            answer = httpx.get(f"{node.url}/health/ready", timeout=5)
+            assert time.monotonic() - began < 2
+            assert answer.status_code == 503
+            database = answer.json()["checks"]["database"]
+            assert database in ("no answer within 1.5 seconds", "failed: see the log")
+        with ThreadPoolExecutor(8) as clients:
+            list(clients.map(lambda _: httpx.get(f"{node.url}/health/ready"), range(16)))
+        threads = [Path(f"/proc/{process}/task") for process in children(node.pid)]
+        assert all(len(list(folder.iterdir())) <= 2 for folder in threads)
+        assert httpx.get(f"{node.url}/health/live", timeout=1).status_code == 200
+    for _ in range(4):  # both processes
+        assert httpx.get(f"{node.url}/health/ready", timeout=5).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics"])

@@ -1,7 +1,6 @@
 """Accepts connections, one at a time, and ends without losing one that was accepted.
 
-All processes listen on one socket. A process that is busy accepts later, so a burst of connections
-spreads over those that have time.
+All processes listen on one socket. A process that has more connections than another gives way.
 """
 
 import asyncio
@@ -13,6 +12,8 @@ from collections.abc import Callable, Iterable
 
 # After EMFILE, or whatever else keeps a connection from being accepted.
 _PAUSE_SECONDS = 0.1
+# How long a process that has more connections than another leaves the next one to that.
+_GIVE_WAY_SECONDS = 0.002
 # A handshake that had begun when `refuse_handshakes` was called has ended by then.
 _HANDSHAKE_SECONDS = 0.2
 
@@ -44,9 +45,15 @@ def refuse_handshakes(sockets: Iterable[socket.socket]) -> None:
 class Listener:
     """The accepting side of one listening socket in this process."""
 
-    def __init__(self, sock: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        protocol: Callable[[], asyncio.Protocol],
+        gives_way: Callable[[], bool],
+    ) -> None:
         self._socket = sock
         self._protocol = protocol
+        self._gives_way = gives_way
         self._loop = asyncio.get_running_loop()
         self._beginning: set[asyncio.Task[object]] = set()
         sock.setblocking(False)
@@ -54,7 +61,22 @@ class Listener:
 
     def _resume(self) -> None:
         if self._socket.fileno() >= 0:
-            self._loop.add_reader(self._socket, self._accept)
+            self._loop.add_reader(self._socket, self._on_client)
+
+    def _pause(self, seconds: float, then: Callable[[], object]) -> None:
+        self._loop.remove_reader(self._socket)
+        self._loop.call_later(seconds, then)
+
+    def _on_client(self) -> None:
+        if self._gives_way():
+            self._pause(_GIVE_WAY_SECONDS, self._accept_after_all)
+        else:
+            self._accept()
+
+    def _accept_after_all(self) -> None:
+        if self._socket.fileno() >= 0:
+            self._resume()
+            self._accept()
 
     def _accept(self) -> bool:
         """Accepts one; whether there was one."""
@@ -63,8 +85,7 @@ class Listener:
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return False
         except OSError:
-            self._loop.remove_reader(self._socket)
-            self._loop.call_later(_PAUSE_SECONDS, self._resume)
+            self._pause(_PAUSE_SECONDS, self._resume)
             return False
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -8,31 +8,28 @@ from functools import cache
 from typing import Any
 
 from django.conf import settings
-from uvicorn.server import ServerState
 
 from identity.server.answers import Answer, unavailable
 
-LIVE = "/health/live"
+LIVE = "/health/live"  # answered always
 # Files that are no connections of clients: the database, metrics, modules that are being imported,
 # and connections that are being refused.
 _OTHER_FILES = 256
 
 
-def has_room(state: ServerState, scope: dict[str, Any]) -> bool:
-    """Whether this request may begin. Liveness is answered always."""
-    return scope["path"] == LIVE or (
-        len(state.tasks) < settings.WEB_REQUESTS and len(state.connections) <= connection_limit()
-    )
+def has_room(requests: int) -> bool:
+    """Whether another request may begin beside so many."""
+    return requests < settings.WEB_REQUESTS
 
 
 @cache
 def connection_limit() -> int:
-    """How many connections this process holds; beyond it each gets one 503."""
+    """How many connections this process holds; each of those that come later gets one 503."""
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return min(settings.WEB_CONNECTIONS, soft - _OTHER_FILES)
 
 
-async def refuse(scope: dict[str, Any], receive: Any, send: Any) -> None:
+async def refuse_overload(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """An ASGI application that answers 503."""
     await send_answer(unavailable(), send)
 

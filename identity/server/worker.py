@@ -12,10 +12,12 @@ from typing import Any
 
 import uvloop
 from gunicorn.arbiter import Arbiter
-from uvicorn.server import Server
+from uvicorn.config import Config
+from uvicorn.server import Server, ServerState
 from uvicorn_worker import UvicornWorker
 
 from identity.server.connection import Connection
+from identity.server.fair_share import counts
 from identity.server.listener import Listener
 
 logger = logging.getLogger("identity.server")
@@ -26,15 +28,42 @@ _STOP_SECONDS = 17.0
 _CANCEL_SECONDS = 1.0
 
 
+class Connections(set[Any]):
+    """Those of this process; their number is published to the other processes."""
+
+    def __init__(self, slot: int) -> None:
+        super().__init__()
+        self.slot = slot
+
+    def add(self, connection: Any) -> None:
+        super().add(connection)
+        counts.publish(self.slot, len(self))
+
+    def discard(self, connection: Any) -> None:
+        super().discard(connection)
+        counts.publish(self.slot, len(self))
+
+
 class Process(Server):
     """uvicorn's server with our listener, deadlines, and an end that loses no request."""
+
+    def __init__(self, config: Config, slot: int) -> None:
+        super().__init__(config)
+        self.slot = slot
+        self.server_state = ServerState()
+        self.server_state.connections = Connections(slot)
+
+    def _gives_way(self) -> bool:
+        return counts.has_more_than_another(self.slot)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         await self.on_tick(0)  # the header Date is there for the first answer
-        self.listeners = [Listener(sock, self._connection) for sock in sockets or ()]
+        self.listeners = [
+            Listener(sock, self._connection, self._gives_way) for sock in sockets or ()
+        ]
         self.deadlines = asyncio.create_task(self._enforce_deadlines())
         self.started = True
 
@@ -50,6 +79,7 @@ class Process(Server):
                 connection.enforce_deadlines(now)  # type: ignore[union-attr]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        counts.withdraw(self.slot)
         for connection in tuple(self.server_state.connections):
             connection.shutdown()
         await asyncio.gather(*(listener.close() for listener in self.listeners))
@@ -106,6 +136,7 @@ class Worker(UvicornWorker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.slot = counts.take_slot()  # in the parent, before the fork
         for name in ("uvicorn.error", "uvicorn.access"):  # to our handler, as JSON
             logging.getLogger(name).propagate = True
             logging.getLogger(name).handlers = []
@@ -116,6 +147,6 @@ class Worker(UvicornWorker):
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self.config.app = self.wsgi
-        server = Process(self.config)
+        server = Process(self.config, self.slot)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(server.serve(sockets=self.sockets))

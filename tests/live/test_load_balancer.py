@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import ssl
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -337,6 +338,41 @@ def test_a_node_stopped_under_load_costs_no_login_that_was_answered(
     assert issued <= recorded  # never a token without a record
     # A node that is asked to stop finishes what it began; a killed one cannot, and had recorded it.
     assert len(recorded - issued) <= (0 if how is signal.SIGTERM else THREADS)
+
+
+def test_nodes_restarted_one_after_the_other_lose_no_login(mortal_cluster: Cluster) -> None:
+    cluster, erp = mortal_cluster, mortal_cluster.erp
+    tokens: list[str] = []
+    others: list[str] = []
+    is_over = threading.Event()
+
+    def log_in() -> None:
+        with cluster.client() as client:
+            while not is_over.is_set():
+                answer = client.post(PATH, data=erp.form)
+                if answer.status_code == 200:
+                    tokens.append(jti_of(answer))
+                else:
+                    others.append(answer.text)
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        running = [threads.submit(log_in) for _ in range(THREADS)]
+        try:
+            for index, node in enumerate(cluster.nodes):
+                time.sleep(1)
+                node.process.send_signal(signal.SIGTERM)
+                assert node.process.wait(20) == 0
+                cluster.nodes[index] = start_service(node.environment, node.log_file)
+            time.sleep(1)
+        finally:
+            is_over.set()
+        for thread in running:
+            thread.result()
+    for node in cluster.nodes:
+        node.stop()
+    assert others == []
+    assert len(tokens) > 100
+    assert sorted(tokens) == sorted(cluster.events(erp))
 
 
 def test_without_any_node_the_proxy_answers_as_the_service_would(mortal_cluster: Cluster) -> None:

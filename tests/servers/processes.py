@@ -154,3 +154,21 @@ def runs(command: Sequence[str], user: str | None) -> bool:
     except OSError:
         return False
     return done.returncode == 0
+
+
+def children(pid: int) -> list[int]:
+    """The ids of the processes that this process has started and that still run."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@contextlib.contextmanager
+def suspended(*pids: int) -> Iterator[None]:
+    """These processes do nothing until the end of the block, as when a machine hangs."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)

@@ -23,8 +23,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-# A body up to this size is read to its end: else the connection is reset and the refusal is lost.
-_MAX_READ_BYTES = 1024 * 1024
 _START_SECONDS = 5.0
 # Named as in CGI, as Django does it; a header that comes twice is joined with a comma.
 _META = {
@@ -87,16 +85,15 @@ class TokenEndpoint:
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """As much as a login may be long, and one byte more of what is longer; None if it broke off."""
-    body, length = b"", 0
+    """All of it, or as much as shows that it is too long; None if the client has gone."""
+    body = b""
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return None
         part: bytes = message.get("body", b"")
-        length += len(part)
-        body = (body + part)[: MAX_BODY_BYTES + 1] if body else part[: MAX_BODY_BYTES + 1]
-        if not message.get("more_body") or length > _MAX_READ_BYTES:
+        body = body + part if body else part
+        if not message.get("more_body") or len(body) > MAX_BODY_BYTES:
             return body
 
 

@@ -1,0 +1,42 @@
+"""What makes a request unusable before anybody looks at what it asks for (RFC 9112). Pure."""
+
+from collections.abc import Sequence
+
+from identity.server import limits
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+HEADERS_TOO_LONG = f"its headers are longer than {limits.MAX_HEADER_BYTES} bytes"
+_HOP_BY_HOP = (b"connection", b"upgrade", b"http2-settings")
+
+
+def fault_of(headers: Headers, version: str) -> str:
+    """Why a request with these headers (names in lower case) is refused; empty if it is not.
+
+    What httptools refuses by itself does not arrive here: both a Content-Length and a
+    Transfer-Encoding, line breaks and NUL in a header, a blank before the colon.
+    """
+    if len(headers) > limits.MAX_HEADERS:
+        return f"it has more than {limits.MAX_HEADERS} headers"
+    if sum(len(name) + len(value) for name, value in headers) > limits.MAX_HEADER_BYTES:
+        return HEADERS_TOO_LONG
+    hosts = 0
+    for name, value in headers:
+        if name == b"host":
+            hosts += 1
+        elif name == b"transfer-encoding" and (
+            version != "1.1" or value.strip(b" \t").lower() != b"chunked"
+        ):
+            return "its Transfer-Encoding is not chunked, or not of HTTP/1.1"
+    if hosts > 1 or (not hosts and version == "1.1"):
+        return "it must have one Host header"
+    return ""
+
+
+def without_upgrade(method: bytes, url: bytes, headers: Headers) -> bytes:
+    """The same request without the offer to go on with another protocol."""
+    closes = any(name == b"connection" and b"close" in value.lower() for name, value in headers)
+    lines = [b"%b %b HTTP/1.1" % (method, url)]
+    lines += [b"%b: %b" % item for item in headers if item[0] not in _HOP_BY_HOP]
+    lines += [b"connection: close"] if closes else []
+    return b"\r\n".join([*lines, b"", b""])

@@ -1,0 +1,171 @@
+"""The reading side of a connection: bytes become requests, or are refused (RFC 9112).
+
+Built on uvicorn's protocol class for httptools.
+"""
+
+from enum import Enum, auto
+from typing import Any
+from urllib.parse import unquote
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from identity.server import limits
+from identity.server.answers import Answer, malformed
+from identity.server.exchange import Exchange
+from identity.server.framing import HEADERS_TOO_LONG, fault_of, without_upgrade
+
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+# Of a long body that the application has begun to read: more than this waits in the socket.
+_READ_AHEAD_BYTES = 64 * 1024
+
+
+class Reading(Enum):
+    """Which part of a request the parser waits for."""
+
+    NOTHING = auto()
+    HEADERS = auto()
+    BODY = auto()
+
+
+class Fault(Exception):
+    """Raised inside the parser to stop it; the message is for the client."""
+
+
+class RequestReader(HttpToolsProtocol):
+    """Makes an `Exchange` of each request, and offers it when its body is there."""
+
+    cycle: Exchange | None  # type: ignore[assignment]  # the latest
+    transport: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reading = Reading.NOTHING
+        self.read_deadline = 0.0
+        self.fault = ""
+        self.header_bytes = self.dropped_bytes = 0
+        self.is_deaf = False  # nothing that arrives now is read
+        self.is_replaying = False
+
+    # --- For the answering side to define ---------------------------------------------------------
+
+    def offer(self, exchange: Exchange) -> None:
+        """The application may begin with it, after those before it."""
+        raise NotImplementedError
+
+    def refuse(self, answer: Answer) -> None:
+        """Answer what cannot be read, after those before it, and close."""
+        raise NotImplementedError
+
+    def may_pipeline(self) -> bool:
+        """Whether another request may come before the last one is answered."""
+        raise NotImplementedError
+
+    def linger(self) -> None:
+        """Close, but let the client read the last answer first."""
+        raise NotImplementedError
+
+    # --- Bytes ------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_deaf:
+            return
+        if self.reading is Reading.NOTHING:
+            self._begin_headers()
+        try:
+            self._feed(data)
+        except httptools.HttpParserError as error:
+            self.refuse(malformed(self.fault or f"it is not HTTP/1.1 ({error})"))
+            return
+        if self.reading is Reading.HEADERS:
+            self.header_bytes += len(data)
+            if self.header_bytes > limits.MAX_HEADER_BYTES:
+                self.refuse(malformed(HEADERS_TOO_LONG))
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            if not self.is_replaying:
+                raise httptools.HttpParserError("CONNECT is not supported") from None
+            # The client offers another protocol, as Java offers HTTP/2. We go on with HTTP/1.1, and
+            # with a new parser, because this one has stopped before the body.
+            request = without_upgrade(self.parser.get_method(), self.url, self.headers)
+            self.is_replaying, self.header_bytes = False, 0
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.feed_data(request + data[upgrade.args[0] :])
+
+    def _begin_headers(self) -> None:
+        self.reading, self.header_bytes = Reading.HEADERS, 0
+        self.read_deadline = self.loop.time() + limits.HEADER_SECONDS
+
+    def _stop_parser(self, fault: str) -> None:
+        self.fault = fault
+        raise Fault(fault)
+
+    # --- What the parser calls --------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        if self.is_deaf:  # the last answer was written within these bytes
+            self._stop_parser("")
+        if self.reading is Reading.NOTHING:  # another request in the same bytes
+            self._begin_headers()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self.is_replaying = True
+            return
+        version = self.parser.get_http_version()
+        if fault := fault_of(self.headers, version):
+            self._stop_parser(fault)
+        if not self.may_pipeline():
+            self._stop_parser("too many requests were sent without waiting for an answer")
+        self._complete_scope(version)
+        keep_alive = version == "1.1" and self.parser.should_keep_alive()
+        is_first = self.cycle is None or self.cycle.response_complete
+        self.cycle = Exchange(self, self.scope, keep_alive)  # type: ignore[arg-type]
+        self.reading = Reading.BODY
+        self.read_deadline = self.loop.time() + limits.BODY_SECONDS
+        if self.expect_100_continue and is_first:
+            self.transport.write(_CONTINUE)
+
+    def _complete_scope(self, version: str) -> None:
+        url = httptools.parse_url(self.url)
+        raw_path = url.path or b"/"
+        path = raw_path.decode("ascii")
+        scope: dict[str, Any] = self.scope  # type: ignore[assignment]
+        scope["method"] = self.parser.get_method().decode("ascii")
+        scope["http_version"] = version
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"] = raw_path
+        scope["query_string"] = url.query or b""
+
+    def on_body(self, body: bytes) -> None:
+        exchange = self.cycle
+        if exchange is None or self.is_deaf:
+            return
+        if exchange.response_complete:
+            self.dropped_bytes += len(body)
+            if self.dropped_bytes > limits.MAX_DROPPED_BYTES:
+                self.linger()
+            return
+        exchange.body += body
+        exchange.received += len(body)
+        self.read_deadline += len(body) / limits.BODY_BYTES_PER_SECOND
+        if exchange.received > limits.BUFFERED_BODY_BYTES:
+            self.offer(exchange)
+            if len(exchange.body) > _READ_AHEAD_BYTES:
+                self.flow.pause_reading()
+            exchange.wake()
+
+    def on_message_complete(self) -> None:
+        exchange = self.cycle
+        if self.is_replaying or self.is_deaf or exchange is None:
+            return
+        self.reading, self.dropped_bytes = Reading.NOTHING, 0
+        if exchange.response_complete:
+            return
+        exchange.more_body = False
+        self.offer(exchange)
+        exchange.wake()

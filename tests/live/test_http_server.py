@@ -1,0 +1,368 @@
+"""What the server does with bytes that no library would send: each gets an answer (contract 1)."""
+
+import contextlib
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from urllib.parse import urlencode
+
+import pytest
+
+from identity.server import limits
+from tests.live.test_live_service import new_client
+from tests.servers.service import Service
+from tests.servers.wire import WireAnswer, answers_in, connected, read_answer, read_to_end, send_all
+from tests.support.erp import FORM, Erp
+
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+HOST = b"Host: localhost\r\n"
+CLOSE = b"Connection: close\r\n"
+START = b"POST /connect/token HTTP/1.1\r\n" + HOST
+FORM_TYPE = f"Content-Type: {FORM}\r\n".encode()
+GET_LIVE = b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n"
+GET_LARGE = b"GET /static/unfold/css/styles.css HTTP/1.1\r\n" + HOST + b"\r\n"
+LAST_GET = b"GET /health/live HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n"
+
+
+@pytest.fixture(scope="module")
+def erp_of_node(node: Service) -> Erp:
+    return new_client(node, "--logins-per-minute", "0")
+
+
+def login(erp: Erp, *headers: bytes, body: bytes | None = None) -> bytes:
+    form = urlencode(erp.form).encode()
+    lines = b"".join(header + b"\r\n" for header in headers)
+    if body is None:
+        body, lines = form, lines + b"Content-Length: %d\r\n" % len(form)
+    return START + FORM_TYPE + lines + b"\r\n" + body
+
+
+def assert_refusal(answer: WireAnswer, status: int, error: str, text: str = "") -> None:
+    """The shape of every answer of the login (contract 1), and the end of the connection."""
+    assert (answer.status, answer.reason) == (status, error)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["pragma"] == "no-cache"
+    reference = answer.headers["correlationid"]
+    assert re.fullmatch(UUID, reference)
+    assert answer.json["error"] == error
+    assert text in answer.json["error_description"]
+    assert answer.json["error_description"].endswith(f" Reference: {reference}")
+
+
+# --- Not HTTP, or HTTP that could be read in two ways ---------------------------------------------
+
+SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        START + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        START + b"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
+        START + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
+        START + b"Content-Length: 3, 3\r\n\r\nabc",
+        START + b"Content-Length: +3\r\n\r\nabc",
+        START + b"Content-Length: 99999999999999999999999\r\n\r\n",
+        START + b"Transfer-Encoding: identity\r\n\r\nabc",
+        START + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        START + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        START + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n",
+        START + b"Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n0\r\n\r\n",
+        START + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
+        START + b"Transfer-Encoding: chunked\r\n\r\n3\nabc\n0\n\n",
+        b"POST /connect/token HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        START + b"X: a\r\n b\r\nContent-Length: 0\r\n\r\n",
+        START + b"X: a\0b\r\nContent-Length: 0\r\n\r\n",
+        START + b"onbehalfof\0: a\r\nContent-Length: 0\r\n\r\n",
+        START + b"onbehalfof : a\r\nContent-Length: 0\r\n\r\n",
+        START + b"X: a\nContent-Length: 0\r\n\r\n",
+        START + b"X: a\rb\r\nContent-Length: 0\r\n\r\n",
+        START + b"no colon\r\n\r\n",
+        b"POST /connect/token HTTP/1.1\nHost: x\nContent-Length: 0\n\n",
+        b"POST /connect/token HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+        START + HOST + b"Content-Length: 0\r\n\r\n",
+        b"POST /connect/token\xff HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"POST /connect/token?a=\xff HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"POST /connect /token HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"POST /connect/token HTTP/3.7\r\n" + HOST + b"\r\n",
+        b"CONNECT localhost:80 HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"NONSENSE /connect/token HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"\0" * 100,
+    ],
+    ids=lambda value: repr(value[:0] or value[-40:]),
+)
+def test_what_is_not_clear_is_refused_and_nothing_after_it_is_a_request(
+    node: Service, request_bytes: bytes
+) -> None:
+    (answer,) = send_all(node.url, request_bytes + SMUGGLED)
+    assert_refusal(answer, 400, "invalid_request", "malformed")
+    assert answer.headers["connection"] == "close"
+
+
+def test_the_same_is_refused_whatever_the_pieces_it_comes_in(node: Service) -> None:
+    whole = START + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n"
+    (answer,) = send_all(node.url, *(whole[n : n + 1] for n in range(len(whole))))
+    assert_refusal(answer, 400, "invalid_request", "malformed")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"X: " + b"a" * 40_000 + b"\r\n",
+        b"X" * 40_000 + b": a\r\n",
+        b"".join(b"X-%d: %s\r\n" % (n, b"a" * 900) for n in range(90)),
+    ],
+    ids=["one value", "one name", "together"],
+)
+def test_headers_too_long_are_refused(node: Service, headers: bytes) -> None:
+    (answer,) = send_all(node.url, START + headers + b"\r\n")
+    assert_refusal(answer, 400, "invalid_request", "longer than 32768 bytes")
+
+
+def test_too_many_headers_are_refused(node: Service) -> None:
+    headers = b"".join(b"X-%d: a\r\n" % n for n in range(101))
+    (answer,) = send_all(node.url, START + headers + b"\r\n")
+    assert_refusal(answer, 400, "invalid_request", "more than 100 headers")
+
+
+def test_an_address_without_an_end_is_refused(node: Service) -> None:
+    (answer,) = send_all(node.url, b"GET /" + b"a" * 200_000)
+    assert_refusal(answer, 400, "invalid_request")
+
+
+@pytest.mark.parametrize("part", [START, START + b"Content-Length: 9\r\n\r\nabc"])
+def test_a_request_that_ends_too_early_is_answered(node: Service, part: bytes) -> None:
+    (answer,) = send_all(node.url, part, end=True)
+    assert_refusal(answer, 400, "invalid_request", "ended before it was complete")
+
+
+@pytest.mark.parametrize("path", ["/connect/token", "/api/v1/me", "/nothing", "/admin/login/"])
+@pytest.mark.parametrize(
+    ("content_type", "query"),
+    [
+        (f"{FORM}; charset*=a'b'c%zz", ""),
+        (f"{FORM}; charset=\x7f", ""),
+        (f"{FORM}; charset=idna", "?a=%ff.b"),
+        (f"{FORM}; charset=utf-16", "?a=%ff"),
+        (FORM, "?" + "&".join(f"a{n}=1" for n in range(1100))),
+        (f"{FORM}; charset=idna", "?" + "&".join(f"a{n}=1" for n in range(1100))),
+        ("multipart/form-data; boundary*=foo''%e4", ""),
+        (f'{FORM}; charset="', ""),
+    ],
+)
+def test_no_content_type_ends_in_silence(
+    node: Service, path: str, content_type: str, query: str
+) -> None:
+    head = f"POST {path}{query} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n"
+    (answer,) = send_all(node.url, head.encode("latin-1") + CLOSE + b"Content-Length: 3\r\n\r\na=b")
+    assert 400 <= answer.status < 500
+
+
+def test_a_content_type_that_django_cannot_read_is_refused_in_json(node: Service) -> None:
+    for path in ("/connect/token", "/admin/login/"):
+        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {FORM}; charset*=a'b'c%zz\r\n"
+        (answer,) = send_all(node.url, head.encode() + CLOSE + b"Content-Length: 0\r\n\r\n")
+        assert_refusal(answer, 400, "invalid_request", "malformed")
+
+
+# --- Unusual, and right ---------------------------------------------------------------------------
+
+
+def test_chunks_of_any_size_are_a_login(node: Service, erp_of_node: Erp) -> None:
+    form = urlencode(erp_of_node.form).encode()
+    for size in (1, 7, len(form)):
+        parts = [form[n : n + size] for n in range(0, len(form), size)]
+        body = b"".join(b"%x;ext=1\r\n%b\r\n" % (len(part), part) for part in parts)
+        request = login(
+            erp_of_node,
+            *(b"Transfer-Encoding: Chunked", b"Connection: close"),
+            body=body + b"0\r\nTrailer: x\r\n\r\n",
+        )
+        (answer,) = send_all(node.url, request)
+        assert answer.status == 200
+
+
+def test_a_login_in_single_bytes_is_a_login(node: Service, erp_of_node: Erp) -> None:
+    request = login(erp_of_node, b"Connection: close")
+    (answer,) = send_all(node.url, *(request[n : n + 1] for n in range(len(request))))
+    assert answer.status == 200
+
+
+def test_a_login_of_http_1_0_is_answered_and_closed(node: Service, erp_of_node: Erp) -> None:
+    form = urlencode(erp_of_node.form).encode()
+    head = b"POST /connect/token HTTP/1.0\r\n" + FORM_TYPE
+    (answer,) = send_all(node.url, head + b"Content-Length: %d\r\n\r\n%b" % (len(form), form))
+    assert (answer.status, answer.headers["connection"]) == (200, "close")
+
+
+def test_a_client_that_only_stops_sending_still_gets_its_answer(
+    node: Service, erp_of_node: Erp
+) -> None:
+    (answer,) = send_all(node.url, login(erp_of_node), end=True)
+    assert answer.status == 200
+
+
+def test_an_offer_of_http_2_is_passed_over(node: Service, erp_of_node: Erp) -> None:
+    """As Java's client sends it with the first request of a connection."""
+    offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAA")
+    with connected(node.url) as connection:
+        connection.sendall(login(erp_of_node, *offer))
+        assert read_answer(connection).status == 200
+        connection.sendall(login(erp_of_node))
+        assert read_answer(connection).status == 200
+
+
+def test_a_client_that_waits_for_100_continue_gets_it(node: Service, erp_of_node: Erp) -> None:
+    head, _, body = login(erp_of_node, b"Expect: 100-continue").partition(b"\r\n\r\n")
+    with connected(node.url) as connection:
+        connection.sendall(head + b"\r\n\r\n")
+        assert read_answer(connection).status == 100
+        connection.sendall(body)
+        assert read_answer(connection).status == 200
+
+
+def test_pipelined_requests_are_answered_in_their_order(node: Service, erp_of_node: Erp) -> None:
+    ask = (login(erp_of_node), GET_LIVE, START + FORM_TYPE + b"Content-Length: 0\r\n\r\n")
+    answers = send_all(node.url, b"".join(ask) * 5 + LAST_GET)
+    assert [answer.status for answer in answers] == [200, 200, 400] * 5 + [200]
+    assert all(b"access_token" in answer.body for answer in answers[:-1:3])
+
+
+def test_a_malformed_request_does_not_cost_those_before_it_their_answers(
+    node: Service, erp_of_node: Erp
+) -> None:
+    answers = send_all(node.url, login(erp_of_node) * 3 + b"\0" + SMUGGLED)
+    assert [answer.status for answer in answers] == [200, 200, 200, 400]
+    assert_refusal(answers[-1], 400, "invalid_request")
+
+
+def test_a_flood_of_pipelined_requests_is_answered_and_ended(node: Service) -> None:
+    answers = send_all(node.url, GET_LIVE * 1000)
+    assert len(answers) >= limits.MAX_PIPELINED
+    assert {answer.status for answer in answers[:-1]} == {200}
+    assert_refusal(answers[-1], 400, "invalid_request", "without waiting")
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/.well-known/jwks.json"])
+def test_head_names_the_length_and_has_no_body(node: Service, path: str) -> None:
+    head = f"HEAD {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
+    with connected(node.url) as connection:
+        connection.sendall(head)
+        received = read_to_end(connection)
+    assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert received.endswith(b"\r\n\r\n")
+    assert re.search(rb"(?i)content-length: [1-9]", received)
+
+
+@pytest.mark.parametrize("size", [17_000, 200_000, 900_000])
+def test_a_body_too_long_is_refused_and_the_connection_goes_on(
+    node: Service, erp_of_node: Erp, size: int
+) -> None:
+    with connected(node.url) as connection:
+        body = b"a" * size
+        length = b"Content-Length: %d" % size
+        connection.sendall(login(erp_of_node, length, body=body))
+        assert_refusal(read_answer(connection), 400, "invalid_request", "16384")
+        connection.sendall(login(erp_of_node))
+        assert read_answer(connection).status == 200
+
+
+def test_a_body_without_an_end_is_answered_and_closed(node: Service, erp_of_node: Erp) -> None:
+    with connected(node.url) as connection:
+        connection.sendall(login(erp_of_node, b"Content-Length: 1000000000", body=b"a" * 20_000))
+        assert_refusal(read_answer(connection), 400, "invalid_request", "16384")
+        began = time.monotonic()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            while time.monotonic() < began + 8:
+                connection.sendall(b"a" * 65536)
+            pytest.fail("read on and on, after the answer")
+
+
+def test_a_reset_in_any_moment_leaves_no_trace(node: Service, erp_of_node: Erp) -> None:
+    request = login(erp_of_node)
+    for length in range(0, len(request) + 1, 29):
+        with connected(node.url) as connection:
+            linger = b"\1\0\0\0\0\0\0\0"
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            connection.sendall(request[:length])
+    (answer,) = send_all(node.url, login(erp_of_node, b"Connection: close"))
+    assert answer.status == 200
+    assert "Traceback" not in node.log
+    assert '"traceback"' not in node.log
+
+
+# --- Slow clients ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def slow(node: Service) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
+    """All of them at once, because each waits for its deadline: seconds, and what came back."""
+
+    def trickle(first: bytes, piece: bytes) -> tuple[float, bytes]:
+        with connected(node.url) as connection:
+            began = time.monotonic()
+            connection.sendall(first)
+            connection.settimeout(0.5)
+            received = b""
+            while time.monotonic() < began + 25:
+                with contextlib.suppress(TimeoutError):
+                    received += (chunk := connection.recv(65536))
+                    if not chunk:
+                        break
+                with contextlib.suppress(OSError):
+                    connection.send(piece)
+            return time.monotonic() - began, received
+
+    def unread(requests: bytes) -> tuple[float, bytes]:
+        """Reads nothing until the server has given up."""
+        with connected(node.url) as connection:
+            connection.sendall(requests)
+            time.sleep(limits.WRITE_SECONDS + 5)
+            received = bytearray()
+            with contextlib.suppress(ConnectionResetError):
+                while chunk := connection.recv(65536):
+                    received += chunk
+            return 0.0, bytes(received)
+
+    clients: dict[str, Callable[[], tuple[float, bytes]]] = {
+        "headers": lambda: trickle(START, b"X-A: b\r\n"),
+        "first line": lambda: trickle(b"P", b""),
+        "body": lambda: trickle(START + FORM_TYPE + b"Content-Length: 5000\r\n\r\n", b"a"),
+        "chunks": lambda: trickle(START + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
+        "nothing": lambda: trickle(b"", b""),
+        "after an answer": lambda: trickle(GET_LIVE, b""),
+        "answers": lambda: unread(GET_LARGE * 30),
+    }
+    with ThreadPoolExecutor(len(clients)) as threads:
+        yield {name: threads.submit(client) for name, client in clients.items()}
+
+
+@pytest.mark.parametrize("name", ["headers", "first line", "body", "chunks"])
+def test_a_slow_request_is_answered_with_408(
+    slow: dict[str, Future[tuple[float, bytes]]], name: str
+) -> None:
+    seconds, received = slow[name].result()
+    (answer,) = answers_in(received)
+    assert_refusal(answer, 408, "invalid_request", "too long to arrive")
+    assert limits.BODY_SECONDS - 1 < seconds < limits.BODY_SECONDS + 4
+
+
+@pytest.mark.parametrize(("name", "answers"), [("nothing", 0), ("after an answer", 1)])
+def test_an_idle_connection_is_closed_after_its_time(
+    slow: dict[str, Future[tuple[float, bytes]]], name: str, answers: int
+) -> None:
+    seconds, received = slow[name].result()
+    assert len(answers_in(received)) == answers
+    assert limits.IDLE_SECONDS - 1 < seconds < limits.IDLE_SECONDS + 3
+
+
+def test_a_client_that_does_not_read_its_answers_is_cut_off(
+    slow: dict[str, Future[tuple[float, bytes]]],
+) -> None:
+    _, received = slow["answers"].result()
+    assert 0 < received.count(b"HTTP/1.1 200 OK") < 30
