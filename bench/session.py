@@ -11,7 +11,7 @@ import psycopg
 from bench import postgres, registry
 from bench.clients import Population
 from bench.report import progress
-from bench.servers import CHECKOUT, PROGRAMS, WORKERS, Server, free_port, run_python, start
+from bench.servers import CHECKOUT, PROGRAMS, VAR, WORKERS, Server, free_port, run_python, start
 
 
 class Session:
@@ -129,7 +129,7 @@ def _folder() -> Path:
     for room in ("identity", "taxpayers", "tokens"):
         sources += sorted((CHECKOUT / room).rglob("migrations/*.py"))
     version = sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
-    folder = CHECKOUT / "var" / "bench" / f"filled-{version}"
+    folder = VAR / f"filled-{version}"
     for outdated in folder.parent.glob("filled-*"):
         if outdated != folder:
             shutil.rmtree(outdated)
