@@ -42,19 +42,26 @@ def _check_out(revision: str) -> Path:
     """The folder with the files of that commit and their packages. Raises Missing."""
     try:
         commit = _run("git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode()
-    except subprocess.CalledProcessError as error:
-        raise Missing(f"the history has no commit {revision}") from error
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Missing(f"there is no commit {revision}") from error
     folder = VAR / f"before-{commit[:12]}"
     if not (folder / ".venv").exists():
         progress(f"installing {folder.name}, which later runs use again")
         folder.mkdir(parents=True, exist_ok=True)
         _run("tar", "-x", "-C", str(folder), stdin=_run("git", "archive", revision))
-        uv, unfinished = str(PROGRAMS / "uv"), folder / ".venv-unfinished"
-        _run(uv, "venv", "--quiet", "--clear", "--relocatable", str(unfinished))
-        python, lock = str(unfinished / "bin" / "python"), str(folder / "requirements.txt")
-        _run(uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", lock)
-        unfinished.rename(folder / ".venv")
+        try:
+            _install(folder)
+        except subprocess.CalledProcessError as error:
+            raise Missing(f"its packages cannot be installed ({error})") from error
     return folder
+
+
+def _install(folder: Path) -> None:
+    uv, unfinished = str(PROGRAMS / "uv"), folder / ".venv-unfinished"
+    python, lock = str(unfinished / "bin" / "python"), str(folder / "requirements.txt")
+    _run(uv, "venv", "--quiet", "--clear", "--relocatable", str(unfinished))
+    _run(uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", lock)
+    unfinished.rename(folder / ".venv")
 
 
 def _run(*command: str, stdin: bytes = b"") -> bytes:
