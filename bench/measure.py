@@ -40,8 +40,9 @@ class Case:
 
 
 def meet_clients(cases: Sequence[Case]) -> None:
-    """Each client logs in once where that is asked for. Raises WrongAnswer."""
-    for case in {case.candidate.name: case for case in cases}.values():
+    """Each client logs in once on each server where that is asked for. Raises WrongAnswer."""
+    # Not once more for each number of connections.
+    for case in {(case.server.port, case.candidate.name): case for case in cases}.values():
         if case.candidate.meets_clients:
             numbers = case.population.met(case.candidate.role)
             progress(f"{case.name}: {len(numbers):,} clients log in once")

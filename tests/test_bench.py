@@ -18,11 +18,11 @@ from bench.clients import Population, Role, client_id, client_secret, tin
 from bench.figures import Figures, Rounds, percentile
 from bench.load import Outcome, WrongAnswer
 from bench.login_events import add_login_events
-from bench.measure import Case, each_in_turn, measure
+from bench.measure import Case, each_in_turn, measure, meet_clients
 from bench.peers import service
 from bench.processes import private_bytes
 from bench.report import Table
-from bench.servers import Server
+from bench.servers import Server, free_port
 from bench.session import Session
 from bench.targets import Target
 from bench.token_requests import BLOCKED, SIGNED_TOKEN, WRONG_SECRET
@@ -203,6 +203,12 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
     ]
 
 
+def _login_events(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT count(*) FROM login_events").fetchone()
+    return int(found[0]) if found else 0
+
+
 def test_logins_after_many_others_are_measured_and_every_answer_is_checked(
     session: Session,
 ) -> None:
@@ -220,6 +226,12 @@ def test_logins_after_many_others_are_measured_and_every_answer_is_checked(
     case = Case("many logins", service.LOGIN, server, SMALL)
     assert measure(case, seconds=0.2).per_second > 0
     first = Case("first", service.FIRST_LOGIN, server, SMALL)
+    recorded = _login_events(url)
+    meet_clients([first, case, Case("with more connections", service.LOGIN, server, SMALL, 64)])
+    assert _login_events(url) - recorded == len(SMALL.met(Role.TAXPAYER))
+    elsewhere = Case("elsewhere", service.LOGIN, Server(free_port(), server.process), SMALL)
+    with pytest.raises(ConnectionRefusedError):
+        meet_clients([elsewhere, case])
     assert measure(first, seconds=1).per_second > 0
     with pytest.raises(WrongAnswer, match="every client has logged in before"):
         measure(first, seconds=1)
