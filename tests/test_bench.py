@@ -13,7 +13,7 @@ import pytest
 
 from bench import report
 from bench.__main__ import COMMANDS, parser
-from bench.cases import comparison
+from bench.cases import comparison, sizing
 from bench.clients import Population, Role, client_id, client_secret, tin
 from bench.figures import Figures, Rounds, percentile
 from bench.load import Outcome, WrongAnswer
@@ -118,7 +118,7 @@ def test_a_wrong_answer_stops_the_measurement_and_so_does_none_at_all() -> None:
 
 
 def test_cores_are_those_of_the_peak_at_seventy_percent() -> None:
-    table = comparison.sizing(Figures(0.7, 0.35, 1.0, 1.0, 1.0, 1.0))
+    table = sizing.table(Figures(0.7, 0.35, 1.0, 1.0, 1.0, 1.0))
     assert table.lines[1] == ("1,000,000", "278", "833", "1", "1", "24.0")
     assert table.lines[-1][3:5] == ("42", "21")
 

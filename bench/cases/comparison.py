@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from math import ceil
 from operator import attrgetter
 
 from bench import targets
+from bench.cases import sizing
 from bench.clients import Population
 from bench.figures import Figures, Rounds
 from bench.measure import Case, measure_rounds, meet_clients
@@ -17,16 +17,10 @@ from bench.targets import Target
 BASELINE = bare_view.BARE_VIEW
 # The baseline, by which everything is divided, runs at the beginning, in the middle and at the end.
 PEERS = (
-    *(BASELINE, bare_view.FORM_READER, toolkit.STOCK, toolkit.FAST_HASHER),
+    *(BASELINE, toolkit.STOCK, toolkit.FAST_HASHER),
     *(oidc_provider.STORED, oidc_provider.SIGNED, BASELINE),
 )
 SERVICE = (service.LOGIN, *service.OTHERS)
-
-_COUNTRIES = (100_000, 1_000_000, 5_000_000, 20_000_000, 50_000_000)
-# Each client logs in once an hour; in the busiest minutes three times as many come as on average.
-_PEAK = 3
-# Beyond this share of the highest throughput clients begin to wait for each other.
-_BUSY_SHARE = 0.7
 
 
 def run(
@@ -67,7 +61,7 @@ def run(
     return [
         _table(measured, " ".join([note, *missing])),
         targets.table("targets", list(_targets(measured, earlier_service)), note),
-        *map(sizing, _busiest_logins(measured)),
+        *map(sizing.table, _busiest_logins(measured)),
     ]
 
 
@@ -119,22 +113,3 @@ def _busiest_logins(measured: Rounds) -> list[Figures]:
     """Those of the login with most connections, if it was measured."""
     login, count = service.LOGIN.name, service.LOGIN.connections[-1]
     return [measured.medians(login, count)] if (login, count) in measured.cases else []
-
-
-def sizing(login: Figures) -> Table:
-    """Cores for the service and for PostgreSQL, where a login costs that much."""
-
-    def cores(per_second: float, cpu_ms: float) -> str:
-        return f"{ceil(per_second * cpu_ms / 1000 / _BUSY_SHARE):,}"
-
-    lines = []
-    for clients in _COUNTRIES:
-        mean, peak = clients / 3600, clients / 3600 * _PEAK
-        needed = cores(peak, login.server_cpu_ms), cores(peak, login.database_cpu_ms)
-        events = f"{clients * 24 / 1e6:,.1f}"
-        lines.append((f"{clients:,}", f"{mean:,.0f}", f"{peak:,.0f}", *needed, events))
-    headings = (
-        *("clients", "logins a second", "at peak", "cores for the service"),
-        *("cores for PostgreSQL", "million events a day"),
-    )
-    return Table("sizing", headings, lines, "From the figures above.")

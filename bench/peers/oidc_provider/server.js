@@ -12,7 +12,7 @@ const API = "https://127.0.0.1/api";
 // Where it finds its clients and stores its tokens: the only two models of this grant. Each
 // statement commits by itself, and is prepared once on each connection.
 class Adapter {
-  static pool = new pg.Pool({ connectionString: DATABASE_URL, max: 16 });
+  static pool = new pg.Pool({ connectionString: DATABASE_URL, max: 32 });
 
   constructor(model) {
     this.table = model === "Client" ? "clients" : "tokens";
