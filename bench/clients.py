@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-# So many clients log in before a service is measured that remembers the clients it has met.
-_MET = 50_000
+# So many clients of a role have logged in before their logins are measured.
+_MET = 100_000
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -40,7 +40,7 @@ class Population:
         return range(start, start + count)
 
     def met(self, role: Role) -> range:
-        """Clients whose logins are measured again and again: every other one, 50,000 at most."""
+        """Clients whose logins are measured again and again: every other one, 100,000 at most."""
         numbers = self.numbers(role)[::2]
         return numbers[:: -(-len(numbers) // _MET)]
 

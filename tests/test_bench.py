@@ -51,7 +51,7 @@ def test_the_roles_share_no_client_and_leave_no_gap() -> None:
 
 
 def test_a_client_that_was_met_is_never_one_of_a_first_login() -> None:
-    for count, of_met, of_unmet in ((40, 20, 20), (1_000_000, 50_000, 500_000)):
+    for count, of_met, of_unmet in ((40, 20, 20), (1_000_000, 100_000, 500_000)):
         population = Population(count)
         met, unmet = (set(of(Role.TAXPAYER)) for of in (population.met, population.unmet))
         assert not met & unmet
@@ -61,8 +61,8 @@ def test_a_client_that_was_met_is_never_one_of_a_first_login() -> None:
 
 
 def test_each_request_of_a_run_is_of_another_client() -> None:
-    numbers = list(islice(each_in_turn(Population(1_000_000).met(Role.TAXPAYER)), 50_000))
-    assert len(set(numbers)) == 50_000
+    numbers = list(islice(each_in_turn(Population(1_000_000).met(Role.TAXPAYER)), 100_000))
+    assert len(set(numbers)) == 100_000
     assert numbers != sorted(numbers)
     assert len(set(islice(each_in_turn(range(1, 3)), 5))) == 2, "then again from the first"
 

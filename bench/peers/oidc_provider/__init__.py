@@ -26,7 +26,7 @@ INSERT INTO clients SELECT id, json_build_object(
     'client_id', id, 'client_secret', %s::text, 'token_endpoint_auth_method', 'client_secret_post',
     'grant_types', array['client_credentials'], 'response_types', array[]::text[],
     'redirect_uris', array[]::text[])
-FROM (SELECT 'client-' || lpad(n::text, 10, '0') AS id FROM generate_series(0, %s) AS n) AS ids
+FROM (SELECT 'client-' || lpad(n::text, 10, '0') AS id FROM generate_series(1, %s) AS n) AS ids
 """
 
 
@@ -43,7 +43,7 @@ class _OidcProvider:
         def fill(url: str) -> None:
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute(_TABLES)
-                connection.execute(_FILL, [_SECRET, count - 1])
+                connection.execute(_FILL, [_SECRET, count])
                 connection.execute("VACUUM (FREEZE, ANALYZE)")
 
         port, url = free_port(), session.copy_of(f"oidc_clients_{count}", fill, name)
@@ -86,8 +86,8 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def login(population: Population, number: int, chance: Random) -> bytes:
-    """Each client has its row; number 0 is none of the clients."""
-    return token_request(f"client-{number - 1:010}", _SECRET, chance)
+    """Another id for each number, the same secret."""
+    return token_request(f"client-{number:010}", _SECRET, chance)
 
 
 _stored, _signed = _OidcProvider("stored"), _OidcProvider("signed")
