@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_LAST_ANSWERS_SECONDS = 10.0
+_LAST_ANSWERS_SECONDS = 30.0
 _SAMPLE_EVERY = 500
 
 
