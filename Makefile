@@ -47,7 +47,7 @@ types: $(DEV)  ## mypy with the Django plug-in
 
 check: lint types test  ## lint, types and tests
 
-bench: $(DEV)  ## what a login costs beside its peers, into docs/performance.md (about 10 min)
+bench: $(DEV)  ## what a login costs beside its peers, into docs/performance.md (about 15 min)
 	@$(BIN)/python -m bench $(or $(ARGS),compare --write)
 
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile both catalogues

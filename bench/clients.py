@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+# So many clients of a role have logged in before their logins are measured.
+_MET = 100_000
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -36,6 +38,15 @@ class Population:
         count = max(1, self.taxpayers // 100)
         start = self.taxpayers + 1 + count * (list(Role).index(role) - 1)
         return range(start, start + count)
+
+    def met(self, role: Role) -> range:
+        """Clients whose logins are measured again and again: every other one, 100,000 at most."""
+        numbers = self.numbers(role)[::2]
+        return numbers[:: -(-len(numbers) // _MET)]
+
+    def unmet(self, role: Role) -> range:
+        """All that are not among these."""
+        return self.numbers(role)[1::2]
 
     def intermediary_of(self, taxpayer: int) -> int:
         """The number of the intermediary that this taxpayer permits to act for it."""

@@ -1,7 +1,7 @@
 """What a run measured, and the arithmetic on it. Pure."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
 
@@ -21,42 +21,54 @@ class Figures:
         return self.server_cpu_ms + self.database_cpu_ms
 
 
+def cpu_ms(of: Figures) -> float:
+    """The default of what is compared."""
+    return of.cpu_ms
+
+
 @dataclass(frozen=True, slots=True)
-class Row:
-    """The medians of a case over all rounds; `ratio` is to the baseline of the same round."""
+class Rounds:
+    """The figures of each round, in the order of `cases`: name and number of connections.
 
-    case: str
-    connections: int
-    ratio: float
-    figures: Figures
-
-
-def rows(cases: Sequence[tuple[str, int]], rounds: Sequence[Sequence[Figures]]) -> list[Row]:
-    """One row for each name and number of connections. The baseline is the name of the first case.
-
-    `rounds` holds the figures of each round in the order of `cases`. A ratio is to the mean of the
-    baseline's runs in the same round, at the same number of connections if it was measured there.
+    A case that comes several times in a round has the mean of its figures there.
     """
-    groups: dict[tuple[str, int], list[int]] = {}
-    for index, case in enumerate(cases):
-        groups.setdefault(case, []).append(index)
-    baseline, default_connections = cases[0]
-    table = []
-    for (name, connections), indexes in groups.items():
-        divisors = groups.get((baseline, connections)) or groups[baseline, default_connections]
-        ratios = [
-            figures[index].cpu_ms / statistics.mean(figures[i].cpu_ms for i in divisors)
-            for figures in rounds
-            for index in indexes
+
+    cases: Sequence[tuple[str, int]]
+    measured: Sequence[Sequence[Figures]]
+
+    def medians(self, name: str, connections: int) -> Figures:
+        """The median of each figure."""
+        runs = [run for runs in self._runs(name, connections) for run in runs]
+        return Figures(*map(statistics.median, zip(*map(astuple, runs), strict=True)))
+
+    def ratio(
+        self,
+        name: str,
+        connections: int,
+        base: str,
+        figure: Callable[[Figures], float] = cpu_ms,
+    ) -> float | None:
+        """The median of the ratios to `base` in the same round; None if one was not measured.
+
+        Where the base was not measured with so many connections, its first number of them counts.
+        """
+        of_base = [count for case, count in self.cases if case == base]
+        if not of_base or (name, connections) not in self.cases:
+            return None
+        base_connections = connections if connections in of_base else of_base[0]
+        pairs = zip(self._runs(name, connections), self._runs(base, base_connections), strict=True)
+        return statistics.median(
+            statistics.mean(map(figure, runs)) / statistics.mean(map(figure, base_runs))
+            for runs, base_runs in pairs
+        )
+
+    def _runs(self, name: str, connections: int) -> list[list[Figures]]:
+        """Those of this case, for each round."""
+        case = (name, connections)
+        return [
+            [figures for key, figures in zip(self.cases, of_round, strict=True) if key == case]
+            for of_round in self.measured
         ]
-        runs = [figures[index] for figures in rounds for index in indexes]
-        table.append(Row(name, connections, statistics.median(ratios), medians(runs)))
-    return table
-
-
-def medians(runs: Sequence[Figures]) -> Figures:
-    """The median of each figure."""
-    return Figures(*map(statistics.median, zip(*map(astuple, runs), strict=True)))
 
 
 def percentile(seconds: Sequence[float], share: float) -> float:

@@ -8,9 +8,8 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import cycle
 
-_LAST_ANSWERS_SECONDS = 10.0
+_LAST_ANSWERS_SECONDS = 30.0
 _SAMPLE_EVERY = 500
 
 
@@ -60,10 +59,11 @@ def send(
     seconds: float,
     rate: float | None = None,
 ) -> Outcome:
-    """Sends for so long, then waits for the last answers. Raises ConnectionError if nobody listens.
+    """Sends each request once, for so long at most, then waits for the last answers.
 
     Without `rate` each connection sends its next request as soon as it is answered. With it so many
     come a second, whatever the server does, and latency counts from the moment a request was due.
+    Raises ConnectionError if nobody listens.
     """
     generator = _Generator(port, requests, expected)
     gc.collect()
@@ -97,7 +97,7 @@ class _Connection:
 class _Generator:
     def __init__(self, port: int, requests: Sequence[bytes], expected: Expected) -> None:
         self._port = port
-        self._requests = cycle(requests)
+        self._requests = iter(requests)
         self._status, self._content = str(expected.status).encode(), expected.content
         self._poll = select.epoll()
         self._connections: dict[int, _Connection] = {}
@@ -122,9 +122,11 @@ class _Generator:
         while (now := time.perf_counter()) < end:
             due = due if rate else now
             while self._idle and due <= now:
+                if (request := next(self._requests, None)) is None:
+                    return
                 connection = self._idle.popleft()
                 connection.due, connection.answer = due, b""
-                connection.socket.send(next(self._requests))
+                connection.socket.send(request)
                 due += moments.expovariate(rate) if rate else 0.0
             wait = min(due - time.perf_counter(), 0.1) if rate and self._idle else 0.1
             self._receive(wait if wait > 0.001 else 0.0)

@@ -7,12 +7,12 @@ import psycopg
 from psycopg.sql import SQL, Identifier, Literal
 
 from bench.report import progress
-from tokens.login_events.partitions import first_id
+from tokens.login_events.partitions import TABLE, first_id, partition_name
 
 _FILL = SQL(
     """
-INSERT INTO login_events (id, at, reason, parameter, detail, client_id, system_user_id, secret_id,
-                          subject, actor, scope, kid, source_address, user_agent)
+INSERT INTO {name} (id, at, reason, parameter, detail, client_id, system_user_id, secret_id,
+                    subject, actor, scope, kid, source_address, user_agent)
 SELECT (lpad(to_hex((extract(epoch FROM e.at) * 1000)::bigint), 12, '0') || '7'
         || substr(e.random, 1, 3) || '8' || substr(e.random, 4, 15))::uuid,
        e.at, e.reason, '', '', u.client_id, u.id, u.id, t.tin, '', 'InvoicingAPI',
@@ -31,33 +31,44 @@ JOIN system_users u ON u.id = e.system_user_id
 JOIN taxpayers t ON t.id = u.taxpayer_id
 """
 )
+# Without an index while it is filled: the partition gets them, sorted, when it is attached.
+_REPLACE = SQL(
+    "DROP TABLE IF EXISTS {name};"
+    " CREATE TABLE {name} (LIKE {parent} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)"
+)
+_ATTACH = SQL("ALTER TABLE {parent} ATTACH PARTITION {name} FOR VALUES FROM ({begin}) TO ({end})")
 
 
 def add_login_events(
     url: str, count: int, users: int, since: datetime, refused_percent: int = 0
 ) -> None:
-    """So many login events between `since` and now, of the clients with the first `users` keys."""
-    until = datetime.now(UTC)
-    values = {"since": since.isoformat(), "until": until.isoformat(), "count": count}
-    values |= {"users": users, "refused": refused_percent}
+    """So many login events between `since` and now, of the clients with the first `users` keys.
+
+    Replaces those that the months since then had.
+    """
+    now = datetime.now(UTC)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")
-        for begin, end in _months(since, until):
-            connection.execute(
-                SQL(
-                    "CREATE TABLE IF NOT EXISTS {} PARTITION OF login_events FOR VALUES FROM ({})"
-                    " TO ({})"
-                ).format(
-                    Identifier(f"login_events_{begin:%Y_%m}"),
-                    Literal(str(first_id(begin))),
-                    Literal(str(first_id(end))),
-                )
-            )
-        connection.execute(_FILL.format(**{name: Literal(values[name]) for name in values}))
-        connection.execute("VACUUM (FREEZE, ANALYZE) login_events")
+        connection.execute("SET maintenance_work_mem = '512MB'")
+        for begin, end in _months(since, now):
+            first, last = max(begin, since), min(end, now)
+            values = {
+                "name": Identifier(partition_name(begin)),
+                "parent": Identifier(TABLE),
+                "begin": Literal(str(first_id(begin))),
+                "end": Literal(str(first_id(end))),
+                "since": Literal(first.isoformat()),
+                "until": Literal(last.isoformat()),
+                "count": Literal(round(count * ((last - first) / (now - since)))),
+                "users": Literal(users),
+                "refused": Literal(refused_percent),
+            }
+            for statement in (_REPLACE, _FILL, _ATTACH):
+                connection.execute(statement.format(**values))
+        connection.execute(SQL("VACUUM (FREEZE, ANALYZE) {}").format(Identifier(TABLE)))
         connection.execute("CHECKPOINT")
         size = connection.execute(
-            "SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('login_events')"
+            "SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree(%s)", [TABLE]
         ).fetchone()
     progress(f"{count:,} login events, {size[0] / count:.0f} bytes each" if size else "")
 

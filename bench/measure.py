@@ -1,23 +1,26 @@
 """One run of one case, and several rounds of many."""
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
 from random import Random
 
-from bench import figures, load, tokens
+from bench import load, tokens
 from bench.clients import Population
-from bench.figures import Figures, Row, percentile
-from bench.load import Outcome
+from bench.figures import Figures, Rounds, percentile
+from bench.load import Outcome, WrongAnswer
 from bench.peers import Candidate
 from bench.processes import busiest, cpu_seconds, resident_bytes
 from bench.report import progress
 from bench.servers import WORKERS, Server
 
-_WARM_UP_SECONDS = 0.7
+_WARM_UP_SECONDS, _WARM_UP_REQUESTS = 0.7, 2_000
+_CHANCE = Random(9)  # noqa: S311 - which client it is, is no secret
+_AT_ONCE = 200_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Case:
     """A candidate whose server runs, with so many connections."""
 
@@ -26,27 +29,49 @@ class Case:
     server: Server
     population: Population
     connections: int = 16
+    clients: Iterator[int] = field(init=False)
+    warm_up_clients: Iterator[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        role = self.candidate.role
+        self.clients = self.warm_up_clients = each_in_turn(self.population.met(role))
+        if self.candidate.is_first_login:
+            self.clients = iter(_shuffled(self.population.unmet(role)))
 
 
-def send(case: Case, count: int, seed: int, seconds: float, rate: float | None = None) -> Outcome:
-    """Sends so many requests, again from the first if they are not enough. Raises WrongAnswer."""
-    chance = Random(seed)  # noqa: S311 - which client it is, is no secret
-    requests = [case.candidate.request(case.population, chance) for _ in range(count)]
-    outcome = load.send(
-        case.server.port, requests, case.candidate.expected, case.connections, seconds, rate
-    )
+def meet_clients(cases: Sequence[Case]) -> None:
+    """Each client logs in once on each server where that is asked for. Raises WrongAnswer."""
+    # Not once more for each number of connections.
+    for case in {(case.server.port, case.candidate.name): case for case in cases}.values():
+        if case.candidate.meets_clients:
+            numbers = case.population.met(case.candidate.role)
+            progress(f"{case.name}: {len(numbers):,} clients log in once")
+            send(case, _shuffled(numbers))
+
+
+def send(
+    case: Case, numbers: Sequence[int], seconds: float = inf, rate: float | None = None
+) -> Outcome:
+    """One request of each of these clients, for so long at most. Raises WrongAnswer."""
+    if not numbers:
+        raise WrongAnswer(f"{case.name}: every client has logged in before; use more --users")
+    of = case.candidate
+    requests = [of.request(case.population, number, _CHANCE) for number in numbers]
+    outcome = load.send(case.server.port, requests, of.expected, case.connections, seconds, rate)
     outcome.raise_if_wrong(case.name)
     return outcome
 
 
-def measure(case: Case, seconds: float, seed: int, rate: float | None = None) -> Figures:
+def measure(case: Case, seconds: float, rate: float | None = None) -> Figures:
     """Raises WrongAnswer or BadToken if a single answer was not the expected one."""
-    warm_up = send(case, 2_000, seed + 1_000_000, min(seconds, _WARM_UP_SECONDS))
-    # Enough requests for the whole run: a client comes twice only by chance.
+    numbers = list(islice(case.warm_up_clients, _WARM_UP_REQUESTS))
+    warm_up = send(case, numbers, min(seconds, _WARM_UP_SECONDS))
+    # Enough for the whole run: each request is from another client.
     count = int((rate or warm_up.per_second * 1.5) * seconds) + 1_000
+    numbers = list(islice(case.clients, count))
     server = case.server
     before = _server_and_database_seconds(server)
-    outcome = send(case, count, seed, seconds, rate)
+    outcome = send(case, numbers, seconds, rate)
     after = _server_and_database_seconds(server)
     if case.candidate.expected.is_signed:
         tokens.verify(outcome.samples, server.port)
@@ -60,20 +85,31 @@ def measure(case: Case, seconds: float, seed: int, rate: float | None = None) ->
     )
 
 
-def measure_rounds(cases: Sequence[Case], rounds: int, seconds: float) -> list[Row]:
+def measure_rounds(cases: Sequence[Case], rounds: int, seconds: float) -> Rounds:
     """Every case once in each round, so that a slow minute of the machine affects all alike."""
     measured = []
     for number in range(rounds):
         of_round: dict[int, Figures] = {}
         # Every other round backwards: no case always runs after the same one.
         for index, case in list(enumerate(cases))[:: -1 if number % 2 else 1]:
-            of_round[index] = measure(case, seconds, time.time_ns() % 1_000_000_007 + index)
+            of_round[index] = measure(case, seconds)
             progress(
                 f"round {number + 1}/{rounds} {case.name} x{case.connections}:"
                 f" {of_round[index].cpu_ms:.3f} ms"
             )
         measured.append([of_round[index] for index in range(len(cases))])
-    return figures.rows([(case.name, case.connections) for case in cases], measured)
+    return Rounds([(case.name, case.connections) for case in cases], measured)
+
+
+def each_in_turn(numbers: range) -> Iterator[int]:
+    """Without an end, in random order: again only after all, or very many, of the others."""
+    while True:
+        yield from _shuffled(numbers)
+
+
+def _shuffled(numbers: range) -> list[int]:
+    """In random order, each once; so many at most that they fit into memory."""
+    return _CHANCE.sample(numbers, min(len(numbers), _AT_ONCE))
 
 
 def _server_and_database_seconds(server: Server) -> tuple[float, float]:

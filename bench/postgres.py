@@ -13,6 +13,7 @@ import psycopg
 
 from bench.servers import NotStarted, Server, free_port, start
 
+_MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 # An answered login survives a power cut: fsync and synchronous_commit are on. The rest is what a
 # server of this size is given: memory for the registries of all that are measured, and no
 # checkpoint every few minutes, after which each page is written to the log in full once more.
@@ -22,7 +23,7 @@ _SETTINGS = {
     "fsync": "on",
     "synchronous_commit": "on",
     "full_page_writes": "on",
-    "shared_buffers": "3GB",
+    "shared_buffers": f"{_MEMORY_BYTES // 3 // 2**20}MB",
     "max_wal_size": "16GB",
     "checkpoint_timeout": "15min",
     # The toolkit's server opens one for each of its threads, and all servers run at once.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_DATA_FILES = (".mdb",)  # of LMDB, which maps what it stores
 # Fields of /proc/PID/stat, counted from the one after the name.
 _PARENT, _UTIME, _STIME, _CUTIME, _CSTIME, _RSS = 1, 11, 12, 13, 14, 21
 
@@ -29,10 +30,16 @@ def resident_bytes(pid: int) -> int:
     return int(fields[_RSS]) * _PAGE_BYTES if fields else 0
 
 
-def proportional_bytes(pid: int) -> int:
-    """Memory of this process; what it shares is divided by the number of those that share it."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+def private_bytes(pid: int) -> int:
+    """Memory that this process shares with no other. Mapped data files belong to the disk cache."""
+    total, is_data = 0, False
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        name, *values = line.split()
+        if not name.endswith(":"):
+            is_data = len(values) > 4 and values[4].endswith(_DATA_FILES)
+        elif name in ("Private_Clean:", "Private_Dirty:") and not is_data:
+            total += int(values[0]) * 1024
+    return total
 
 
 def process_tree(root: int) -> list[int]:

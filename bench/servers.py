@@ -16,6 +16,7 @@ import httpx
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(sys.executable).parent
+VAR = CHECKOUT / "var" / "bench"
 WORKERS = 2
 # Nothing else: a setting in the developer's shell must not change what is measured.
 _ENVIRONMENT = {
@@ -101,13 +102,17 @@ def start(
     return server
 
 
-def run_python(*arguments: str, stdin: str = "", **environment: str) -> str:
+def run_python(
+    *arguments: str,
+    program: Path = PROGRAMS / "python",
+    folder: Path = CHECKOUT,
+    **environment: str,
+) -> str:
     """The output of `python ARGUMENTS`; its errors are shown. Raises CalledProcessError."""
     return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=CHECKOUT,
+        [str(program), *arguments],
+        cwd=folder,
         env={**_ENVIRONMENT, **environment},
-        input=stdin,
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -11,7 +11,10 @@ import psycopg
 from bench import postgres, registry
 from bench.clients import Population
 from bench.report import progress
-from bench.servers import CHECKOUT, PROGRAMS, WORKERS, Server, free_port, run_python, start
+from bench.servers import CHECKOUT, PROGRAMS, VAR, WORKERS, Server, free_port, run_python, start
+
+# A larger registry than this is filled anew each time: a copy would take another 1.7 kB a user.
+_LARGEST_TEMPLATE = 2_000_000
 
 
 class Session:
@@ -52,24 +55,37 @@ class Session:
             run_python("manage.py", "migrate", "-v0", DATABASE_URL=url)
             registry.fill_postgres(url, population)
 
-        return self.copy_of(f"registry_{population.taxpayers}", fill, name)
+        if population.taxpayers <= _LARGEST_TEMPLATE:
+            return self.copy_of(f"registry_{population.taxpayers}", fill, name)
+        progress(f"filling {name} with {population.taxpayers:,} system users")
+        self._create(name, "template0")
+        fill(self._url(name))
+        return self._measured(name)
 
     def copy_of(self, template: str, fill: Callable[[str], None], name: str) -> str:
         """The URL of a copy of the template, which `fill` fills if no earlier run did."""
         if not self._execute(f"SELECT FROM pg_database WHERE datname = '{template}'"):
             progress(f"filling {template}, which later runs use again")
-            self._drop(f"{template}_unfinished")
-            self._execute(f"CREATE DATABASE {template}_unfinished TEMPLATE template0")
+            self._create(f"{template}_unfinished", "template0")
             fill(self._url(f"{template}_unfinished"))
             self._execute(f"ALTER DATABASE {template}_unfinished RENAME TO {template}")
+        self._create(name, template)
+        return self._measured(name)
+
+    def _create(self, name: str, template: str) -> None:
         self._drop(name)
         self._execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+
+    def _measured(self, name: str) -> str:
+        """The URL of this database, which lasts until the servers stop."""
         self._copies.append(name)
         # In shared memory, as in a server that has run for a while.
         self._execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm", name)
         self._execute(
             "SELECT pg_prewarm(oid) FROM pg_class WHERE relkind IN ('r', 'i')"
-            " AND relpersistence = 'p' AND relnamespace = 'public'::regnamespace",
+            " AND relpersistence = 'p' AND relnamespace = 'public'::regnamespace"
+            # What each login changes comes last, in case that not everything has room.
+            " ORDER BY relname LIKE 'client_usage%'",
             name,
         )
         return self._url(name)
@@ -130,7 +146,7 @@ def _folder() -> Path:
         sources += sorted((CHECKOUT / room).rglob("migrations/*.py"))
     sources += sorted((CHECKOUT / "taxpayers" / "facts" / "epochs").glob("*.py"))  # for 0003_epochs
     version = sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
-    folder = CHECKOUT / "var" / "bench" / f"filled-{version}"
+    folder = VAR / f"filled-{version}"
     for outdated in folder.parent.glob("filled-*"):
         if outdated != folder:
             shutil.rmtree(outdated)

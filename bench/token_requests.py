@@ -1,4 +1,4 @@
-"""What is asked of a server, by a random client each time, and what every answer must be."""
+"""What is asked of a server, and what every answer must be."""
 
 import random
 from urllib.parse import urlencode
@@ -11,6 +11,7 @@ Random = random.Random
 TOKEN = Expected(200, b'"access_token"')
 SIGNED_TOKEN = Expected(200, b'"access_token"', is_signed=True)
 WRONG_SECRET = Expected(400, b'"invalid_client"')
+MALFORMED = Expected(400, b'"invalid_request"')
 BLOCKED = Expected(400, b'"unauthorised_client"')
 RATE_LIMITED = Expected(429, b'"invalid_request"', others=12)
 
@@ -34,33 +35,28 @@ def token_request(client: str, secret: str, chance: Random, *headers: str) -> by
     return ("\r\n".join(lines) + "\r\n\r\n" + body).encode()
 
 
-def taxpayer_login(population: Population, chance: Random) -> bytes:
-    """In life each client logs in once an hour: no cache knows it."""
-    return _login(chance.choice(population.numbers(Role.TAXPAYER)), chance)
+def taxpayer_login(population: Population, number: int, chance: Random) -> bytes:
+    """Login of this client for its own taxpayer."""
+    return token_request(client_id(number), client_secret(number), chance)
 
 
-def intermediary_login(population: Population, chance: Random) -> bytes:
-    """A random taxpayer, represented by its intermediary."""
-    taxpayer = chance.choice(population.numbers(Role.TAXPAYER))
-    intermediary = population.intermediary_of(taxpayer)
-    return _login(intermediary, chance, f"onbehalfof: {tin(taxpayer)}")
+def intermediary_login(population: Population, number: int, chance: Random) -> bytes:
+    """The taxpayer with this number, represented by its intermediary."""
+    intermediary = population.intermediary_of(number)
+    header = f"onbehalfof: {tin(number)}"
+    return token_request(client_id(intermediary), client_secret(intermediary), chance, header)
 
 
-def wrong_secret(population: Population, chance: Random) -> bytes:
+def wrong_secret(population: Population, number: int, chance: Random) -> bytes:
     """With a well-formed secret that nobody has."""
-    number = chance.choice(population.numbers(Role.TAXPAYER))
     return token_request(client_id(number), client_secret(-number), chance)
 
 
-def blocked(population: Population, chance: Random) -> bytes:
-    """A blocked system user with its right secret."""
-    return _login(chance.choice(population.numbers(Role.BLOCKED)), chance)
+def without_secret(population: Population, number: int, chance: Random) -> bytes:
+    """Malformed: a parameter is missing."""
+    return token_request(client_id(number), "", chance)
 
 
-def rate_limited(population: Population, chance: Random) -> bytes:
+def rate_limited(population: Population, number: int, chance: Random) -> bytes:
     """Always the same client, far past its limit of 12 logins a minute."""
-    return _login(population.numbers(Role.RATE_LIMITED)[0], chance)
-
-
-def _login(number: int, chance: Random, *headers: str) -> bytes:
-    return token_request(client_id(number), client_secret(number), chance, *headers)
+    return taxpayer_login(population, population.numbers(Role.RATE_LIMITED)[0], chance)

@@ -1,28 +1,26 @@
-"""`compare`: this service beside its peers, and what a country needs."""
+"""`compare`: this service beside its peers, which targets it meets, and what a country needs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from math import ceil
+from operator import attrgetter
 
+from bench import targets
+from bench.cases import sizing
 from bench.clients import Population
-from bench.figures import Figures, Row
-from bench.measure import Case, measure_rounds
-from bench.peers import bare_view, service, toolkit
-from bench.report import Table
+from bench.figures import Figures, Rounds
+from bench.measure import Case, measure_rounds, meet_clients
+from bench.peers import Candidate, Missing, bare_view, earlier, oidc_provider, service, toolkit
+from bench.report import Table, progress
 from bench.session import Session
+from bench.targets import Target
 
 BASELINE = bare_view.BARE_VIEW
 # The baseline, by which everything is divided, runs at the beginning, in the middle and at the end.
-CANDIDATES = (
-    *(BASELINE, bare_view.FORM_READER, toolkit.STOCK, toolkit.FAST_HASHER),
-    *(BASELINE, service.LOGIN, *service.OTHERS, BASELINE),
+PEERS = (
+    *(BASELINE, toolkit.STOCK, toolkit.FAST_HASHER),
+    *(oidc_provider.STORED, oidc_provider.SIGNED, BASELINE),
 )
-
-_COUNTRIES = (100_000, 1_000_000, 5_000_000, 20_000_000, 50_000_000)
-# Each client logs in once an hour; in the busiest minutes three times as many come as on average.
-_PEAK = 3
-# Beyond this share of the highest throughput clients begin to wait for each other.
-_BUSY_SHARE = 0.7
+SERVICE = (service.LOGIN, *service.OTHERS)
 
 
 def run(
@@ -31,53 +29,87 @@ def run(
     rounds: int = 5,
     seconds: float = 3.0,
     only: Sequence[str] = ("",),
+    before: str = "30cf126",
 ) -> list[Table]:
-    """The service beside its peers; --only those whose name contains one of these words."""
+    """The service beside its peers; --only those whose name contains one of these words.
+
+    --before names a commit of the service that is measured too, as a peer; none where it is "-".
+    """
     population = Population(users)
     server_of = cache(lambda start: start(session, population))  # each starts once
-    cases = [
-        Case(candidate.name, candidate, server_of(candidate.start), population, connections)
-        for candidate in CANDIDATES
-        if candidate is BASELINE or any(word in candidate.name for word in only)
-        for connections in candidate.connections
-    ]
+    cases: list[Case] = []
+    missing: list[str] = []
+    earlier_service = earlier.candidate(before)
+    chosen = (*PEERS, earlier_service, *SERVICE, BASELINE)
+    for candidate in chosen:
+        if candidate is not BASELINE and not any(word in candidate.name for word in only):
+            continue
+        try:
+            server = server_of(candidate.start)
+        except Missing as error:
+            missing.append(f"{candidate.name} was skipped: {error}.")
+            progress(missing[-1].upper())
+            continue
+        cases += [
+            Case(candidate.name, candidate, server, population, connections)
+            for connections in candidate.connections
+        ]
+    meet_clients(cases)
     session.settle()
-    rows = measure_rounds(cases, rounds, seconds)
+    measured = measure_rounds(cases, rounds, seconds)
     note = f"{users:,} system users, medians of {rounds} rounds of {seconds} s."
-    # Of the rows of a login, the one with the most connections is the last.
-    logins = [row.figures for row in rows if row.case == service.LOGIN.name]
-    return [_table(rows, note), *map(sizing, logins[-1:])]
+    return [
+        _table(measured, " ".join([note, *missing])),
+        targets.table("targets", list(_targets(measured, earlier_service)), note),
+        *map(sizing.table, _busiest_logins(measured)),
+    ]
 
 
-def _table(rows: Sequence[Row], note: str) -> Table:
+def _table(measured: Rounds, note: str) -> Table:
     headings = (
         *("who", "connections", f"x {BASELINE.name}", "CPU ms", "server", "database"),
         *("per second", "p50 ms", "p99 ms", "MB a worker"),
     )
     lines = []
-    for row in rows:
-        of = row.figures
+    for name, connections in dict.fromkeys(measured.cases):
+        of = measured.medians(name, connections)
+        ratio = measured.ratio(name, connections, BASELINE.name) or 0
         cpu = (f"{ms:.3f}" for ms in (of.cpu_ms, of.server_cpu_ms, of.database_cpu_ms))
         latency = (f"{of.p50_ms:.1f}", f"{of.p99_ms:.1f}", f"{of.worker_mb:.0f}")
-        name = (row.case, str(row.connections), f"{row.ratio:.2f}")
-        lines.append((*name, *cpu, f"{of.per_second:.0f}", *latency))
+        first = (name, str(connections), f"{ratio:.2f}")
+        lines.append((*first, *cpu, f"{of.per_second:.0f}", *latency))
     return Table("comparison", headings, lines, note)
 
 
-def sizing(login: Figures) -> Table:
-    """Cores for the service and for PostgreSQL, where a login costs that much."""
-
-    def cores(per_second: float, cpu_ms: float) -> str:
-        return f"{ceil(per_second * cpu_ms / 1000 / _BUSY_SHARE):,}"
-
-    lines = []
-    for clients in _COUNTRIES:
-        mean, peak = clients / 3600, clients / 3600 * _PEAK
-        needed = cores(peak, login.server_cpu_ms), cores(peak, login.database_cpu_ms)
-        events = f"{clients * 24 / 1e6:,.1f}"
-        lines.append((f"{clients:,}", f"{mean:,.0f}", f"{peak:,.0f}", *needed, events))
-    headings = (
-        *("clients", "logins a second", "at peak", "cores for the service"),
-        *("cores for PostgreSQL", "million events a day"),
+def _targets(measured: Rounds, earlier_service: Candidate) -> Iterator[tuple[Target, float | None]]:
+    ratio, login, bare = measured.ratio, service.LOGIN.name, BASELINE.name
+    loads = service.LOGIN.connections
+    for load in loads:
+        name = f"{login}, {load} connections, of a bare view"
+        yield Target(name, 2.6, 1.8), ratio(login, load, bare)
+    for load in loads:
+        name = f"{login}, {load} connections, of the service before"
+        yield Target(name, 0.42, None), ratio(login, load, earlier_service.name)
+    for candidate, base, must, goal in (
+        (service.INTERMEDIARY, service.LOGIN, 1.2, 1.1),
+        (service.FIRST_LOGIN, BASELINE, 4.5, 3.5),
+        *((refusal, service.LOGIN, 1, 0.6) for refusal in service.REFUSALS),
+        (service.HAMMERING, BASELINE, 1.2, 0.8),
+    ):
+        name = f"{candidate.name}, of a {base.name}"
+        yield Target(name, must, goal), ratio(candidate.name, 16, base.name)
+    yield (
+        Target("logins a second on SQLite, of PostgreSQL's", 0.6, 1, is_at_least=True),
+        ratio(service.SQLITE.name, 16, login, attrgetter("per_second")),
     )
-    return Table("sizing", headings, lines, "From the figures above.")
+    for load in loads:
+        peer, name = toolkit.FAST_HASHER.name, f"{load} connections, of a {login}"
+        yield Target(f"{peer}, {name}", 5, None, is_at_least=True), ratio(peer, load, login)
+        peer = oidc_provider.STORED.name
+        yield Target(f"{peer}, {name}", None, 1, is_at_least=True), ratio(peer, load, login)
+
+
+def _busiest_logins(measured: Rounds) -> list[Figures]:
+    """Those of the login with most connections, if it was measured."""
+    login, count = service.LOGIN.name, service.LOGIN.connections[-1]
+    return [measured.medians(login, count)] if (login, count) in measured.cases else []

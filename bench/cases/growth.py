@@ -2,13 +2,19 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 
+from bench import targets
 from bench.clients import Population
+from bench.figures import Rounds
 from bench.login_events import add_login_events
-from bench.measure import Case, measure_rounds
+from bench.measure import Case, measure_rounds, meet_clients
 from bench.peers import service
 from bench.report import Table
 from bench.session import Session
+from bench.targets import Target
+
+_cpu, _p99 = attrgetter("cpu_ms"), attrgetter("p99_ms")
 
 
 def run(
@@ -16,17 +22,21 @@ def run(
     users: int = 1_000_000,
     rounds: int = 5,
     seconds: float = 4.0,
-    sizes: Sequence[int] = (1_000, 100_000, 1_000_000),
-    events: Sequence[int] = (0, 1_000_000, 10_000_000),
+    sizes: Sequence[int] = (1_000, 1_000_000, 10_000_000),
+    events: Sequence[int] = (0, 10_000_000, 50_000_000),
 ) -> list[Table]:
     """The cost of a login with more system users (--sizes), and with more login events."""
     note = f"Medians of {rounds} rounds of {seconds} s."
     cases = [_case(session, f"{size:,} system users", size, events=0) for size in sizes]
-    by_users = _measure(session, "growth by users", cases, rounds, seconds, note)
+    by_users = _measure(session, cases, rounds, seconds)
     session.stop_servers()
     cases = [_case(session, f"{count:,} recorded logins", users, count) for count in events]
-    note = f"{users:,} users. {note}"
-    return [by_users, _measure(session, "growth by logins", cases, rounds, seconds, note)]
+    by_logins = _measure(session, cases, rounds, seconds)
+    return [
+        _table("growth by users", by_users, note),
+        _table("growth by logins", by_logins, f"{users:,} system users. {note}"),
+        targets.table("growth targets", [*_targets(by_users), *_targets(by_logins)], note),
+    ]
 
 
 def _case(session: Session, name: str, users: int, events: int) -> Case:
@@ -40,23 +50,29 @@ def _case(session: Session, name: str, users: int, events: int) -> Case:
     return Case(name, service.LOGIN, server, population)
 
 
-def _measure(
-    session: Session, name: str, cases: list[Case], rounds: int, seconds: float, note: str
-) -> Table:
+def _measure(session: Session, cases: list[Case], rounds: int, seconds: float) -> Rounds:
+    meet_clients(cases)
     session.settle()
-    rows = measure_rounds(cases, rounds, seconds)
-    first_p99 = rows[0].figures.p99_ms
+    return measure_rounds(cases, rounds, seconds)
+
+
+def _table(name: str, measured: Rounds, note: str) -> Table:
     headings = ("with", "CPU ms", "x the first", "p50 ms", "p99 ms", "x the first", "per second")
-    lines = [
-        (
-            row.case,
-            f"{row.figures.cpu_ms:.3f}",
-            f"{row.ratio:.2f}",
-            f"{row.figures.p50_ms:.1f}",
-            f"{row.figures.p99_ms:.1f}",
-            f"{row.figures.p99_ms / first_p99:.2f}",
-            f"{row.figures.per_second:.0f}",
-        )
-        for row in rows
-    ]
+    first, lines = measured.cases[0][0], []
+    for case in measured.cases:
+        of = measured.medians(*case)
+        cpu, p99 = (f"{measured.ratio(*case, first, figure):.2f}" for figure in (_cpu, _p99))
+        cells = (f"{of.cpu_ms:.3f}", cpu, f"{of.p50_ms:.1f}", f"{of.p99_ms:.1f}", p99)
+        lines.append((case[0], *cells, f"{of.per_second:.0f}"))
     return Table(name, headings, lines, note)
+
+
+def _targets(measured: Rounds) -> list[tuple[Target, float | None]]:
+    first, last = measured.cases[0], measured.cases[-1]
+    return [
+        (
+            Target(f"{name} with {last[0]}, of that with {first[0]}", 1.1, 1.05),
+            measured.ratio(*last, first[0], figure),
+        )
+        for name, figure in (("CPU time", _cpu), ("p99", _p99))
+    ]

@@ -1,21 +1,23 @@
 """This service as in production: the login alone, behind a proxy that ends TLS (README)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from bench import servers
-from bench.clients import Population
+from bench.clients import Population, Role
 from bench.peers import Candidate
 from bench.servers import CHECKOUT, PROGRAMS, WORKERS, Server, is_answering
 from bench.session import Session
 from bench.token_requests import (
     BLOCKED,
+    MALFORMED,
     RATE_LIMITED,
     SIGNED_TOKEN,
     WRONG_SECRET,
-    blocked,
     intermediary_login,
     rate_limited,
     taxpayer_login,
+    without_secret,
     wrong_secret,
 )
 
@@ -30,9 +32,14 @@ def start_on(
     name: str,
     database_url: str,
     is_ready: Callable[[int], bool] = is_ready,
+    command: Sequence[str] = (),
+    checkout: Path = CHECKOUT,
     **settings: str,
 ) -> Server:
-    """The service on this database, with its configuration for production."""
+    """The service on this database, with its configuration for production.
+
+    An earlier one has its own command and checkout.
+    """
     port, folder = servers.free_port(), session.folder / name
     folder.mkdir(exist_ok=True)
     environment = {
@@ -45,12 +52,14 @@ def start_on(
         **settings,
     }
     server = servers.start(
-        [str(PROGRAMS / "gunicorn"), "--config", str(CHECKOUT / "deploy" / "gunicorn.conf.py")],
+        command
+        or [str(PROGRAMS / "gunicorn"), "--config", str(CHECKOUT / "deploy" / "gunicorn.conf.py")],
         port,
         folder / "log",
         is_ready,
         environment=environment,
         database=None if database_url.startswith("sqlite") else session.database_server,
+        cwd=checkout,
     )
     return session.add(server)
 
@@ -68,12 +77,25 @@ def _start_sqlite(session: Session, population: Population) -> Server:
     return start_on(session, "sqlite", session.sqlite_registry(population))
 
 
-LOGIN = Candidate("login as taxpayer", _start, taxpayer_login, SIGNED_TOKEN, (16, 64))
-OTHERS = (
-    Candidate("login as intermediary", _start, intermediary_login, SIGNED_TOKEN),
-    Candidate("refused: wrong secret", _start, wrong_secret, WRONG_SECRET),
-    Candidate("refused: blocked", _start, blocked, BLOCKED),
-    Candidate("refused: rate limit", _start, rate_limited, RATE_LIMITED),
-    Candidate("login as taxpayer, RS256", _start_rs256, taxpayer_login, SIGNED_TOKEN),
-    Candidate("login as taxpayer, SQLite", _start_sqlite, taxpayer_login, SIGNED_TOKEN),
+LOGIN = Candidate(
+    *("login as taxpayer", _start, taxpayer_login, SIGNED_TOKEN, (16, 64)), meets_clients=True
 )
+FIRST_LOGIN = Candidate(
+    "first login of a client", _start, taxpayer_login, SIGNED_TOKEN, is_first_login=True
+)
+INTERMEDIARY = Candidate(
+    "login as intermediary", _start, intermediary_login, SIGNED_TOKEN, meets_clients=True
+)
+WRONG = Candidate("refused: wrong secret", _start, wrong_secret, WRONG_SECRET)
+BLOCKED_USER = Candidate(
+    *("refused: blocked", _start, taxpayer_login, BLOCKED), role=Role.BLOCKED, meets_clients=True
+)
+INCOMPLETE = Candidate("refused: malformed", _start, without_secret, MALFORMED)
+HAMMERING = Candidate("refused: rate limit", _start, rate_limited, RATE_LIMITED)
+RS256 = Candidate(
+    *("login as taxpayer, RS256", _start_rs256, taxpayer_login, SIGNED_TOKEN), meets_clients=True
+)
+# There the database itself is local: a node remembers nothing beside it.
+SQLITE = Candidate("login as taxpayer, SQLite", _start_sqlite, taxpayer_login, SIGNED_TOKEN)
+REFUSALS = (WRONG, BLOCKED_USER, INCOMPLETE)
+OTHERS = (FIRST_LOGIN, INTERMEDIARY, *REFUSALS, HAMMERING, RS256, SQLITE)

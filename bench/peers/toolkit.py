@@ -38,9 +38,9 @@ class _Toolkit:
         application = "bench.peers.toolkit_app:application"
         return session.start_granian(self.name, application, DATABASE_URL=url, HASHER=self.hasher)
 
-    def login(self, population: Population, chance: Random) -> bytes:
-        number = chance.randrange(self._count(population))
-        return token_request(f"application-{number:010}", _SECRET, chance)
+    def login(self, population: Population, number: int, chance: Random) -> bytes:
+        application = number % self._count(population)
+        return token_request(f"application-{application:010}", _SECRET, chance)
 
     def _count(self, population: Population) -> int:
         return min(population.taxpayers, self.max_applications)
