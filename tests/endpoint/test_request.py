@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
+from typing import cast
 from itertools import combinations
 from urllib.parse import urlencode
 
@@ -299,8 +300,7 @@ class Body(BytesIO):
 def answer_to(body: Body, length: int) -> HttpResponse:
     request = RequestFactory().generic("POST", PATH, b"", FORM)
     sent = {"wsgi.input": body, "CONTENT_LENGTH": str(length), "CONTENT_TYPE": FORM}
-    response: HttpResponse = token_view(WSGIRequest(request.environ | sent))
-    return response
+    return cast("HttpResponse", token_view(WSGIRequest(request.environ | sent)))
 
 
 @pytest.mark.django_db
