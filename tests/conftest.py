@@ -4,6 +4,7 @@
 and nothing that needs Django's models may be imported at its top.
 """
 
+import itertools
 import os
 import shutil
 import signal
@@ -39,6 +40,7 @@ FOLDER = pytest.StashKey[Path]()
 POSTGRES = pytest.StashKey[Postgres]()
 MIGRATED = pytest.StashKey[Any]()  # MigratedSqlite or MigratedPostgres
 BLOCKER = pytest.StashKey["DjangoDbBlocker"]()
+_NUMBERS = itertools.count()
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -245,13 +247,16 @@ def service(migrated_sqlite: "MigratedSqlite", tmp_path: Path) -> Iterator[Start
 
 
 @pytest.fixture(autouse=True)
-def fresh_process() -> None:
-    """What a process remembers is forgotten, as if each test had its own."""
+def fresh_process(pytestconfig: pytest.Config) -> None:
+    """What a process and its node remember is forgotten, as if each test had its own."""
+    from django.conf import settings
     from django.utils import translation
 
     from tokens.endpoint import node
     from tokens.keys import signer
 
+    # A process cannot open one file of LMDB twice, and the last test's may still be open.
+    settings.LOCAL_FACTS_DIR = pytestconfig.stash[FOLDER] / f"local-facts-{next(_NUMBERS)}"
     node.this_node.cache_clear()
     signer.clear_key_ring_cache()
     translation.deactivate()  # a page in Malay leaves its language to the thread

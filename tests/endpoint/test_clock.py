@@ -1,8 +1,11 @@
 """The database's clock counts: a node with a wrong clock can neither void a limit nor a date."""
 
 import json
+import logging
+import random
+import time
 from datetime import UTC, datetime, timedelta
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import pytest
 from django.db import connection
@@ -10,45 +13,156 @@ from django.http import HttpResponse
 
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import RateLimitCounter
+from taxpayers.rules import Refused
 from tests.support.erp import Erp, assert_refused, claims_of
-from tokens.endpoint import arrival, clock, toolkit
-from tokens.endpoint.clock import difference
-from tokens.models import FailureBucket
+from tokens import uptime
+from tokens.endpoint import clock
+from tokens.endpoint.clock import DatabaseClock, LocalClock
+from tokens.endpoint.node import this_node
+from tokens.models import FailureBucket, LoginEvent
 
 SECOND = timedelta(seconds=1)
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 on_postgresql = pytest.mark.postgresql  # SQLite runs in this process and has no other clock
 
 
+# --- The estimate ---------------------------------------------------------------------------------
+
+
+class Machine:
+    """A node whose clocks stand still until they are moved."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.up = 1000.0
+        self.wall = AT
+        monkeypatch.setattr(clock, "uptime", lambda: self.up)
+        monkeypatch.setattr(clock, "wall_clock", lambda: self.wall)
+
+    def pass_time(self, seconds: float) -> None:
+        """Also while it is suspended: see `tokens.uptime`."""
+        self.up += seconds
+        self.wall += seconds * SECOND
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+Answer = tuple[float, float, float]  # asked for at, time shown, arrived at; AT is 0 and 1000
+
+
 @pytest.mark.parametrize(
-    ("database", "seconds"),
+    ("claim", "answers", "ahead"),
     [
-        (AT, 0),
-        (AT + SECOND, 0),  # during the query
-        (AT + 5 * SECOND, 0),
-        (AT + 8 * SECOND, 3),
-        (AT - 4 * SECOND, -4),
+        ("the first answer is a bound, and it is taken", [(0, 5, 2)], 5),
+        ("an answer without any delay is the time", [(0, 5, 0)], 5),
+        ("a quicker answer takes the estimate down to its bound", [(0, 5, 2), (10, 14, 10.5)], 4),
+        ("a quicker answer takes it up to its bound", [(0, 3, 0), (10, 14, 10.5)], 3.5),
+        ("an answer whose bounds hold already changes nothing", [(0, 5, 2), (10, 15.5, 11)], 5),
+        ("a slow answer changes nothing", [(0, 5, 0), (10, 20, 20)], 5),
+        ("a slow answer that shows another time does", [(0, 5, 0), (10, 30, 20)], 10),
+        ("a database whose clock was put forward", [(0, 5, 0), (10, 3610, 10.5)], 3599.5),
+        ("a database whose clock was put back", [(0, 5, 0), (10, -3590, 10.5)], -3600),
+        ("a clock that drifts is followed", [(n, 1.001 * n, n + 0.001) for n in range(100)], 0.098),
+        ("a database whose clock is behind", [(0, -5, 0.001)], -5),
     ],
 )
-def test_a_difference_is_what_the_duration_of_the_query_does_not_explain(
-    database: datetime, seconds: int
+def test_each_answer_bounds_the_databases_time(
+    machine: Machine, claim: str, answers: list[Answer], ahead: float
 ) -> None:
-    assert difference(AT, database, AT + 5 * SECOND) == seconds * SECOND
+    database = DatabaseClock()
+    for asked_at, shown, arrived_at in answers:
+        database.observe(1000 + asked_at, AT + shown * SECOND, 1000 + arrived_at)
+    assert database.now() == pytest.approx(AT + ahead * SECOND, abs=timedelta(microseconds=2))
+    assert database.difference() == database.now() - AT
+
+
+def test_the_estimate_is_never_off_by_more_than_the_shortest_round_trip(machine: Machine) -> None:
+    for seed in range(50):
+        chance, database = random.Random(seed), DatabaseClock()  # noqa: S311 - of delays
+        ahead = chance.uniform(-100, 100)
+        shortest = 1e9
+        for _ in range(20):
+            there, back = chance.expovariate(50), chance.expovariate(5)
+            shown = machine.wall + (there + ahead) * SECOND
+            database.observe(machine.up, shown, machine.up + there + back)
+            shortest = min(shortest, there + back)
+            off = abs(database.now() - (machine.wall + ahead * SECOND)).total_seconds()
+            assert off <= shortest + 1e-5, seed
+            machine.pass_time(chance.uniform(0, 1000))
+
+
+def test_until_the_first_answer_it_is_the_clock_of_the_node(machine: Machine) -> None:
+    database = DatabaseClock()
+    machine.wall += 3600 * SECOND
+    assert database.now() == machine.wall
+    assert database.difference() == timedelta()
+    assert not database.is_wrong()
+    database.check()
+
+
+def test_a_clock_of_the_node_that_is_set_changes_nothing(machine: Machine) -> None:
+    database = DatabaseClock()
+    database.observe(machine.up, AT, machine.up)
+    for off in (-3600, 3600):
+        machine.wall = AT + off * SECOND
+        assert database.now() == AT
+        assert database.difference() == -off * SECOND
+
+
+def test_time_goes_on_while_the_machine_is_suspended(machine: Machine) -> None:
+    database = DatabaseClock()
+    database.observe(machine.up, AT, machine.up)
+    machine.pass_time(3600)
+    assert database.now() == AT + 3600 * SECOND
+    assert not database.is_wrong()
+
+
+def test_the_uptime_counts_what_a_machine_is_suspended() -> None:
+    assert time.clock_gettime(time.CLOCK_BOOTTIME) == pytest.approx(uptime.uptime(), abs=1)
+    with patch.object(time, "clock_gettime", lambda which: which):  # this machine never was
+        assert uptime.uptime() == time.CLOCK_BOOTTIME
+
+
+@pytest.mark.parametrize(
+    ("off", "is_wrong"),
+    [(0, False), (1.999, False), (2, False), (2.001, True), (3600, True)],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_clock_that_is_more_than_two_seconds_off_is_wrong(
+    machine: Machine, off: float, sign: int, is_wrong: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = DatabaseClock()
+    database.observe(machine.up, AT + sign * off * SECOND, machine.up)
+    assert database.is_wrong() is is_wrong
+    if not is_wrong:
+        database.check()
+        return
+    with caplog.at_level(logging.ERROR), pytest.raises(Refused) as refused:
+        database.check()
+    assert refused.value.reason == "temporarily_unavailable"
+    (record,) = caplog.records
+    assert vars(record)["seconds_off"] == pytest.approx(sign * off, abs=1e-5)
+
+
+def test_the_clock_of_a_local_database_is_that_of_the_node(machine: Machine) -> None:
+    local = LocalClock()
+    local.observe(machine.up, AT + 3600 * SECOND, machine.up)
+    assert local.now() == AT
+    assert not local.is_wrong()
+
+
+# --- Logins ---------------------------------------------------------------------------------------
 
 
 def log_in_with_a_clock_off_by(off: timedelta, erp: Erp, **form: str) -> HttpResponse:
     """A login on a node whose clock is ahead by so much, or behind."""
-    now = Mock(now=lambda _tz: datetime.now(UTC) + off)
-    with patch.object(arrival, "datetime", now), patch.object(toolkit, "datetime", now):
+    with patch.object(clock, "wall_clock", lambda: datetime.now(UTC) + off):
         return erp.login(**form)
 
 
-@on_postgresql
-@pytest.mark.django_db
-@pytest.mark.parametrize("minutes", [-10, 10])
-def test_a_node_with_a_wrong_clock_refuses_instead_of_deciding(erp: Erp, minutes: int) -> None:
-    erp.login()
-    response = log_in_with_a_clock_off_by(timedelta(minutes=minutes), erp)
+def assert_unavailable(response: HttpResponse, **headers: str) -> None:
     assert_refused(
         response,
         reason="temporarily_unavailable",
@@ -56,8 +170,52 @@ def test_a_node_with_a_wrong_clock_refuses_instead_of_deciding(erp: Erp, minutes
         error="temporarily_unavailable",
         says="try again",
         mended_by="Nothing is wrong with the request",
-        headers={"Retry-After": r"\d+"},
+        headers={"Retry-After": r"\d+"} | headers,
     )
+
+
+@on_postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize("minutes", [-10, 10])
+@pytest.mark.parametrize("logins_before", [0, 1])
+def test_a_node_with_a_wrong_clock_refuses_until_it_is_right(
+    erp: Erp, minutes: int, logins_before: int
+) -> None:
+    assert [erp.login().status_code for _ in range(logins_before)] == [200] * logins_before
+    for _ in range(2):
+        assert_unavailable(log_in_with_a_clock_off_by(timedelta(minutes=minutes), erp))
+    assert erp.login().status_code == 200
+    assert RateLimitCounter.objects.get().used == logins_before + 1
+
+
+@on_postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize("minutes", [-10, 10])
+def test_a_failed_login_on_a_node_with_a_wrong_clock_is_not_answered_either(
+    erp: Erp, minutes: int
+) -> None:
+    wrong = new_client_secret("test")
+    response = log_in_with_a_clock_off_by(timedelta(minutes=minutes), erp, client_secret=wrong)
+    assert_unavailable(response)
+    assert not LoginEvent.objects.exists()
+
+
+@on_postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize("minutes", [-10, 10])
+def test_a_process_that_starts_with_a_wrong_clock_decides_nothing_from_what_its_node_knows(
+    erp: Erp, minutes: int
+) -> None:
+    assert erp.login().status_code == 200
+    forget_the_time()
+    response = log_in_with_a_clock_off_by(timedelta(minutes=minutes), erp)
+    assert_unavailable(response, **{"X-Client-Secret-Expires-At": r".+Z"})
+    assert LoginEvent.objects.count() == 1
+
+
+def forget_the_time() -> None:
+    """As a process that has just started: it has the facts of its node, but asked nothing yet."""
+    this_node().clock._ahead = None
 
 
 @on_postgresql

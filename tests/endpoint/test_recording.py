@@ -8,17 +8,16 @@ from unittest.mock import patch
 from uuid import UUID
 
 import pytest
-from django.db import OperationalError
 from pytest_django import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import RateLimitCounter
 from taxpayers.rules import decide
 from tests.support.erp import Erp, assert_refused, new_erp, post
+from tests.support.outages import writing_fails
 from tokens.access_tokens.issuing import SignedToken
 from tokens.endpoint import recording
 from tokens.endpoint.toolkit import IssuedLogin, LoginValidator
-from tokens.login_events.store import login_event_store
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 
@@ -39,17 +38,21 @@ def from_elsewhere(erp: Erp, **form: str) -> int:
 # --- No record, no answer -----------------------------------------------------------------------
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    ("login", "method", "is_client_known"),
+    ("table", "login", "is_client_known"),
     [
-        ("right", "add_counted", True),
-        ("blocked", "add_counted", True),
-        ("wrong secret", "add_failed", False),
-        ("malformed", "add", False),
+        ("login_events", "right", True),
+        ("login_events", "blocked", True),
+        ("login_events", "wrong secret", False),
+        ("login_events", "malformed", False),
+        ("client_usage", "right", True),
+        ("client_usage", "blocked", True),
+        ("failure_buckets", "wrong secret", False),
     ],
 )
 def test_a_login_that_cannot_be_recorded_is_a_503_whatever_its_outcome(
-    erp: Erp, blocked: Erp, login: str, method: str, is_client_known: bool
+    erp: Erp, blocked: Erp, table: str, login: str, is_client_known: bool
 ) -> None:
     logins = {
         "right": erp.login,
@@ -57,8 +60,7 @@ def test_a_login_that_cannot_be_recorded_is_a_503_whatever_its_outcome(
         "wrong secret": lambda: erp.login(client_secret=new_client_secret("test")),
         "malformed": lambda: post("a=%zz"),
     }
-    store = type(login_event_store())
-    with patch.object(store, method, side_effect=OperationalError("disk full")):
+    with writing_fails(table):
         response = logins[login]()
     assert_refused(
         response,
@@ -71,6 +73,8 @@ def test_a_login_that_cannot_be_recorded_is_a_503_whatever_its_outcome(
         | ({"X-Client-Secret-Expires-At": DATE} if is_client_known else {}),
     )
     assert not LoginEvent.objects.exists()
+    assert not FailureBucket.objects.exists()
+    assert set(RateLimitCounter.objects.values_list("used", flat=True)) == {0}
 
 
 # --- What the record of a refusal holds ---------------------------------------------------------

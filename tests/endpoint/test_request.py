@@ -3,24 +3,26 @@
 import base64
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import cast
 from itertools import combinations
-from unittest.mock import patch
 from urllib.parse import urlencode
 
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
+from django.http import HttpResponse
 from django.test import RequestFactory
 
 from taxpayers.facts.values import Facts
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.rules import Refused
 from tests.endpoint.test_rules import CLIENT, SECRET
-from tests.support.erp import FORM, PATH, Erp, assert_refused, post
+from tests.support.erp import FORM, PATH, assert_refused, post
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.client_secret import ClientSecretCredentials, authenticate, read_credentials
 from tokens.endpoint.arrival import receive
 from tokens.endpoint.form import MAX_BODY_BYTES, read_form
-from tokens.endpoint.proxies import BODY_FAULT
 from tokens.endpoint.request import (
     RawTokenRequest,
     TokenRequest,
@@ -28,6 +30,7 @@ from tokens.endpoint.request import (
     read_token_request,
     recognize,
 )
+from tokens.endpoint.view import token_view
 from tokens.models import LoginEvent
 
 NOTATION = Notation("[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}")
@@ -273,29 +276,57 @@ def test_a_refused_request_is_recorded_with_what_is_recognized_in_it() -> None:
 # --- A body that does not arrive ---------------------------------------------------------------
 
 
+def test_a_body_that_a_server_could_not_read_is_a_fault_of_the_request() -> None:
+    _arrival, raw = receive({}, b"", datetime.now(UTC), "its chunks are malformed")
+    fault = "the body cannot be read: its chunks are malformed"
+    with pytest.raises(Refused) as refused:
+        read(replace(raw, method="POST"))
+    assert (refused.value.reason, refused.value.detail) == ("malformed_request", fault)
+
+
+class Body(BytesIO):
+    """What a client sends until its connection breaks, if it does."""
+
+    def __init__(self, content: bytes = RIGHT.body, *, breaks: bool = False) -> None:
+        super().__init__(content)
+        self.breaks = breaks
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.breaks:
+            raise OSError("reset by peer")
+        return super().read(size)
+
+
+def answer_to(body: Body, length: int) -> HttpResponse:
+    request = RequestFactory().generic("POST", PATH, b"", FORM)
+    sent = {"wsgi.input": body, "CONTENT_LENGTH": str(length), "CONTENT_TYPE": FORM}
+    return cast("HttpResponse", token_view(WSGIRequest(request.environ | sent)))
+
+
 @pytest.mark.django_db
-def test_a_body_that_the_server_could_not_read_is_refused_and_named(erp: Erp) -> None:
+def test_a_connection_that_breaks_before_the_end_of_the_body_is_named() -> None:
     assert_refused(
-        post(urlencode(erp.form), **{BODY_FAULT: "its chunks are malformed"}),  # type: ignore[arg-type]
+        answer_to(Body(breaks=True), len(RIGHT.body)),
         reason="malformed_request",
         status=400,
         error="invalid_request",
-        says="the body cannot be read: its chunks are malformed",
+        says="the body cannot be read: the connection broke before its end",
         mended_by="developer of the ERP",
     )
 
 
-def test_a_connection_that_breaks_is_a_fault_of_the_body() -> None:
-    request = RequestFactory().post(PATH, RIGHT.body.decode(), content_type=FORM)
-    with patch.object(WSGIRequest, "read", side_effect=OSError("reset by peer")):
-        _arrival, raw = receive(request)
-    assert (raw.body, raw.body_fault) == (b"", "the connection broke before its end")
-
-
+@pytest.mark.django_db
 def test_no_more_is_read_than_shows_that_a_body_is_too_long() -> None:
-    request = RequestFactory().post(PATH, "a" * 99_999, content_type=FORM)
-    _arrival, raw = receive(request)
-    assert len(raw.body) == MAX_BODY_BYTES + 1
+    body = Body(b"a" * 99_999)
+    assert_refused(
+        answer_to(body, 99_999),
+        reason="malformed_request",
+        status=400,
+        error="invalid_request",
+        says="the body is longer than 16384 bytes",
+        mended_by="developer of the ERP",
+    )
+    assert body.tell() == MAX_BODY_BYTES + 1
 
 
 # --- Secrets ------------------------------------------------------------------------------------

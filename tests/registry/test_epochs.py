@@ -51,7 +51,7 @@ from tests.support.factories import (
     IntermediaryFactory,
     SystemUserFactory,
 )
-from tokens.login_events.store import login_event_store
+from tokens.rate_limits.quota import CounterState, current_quota
 
 pytestmark = pytest.mark.django_db
 
@@ -363,7 +363,7 @@ def test_a_client_has_a_row_that_was_never_used_from_its_registration_on(
     row = RateLimitCounter.objects.get(pk=registry.shop.pk)
     assert (row.window_started_at, row.used) == (datetime(1970, 1, 1, tzinfo=UTC), 0)
     assert registry.secret.last_used_at is None
-    assert login_event_store().quota(registry.shop.pk, 12, AT).remaining == 12
+    assert current_quota(CounterState(row.window_started_at, row.used), 12, AT).remaining == 12
 
 
 def test_a_row_that_is_deleted_by_hand_comes_back_without_logins(registry: Registry) -> None:

@@ -1,0 +1,255 @@
+"""What every store of login events promises beside counting (contract 1 and 5)."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import IntegrityError, connections
+from uuid_utils.compat import uuid7
+
+from taxpayers.models import RateLimitCounter
+from tests.tokens.rate_limit_cases import SECOND, failed
+from tests.tokens.test_rate_limits import EPOCH, LONG_AGO, perform_together
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.store import perform
+from tokens.models import FailureBucket, LoginEvent
+from tokens.rate_limits.backoff import PAIR_BACKOFF
+from tokens.rate_limits.quota import Quota
+
+MINUTE = timedelta(minutes=1)
+
+
+def event(after: timedelta = timedelta()) -> Event:
+    """One that was decided now, or so much later."""
+    at = datetime.now(UTC) + after
+    return Event(uuid7(), at, "", None, "", "", "c", None, None, "", "", "", "", "127.0.0.1", "")
+
+
+def login(
+    limit: int = 12, *, client: int = 1, secret_id: int = 5, epoch: int = EPOCH
+) -> CountedLogin:
+    return CountedLogin(event(), client, secret_id, limit, epoch)
+
+
+def failure(number: int = 0) -> FailedLogin:
+    return FailedLogin(event(), 2 * number, 2 * number + 1)
+
+
+def add_counter(client: int = 1, used: int = 0) -> None:
+    """The row that a system user has from its registration on; a window is open if it is used."""
+    started_at = datetime.now(UTC) if used else LONG_AGO.window_started_at
+    RateLimitCounter.objects.create(
+        system_user_id=client, window_started_at=started_at, used=used, epoch=EPOCH
+    )
+
+
+def used(client: int = 1) -> int:
+    return RateLimitCounter.objects.get(pk=client).used
+
+
+# --- What is stored, and what is not --------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_an_event_that_counts_against_nothing_is_stored() -> None:
+    add_counter()
+    perform(event())
+    assert LoginEvent.objects.count() == 1
+    assert used() == 0
+    assert not FailureBucket.objects.exists()
+
+
+@pytest.mark.django_db
+def test_every_field_of_an_event_is_stored() -> None:
+    at = datetime(2026, 11, 21, 10, 0, 0, 123456, tzinfo=UTC)
+    for n, address in enumerate(("192.0.2.1", "2001:db8::1", None)):
+        stored = Event(
+            uuid7(), at, "reason", at - MINUTE, "parameter", "detail \"'%s\\ é", f"client {n}",
+            2**40, 2**41, "subject", "actor", "a b", "kid", address, "agent",
+        )  # fmt: skip
+        perform(stored)
+        row = LoginEvent.objects.get(pk=stored.id)
+        assert tuple(getattr(row, name) for name in Event._fields) == stored
+
+
+@pytest.mark.django_db
+def test_a_login_that_was_decided_from_other_facts_is_not_stored() -> None:
+    add_counter()
+    assert perform(login(epoch=EPOCH + 1)) is None
+    assert perform(login(epoch=-EPOCH)) is None
+    assert not LoginEvent.objects.exists()
+    assert used() == 0
+    assert perform(login()) is not None
+
+
+@pytest.mark.django_db
+def test_a_login_of_a_client_without_a_counter_is_not_stored() -> None:
+    assert perform(login(client=404)) is None
+    assert not LoginEvent.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("epoch", [-(2**63), -1, 0, 2**63 - 1])
+def test_every_epoch_is_compared_exactly(epoch: int) -> None:
+    add_counter()
+    RateLimitCounter.objects.update(epoch=epoch)
+    other = epoch + 1 if epoch < 0 else epoch - 1
+    assert perform(login(epoch=other)) is None
+    assert perform(login(epoch=epoch)) is not None
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("seconds", "is_stored"), [(-60, False), (-3, False), (-1.5, True), (1.5, True), (3, False)]
+)
+def test_a_login_that_was_decided_at_another_time_is_not_stored(
+    seconds: float, is_stored: bool
+) -> None:
+    add_counter()
+    decided = login()._replace(event=event(seconds * SECOND))
+    assert (perform(decided) is not None) == is_stored
+    assert LoginEvent.objects.count() == used() == is_stored
+
+
+# --- The last use of a secret ---------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_the_window_of_each_secrets_last_use_is_stored() -> None:
+    add_counter()
+
+    def log_in(secret_id: int) -> dict[str, datetime]:
+        assert perform(login(0, secret_id=secret_id)) is not None
+        uses = RateLimitCounter.objects.get().secrets_used
+        return {key: datetime.fromisoformat(began_at) for key, began_at in uses.items()}
+
+    def window() -> datetime:
+        return RateLimitCounter.objects.get().window_started_at
+
+    assert log_in(5) == {"5": window()}
+    first = window()
+    assert log_in(5) == {"5": first}
+    assert log_in(6) == {"5": first, "6": first}
+    RateLimitCounter.objects.update(window_started_at=first - MINUTE)
+    assert log_in(6) == {"5": first, "6": window()}
+    assert window() > first
+    # A secret that was unused for long does not look unused because another one began the window.
+    assert log_in(5) == {"5": window(), "6": window()}
+
+
+@pytest.mark.django_db
+def test_a_login_beyond_the_limit_is_no_use_of_its_secret() -> None:
+    add_counter()
+    assert perform(login(1, secret_id=5)) is not None
+    assert perform(login(1, secret_id=6)) is None
+    assert list(RateLimitCounter.objects.get().secrets_used) == ["5"]
+
+
+# --- Others ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_other_clients_and_callers_do_not_count() -> None:
+    add_counter(1)
+    add_counter(2, used=9)
+    FailureBucket.objects.create(pk=2, **failed(12, 2, datetime.now(UTC))._asdict())
+    quota = perform(login(1))
+    assert quota == Quota(1, 1, RateLimitCounter.objects.get(pk=1).window_started_at)
+    assert used(2) == 9
+    assert perform(failure(0)) is None
+
+
+@pytest.mark.django_db
+def test_of_a_batch_each_login_is_stored_or_not_by_itself() -> None:
+    logins = [login(client=n, epoch=EPOCH + (n == 2), limit=3) for n in (4, 2, 3, 1)]
+    for n in (1, 2, 4):
+        add_counter(n, used=3 if n == 4 else 0)
+    outcomes = perform_together(logins)
+    assert [outcome and outcome.used for outcome in outcomes] == [None, None, None, 1]
+    assert list(LoginEvent.objects.values_list("pk", flat=True)) == [logins[-1].event.id]
+    assert [used(n) for n in (1, 2, 4)] == [1, 0, 3]
+
+
+# --- Together or not at all -----------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_event_and_its_count_are_stored_together_or_not_at_all() -> None:
+    add_counter()
+    stored = event()
+    perform(stored)  # so that a second event with its id is refused
+    with pytest.raises(IntegrityError):
+        perform(login()._replace(event=stored))
+    with pytest.raises(IntegrityError):
+        perform(failure()._replace(event=stored))
+    assert LoginEvent.objects.count() == 1
+    assert used() == 0
+    assert not FailureBucket.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_a_batch_all_are_stored_or_none() -> None:
+    for client in (1, 2):
+        add_counter(client)
+    stored = event()
+    perform(stored)
+    with pytest.raises(IntegrityError):
+        perform_together([login(client=1), login(client=2)._replace(event=stored)])
+    with pytest.raises(IntegrityError):
+        perform_together([failure(0), failure(1)._replace(event=stored)])
+    with pytest.raises(IntegrityError):
+        perform_together([event(), stored])
+    assert LoginEvent.objects.count() == 1
+    assert (used(1), used(2)) == (0, 0)
+    assert not FailureBucket.objects.exists()
+
+
+# --- At once --------------------------------------------------------------------------------------
+
+
+def in_threads(attempt: Callable[[], bool], times: int) -> int:
+    """How many of so many attempts succeed, eight at a time."""
+
+    def run(_: int) -> bool:
+        try:
+            return attempt()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(8) as threads:
+        return sum(threads.map(run, range(times)))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_threads_get_exactly_the_limit() -> None:
+    add_counter()
+
+    def attempt() -> bool:
+        # None is also the result while another thread has the row: decide again then.
+        while perform(login(12)) is None:
+            if used() >= 12:
+                return False
+        return True
+
+    assert in_threads(attempt, 40) == 12
+    assert LoginEvent.objects.count() == used() == 12
+
+
+@pytest.mark.django_db(transaction=True)
+def test_failures_at_once_are_all_counted() -> None:
+    stored = in_threads(lambda: perform(failure()) is None, 40)
+    assert LoginEvent.objects.count() == stored
+    assert FailureBucket.objects.get(pk=0).failures == min(stored, len(PAIR_BACKOFF.pauses_seconds))
+    assert FailureBucket.objects.get(pk=1).failures == stored
+
+
+def test_a_database_engine_without_a_store_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections["default"], "vendor", "oracle")
+    with pytest.raises(ImproperlyConfigured) as error:
+        perform(event())
+    assert str(error.value) == (
+        "Logins cannot be stored by the database engine oracle: use postgresql or sqlite."
+    )
