@@ -4,40 +4,40 @@ from random import Random
 
 from taxpayers.identifiers import TaxpayerId
 from tests.interleavings.login import Asked
-from tests.interleavings.registry import Registry
+from tests.interleavings.registry import ClientRow, Registry
 from tests.interleavings.world import SCOPES, UNKNOWN, Credentials
 
-_SCOPES = ("", "", "", SCOPES[0], SCOPES[0], SCOPES[1], " ".join(SCOPES), "UnknownAPI")
+_SCOPES = (*[""] * 10, *[SCOPES[0]] * 6, *SCOPES, *[" ".join(SCOPES)] * 3, "UnknownAPI")
 
 
 def random_request(rng: Random, registry: Registry, credentials: Credentials) -> Asked:
     """Of a client that the registry knows, or of an unknown one."""
-    client_id, client_secret = _credentials(rng, registry, credentials)
+    client = rng.choice(registry.system_users) if registry.system_users else None
+    client_id, client_secret = credentials.unknown
+    if client and rng.random() < 0.97:
+        client_id = client.client_id
+        owner = client if rng.random() < 0.97 else rng.choice(registry.system_users)
+        client_secret = credentials.choose(rng, registry, owner.id)
     return Asked(
         client_id,
         client_secret,
-        _represented(rng, registry),
+        _represented(rng, registry, client),
         rng.choice(_SCOPES),
         _address(rng),
-        **({"grant_type": "password"} if rng.random() < 0.01 else {}),
+        "password" if rng.random() < 0.01 else "client_credentials",
     )
 
 
-def _credentials(rng: Random, registry: Registry, credentials: Credentials) -> tuple[str, str]:
-    if rng.random() < 0.03 or not registry.system_users:
-        return credentials.unknown
-    client = rng.choice(registry.system_users)
-    if rng.random() < 0.03:  # that of somebody else
-        other = rng.choice(registry.system_users)
-        return client.client_id, credentials.choose(rng, registry, other.id)
-    return client.client_id, credentials.choose(rng, registry, client.id)
-
-
-def _represented(rng: Random, registry: Registry) -> TaxpayerId | None:
-    if rng.random() < 0.4:
+def _represented(rng: Random, registry: Registry, client: ClientRow | None) -> TaxpayerId | None:
+    """Mostly somebody who granted something, if the client is one of an intermediary."""
+    roles = [r.id for r in registry.intermediaries if client and r.taxpayer_id == client.taxpayer_id]
+    granted = [p.taxpayer_id for p in registry.granted_permissions if p.intermediary_id in roles]
+    if rng.random() < (0.35 if granted else 0.8):
         return None
     if rng.random() < 0.03 or not registry.taxpayers:
         return UNKNOWN
+    if granted and rng.random() < 0.8:
+        return registry.taxpayer(rng.choice(granted)).identifier
     return rng.choice(registry.taxpayers).identifier
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from itertools import accumulate
 
 from django.db import connection
 
@@ -37,13 +38,13 @@ class Scheduler:
             self._jump: 0.3,
             self._disturb_a_node: 0.3,
         }
-        self._actions, self._weights = list(actions), list(actions.values())
+        self._actions, self._weights = list(actions), list(accumulate(actions.values()))
 
     def run(self, steps: int) -> None:
         """Raises ClaimBroken with the first claim that does not hold."""
         state = self._state
         for state.step in range(1, steps + 1):
-            while not state.rng.choices(self._actions, self._weights)[0]():
+            while not state.rng.choices(self._actions, cum_weights=self._weights)[0]():
                 pass
             if state.step % _CHECK_TABLES_EVERY == 0:
                 self._check_tables()

@@ -40,11 +40,14 @@ class Credentials:
     def choose(self, rng: Random, registry: Registry, client: int) -> str:
         """Mostly one that the registry knows, sometimes a former one or none of this client."""
         former = self._by_client.get(client)
-        present = [row.hashed for row in registry.client_secrets if row.system_user_id == client]
+        present = [row for row in registry.client_secrets if row.system_user_id == client]
+        live = [row for row in present if row.revoked_at is None]
         chosen = rng.random()
-        if present and chosen < 0.85:
-            return self._by_hash[rng.choice(present)]
-        return rng.choice(former) if former and chosen < 0.97 else self.unknown[1]
+        if live and chosen < 0.75:
+            return self._by_hash[live[-1].hashed]
+        if present and chosen < 0.94:
+            return self._by_hash[rng.choice(present).hashed]
+        return rng.choice(former) if former and chosen < 0.98 else self.unknown[1]
 
 
 def populate(credentials: Credentials, at: datetime) -> None:

@@ -73,9 +73,13 @@ def register_client(context: Context) -> None:
     context.credentials.add(issued.system_user.pk, issued.credentials.client_secret)
 
 
-@BY_SERVICE.add("client_secrets", weight=12)
+@BY_SERVICE.add("client_secrets", weight=30)
 def issue_secret(context: Context) -> None:
-    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    """Mostly to a client that has none."""
+    live = {row.system_user_id for row in context.registry.client_secrets if not row.revoked_at}
+    without = [row for row in context.registry.system_users if row.id not in live]
+    rows = without if without and context.rng.random() < 0.8 else context.registry.system_users
+    user = SystemUser.objects.get(pk=context.choose(rows).id)
     issued = services.issue_secret(
         system_user=user,
         retire_old_at=context.soon() if context.rng.random() < 0.2 else None,

@@ -1,6 +1,7 @@
 """Makes changes of all kinds, in two sessions, and knows what is in force after each commit."""
 
 from datetime import timedelta
+from itertools import accumulate
 
 from tests.interleavings.changes.by_service import BY_SERVICE
 from tests.interleavings.changes.by_sql import BY_SQL
@@ -12,7 +13,7 @@ from tests.interleavings.registry import read_again
 from tests.interleavings.state import RunState
 
 KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *WHOLESALE.kinds)
-_WEIGHTS = [kind.weight for kind in KINDS]
+_WEIGHTS = list(accumulate(kind.weight for kind in KINDS))
 _MOST_OPEN = 3  # changes in one transaction
 _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change by a service
 
@@ -29,7 +30,7 @@ class Registrar:
         """Makes one change; it is committed at once, or its transaction stays open."""
         rng = self._state.rng
         session = rng.choice(self._sessions)
-        kind: Change = rng.choices(KINDS, _WEIGHTS)[0]
+        kind: Change = rng.choices(KINDS, cum_weights=_WEIGHTS)[0]
         if session.open and not kind.is_held:
             return False
         if session.make(kind, self._context()):

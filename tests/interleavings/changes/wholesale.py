@@ -23,7 +23,7 @@ TAKE_COPY = "BEGIN ISOLATION LEVEL REPEATABLE READ;{}COMMIT".format(
 _LEAVES = ("client_secrets", "granted_permission_codes")
 _ALL = 1000
 # Those that refer to another table come after it.
-_CASCADE = {
+CASCADE = {
     "taxpayers": TABLES,
     "intermediaries": ("intermediaries", "granted_permissions", "granted_permission_codes"),
     "system_users": ("system_users", "client_secrets"),
@@ -83,9 +83,9 @@ def restore_backup(context: Context) -> None:
 @WHOLESALE.add(*TABLES, weight=4, is_counter_changed=True, is_held=False)
 def truncate(context: Context) -> None:
     """One table with all that refer to it; the rows of a copy come back, but not all."""
-    copy, emptied = context.rng.choice(_COPIES), context.rng.choice(list(_CASCADE))
+    copy, emptied = context.rng.choice(_COPIES), context.rng.choice(list(CASCADE))
     context.execute(f"TRUNCATE {emptied} CASCADE")
-    for table in _CASCADE[emptied]:
+    for table in CASCADE[emptied]:
         most = context.rng.randrange(6) if table in _LEAVES else _ALL
         context.execute(f"INSERT INTO {table} TABLE {copy}.{table} ORDER BY id DESC LIMIT %s", most)
 
