@@ -1,0 +1,189 @@
+"""Changes of the registry by its services, as staff and operators make them."""
+
+from taxpayers import services
+from taxpayers.models import (
+    DEFAULT_SCOPE,
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+)
+from tests.interleavings.changes.change import AUTHOR, Changes, Context
+from tests.interleavings.world import CODES, SCOPES
+
+BY_SERVICE = Changes()
+_MOST_CLIENTS, _MOST_PERMISSIONS = 8, 14
+_REASON = "random"
+
+
+@BY_SERVICE.add("system_users")
+def block(context: Context) -> None:
+    row = context.choose([row for row in context.registry.system_users if not row.blocked_at])
+    user = SystemUser.objects.get(pk=row.id)
+    services.block_system_user(system_user=user, reason=_REASON, by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add("system_users", weight=12)
+def unblock(context: Context) -> None:
+    row = context.choose([row for row in context.registry.system_users if row.blocked_at])
+    user = SystemUser.objects.get(pk=row.id)
+    services.unblock_system_user(system_user=user, reason=_REASON, by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add("system_users")
+def extend(context: Context) -> None:
+    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    services.extend_system_user(
+        system_user=user, expires_at=context.end(), reason=_REASON, by=AUTHOR, at=context.at
+    )
+
+
+@BY_SERVICE.add("system_users")
+def change_scopes(context: Context) -> None:
+    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    scopes = context.rng.sample(SCOPES, context.rng.randrange(1, len(SCOPES) + 1))
+    services.change_system_user(
+        system_user=user, scopes=scopes, reason=_REASON, by=AUTHOR, at=context.at
+    )
+
+
+@BY_SERVICE.add("system_users")
+def change_limit(context: Context) -> None:
+    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    services.change_system_user(
+        system_user=user,
+        logins_per_minute=context.rng.choice((0, 1, 3, 12, 30, 100)),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("system_users", "client_secrets", is_counter_changed=True)
+def register_client(context: Context) -> None:
+    context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
+    issued = services.register_system_user(
+        taxpayer=Taxpayer.objects.get(pk=context.choose(context.registry.taxpayers).id),
+        name=f"ERP {context.at.isoformat()}",
+        scopes=[DEFAULT_SCOPE],
+        by=AUTHOR,
+        at=context.at,
+    )
+    context.credentials.add(issued.system_user.pk, issued.credentials.client_secret)
+
+
+@BY_SERVICE.add("client_secrets", weight=30)
+def issue_secret(context: Context) -> None:
+    """Mostly to a client that has none."""
+    live = {row.system_user_id for row in context.registry.client_secrets if not row.revoked_at}
+    without = [row for row in context.registry.system_users if row.id not in live]
+    rows = without if without and context.rng.random() < 0.8 else context.registry.system_users
+    user = SystemUser.objects.get(pk=context.choose(rows).id)
+    issued = services.issue_secret(
+        system_user=user,
+        retire_old_at=context.soon() if context.rng.random() < 0.2 else None,
+        by=AUTHOR,
+        at=context.at,
+    )
+    context.credentials.add(user.pk, issued.credentials.client_secret)
+
+
+@BY_SERVICE.add("client_secrets")
+def revoke_secret(context: Context) -> None:
+    rows = [row for row in context.registry.client_secrets if not row.revoked_at]
+    secret = ClientSecret.objects.get(pk=context.choose(rows).id)
+    services.revoke_secret(secret=secret, reason=_REASON, by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add("client_secrets")
+def retire_secret(context: Context) -> None:
+    rows = [row for row in context.registry.client_secrets if not row.revoked_at]
+    secret = ClientSecret.objects.get(pk=context.choose(rows).id)
+    last = context.soon() if context.rng.random() < 0.5 else context.passed()
+    services.retire_secret(
+        secret=secret, last_moment=last, reason=_REASON, by=AUTHOR, at=context.at
+    )
+
+
+@BY_SERVICE.add("taxpayers")
+def deactivate_taxpayer(context: Context) -> None:
+    row = context.choose([row for row in context.registry.taxpayers if row.is_active])
+    _set_taxpayer_active(context, row.id, is_active=False)
+
+
+@BY_SERVICE.add("taxpayers", weight=14)
+def activate_taxpayer(context: Context) -> None:
+    row = context.choose([row for row in context.registry.taxpayers if not row.is_active])
+    _set_taxpayer_active(context, row.id, is_active=True)
+
+
+def _set_taxpayer_active(context: Context, id_: int, *, is_active: bool) -> None:
+    services.set_taxpayer_active(
+        taxpayer=Taxpayer.objects.get(pk=id_),
+        is_active=is_active,
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("intermediaries")
+def register_intermediary(context: Context) -> None:
+    known = {role.taxpayer_id for role in context.registry.intermediaries}
+    row = context.choose([row for row in context.registry.taxpayers if row.id not in known])
+    taxpayer = Taxpayer.objects.get(pk=row.id)
+    services.register_intermediary(
+        taxpayer=taxpayer, until=context.end(), by=AUTHOR, at=context.at
+    )
+
+
+@BY_SERVICE.add("intermediaries", weight=8)
+def change_intermediary(context: Context) -> None:
+    role = Intermediary.objects.get(pk=context.choose(context.registry.intermediaries).id)
+    services.set_intermediary_active(
+        intermediary=role,
+        is_active=context.rng.random() < 0.8,
+        until=context.end(),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("granted_permissions", "granted_permission_codes", weight=20)
+def grant_permission(context: Context) -> None:
+    context.choose(range(_MOST_PERMISSIONS - len(context.registry.granted_permissions)))
+    begin = context.soon() if context.rng.random() < 0.2 else context.at
+    end = context.end()
+    services.grant_permission(
+        taxpayer=Taxpayer.objects.get(pk=context.choose(context.registry.taxpayers).id),
+        intermediary=Intermediary.objects.get(pk=context.choose(context.registry.intermediaries).id),
+        codes=context.rng.sample(CODES, context.rng.randrange(1, len(CODES) + 1)),
+        valid_from=begin,
+        valid_until=end,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("granted_permissions")
+def revoke_permission(context: Context) -> None:
+    rows = [row for row in context.registry.granted_permissions if not row.revoked_at]
+    permission = GrantedPermission.objects.get(pk=context.choose(rows).id)
+    services.revoke_permission(
+        permission=permission, reason=_REASON, by=AUTHOR, at=context.at
+    )
+
+
+@BY_SERVICE.add("granted_permissions", "granted_permission_codes")
+def revoke_codes(context: Context) -> None:
+    row = context.choose(context.registry.granted_permissions)
+    services.revoke_codes(
+        taxpayer=Taxpayer.objects.get(pk=row.taxpayer_id),
+        intermediary=Intermediary.objects.get(pk=row.intermediary_id),
+        codes=[context.rng.choice(CODES)],
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )

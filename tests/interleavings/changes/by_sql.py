@@ -1,0 +1,258 @@
+"""Changes of the registry by SQL, as nobody should make them: in the tables, past the services."""
+
+from tests.interleavings.changes.change import Changes, Context
+from tests.interleavings.world import CODES, SCOPES
+
+BY_SQL = Changes()
+
+
+@BY_SQL.add("system_users")
+def toggle_blocks(context: Context) -> None:
+    """Of several clients in one statement."""
+    ids = [row.id for row in context.registry.system_users if context.rng.random() < 0.4]
+    if context.rng.random() < 0.3:
+        context.execute(
+            "UPDATE system_users SET blocked_at = %s, blocked_by = 'SQL', blocked_reason = 'SQL'"
+            " WHERE id = ANY(%s)",
+            context.at,
+            ids[:1],
+        )
+    else:
+        context.execute(
+            "UPDATE system_users SET blocked_at = NULL, blocked_by = '', blocked_reason = ''"
+            " WHERE id = ANY(%s)",
+            ids,
+        )
+
+
+@BY_SQL.add("system_users")
+def set_client(context: Context) -> None:
+    """Its end, scopes and limit; no scope at all, too."""
+    scopes = context.rng.sample(SCOPES, context.rng.choice((0, 1, 2, 2, 3)))
+    context.execute(
+        "UPDATE system_users SET expires_at = %s, scopes = %s, logins_per_minute = %s"
+        " WHERE id = %s",
+        context.end(),
+        " ".join(scopes),
+        context.rng.choice((0, 2, 12, 60)),
+        context.choose(context.registry.system_users).id,
+    )
+
+
+@BY_SQL.add("system_users", weight=2)
+def move_client(context: Context) -> None:
+    """To another taxpayer."""
+    context.execute(
+        "UPDATE system_users SET taxpayer_id = %s WHERE id = %s",
+        context.choose(context.registry.taxpayers).id,
+        context.choose(context.registry.system_users).id,
+    )
+
+
+@BY_SQL.add("system_users", weight=2)
+def swap_client_ids(context: Context) -> None:
+    one, other = (context.choose(context.registry.system_users) for _ in range(2))
+    ids = ((one.id, "between"), (other.id, one.client_id), (one.id, other.client_id))
+    for id_, client_id in ids:
+        context.execute("UPDATE system_users SET client_id = %s WHERE id = %s", client_id, id_)
+
+
+@BY_SQL.add("system_users", "client_secrets", weight=2, is_counter_changed=True)
+def delete_client(context: Context) -> None:
+    row = context.choose(context.registry.system_users[5:])
+    context.execute("DELETE FROM client_secrets WHERE system_user_id = %s", row.id)
+    context.execute("DELETE FROM system_users WHERE id = %s", row.id)
+
+
+@BY_SQL.add("client_secrets")
+def set_secret(context: Context) -> None:
+    """Its end and whether it is revoked: this brings a revoked one back, too."""
+    is_revoked = context.rng.random() < 0.3
+    context.execute(
+        "UPDATE client_secrets SET expires_at = %s, revoked_at = %s, slot = NULL WHERE id = %s",
+        context.end() or context.far(),
+        context.at if is_revoked else None,
+        context.choose(context.registry.client_secrets).id,
+    )
+
+
+@BY_SQL.add("client_secrets", weight=2)
+def delete_secret(context: Context) -> None:
+    """Mostly one that is not the latest."""
+    rows = context.registry.client_secrets
+    index = min(context.rng.randrange(len(rows) + 1) for _ in range(2))
+    context.execute("DELETE FROM client_secrets WHERE id = %s", context.choose(rows[index:]).id)
+
+
+@BY_SQL.add("client_secrets", weight=2)
+def delete_old_secrets(context: Context) -> None:
+    context.choose(context.registry.client_secrets[16:])
+    ids = [row.id for row in context.registry.client_secrets[:-10]]
+    context.execute("DELETE FROM client_secrets WHERE id = ANY(%s)", ids)
+
+
+@BY_SQL.add("client_secrets", weight=2)
+def move_secret(context: Context) -> None:
+    """To another client, with which it then matches."""
+    context.execute(
+        "UPDATE client_secrets SET system_user_id = %s, slot = NULL WHERE id = %s",
+        context.choose(context.registry.system_users).id,
+        context.choose(context.registry.client_secrets).id,
+    )
+
+
+@BY_SQL.add("taxpayers")
+def set_taxpayers(context: Context) -> None:
+    """Several in one statement; the names of some differ only afterwards."""
+    ids = [row.id for row in context.registry.taxpayers if context.rng.random() < 0.3]
+    is_active = context.rng.random() < 0.8
+    context.execute(
+        "UPDATE taxpayers SET is_active = %s, name = 'changed' WHERE id = ANY(%s)",
+        is_active,
+        ids if is_active else ids[:1],
+    )
+
+
+@BY_SQL.add("taxpayers", weight=2)
+def swap_taxpayers(context: Context) -> None:
+    """Their TINs and ROB numbers."""
+    one, other = (context.choose(context.registry.taxpayers) for _ in range(2))
+    new = (("BETWEEN", "", one.id), (one.tin, one.rob, other.id), (other.tin, other.rob, one.id))
+    for tin, rob, id_ in new:
+        context.execute("UPDATE taxpayers SET tin = %s, rob = %s WHERE id = %s", tin, rob, id_)
+
+
+@BY_SQL.add("taxpayers", weight=2)
+def load_taxpayer_again(context: Context) -> None:
+    """Deleted and inserted with the same key, as a load of data does it; foreign keys wait."""
+    row = context.choose(context.registry.taxpayers)
+    context.execute("DELETE FROM taxpayers WHERE id = %s", row.id)
+    context.execute(
+        "INSERT INTO taxpayers (id, tin, rob, name, is_active, created_at)"
+        " VALUES (%s, %s, %s, 'again', %s, %s)",
+        *row[:3],
+        context.rng.random() < 0.5 or not row.is_active,
+        context.at,
+    )
+
+
+@BY_SQL.add("intermediaries")
+def set_intermediary(context: Context) -> None:
+    context.execute(
+        "UPDATE intermediaries SET is_active = %s, active_until = %s WHERE id = %s",
+        context.rng.random() < 0.8,
+        context.end(),
+        context.choose(context.registry.intermediaries).id,
+    )
+
+
+@BY_SQL.add("intermediaries", weight=2)
+def move_intermediary(context: Context) -> None:
+    """The role, with its permissions, to a taxpayer that has none."""
+    known = {role.taxpayer_id for role in context.registry.intermediaries}
+    free = [row for row in context.registry.taxpayers if row.id not in known]
+    context.execute(
+        "UPDATE intermediaries SET taxpayer_id = %s WHERE id = %s",
+        context.choose(free).id,
+        context.choose(context.registry.intermediaries).id,
+    )
+
+
+@BY_SQL.add(
+    "intermediaries", "granted_permissions", "granted_permission_codes", weight=2
+)
+def delete_intermediary(context: Context) -> None:
+    """First the role, then what hangs on it: foreign keys wait for the end of the transaction."""
+    role = context.choose(context.registry.intermediaries[1:]).id
+    context.execute("DELETE FROM intermediaries WHERE id = %s", role)
+    context.execute(
+        "DELETE FROM granted_permission_codes WHERE grantedpermission_id IN"
+        " (SELECT id FROM granted_permissions WHERE intermediary_id = %s)",
+        role,
+    )
+    context.execute("DELETE FROM granted_permissions WHERE intermediary_id = %s", role)
+
+
+@BY_SQL.add("granted_permissions")
+def grant_without_codes(context: Context) -> None:
+    context.choose(range(16 - len(context.registry.granted_permissions)))
+    context.execute(
+        "INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)"
+        " VALUES (%s, %s, %s, now())",
+        context.choose(context.registry.taxpayers).id,
+        context.choose(context.registry.intermediaries).id,
+        context.at,
+    )
+
+
+@BY_SQL.add("granted_permissions", weight=10)
+def set_permission(context: Context) -> None:
+    """Its dates: this brings a revoked or expired one back, too."""
+    begin = context.soon() if context.rng.random() < 0.1 else context.at
+    end = context.end()
+    context.execute(
+        "UPDATE granted_permissions SET valid_from = %s, valid_until = %s, revoked_at = %s"
+        " WHERE id = %s",
+        begin,
+        end if end and end > begin else None,
+        context.at if context.rng.random() < 0.2 else None,
+        context.choose(context.registry.granted_permissions).id,
+    )
+
+
+@BY_SQL.add("granted_permissions", weight=2)
+def move_permission(context: Context) -> None:
+    """To another taxpayer and another intermediary."""
+    context.execute(
+        "UPDATE granted_permissions SET taxpayer_id = %s, intermediary_id = %s WHERE id = %s",
+        context.choose(context.registry.taxpayers).id,
+        context.choose(context.registry.intermediaries).id,
+        context.choose(context.registry.granted_permissions).id,
+    )
+
+
+@BY_SQL.add("granted_permissions", "granted_permission_codes")
+def delete_permission(context: Context) -> None:
+    """The permission and its codes, in either order: foreign keys wait."""
+    row = context.choose(context.registry.granted_permissions)
+    statements = [
+        "DELETE FROM granted_permissions WHERE id = %s",
+        "DELETE FROM granted_permission_codes WHERE grantedpermission_id = %s",
+    ]
+    context.rng.shuffle(statements)
+    for sql in statements:
+        context.execute(sql, row.id)
+
+
+@BY_SQL.add("granted_permission_codes")
+def add_code(context: Context) -> None:
+    context.execute(
+        "INSERT INTO granted_permission_codes (grantedpermission_id, permissioncode_id)"
+        " VALUES (%s, %s) ON CONFLICT DO NOTHING",
+        context.choose(context.registry.granted_permissions).id,
+        context.rng.choice(CODES),
+    )
+
+
+@BY_SQL.add("granted_permission_codes")
+def replace_code(context: Context) -> None:
+    context.execute(
+        "UPDATE granted_permission_codes SET permissioncode_id = 'documents:reject' WHERE id = %s",
+        context.choose(context.registry.granted_permission_codes).id,
+    )
+
+
+@BY_SQL.add("granted_permission_codes")
+def delete_code(context: Context) -> None:
+    context.execute(
+        "DELETE FROM granted_permission_codes WHERE id = %s",
+        context.choose(context.registry.granted_permission_codes).id,
+    )
+
+
+@BY_SQL.add(is_counter_changed=True, weight=2)
+def delete_counter(context: Context) -> None:
+    context.execute(
+        "DELETE FROM client_usage WHERE system_user_id = %s",
+        context.choose(context.registry.system_users).id,
+    )

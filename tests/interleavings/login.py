@@ -1,0 +1,97 @@
+"""One login in progress: what it asks, its steps, and what happened to it."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from jwt.utils import base64url_decode
+
+from taxpayers.credentials import hash_secret
+from taxpayers.facts.values import FactsQuery
+from taxpayers.identifiers import TaxpayerId
+from tests.support.erp import FORM
+from tokens.endpoint.arrival import Arrival, receive
+from tokens.endpoint.login import EndedLogin, Steps
+from tokens.endpoint.request import GRANT_TYPE, RawTokenRequest
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client sends; `scope` is empty for none."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    on_behalf_of: TaxpayerId | None
+    scope: str
+    address: str
+    grant_type: str = GRANT_TYPE
+
+    @property
+    def query(self) -> FactsQuery:
+        return FactsQuery(self.client_id, hash_secret(self.client_secret), self.on_behalf_of)
+
+    @property
+    def is_readable(self) -> bool:
+        return self.grant_type == GRANT_TYPE
+
+    @property
+    def scopes(self) -> tuple[str, ...] | None:
+        return tuple(self.scope.split()) or None
+
+    def received(self, at: datetime) -> tuple[Arrival, RawTokenRequest]:
+        form = {
+            "grant_type": self.grant_type,
+            "client_id": self.client_id,
+            "client_secret": self.client_secret,
+        } | ({"scope": self.scope} if self.scope else {})
+        meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": self.address}
+        if self.on_behalf_of is not None:
+            meta["HTTP_ONBEHALFOF"] = str(self.on_behalf_of)
+        return receive(meta, urlencode(form).encode(), at)
+
+
+@dataclass(slots=True, eq=False)
+class Login:
+    """A login from its arrival to its end."""
+
+    number: int
+    node: int
+    asked: Asked
+    query: FactsQuery
+    arrival: Arrival
+    steps: Steps
+    arrived_in: int  # the step of the run
+    arrived_at: datetime
+    recorded: list[CountedLogin | FailedLogin | Event] = field(default_factory=list)
+    # Why a 503 would be the right answer, and why a 429.
+    may_be_unavailable: str = ""
+    may_be_limited: str = ""
+    trace: list[tuple[int, str, Any]] = field(default_factory=list)
+    ended: EndedLogin | None = None
+
+    def add(self, step: int, what: str, details: Any = "") -> None:
+        self.trace.append((step, what, details))
+
+    @property
+    def event(self) -> Event | None:
+        """The event that was stored for it."""
+        if not self.recorded:
+            return None
+        call = self.recorded[-1]
+        return call if isinstance(call, Event) else call.event
+
+    @property
+    def claims(self) -> dict[str, Any]:
+        """Those of its token."""
+        assert self.ended is not None
+        payload = json.loads(self.ended.answer.body)["access_token"].split(".")[1]
+        claims: dict[str, Any] = json.loads(base64url_decode(payload))
+        return claims
+
+    def __str__(self) -> str:
+        lines = [f"login {self.number} {self.arrival.id} on node {self.node}: {self.asked}"]
+        lines += [f"    step {step}: {what} {details}" for step, what, details in self.trace]
+        return "\n".join(lines)

@@ -1,0 +1,180 @@
+"""The registry as it was committed at one moment, read by the ORM: the oracle's own knowledge.
+
+It shares nothing with the facts that the login reads but their frozen values.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Model
+
+from taxpayers.facts.values import (
+    ClientFacts,
+    Facts,
+    FactsQuery,
+    IntermediaryFacts,
+    PermissionFacts,
+    RepresentedFacts,
+    SecretFacts,
+)
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import (
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+)
+
+
+class TaxpayerRow(NamedTuple):
+    id: int
+    tin: str
+    rob: str
+    is_active: bool
+
+    @property
+    def identifier(self) -> TaxpayerId:
+        return TaxpayerId(self.tin, self.rob)
+
+
+class RoleRow(NamedTuple):
+    id: int
+    taxpayer_id: int
+    is_active: bool
+    active_until: datetime | None
+
+
+class ClientRow(NamedTuple):
+    id: int
+    client_id: str
+    taxpayer_id: int
+    scopes: str
+    logins_per_minute: int
+    blocked_at: datetime | None
+    expires_at: datetime | None
+
+
+class SecretRow(NamedTuple):
+    id: int
+    system_user_id: int
+    hashed: str
+    hint: str
+    expires_at: datetime
+    revoked_at: datetime | None
+
+
+class PermissionRow(NamedTuple):
+    id: int
+    taxpayer_id: int
+    intermediary_id: int
+    valid_from: datetime
+    valid_until: datetime | None
+    revoked_at: datetime | None
+
+
+class CodeRow(NamedTuple):
+    id: int
+    grantedpermission_id: int
+    permissioncode_id: str
+
+
+SOURCES: dict[str, tuple[type[Model], Any]] = {
+    "taxpayers": (Taxpayer, TaxpayerRow),
+    "intermediaries": (Intermediary, RoleRow),
+    "system_users": (SystemUser, ClientRow),
+    "client_secrets": (ClientSecret, SecretRow),
+    "granted_permissions": (GrantedPermission, PermissionRow),
+    "granted_permission_codes": (GrantedPermission.codes.through, CodeRow),
+}
+TABLES = tuple(SOURCES)
+
+
+@dataclass(frozen=True, eq=False)
+class Registry:
+    """All rows of each table, by their keys."""
+
+    taxpayers: tuple[TaxpayerRow, ...]
+    intermediaries: tuple[RoleRow, ...]
+    system_users: tuple[ClientRow, ...]
+    client_secrets: tuple[SecretRow, ...]
+    granted_permissions: tuple[PermissionRow, ...]
+    granted_permission_codes: tuple[CodeRow, ...]
+    _facts: dict[FactsQuery, Facts | None] = field(default_factory=dict, repr=False)
+
+    def facts(self, query: FactsQuery) -> Facts | None:
+        """What it says about one attempt; None if the id is unknown or the secret is wrong."""
+        if query not in self._facts:
+            self._facts[query] = self._find(query)
+        return self._facts[query]
+
+    @property
+    def rows(self) -> dict[str, tuple[Any, ...]]:
+        """All rows, by the names of their tables."""
+        return {table: getattr(self, table) for table in TABLES}
+
+    def taxpayer(self, id_: int) -> TaxpayerRow:
+        return next(row for row in self.taxpayers if row.id == id_)
+
+    def _find(self, query: FactsQuery) -> Facts | None:
+        for client in self.system_users:
+            if client.client_id == query.client_id:
+                break
+        else:
+            return None
+        for secret in self.client_secrets:
+            if secret.system_user_id == client.id and secret.hashed == query.hashed_secret:
+                break
+        else:
+            return None
+        own = self.taxpayer(client.taxpayer_id)
+        role = next((row for row in self.intermediaries if row.taxpayer_id == own.id), None)
+        return Facts(
+            ClientFacts(
+                client.id,
+                client.client_id,
+                own.identifier,
+                own.is_active,
+                tuple(client.scopes.split()),
+                client.logins_per_minute,
+                client.blocked_at,
+                client.expires_at,
+                role and IntermediaryFacts(role.is_active, role.active_until),
+            ),
+            SecretFacts(secret.id, secret.hint, secret.expires_at, secret.revoked_at),
+            query.on_behalf_of and self._represented(query.on_behalf_of, role),
+        )
+
+    def _represented(self, named: TaxpayerId, role: RoleRow | None) -> RepresentedFacts:
+        for taxpayer in self.taxpayers:
+            if taxpayer.identifier == named:
+                granted = tuple(self._permissions(taxpayer.id, role.id)) if role else ()
+                return RepresentedFacts(named, taxpayer.is_active, granted)
+        return RepresentedFacts(named, None)
+
+    def _permissions(self, taxpayer_id: int, role_id: int) -> Iterator[PermissionFacts]:
+        for row in self.granted_permissions:
+            if (row.taxpayer_id, row.intermediary_id) == (taxpayer_id, role_id):
+                codes = tuple(
+                    code.permissioncode_id
+                    for code in self.granted_permission_codes
+                    if code.grantedpermission_id == row.id
+                )
+                yield PermissionFacts(codes, row.valid_from, row.valid_until, row.revoked_at)
+
+
+def read_registry() -> Registry:
+    """What is committed now."""
+    return Registry(**{table: _rows(table) for table in TABLES})
+
+
+def read_again(known: Registry, tables: tuple[str, ...]) -> Registry:
+    """As `read_registry`, when only these tables have changed."""
+    return Registry(**known.rows | {table: _rows(table) for table in tables})
+
+
+def _rows(table: str) -> tuple[Any, ...]:
+    model, row = SOURCES[table]
+    return tuple(map(row._make, model._default_manager.order_by("id").values_list(*row._fields)))

@@ -1,0 +1,31 @@
+"""What all parts of a run share: its random numbers, its time, and what must be true by now."""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from random import Random
+from uuid import UUID
+
+from tests.interleavings.claims import LastUses
+from tests.interleavings.limits import Limits
+from tests.interleavings.oracle import History
+from tests.interleavings.simulated_time import SimulatedTime
+from tests.interleavings.world import Credentials
+from tokens.login_events.events import Event
+
+
+@dataclass(slots=True, eq=False)
+class RunState:
+    """One for each run; `step` is the number of the present one."""
+
+    rng: Random
+    time: SimulatedTime
+    credentials: Credentials
+    history: History
+    limits: Limits = field(default_factory=Limits)
+    last_uses: dict[int, LastUses] = field(default_factory=dict)
+    stored: dict[UUID, Event] = field(default_factory=dict)
+    step: int = 0
+    # How logins ended, and which changes were committed.
+    outcomes: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
+    latest_changes: deque[str] = field(default_factory=lambda: deque(maxlen=20))

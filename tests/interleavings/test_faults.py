@@ -1,0 +1,186 @@
+"""The random interleavings find what they are for: each fault, put in on purpose."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from taxpayers.facts.epochs import postgresql as epochs
+from taxpayers.facts.epochs.row import trigger_name
+from taxpayers.facts.local import SharedFacts
+from taxpayers.facts.values import FactsQuery
+from tests.interleavings.changes import wholesale
+from tests.interleavings.run import RunFailed, run
+from tokens.endpoint import login
+from tokens.login_events import lanes, postgresql
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow]
+
+STEPS, SEED = 30_000, 1
+Patch = pytest.MonkeyPatch
+Fault = Callable[[Patch], None]
+
+
+def failure_of_a_run(folder: Path) -> str:
+    with pytest.raises(RunFailed) as failed:
+        run(SEED, STEPS, folder)
+    return str(failed.value)
+
+
+# --- Faults of the login and its statements -------------------------------------------------------
+
+FAULTS: dict[str, Fault] = {}
+
+
+def fault(put_in: Fault) -> Fault:
+    FAULTS[put_in.__name__] = put_in
+    return put_in
+
+
+def replace_in_count(patch: Patch, old: str, new: str) -> None:
+    assert old in postgresql._COUNT
+    patch.setattr(postgresql, "_COUNT", postgresql._COUNT.replace(old, new))
+
+
+@fault
+def a_count_that_ignores_the_epoch(patch: Patch) -> None:
+    replace_in_count(patch, "AND o.epoch = sent.epoch", "")
+
+
+@fault
+def refusals_without_confirmation(patch: Patch) -> None:
+    replace_in_count(
+        patch, "o.epoch = sent.epoch", "(o.epoch = sent.epoch OR sent.reason <> '')"
+    )
+
+
+@fault
+def tokens_without_confirmation(patch: Patch) -> None:
+    replace_in_count(patch, "o.epoch = sent.epoch", "(o.epoch = sent.epoch OR sent.reason = '')")
+
+
+@fault
+def a_count_that_waits_for_locked_rows(patch: Patch) -> None:
+    replace_in_count(patch, "FOR UPDATE SKIP LOCKED", "FOR UPDATE")
+
+
+@fault
+def a_count_that_ignores_the_limit(patch: Patch) -> None:
+    replace_in_count(patch, 'c.used < locked."limit"', "true")
+
+
+@fault
+def windows_that_never_end(patch: Patch) -> None:
+    replace_in_count(patch, postgresql._IS_OPEN, "true")
+
+
+@fault
+def windows_that_end_at_once(patch: Patch) -> None:
+    replace_in_count(patch, postgresql._IS_OPEN, "false")
+
+
+@fault
+def decisions_stored_long_after(patch: Patch) -> None:
+    replace_in_count(patch, postgresql._IS_RECENT, "true")
+
+
+@fault
+def several_logins_of_a_client_in_a_batch(patch: Patch) -> None:
+    patch.setattr(lanes, "rows_of", lambda call: ())
+
+
+@fault
+def a_decision_repeated_from_the_old_facts(patch: Patch) -> None:
+    """The reload is skipped."""
+    read = login._Login._read
+
+    def read_once(self, *, locked=False):  # type: ignore[no-untyped-def]
+        known = self.node.recall(self.query)
+        return known or (yield from read(self, locked=locked))
+
+    patch.setattr(login._Login, "_read", read_once)
+
+
+def name_entries_by(patch: Patch, name: Callable[[FactsQuery], str]) -> None:
+    patch.setattr(SharedFacts, "_name", lambda self, query: name(query).encode())
+
+
+@fault
+def local_facts_that_ignore_the_taxpayer(patch: Patch) -> None:
+    name_entries_by(patch, lambda query: f"{query.client_id} {query.hashed_secret}")
+
+
+@fault
+def local_facts_that_ignore_the_secret(patch: Patch) -> None:
+    name_entries_by(patch, lambda query: f"{query.client_id} {query.on_behalf_of}")
+
+
+@fault
+def local_facts_that_ignore_the_rob_number(patch: Patch) -> None:
+    name_entries_by(
+        patch,
+        lambda query: f"{query.client_id} {query.hashed_secret}"
+        f" {query.on_behalf_of and query.on_behalf_of.tin}",
+    )
+
+
+@fault
+def epochs_that_count(patch: Patch) -> None:
+    """A backup brings their values back."""
+    body = epochs._FUNCTIONS["renew_epochs"]
+    assert "epoch = DEFAULT" in body
+    execute(
+        f"CREATE OR REPLACE FUNCTION renew_epochs{body}".replace(
+            "epoch = DEFAULT", "epoch = epoch + 1"
+        )
+    )
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_interleavings_find(name: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    FAULTS[name](monkeypatch)
+    assert f"seed {SEED}, step " in failure_of_a_run(tmp_path)
+
+
+# --- Triggers -------------------------------------------------------------------------------------
+
+
+def execute(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def drop(table: str, event: str) -> None:
+    execute(f"DROP TRIGGER {trigger_name(table, event)} ON {table}")
+
+
+# Whoever empties these empties tables that refer to them, and those have a trigger as well.
+NOT_ALONE = ("taxpayers", "intermediaries", "system_users", "granted_permissions")
+# No client has used this secret before, so nobody has facts of it.
+WITHOUT_CONSEQUENCE = {("client_secrets", "INSERT")}
+EVERY = set(epochs.TRIGGERS)
+FOUND = sorted(EVERY - WITHOUT_CONSEQUENCE - {(table, "TRUNCATE") for table in NOT_ALONE})
+
+
+@pytest.mark.parametrize(("table", "event"), FOUND)
+def test_the_interleavings_find_a_dropped_trigger(
+    table: str, event: str, tmp_path: Path
+) -> None:
+    drop(table, event)
+    assert f"seed {SEED}, step " in failure_of_a_run(tmp_path)
+
+
+@pytest.mark.parametrize("table", NOT_ALONE)
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_the_interleavings_find_the_last_trigger_of_a_truncate(
+    table: str, is_dropped: bool, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(wholesale, "CASCADE", {table: wholesale.CASCADE[table]})
+    for other in wholesale.CASCADE[table]:
+        if other != table or is_dropped:
+            drop(other, "TRUNCATE")
+    if is_dropped:
+        assert f"seed {SEED}, step " in failure_of_a_run(tmp_path)
+    else:
+        run(SEED, 10_000, tmp_path)
