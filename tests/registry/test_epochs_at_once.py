@@ -87,9 +87,10 @@ class Sessions:
         self._states: dict[tuple[int, int], str] = {}
 
     def close(self) -> None:
+        self.first.close()  # so that the second one waits for nothing
         self._pool.shutdown()
-        for session in (self.first, self.second, self.reader):
-            session.close()
+        self.second.close()
+        self.reader.close()
 
     def restart(self) -> None:
         self.reader.execute(START)
