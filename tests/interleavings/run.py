@@ -24,6 +24,7 @@ from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.simulated_time import CREATE, SimulatedTime
 from tests.interleavings.state import RunState
 from tests.interleavings.world import CODES, SCOPES, Credentials, populate
+from tests.support.databases import present_url
 from tokens.keys.signer import clear_key_ring_cache, current_key_ring
 
 # How far the clock of each node is from the database's.
@@ -50,7 +51,7 @@ def run(seed: int, steps: int, folder: Path) -> RunState:
         stack.enter_context(override_settings(SCOPES=_SCOPES))
         state = _state(rng, time)
         nodes = [
-            stack.enter_context(closing(SimulatedNode(number, url(), folder, off, time)))
+            stack.enter_context(closing(SimulatedNode(number, present_url(), folder, off, time)))
             for number, off in enumerate(_CLOCKS)
         ]
         registrar = stack.enter_context(closing(Registrar(state)))
@@ -63,13 +64,6 @@ def run(seed: int, steps: int, folder: Path) -> RunState:
                 f"seed {seed}, step {state.step}: {error}\n  latest changes:\n    {changes}"
             ) from error
         return state
-
-
-def url() -> str:
-    """The present database, for psycopg."""
-    settings = connection.settings_dict
-    address = f"{settings['HOST']}:{settings['PORT']}"
-    return f"postgresql://{settings['USER']}@{address}/{settings['NAME']}"
 
 
 def _state(rng: Random, time: SimulatedTime) -> RunState:

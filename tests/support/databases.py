@@ -9,6 +9,13 @@ from django.db import connection, connections
 from tests.servers.postgres import Postgres
 
 
+def present_url() -> str:
+    """The present database of PostgreSQL, for psycopg."""
+    settings = connection.settings_dict
+    address = f"{settings['HOST']}:{settings['PORT']}"
+    return f"postgresql://{settings['USER']}@{address}/{settings['NAME']}"
+
+
 class MigratedDatabase(Protocol):
     """A copy of the test database, taken before the first test."""
 

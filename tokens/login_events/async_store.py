@@ -132,10 +132,14 @@ class _SqliteExecutor:
         raise LookupError("SQLite never leaves open whether something was stored")
 
     async def close(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
+        await asyncio.get_running_loop().run_in_executor(self._thread, _close_connection)
         self._thread.shutdown()
 
 
 def _wait_briefly() -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+
+
+def _close_connection() -> None:
+    connection.close()  # looked up here: that of this thread

@@ -1,0 +1,88 @@
+"""Processes that count the same failures at the same moment do not deadlock: really at once."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+from uuid_utils.compat import uuid7
+
+from tests.support.databases import present_url
+from tokens.login_events import postgresql
+from tokens.login_events.events import Event, FailedLogin
+from tokens.login_events.postgresql import statement_for
+from tokens.models import FailureBucket, LoginEvent
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+SESSIONS, CALLERS, IN_A_BATCH = 2, 800, 40
+# So often a bucket may fail without a pause: then every failure is stored.
+ROUNDS = 10 // SESSIONS
+# Found after a tenth of a second, not after PostgreSQL's one.
+OPTIONS = "-c deadlock_timeout=100ms"
+
+
+def failed_login(number: int) -> FailedLogin:
+    event = Event(
+        uuid7(),
+        datetime.now(UTC),
+        "invalid_credentials",
+        *(None, "", "", "ci_test_unknown", None, None, "", "", "", ""),
+        source_address="192.0.2.1",
+        user_agent="",
+    )
+    return FailedLogin(event, pair_bucket=2 * number, address_bucket=2 * number + 1)
+
+
+def count_together(numbers: Sequence[int]) -> None:
+    """All sessions count failures of these callers, each in another order; raises their errors."""
+    begin = threading.Barrier(SESSIONS)
+
+    def count(order: Sequence[int]) -> None:
+        with psycopg.connect(present_url(), autocommit=True, options=OPTIONS) as session:
+            for _ in range(ROUNDS):
+                statement = statement_for([failed_login(number) for number in order])
+                begin.wait(30)
+                session.execute(statement.sql.encode(), statement.parameters)
+
+    def count_or_stop(order: Sequence[int]) -> None:
+        with suppress(threading.BrokenBarrierError):  # the other one has failed
+            try:
+                count(order)
+            except psycopg.Error:
+                begin.abort()
+                raise
+
+    with ThreadPoolExecutor(SESSIONS) as threads:
+        for done in [threads.submit(count_or_stop, order) for order in orders(numbers)]:
+            done.result(60)
+
+
+def orders(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    for number in range(SESSIONS):
+        yield numbers if number % 2 else numbers[::-1]
+
+
+def count_all_together() -> None:
+    """Other callers each time, so that nobody has to wait."""
+    for first in range(0, CALLERS, IN_A_BATCH):
+        count_together(range(first, first + IN_A_BATCH))
+
+
+def test_batches_in_opposite_orders_count_each_failure_once() -> None:
+    count_all_together()
+    assert LoginEvent.objects.count() == CALLERS * ROUNDS * SESSIONS
+    failures = list(FailureBucket.objects.values_list("failures", flat=True))
+    assert failures == [ROUNDS * SESSIONS] * CALLERS * 2
+
+
+def test_without_the_order_of_rows_they_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = postgresql._COUNT_FAILURES
+    assert "ORDER BY bucket" in sql
+    monkeypatch.setattr(postgresql, "_COUNT_FAILURES", sql.replace("ORDER BY bucket", ""))
+
+    with pytest.raises(psycopg.errors.DeadlockDetected):
+        count_all_together()
