@@ -126,8 +126,10 @@ class _Login:
     def steps(self) -> Steps:
         """Decide and record, until what was decided is confirmed."""
         check_throttle(self.node, self.arrival, self.asked)
-        reading = self.node.recall(self.query) or (yield from self._read())
-        for tries in range(1, _TRIES + 1):
+        reading = self.node.recall(self.query)
+        for tries in range(_TRIES):
+            if reading is None or tries:
+                reading = yield from self._read(locked=tries > _TRIES_WITHOUT_LOCK)
             outcome = self._decide(reading)
             call = self._call(outcome)
             if isinstance(call, CountedLogin):
@@ -139,7 +141,6 @@ class _Login:
             elif not reading.is_remembered:
                 return (yield from self._record_uncounted(outcome, call, reading))
             # A failure has no epoch that confirms it, so it is never decided from memory.
-            reading = yield from self._read(locked=tries > _TRIES_WITHOUT_LOCK)
         raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
 
     def _record_uncounted(
