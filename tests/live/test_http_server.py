@@ -76,8 +76,8 @@ SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
         b"POST /connect/token HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         START + b"X: a\r\n b\r\nContent-Length: 0\r\n\r\n",
         START + b"X: a\0b\r\nContent-Length: 0\r\n\r\n",
-        START + b"onbehalfof\0: a\r\nContent-Length: 0\r\n\r\n",
-        START + b"onbehalfof : a\r\nContent-Length: 0\r\n\r\n",
+        START + b"X\0: a\r\nContent-Length: 0\r\n\r\n",
+        START + b"X : a\r\nContent-Length: 0\r\n\r\n",
         START + b"X: a\nContent-Length: 0\r\n\r\n",
         START + b"X: a\rb\r\nContent-Length: 0\r\n\r\n",
         START + b"no colon\r\n\r\n",
@@ -102,6 +102,14 @@ def test_what_is_not_clear_is_refused_and_nothing_after_it_is_a_request(
     (answer,) = send_all(node.url, request_bytes + SMUGGLED)
     assert_refusal(answer, 400, "invalid_request", "malformed")
     assert answer.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    "name", [b"onbehalfof ", b"onbehalfof\0", b"On-Behalf-Of ", b"on behalf of"]
+)
+def test_an_onbehalfof_that_is_no_header_is_refused_by_its_name(node: Service, name: bytes) -> None:
+    (answer,) = send_all(node.url, START + name + b": C1000000001\r\nContent-Length: 0\r\n\r\n")
+    assert_refusal(answer, 400, "invalid_request", "The header onbehalfof is wrong")
 
 
 def test_the_same_is_refused_whatever_the_pieces_it_comes_in(node: Service) -> None:
@@ -278,7 +286,7 @@ def test_a_body_without_an_end_is_answered_and_closed(node: Service, erp_of_node
         assert_refusal(read_answer(connection), 400, "invalid_request", "16384")
         began = time.monotonic()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            while time.monotonic() < began + 8:
+            while time.monotonic() < began + 5:
                 connection.sendall(b"a" * 65536)
             pytest.fail("read on and on, after the answer")
 

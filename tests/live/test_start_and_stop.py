@@ -184,11 +184,13 @@ def test_connections_that_come_at_once_spread_over_the_processes(service: StartS
     node = service()
     time.sleep(0.5)  # until the connections that asked whether it is ready have gone
     before = {pid: sockets_of(pid) for pid in children(node.pid)}
-    with contextlib.ExitStack() as stack:
-        for _ in range(16):
-            stack.enter_context(connected(node.url))
-        until(lambda: sum(map(sockets_of, before)) == sum(before.values()) + 16)
-        assert all(6 <= sockets_of(pid) - had <= 10 for pid, had in before.items())
+    for _ in range(5):
+        with contextlib.ExitStack() as stack:
+            for _ in range(16):
+                stack.enter_context(connected(node.url))
+            until(lambda: sum(map(sockets_of, before)) == sum(before.values()) + 16)
+            assert all(5 <= sockets_of(pid) - had <= 11 for pid, had in before.items())
+        until(lambda: sum(map(sockets_of, before)) == sum(before.values()))
 
 
 def sockets_of(pid: int) -> int:
@@ -316,12 +318,12 @@ def test_5000_idle_connections_do_not_keep_a_login_waiting(service: StartService
             assert read_answer(connection).status == 200
 
 
-def test_500_slow_bodies_do_not_keep_a_login_waiting(service: StartService) -> None:
+def test_800_slow_bodies_do_not_keep_a_login_waiting(service: StartService) -> None:
     node = service()
     request = login(new_client(node, *UNLIMITED))
     part = START + FORM_TYPE + b"Content-Length: 500\r\n\r\nclient_id=a"
     with contextlib.ExitStack() as stack:
-        for _ in range(500):
+        for _ in range(800):
             stack.enter_context(connected(node.url)).sendall(part)
         time.sleep(0.5)
         assert {status_of(node, request) for _ in range(20)} == {200}
