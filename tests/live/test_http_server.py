@@ -282,7 +282,7 @@ def test_a_body_too_long_is_refused_and_the_connection_goes_on(
 
 def test_a_body_without_an_end_is_answered_and_closed(node: Service, erp_of_node: Erp) -> None:
     with connected(node.url) as connection:
-        connection.sendall(login(erp_of_node, b"Content-Length: 1000000000", body=b"a" * 20_000))
+        connection.sendall(login(erp_of_node, b"Content-Length: 1000000000000", body=b"a" * 20_000))
         assert_refusal(read_answer(connection), 400, "invalid_request", "16384")
         began = time.monotonic()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):

@@ -129,6 +129,15 @@ def test_an_idle_connection_may_bring_one_more_login_after_the_stop_has_begun(
     assert node.process.wait(5) == 0
 
 
+def test_once_a_stop_has_begun_nobody_new_gets_in(service: StartService) -> None:
+    node = service()
+    with suspended(*children(node.pid)):  # so that they still have the socket
+        node.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert not is_listening(node)
+    assert node.process.wait(10) == 0
+
+
 def is_listening(node: Service) -> bool:
     with socket.socket() as probe:
         probe.settimeout(0.1)
