@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 import pytest
 
 from identity.server import limits
-from tests.live.test_live_service import new_client
 from tests.servers.service import Service
 from tests.servers.wire import WireAnswer, answers_in, connected, read_answer, read_to_end, send_all
 from tests.support.erp import FORM, Erp
@@ -28,7 +27,11 @@ LAST_GET = b"GET /health/live HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n"
 
 @pytest.fixture(scope="module")
 def erp_of_node(node: Service) -> Erp:
-    return new_client(node, "--logins-per-minute", "0")
+    tin = "C1000000002"  # other tests use the same node
+    node.manage("register_taxpayer", tin, "--name", "Sample")
+    options = ("--name", "ERP", "--logins-per-minute", "0")
+    issued = node.manage("issue_credentials", tin, *options)
+    return Erp(issued["client_id"], issued["client_secret"])
 
 
 def login(erp: Erp, *headers: bytes, body: bytes | None = None) -> bytes:
