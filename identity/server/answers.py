@@ -40,6 +40,12 @@ def malformed(fault: str, status: int = 400) -> Answer:
     return _answer(Refused(ProtocolReason.MALFORMED_REQUEST, detail=fault), status)
 
 
+def malformed_on_behalf_of() -> Answer:
+    """A header that was meant as `onbehalfof` cannot be read."""
+    detail = "its name has a character that no header may have"
+    return _answer(Refused(ProtocolReason.MALFORMED_ON_BEHALF_OF, detail=detail))
+
+
 def unavailable() -> Answer:
     """There is no room for the request now; it is answered with `Retry-After`."""
     return _answer(Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE))

@@ -1,5 +1,6 @@
 """What makes a request unusable before anybody looks at what it asks for (RFC 9112). Pure."""
 
+import re
 from collections.abc import Sequence
 
 from identity.server import limits
@@ -7,6 +8,8 @@ from identity.server import limits
 Headers = Sequence[tuple[bytes, bytes]]
 
 HEADERS_TOO_LONG = f"its headers are longer than {limits.MAX_HEADER_BYTES} bytes"
+_NOT_A_LETTER = re.compile(rb"[^a-z]")
+_ON_BEHALF_OF = (b"onbehalfof", b"xonbehalfof", b"onbehalf")
 _HOP_BY_HOP = (b"connection", b"upgrade", b"http2-settings")
 
 
@@ -40,3 +43,15 @@ def without_upgrade(method: bytes, url: bytes, headers: Headers) -> bytes:
     lines += [b"%b: %b" % item for item in headers if item[0] not in _HOP_BY_HOP]
     lines += [b"connection: close"] if closes else []
     return b"\r\n".join([*lines, b"", b""])
+
+
+def misspells_on_behalf_of(received: bytes) -> bool:
+    """Whether a header that cannot be read, for a blank or a NUL in it, was meant as `onbehalfof`.
+
+    A client that means to act for another taxpayer must learn which header is the right one.
+    """
+    head = received.partition(b"\r\n\r\n")[0]
+    names = (line.partition(b":")[0].lower() for line in head.split(b"\n"))
+    return any(
+        _NOT_A_LETTER.sub(b"", name) in _ON_BEHALF_OF and name != b"onbehalfof" for name in names
+    )

@@ -11,9 +11,14 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from identity.server import limits
-from identity.server.answers import Answer, malformed
+from identity.server.answers import Answer, malformed, malformed_on_behalf_of
 from identity.server.exchange import Exchange
-from identity.server.framing import HEADERS_TOO_LONG, fault_of, without_upgrade
+from identity.server.framing import (
+    HEADERS_TOO_LONG,
+    fault_of,
+    misspells_on_behalf_of,
+    without_upgrade,
+)
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Of a long body that the application has begun to read: more than this waits in the socket.
@@ -75,12 +80,17 @@ class RequestReader(HttpToolsProtocol):
         try:
             self._feed(data)
         except httptools.HttpParserError as error:
-            self.refuse(malformed(self.fault or f"it is not HTTP/1.1 ({error})"))
+            self.refuse(self._refusal_of(data, error))
             return
         if self.reading is Reading.HEADERS:
             self.header_bytes += len(data)
             if self.header_bytes > limits.MAX_HEADER_BYTES:
                 self.refuse(malformed(HEADERS_TOO_LONG))
+
+    def _refusal_of(self, data: bytes, error: httptools.HttpParserError) -> Answer:
+        if self.reading is Reading.HEADERS and misspells_on_behalf_of(data):
+            return malformed_on_behalf_of()
+        return malformed(self.fault or f"it is not HTTP/1.1 ({error})")
 
     def _feed(self, data: bytes) -> None:
         try:

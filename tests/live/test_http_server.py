@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 import pytest
 
 from identity.server import limits
-from tests.live.test_live_service import new_client
 from tests.servers.service import Service
 from tests.servers.wire import WireAnswer, answers_in, connected, read_answer, read_to_end, send_all
 from tests.support.erp import FORM, Erp
@@ -28,7 +27,11 @@ LAST_GET = b"GET /health/live HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n"
 
 @pytest.fixture(scope="module")
 def erp_of_node(node: Service) -> Erp:
-    return new_client(node, "--logins-per-minute", "0")
+    tin = "C1000000002"  # other tests use the same node
+    node.manage("register_taxpayer", tin, "--name", "Sample")
+    options = ("--name", "ERP", "--logins-per-minute", "0")
+    issued = node.manage("issue_credentials", tin, *options)
+    return Erp(issued["client_id"], issued["client_secret"])
 
 
 def login(erp: Erp, *headers: bytes, body: bytes | None = None) -> bytes:
@@ -76,8 +79,8 @@ SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
         b"POST /connect/token HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         START + b"X: a\r\n b\r\nContent-Length: 0\r\n\r\n",
         START + b"X: a\0b\r\nContent-Length: 0\r\n\r\n",
-        START + b"onbehalfof\0: a\r\nContent-Length: 0\r\n\r\n",
-        START + b"onbehalfof : a\r\nContent-Length: 0\r\n\r\n",
+        START + b"X\0: a\r\nContent-Length: 0\r\n\r\n",
+        START + b"X : a\r\nContent-Length: 0\r\n\r\n",
         START + b"X: a\nContent-Length: 0\r\n\r\n",
         START + b"X: a\rb\r\nContent-Length: 0\r\n\r\n",
         START + b"no colon\r\n\r\n",
@@ -102,6 +105,14 @@ def test_what_is_not_clear_is_refused_and_nothing_after_it_is_a_request(
     (answer,) = send_all(node.url, request_bytes + SMUGGLED)
     assert_refusal(answer, 400, "invalid_request", "malformed")
     assert answer.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    "name", [b"onbehalfof ", b"onbehalfof\0", b"On-Behalf-Of ", b"on behalf of"]
+)
+def test_an_onbehalfof_that_is_no_header_is_refused_by_its_name(node: Service, name: bytes) -> None:
+    (answer,) = send_all(node.url, START + name + b": C1000000001\r\nContent-Length: 0\r\n\r\n")
+    assert_refusal(answer, 400, "invalid_request", "The header onbehalfof is wrong")
 
 
 def test_the_same_is_refused_whatever_the_pieces_it_comes_in(node: Service) -> None:
@@ -274,11 +285,11 @@ def test_a_body_too_long_is_refused_and_the_connection_goes_on(
 
 def test_a_body_without_an_end_is_answered_and_closed(node: Service, erp_of_node: Erp) -> None:
     with connected(node.url) as connection:
-        connection.sendall(login(erp_of_node, b"Content-Length: 1000000000", body=b"a" * 20_000))
+        connection.sendall(login(erp_of_node, b"Content-Length: 1000000000000", body=b"a" * 20_000))
         assert_refusal(read_answer(connection), 400, "invalid_request", "16384")
         began = time.monotonic()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            while time.monotonic() < began + 8:
+            while time.monotonic() < began + 5:
                 connection.sendall(b"a" * 65536)
             pytest.fail("read on and on, after the answer")
 

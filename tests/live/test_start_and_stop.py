@@ -36,7 +36,6 @@ from tests.servers.service import Service, service_environment
 from tests.servers.wire import connected, read_answer, read_to_end
 from tests.support.erp import FORM, PATH, Erp
 
-GET_KEYS = b"GET /.well-known/jwks.json HTTP/1.1\r\nHost: x\r\n\r\n"
 UNLIMITED = ("--logins-per-minute", "0")
 
 
@@ -129,6 +128,15 @@ def test_an_idle_connection_may_bring_one_more_login_after_the_stop_has_begun(
     assert node.process.wait(5) == 0
 
 
+def test_once_a_stop_has_begun_nobody_new_gets_in(service: StartService) -> None:
+    node = service()
+    with suspended(*children(node.pid)):  # so that they still have the socket
+        node.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert not is_listening(node)
+    assert node.process.wait(10) == 0
+
+
 def is_listening(node: Service) -> bool:
     with socket.socket() as probe:
         probe.settimeout(0.1)
@@ -184,11 +192,13 @@ def test_connections_that_come_at_once_spread_over_the_processes(service: StartS
     node = service()
     time.sleep(0.5)  # until the connections that asked whether it is ready have gone
     before = {pid: sockets_of(pid) for pid in children(node.pid)}
-    with contextlib.ExitStack() as stack:
-        for _ in range(16):
-            stack.enter_context(connected(node.url))
-        until(lambda: sum(map(sockets_of, before)) == sum(before.values()) + 16)
-        assert all(6 <= sockets_of(pid) - had <= 10 for pid, had in before.items())
+    for _ in range(5):
+        with contextlib.ExitStack() as stack:
+            for _ in range(16):
+                stack.enter_context(connected(node.url))
+            until(lambda: sum(map(sockets_of, before)) == sum(before.values()) + 16)
+            assert all(5 <= sockets_of(pid) - had <= 11 for pid, had in before.items())
+        until(lambda: sum(map(sockets_of, before)) == sum(before.values()))
 
 
 def sockets_of(pid: int) -> int:
@@ -259,7 +269,7 @@ def test_what_is_too_much_is_answered_at_once_and_what_was_let_in_is_finished(
             threads.submit(httpx.post, f"{node.url}{PATH}", data=erp.form, timeout=20)
             for _ in range(6)
         ]
-        until(lambda: status_of(node, GET_KEYS) == 503)
+        time.sleep(3)  # until all of them are waiting for the database
         for _ in range(20):
             with connected(node.url, timeout=1) as connection:
                 connection.sendall(login(erp))
@@ -316,12 +326,12 @@ def test_5000_idle_connections_do_not_keep_a_login_waiting(service: StartService
             assert read_answer(connection).status == 200
 
 
-def test_500_slow_bodies_do_not_keep_a_login_waiting(service: StartService) -> None:
+def test_800_slow_bodies_do_not_keep_a_login_waiting(service: StartService) -> None:
     node = service()
     request = login(new_client(node, *UNLIMITED))
     part = START + FORM_TYPE + b"Content-Length: 500\r\n\r\nclient_id=a"
     with contextlib.ExitStack() as stack:
-        for _ in range(500):
+        for _ in range(800):
             stack.enter_context(connected(node.url)).sendall(part)
         time.sleep(0.5)
         assert {status_of(node, request) for _ in range(20)} == {200}

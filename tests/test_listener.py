@@ -1,0 +1,48 @@
+"""How a process stops accepting: nobody who was let in is lost, and nobody else gets in."""
+
+import asyncio
+import contextlib
+import socket
+
+import pytest
+
+from identity.server.listener import Listener, refuse_handshakes
+
+
+class Greeter(asyncio.Protocol):
+    """Says a word to everybody who was accepted."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(b"accepted")
+        transport.close()
+
+
+def test_after_the_last_call_nobody_new_gets_into_the_queue() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = listening.getsockname()
+        with socket.create_connection(address) as before:
+            refuse_handshakes([listening])
+            with pytest.raises(TimeoutError):
+                socket.create_connection(address, timeout=0.3)
+            before.sendall(b"still here")
+            accepted, _ = listening.accept()
+            with accepted:
+                assert accepted.recv(100) == b"still here"
+
+
+def test_the_queue_is_emptied_before_the_socket_is_closed() -> None:
+    async def close_at_once(listening: socket.socket) -> None:
+        # It always gives way, so it is far from the end of the queue when it is closed.
+        await Listener(listening, Greeter, gives_way=lambda: True).close()
+
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=500))
+        address = listening.getsockname()
+        clients = [
+            stack.enter_context(socket.create_connection(address, timeout=5)) for _ in range(400)
+        ]
+        with asyncio.Runner() as runner:
+            runner.run(close_at_once(listening))
+            runner.run(asyncio.sleep(0.2))  # until all of them have been answered
+            assert {client.recv(100) for client in clients} == {b"accepted"}
