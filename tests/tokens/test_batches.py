@@ -1,0 +1,110 @@
+"""Which calls go together in one statement. Pure."""
+
+import random
+from collections import deque
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from taxpayers.facts.values import FactsQuery
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.lanes import MAX_BATCH, rows_of, take_batch
+from tokens.login_events.lanes import _Waiting as Waiting
+from tokens.login_events.store import Call
+
+EVENT = Event(
+    UUID(int=1), datetime.now(UTC), "", None, "", "", "c", None, None, "", "", "", "", None, ""
+)
+
+
+def login(client: int) -> CountedLogin:
+    return CountedLogin(EVENT, client, 1, 12, 7)
+
+
+def failure(pair: int, address: int) -> FailedLogin:
+    return FailedLogin(EVENT, 2 * pair, 2 * address + 1)
+
+
+def waiting(calls: Sequence[Call]) -> deque[Waiting]:
+    return deque(Waiting(call, 0.0, None) for call in calls)  # type: ignore[arg-type]
+
+
+def batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """All batches, until nobody waits."""
+    left = waiting(calls)
+    while left:
+        yield [one.call for one in take_batch(left)]
+
+
+@pytest.mark.parametrize(
+    ("calls", "taken"),
+    [
+        ([], []),
+        ([login(1), login(2), login(3)], [[login(1), login(2), login(3)]]),
+        ([login(1), login(1), login(1)], [[login(1)]] * 3),
+        ([login(1), login(1), login(2)], [[login(1), login(2)], [login(1)]]),
+        ([login(2), login(1), login(2), login(3), login(1)],
+         [[login(2), login(1), login(3)], [login(2), login(1)]]),
+        # Of one caller, and of one address: their buckets are counted one after the other.
+        ([failure(1, 1), failure(1, 1)], [[failure(1, 1)]] * 2),
+        ([failure(1, 1), failure(2, 1)], [[failure(1, 1)], [failure(2, 1)]]),
+        ([failure(1, 1), failure(1, 2)], [[failure(1, 1)], [failure(1, 2)]]),
+        ([failure(1, 1), failure(2, 2)], [[failure(1, 1), failure(2, 2)]]),
+        # One that has to wait takes no place from those behind it.
+        ([failure(1, 1), failure(1, 2), failure(3, 2)],
+         [[failure(1, 1), failure(3, 2)], [failure(1, 2)]]),
+        ([EVENT, EVENT, EVENT], [[EVENT] * 3]),
+        ([FactsQuery("c", "h", None)] * 3, [[FactsQuery("c", "h", None)] * 3]),
+    ],
+)  # fmt: skip
+def test_those_that_change_different_rows_go_together_in_their_order(
+    calls: list[Call], taken: list[list[Call]]
+) -> None:
+    assert list(batches(calls)) == taken
+
+
+def test_no_batch_is_longer_than_the_longest_and_nobody_is_overtaken_by_its_end() -> None:
+    calls = [login(n) for n in range(2 * MAX_BATCH + 3)]
+    taken = list(batches(calls))
+    assert [len(batch) for batch in taken] == [MAX_BATCH, MAX_BATCH, 3]
+    assert [call for batch in taken for call in batch] == calls
+
+
+def some_calls(chance: random.Random, are_logins: bool) -> list[Call]:
+    count = chance.randrange(1, 150)
+    if are_logins:
+        return [login(chance.randrange(9)) for _ in range(count)]
+    return [failure(chance.randrange(9), chance.randrange(3)) for _ in range(count)]
+
+
+def test_every_call_is_taken_once_the_first_one_at_once_and_no_row_twice_in_a_batch() -> None:
+    for seed in range(200):
+        chance = random.Random(seed)  # noqa: S311 - of calls
+        left = waiting(some_calls(chance, seed % 2 == 0))
+        all_calls, taken = list(left), []
+        while left:
+            first = left[0]
+            batch = take_batch(left)
+            assert batch[0] is first, seed
+            rows = [row for one in batch for row in rows_of(one.call)]
+            assert len(rows) == len(set(rows)), seed
+            assert [all_calls.index(one) for one in left] == sorted(
+                all_calls.index(one) for one in left
+            )
+            taken += batch
+        assert sorted(map(id, taken)) == sorted(map(id, all_calls)), seed
+
+
+def test_calls_of_one_row_are_taken_in_the_order_in_which_they_came() -> None:
+    for seed in range(50):
+        chance = random.Random(seed)  # noqa: S311 - of calls
+        left = waiting([login(chance.randrange(5)) for _ in range(60)])
+        came = list(left)
+        taken = []
+        while left:
+            taken += take_batch(left)
+        for client in range(5):
+            of_client = [one for one in taken if rows_of(one.call) == (client,)]
+            assert of_client == [one for one in came if rows_of(one.call) == (client,)]
