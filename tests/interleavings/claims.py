@@ -104,15 +104,17 @@ def check_tables(
     _check(read_registry().rows == known.rows, "the run knows each change of the registry")
 
 
-def adopt_counters(limits: Limits, used: dict[int, LastUses]) -> None:
+def adopt_counters(limits: Limits, used: dict[int, LastUses], known: Registry) -> None:
     """Counters after a change of their rows: as they were, or as those of a new client."""
     rows = _rows(_COUNTERS)
+    clients = {row.id for row in known.system_users}
+    _check({row[0] for row in rows} == clients, "each client has a counter, and nobody else")
     for client, *state, last_uses in rows:
         counter = CounterState(*state)
         if counter != limits.counters.get(client):
             _check(counter == NEVER, f"a new counter is empty: {client} {counter}")
             limits.counters[client], used[client] = counter, _moments(last_uses)
-    for gone in set(limits.counters) - {row[0] for row in rows}:
+    for gone in set(limits.counters) - clients:
         del limits.counters[gone], used[gone]
 
 

@@ -139,8 +139,9 @@ class SimulatedNode:
 
     def copy_facts(self) -> None:
         """Sets a copy of the local facts aside."""
-        shutil.rmtree(self._copy, ignore_errors=True)
-        shutil.copytree(self.folder, self._copy)
+        if self.folder.exists():
+            shutil.rmtree(self._copy, ignore_errors=True)
+            shutil.copytree(self.folder, self._copy)
 
     def delete_facts(self) -> None:
         """Under the running process."""

@@ -11,7 +11,7 @@ from tests.interleavings.claims import MAX_CLOCK_ERROR, check_answer, check_mome
 from tests.interleavings.failure import ClaimBroken
 from tests.interleavings.login import Login
 from tests.interleavings.node import SimulatedNode, Waiting
-from tests.interleavings.requests import random_request
+from tests.interleavings.requests import Requests
 from tests.interleavings.state import RunState
 from tokens.endpoint.login import EndedLogin, LockedRead, advance, fail, log_in
 from tokens.login_events.events import CountedLogin, FailedLogin
@@ -28,6 +28,7 @@ class Traffic:
     def __init__(self, state: RunState, nodes: Sequence[SimulatedNode]) -> None:
         self._state = state
         self._nodes = nodes
+        self._requests = Requests(state.rng, state.credentials)
         self._number = 0
         self.active: dict[int, Login] = {}
         # Until when each node may repeat a 429: the callers that were denied there.
@@ -38,7 +39,7 @@ class Traffic:
         if len(self.active) >= _MOST_ACTIVE:
             return False
         state, node = self._state, self._state.rng.choice(self._nodes)
-        asked = random_request(state.rng, state.history.present, state.credentials)
+        asked = self._requests.next(state.history.present)
         state.time.off = node.off
         arrival, raw = asked.received(node.knowledge.clock.now())
         steps = log_in(node.knowledge, arrival, raw)
