@@ -22,8 +22,10 @@ STATEMENT_SECONDS = 1.0
 ANSWER_SECONDS = STATEMENT_SECONDS + 0.1
 LOCK_SECONDS = 0.8
 
-_SESSION = "SET TimeZone TO 'UTC'"
-_DEADLINES = (
+_TIME_ZONE = "SET TimeZone TO 'UTC'"
+_OWN_SESSION = (
+    # PostgreSQL would plan a statement for each batch anew, at the price of executing it.
+    "; SET plan_cache_mode TO force_generic_plan"
     f"; SET statement_timeout TO {int(STATEMENT_SECONDS * 1000)}"
     f"; SET lock_timeout TO {int(LOCK_SECONDS * 1000)}"
     "; SET idle_in_transaction_session_timeout TO 3000"
@@ -120,7 +122,7 @@ class AsyncSession:
             raise NoConnection(str(error) or "no connection in time") from error
         self._connection = opened
         self._cursor = psycopg.AsyncCursor(opened)
-        settings = _SESSION + (_DEADLINES if self._prepares else "")
+        settings = _TIME_ZONE + (_OWN_SESSION if self._prepares else "")
         timer = asyncio.get_running_loop().call_later(CONNECT_SECONDS, self._give_up)
         try:
             await opened.execute(settings.encode())

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import httpx
@@ -25,6 +25,7 @@ from tests.servers.processes import children, suspended
 from tests.servers.service import Service
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
+from tokens.endpoint import clock
 from tokens.keys.signer import clear_key_ring_cache
 from tokens.keys.store import read_key_ring
 
@@ -66,8 +67,10 @@ def test_a_ready_process_has_passed_every_check() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("seconds", "shown"), [(-30, "+30.0 s"), (30, "-30.0 s")])
 def test_a_clock_that_is_off_is_named(seconds: int, shown: str) -> None:
-    off = Mock(now=lambda _tz: datetime.now(UTC) + timedelta(seconds=seconds))
-    with patch.object(health, "datetime", off):
+    def wrong_clock() -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=seconds)
+
+    with patch.object(clock, "wall_clock", wrong_clock):
         assert_not_ready(
             clock=f"{shown} off the database's: check NTP",
             **dict.fromkeys(("migrations", "login_events", "signing_key"), "not checked"),

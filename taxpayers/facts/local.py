@@ -8,6 +8,7 @@ import hashlib
 import logging
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -48,33 +49,35 @@ class SharedFacts:
     """Facts in one memory-mapped file of the node.
 
     Nothing waits for the disk. After a crash of the machine the file may be damaged, so each start
-    of the machine has its own. `key` makes the names of the entries; the file holds no id that
-    could be looked up in it, no secret and no hash of one.
+    of the machine has its own. `key` makes the names of the entries; the file holds no id of a
+    client, no secret and no hash of one.
     """
 
     def __init__(self, folder: Path, *, max_bytes: int, key: bytes) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
         self._key = hashlib.blake2b(key, digest_size=32).digest()
+        self._opened: lmdb.Environment | None = None
         self._opened_by = 0
 
     def find(self, query: FactsQuery) -> Facts | None:
         try:
             with self._environment().begin(buffers=True) as transaction:
                 stored = transaction.get(self._name(query))
-                return None if stored is None else _decode(stored)
-        except (lmdb.Error, msgspec.DecodeError):
+                facts = None if stored is None else _decode(stored)
+        except (lmdb.Error, OSError, msgspec.DecodeError):
             logger.warning("local facts cannot be read", exc_info=True)
             return None
+        return None if facts is None else _with_client_id(facts, query.client_id)
 
     def store(self, query: FactsQuery, facts: Facts) -> None:
-        name, encoded = self._name(query), _encode(facts)
+        name, encoded = self._name(query), _encode(_with_client_id(facts, ""))
         try:
             self._put(name, encoded)
         except lmdb.MapFullError:
             logger.info("local facts are full: starting again with none")
             self._empty()
-        except lmdb.Error:
+        except (lmdb.Error, OSError):
             logger.warning("local facts cannot be stored", exc_info=True)
 
     def _put(self, name: bytes, encoded: bytes) -> None:
@@ -95,7 +98,9 @@ class SharedFacts:
 
     def _environment(self) -> lmdb.Environment:
         # An environment must not be used by a process that was forked after it was opened.
-        if self._opened_by != os.getpid():
+        if self._opened is None or self._opened_by != os.getpid():
+            if self._opened is not None:
+                self._opened.close()  # in this process only; LMDB opens no file twice
             self._opened = self._open()
             self._opened_by = os.getpid()
         return self._opened
@@ -118,6 +123,10 @@ class SharedFacts:
         )
         environment.reader_check()  # frees the places of processes that were killed
         return environment
+
+
+def _with_client_id(facts: Facts, client_id: str) -> Facts:
+    return replace(facts, client=replace(facts.client, client_id=client_id))
 
 
 _encode = msgspec.msgpack.Encoder().encode

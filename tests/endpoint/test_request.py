@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
-from typing import cast
 from itertools import combinations
+from typing import cast
 from urllib.parse import urlencode
 
 import pytest

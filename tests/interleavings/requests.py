@@ -49,7 +49,9 @@ def _random_request(rng: Random, registry: Registry, credentials: Credentials) -
 
 def _represented(rng: Random, registry: Registry, client: ClientRow | None) -> TaxpayerId | None:
     """Mostly somebody who granted something, if the client is one of an intermediary."""
-    roles = [r.id for r in registry.intermediaries if client and r.taxpayer_id == client.taxpayer_id]
+    roles = [
+        r.id for r in registry.intermediaries if client and r.taxpayer_id == client.taxpayer_id
+    ]
     granted = [p.taxpayer_id for p in registry.granted_permissions if p.intermediary_id in roles]
     if rng.random() < (0.35 if granted else 0.8):
         return None

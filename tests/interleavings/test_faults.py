@@ -50,9 +50,7 @@ def a_count_that_ignores_the_epoch(patch: Patch) -> None:
 
 @fault
 def refusals_without_confirmation(patch: Patch) -> None:
-    replace_in_count(
-        patch, "o.epoch = sent.epoch", "(o.epoch = sent.epoch OR sent.reason <> '')"
-    )
+    replace_in_count(patch, "o.epoch = sent.epoch", "(o.epoch = sent.epoch OR sent.reason <> '')")
 
 
 @fault
@@ -120,8 +118,10 @@ def local_facts_that_ignore_the_secret(patch: Patch) -> None:
 def local_facts_that_ignore_the_rob_number(patch: Patch) -> None:
     name_entries_by(
         patch,
-        lambda query: f"{query.client_id} {query.hashed_secret}"
-        f" {query.on_behalf_of and query.on_behalf_of.tin}",
+        lambda query: (
+            f"{query.client_id} {query.hashed_secret}"
+            f" {query.on_behalf_of and query.on_behalf_of.tin}"
+        ),
     )
 
 
@@ -164,9 +164,7 @@ FOUND = sorted(EVERY - WITHOUT_CONSEQUENCE - {(table, "TRUNCATE") for table in N
 
 
 @pytest.mark.parametrize(("table", "event"), FOUND)
-def test_the_interleavings_find_a_dropped_trigger(
-    table: str, event: str, tmp_path: Path
-) -> None:
+def test_the_interleavings_find_a_dropped_trigger(table: str, event: str, tmp_path: Path) -> None:
     drop(table, event)
     assert f"seed {SEED}, step " in failure_of_a_run(tmp_path)
 

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pty
+import select
 import sys
 import termios
 import time
@@ -239,7 +240,10 @@ def test_the_progress_bar_is_shown_on_a_terminal_and_only_there(file: Path) -> N
     with os.fdopen(writer, "w") as terminal:
         code, out, _ = run("import_registry", write(file, "C0000000001;;One;"), stderr=terminal)
         assert (code, out) == (0, "1 taxpayers are registered. 0 were registered before.\n")
-        assert b"100%" in os.read(reader, 4096)
+        shown = b""
+        while b"100%" not in shown and select.select([reader], [], [], 10)[0]:
+            shown += os.read(reader, 4096)
+        assert b"100%" in shown
     os.close(reader)
     result = run("import_registry", write(file, "C0000000002;;Two;"))
     assert result == (0, "1 taxpayers are registered. 0 were registered before.\n", "")

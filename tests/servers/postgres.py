@@ -1,10 +1,12 @@
 """A real PostgreSQL, from a wheel: no container, no root."""
 
+import contextlib
 import importlib.util
 import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from tests.servers.processes import (
     DidNotStart,
     NotAvailable,
     as_user,
+    children_of,
     free_port,
     new_folder,
     runs,
@@ -40,6 +43,7 @@ class Postgres:
     folder: Path
     port: int
     process: subprocess.Popen[bytes]
+    start_again: Callable[[], subprocess.Popen[bytes]]
     _count: int = field(default=0)
 
     def url(self, database: str = "postgres") -> str:
@@ -60,13 +64,36 @@ class Postgres:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(sql.encode())
 
+    def hang(self) -> None:
+        """All its processes stop where they are; connections stay open, and nobody answers."""
+        self._signal_all(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal_all(signal.SIGCONT)
+
+    def crash_and_restart(self) -> None:
+        """Ends all its processes at once, and starts it on what they left."""
+        self._signal_all(signal.SIGKILL)
+        stop_process(self.process, signal.SIGKILL)
+        self.process = self.start_again()
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        # Each of its processes leads a group of its own. The first one comes first: it starts them.
+        os.kill(self.process.pid, number)
+        for child in children_of(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, number)
+
     def stop(self) -> None:
         stop_process(self.process, signal.SIGINT)  # "fast": sessions are ended, not awaited
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start_postgres() -> Postgres:
-    """A new server. Raises NotAvailable where there is no PostgreSQL for this machine."""
+def start_postgres(**more: str) -> Postgres:
+    """A new server, with `more` settings.
+
+    Raises NotAvailable where there is no PostgreSQL for this machine.
+    """
     folder, port = new_folder("postgres", postgres_user()), free_port()
     # A short environment: no PG* variable and no locale of the developer's shell.
     environment = {"PATH": os.defpath, "HOME": str(folder), "TZ": "UTC", "LC_ALL": "C"}
@@ -85,19 +112,23 @@ def start_postgres() -> Postgres:
         )
         if made.returncode:
             raise DidNotStart(f"initdb: {made.stderr.strip() or made.stdout.strip()}")
-        settings = [f"-c{key}={value}" for key, value in {**SETTINGS, "port": port}.items()]
-        process = start_process(
-            [str(programs / "postgres"), "-D", data, *settings],
-            folder / "log",
-            lambda: _is_ready(port),
-            cwd=folder,
-            env=environment,
-            user=postgres_user(),
-        )
+        settings = [f"-c{key}={value}" for key, value in {**SETTINGS, **more, "port": port}.items()]
+
+        def start() -> subprocess.Popen[bytes]:
+            return start_process(
+                [str(programs / "postgres"), "-D", data, *settings],
+                folder / "log",
+                lambda: _is_ready(port),
+                cwd=folder,
+                env=environment,
+                user=postgres_user(),
+            )
+
+        process = start()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Postgres(folder, port, process)
+    return Postgres(folder, port, process, start)
 
 
 def postgres_user() -> str | None:

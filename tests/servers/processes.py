@@ -107,6 +107,12 @@ def kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
+def children_of(pid: int) -> list[int]:
+    """The processes that this one started and that still run."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in listed.split()]
+
+
 def kill_those_left() -> None:
     """End what is still running of a process that was killed itself."""
     for file in running.iterdir() if running else ():

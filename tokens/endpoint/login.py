@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error
 
 from taxpayers.facts.values import FactsQuery, Reading
 from taxpayers.identifiers import Notation
@@ -209,6 +209,6 @@ def _refusal(arrival: Arrival, error: Exception) -> Refused:
     if isinstance(error, Refused):
         return error
     logger.error("login failed", exc_info=error, extra={"reference": str(arrival.id)})
-    is_outage = isinstance(error, DatabaseError)
+    is_outage = isinstance(error, Error)
     reason = ProtocolReason.TEMPORARILY_UNAVAILABLE if is_outage else ProtocolReason.SERVER_ERROR
     return Refused(reason)

@@ -64,7 +64,7 @@ WITH counted AS (
         CROSS JOIN LATERAL (
             SELECT FROM client_usage o
             WHERE o.system_user_id = sent.client AND o.epoch = sent.epoch
-            FOR UPDATE SKIP LOCKED
+            FOR NO KEY UPDATE SKIP LOCKED
         ) AS own_row
         WHERE {_IS_RECENT}
     ) AS locked

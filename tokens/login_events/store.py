@@ -21,7 +21,7 @@ Call = FactsQuery | Event | CountedLogin | FailedLogin
 
 LOCK_CLIENT = """
 SELECT statement_timestamp() FROM client_usage
-WHERE system_user_id = (SELECT id FROM system_users WHERE client_id = %s) FOR UPDATE"""
+WHERE system_user_id = (SELECT id FROM system_users WHERE client_id = %s) FOR NO KEY UPDATE"""
 
 
 def perform(call: Call) -> Any:

@@ -133,9 +133,7 @@ def register_intermediary(context: Context) -> None:
     known = {role.taxpayer_id for role in context.registry.intermediaries}
     row = context.choose([row for row in context.registry.taxpayers if row.id not in known])
     taxpayer = Taxpayer.objects.get(pk=row.id)
-    services.register_intermediary(
-        taxpayer=taxpayer, until=context.end(), by=AUTHOR, at=context.at
-    )
+    services.register_intermediary(taxpayer=taxpayer, until=context.end(), by=AUTHOR, at=context.at)
 
 
 @BY_SERVICE.add("intermediaries", weight=8)
@@ -158,7 +156,9 @@ def grant_permission(context: Context) -> None:
     end = context.end()
     services.grant_permission(
         taxpayer=Taxpayer.objects.get(pk=context.choose(context.registry.taxpayers).id),
-        intermediary=Intermediary.objects.get(pk=context.choose(context.registry.intermediaries).id),
+        intermediary=Intermediary.objects.get(
+            pk=context.choose(context.registry.intermediaries).id
+        ),
         codes=context.rng.sample(CODES, context.rng.randrange(1, len(CODES) + 1)),
         valid_from=begin,
         valid_until=end,
@@ -171,9 +171,7 @@ def grant_permission(context: Context) -> None:
 def revoke_permission(context: Context) -> None:
     rows = [row for row in context.registry.granted_permissions if not row.revoked_at]
     permission = GrantedPermission.objects.get(pk=context.choose(rows).id)
-    services.revoke_permission(
-        permission=permission, reason=_REASON, by=AUTHOR, at=context.at
-    )
+    services.revoke_permission(permission=permission, reason=_REASON, by=AUTHOR, at=context.at)
 
 
 @BY_SERVICE.add("granted_permissions", "granted_permission_codes")

@@ -158,9 +158,7 @@ def move_intermediary(context: Context) -> None:
     )
 
 
-@BY_SQL.add(
-    "intermediaries", "granted_permissions", "granted_permission_codes", weight=2
-)
+@BY_SQL.add("intermediaries", "granted_permissions", "granted_permission_codes", weight=2)
 def delete_intermediary(context: Context) -> None:
     """First the role, then what hangs on it: foreign keys wait for the end of the transaction."""
     role = context.choose(context.registry.intermediaries[1:]).id

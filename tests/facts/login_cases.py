@@ -1,0 +1,209 @@
+"""Logins on a node that knows something, and what the database answers to each call."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
+from taxpayers.facts.values import (
+    ClientFacts,
+    Facts,
+    FactsQuery,
+    IntermediaryFacts,
+    PermissionFacts,
+    Reading,
+    RepresentedFacts,
+    SecretFacts,
+)
+from taxpayers.identifiers import TaxpayerId
+from tests.support.erp import FORM
+from tokens.endpoint.arrival import Arrival, receive
+from tokens.endpoint.login import EndedLogin, LockedRead, Steps, advance, fail, log_in
+from tokens.endpoint.node import Node
+from tokens.login_events.store import Call
+from tokens.rate_limits.quota import Quota
+from tokens.rate_limits.throttle import Throttle
+
+DAY = timedelta(days=1)
+NOW = datetime.now(UTC)
+CLIENT_ID, CLIENT_SECRET = new_client_id("test"), new_client_secret("test")
+OTHER = TaxpayerId("C2000000002")
+
+LIVE = Facts(
+    ClientFacts(
+        id=41,
+        client_id=CLIENT_ID,
+        taxpayer=TaxpayerId("C1000000001"),
+        taxpayer_is_active=True,
+        scopes=("InvoicingAPI",),
+        logins_per_minute=12,
+        blocked_at=None,
+        expires_at=None,
+        intermediary=IntermediaryFacts(is_active=True, active_until=None),
+    ),
+    SecretFacts(51, "7aQ2", expires_at=NOW + DAY, revoked_at=None),
+    epoch=7,
+)
+BLOCKED = replace(LIVE, client=replace(LIVE.client, blocked_at=NOW), epoch=8)
+REVOKED = replace(LIVE, secret=replace(LIVE.secret, revoked_at=NOW), epoch=8)
+EXPIRED = replace(LIVE, secret=replace(LIVE.secret, expires_at=NOW - DAY), epoch=8)
+PERMISSION = PermissionFacts(("documents:submit",), NOW - DAY, None, None)
+GRANTED = replace(LIVE, represented=RepresentedFacts(OTHER, True, (PERMISSION,)))
+NOT_GRANTED = replace(LIVE, represented=RepresentedFacts(OTHER, True))
+
+
+class Memory:
+    """What a node knows: these facts of this client with this secret, whomever it acts for."""
+
+    def __init__(self, facts: Facts | None) -> None:
+        self.facts = facts
+
+    def find(self, query: FactsQuery) -> Facts | None:
+        is_known = (query.client_id, query.hashed_secret) == (CLIENT_ID, hash_secret(CLIENT_SECRET))
+        return self.facts if is_known else None
+
+    def store(self, query: FactsQuery, facts: Facts) -> None:
+        self.facts = facts
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A result of a read: what the registry holds now, and how many logins the window has."""
+
+    facts: Facts | None
+    used: int = 0
+
+    def read(self) -> Reading:
+        now = datetime.now(UTC)
+        return Reading(now, self.facts, None if self.facts is None else (now, self.used))
+
+
+RIGHT = {
+    "grant_type": "client_credentials",
+    "client_id": CLIENT_ID,
+    "client_secret": CLIENT_SECRET,
+}
+WRONG = {"client_secret": new_client_secret("test")}
+STORED = Quota(12, 1, NOW)
+NOT_CONFIRMED = NO_PAUSE = DONE = None
+PAUSE = Throttle(NOW + timedelta(hours=1))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A login on a node that knows this, and what the database answers to each of its calls."""
+
+    claim: str
+    known: Facts | None
+    results: Sequence[Any]
+    calls: str
+    outcome: str
+    status: int
+    form: dict[str, str] = field(default_factory=dict)
+    on_behalf_of: str = ""
+
+    def begin(self, address: str = "192.0.2.1") -> tuple[Node, Arrival, Steps]:
+        node = Node(Memory(self.known))
+        meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": address}
+        if self.on_behalf_of:
+            meta["HTTP_ONBEHALFOF"] = self.on_behalf_of
+        body = urlencode(RIGHT | self.form).encode()
+        arrival, raw = receive(meta, body, node.clock.now())
+        return node, arrival, log_in(node, arrival, raw)
+
+
+def drive(steps: Steps, results: Sequence[Any]) -> tuple[list[Call | LockedRead], EndedLogin]:
+    """The calls, which get these results, and the end; an exception is what a call fails with."""
+    step, calls = advance(steps), []
+    for result in results:
+        assert not isinstance(step, EndedLogin), f"ended before {result}: {step}"
+        calls.append(step)
+        if isinstance(result, Exception):
+            step = fail(steps, result)
+        else:
+            step = advance(steps, result.read() if isinstance(result, Registry) else result)
+    assert isinstance(step, EndedLogin), step
+    return calls, step
+
+
+def names(calls: Sequence[object]) -> str:
+    return " ".join(type(call).__name__ for call in calls)
+
+
+READ, COUNT, FAIL, ADD, LOCK = "FactsQuery", "CountedLogin", "FailedLogin", "Event", "LockedRead"
+CASES = [
+    # Granted.
+    Case("a client that this node knows", LIVE, [STORED], COUNT, "issued", 200),
+    Case("a client that it does not know", None, [Registry(LIVE), STORED], f"{READ} {COUNT}",
+         "issued", 200),
+    Case("an intermediary that it knows", GRANTED, [STORED], COUNT, "issued", 200,
+         on_behalf_of=str(OTHER)),
+    Case("an intermediary that it does not know", None, [Registry(GRANTED), STORED],
+         f"{READ} {COUNT}", "issued", 200, on_behalf_of=str(OTHER)),
+    # Refused after the secret matched.
+    Case("a blocked client that it knows", BLOCKED, [STORED], COUNT, "system_user_blocked", 400),
+    Case("a blocked client that it does not know", None, [Registry(BLOCKED), STORED],
+         f"{READ} {COUNT}", "system_user_blocked", 400),
+    Case("an unknown scope", LIVE, [STORED], COUNT, "invalid_scope", 400, {"scope": "Unknown"}),
+    Case("an intermediary without a permission", NOT_GRANTED, [STORED], COUNT, "no_permission",
+         400, on_behalf_of=str(OTHER)),
+    # Facts that are out of date.
+    Case("it was blocked since", LIVE, [NOT_CONFIRMED, Registry(BLOCKED), STORED],
+         f"{COUNT} {READ} {COUNT}", "system_user_blocked", 400),
+    Case("it is blocked no longer", BLOCKED, [NOT_CONFIRMED, Registry(LIVE), STORED],
+         f"{COUNT} {READ} {COUNT}", "issued", 200),
+    Case("a permission was granted since", NOT_GRANTED, [NOT_CONFIRMED, Registry(GRANTED), STORED],
+         f"{COUNT} {READ} {COUNT}", "issued", 200, on_behalf_of=str(OTHER)),
+    Case("its secret was revoked since", LIVE, [NOT_CONFIRMED, Registry(REVOKED), NO_PAUSE],
+         f"{COUNT} {READ} {FAIL}", "secret_revoked", 400),
+    Case("it was deleted since", LIVE, [NOT_CONFIRMED, Registry(None), NO_PAUSE],
+         f"{COUNT} {READ} {FAIL}", "invalid_credentials", 400),
+    Case("it changed while it was read", None,
+         [Registry(LIVE), NOT_CONFIRMED, Registry(BLOCKED), STORED],
+         f"{READ} {COUNT} {READ} {COUNT}", "system_user_blocked", 400),
+    Case("it changes again and again", LIVE,
+         [NOT_CONFIRMED, Registry(BLOCKED), NOT_CONFIRMED, Registry(LIVE), NOT_CONFIRMED,
+          Registry(BLOCKED), STORED],
+         f"{COUNT} {READ} {COUNT} {READ} {COUNT} {LOCK} {COUNT}", "system_user_blocked", 400),
+    Case("it is deleted before it is locked", LIVE,
+         [NOT_CONFIRMED, Registry(LIVE), NOT_CONFIRMED, Registry(LIVE), NOT_CONFIRMED,
+          Registry(None), NO_PAUSE],
+         f"{COUNT} {READ} {COUNT} {READ} {COUNT} {LOCK} {FAIL}", "invalid_credentials", 400),
+    # Failures: none is decided from memory.
+    Case("a wrong secret", LIVE, [Registry(None), NO_PAUSE], f"{READ} {FAIL}",
+         "invalid_credentials", 400, WRONG),
+    Case("an unknown id", LIVE, [Registry(None), NO_PAUSE], f"{READ} {FAIL}",
+         "invalid_credentials", 400, {"client_id": new_client_id("test")}),
+    Case("a secret that was revoked", REVOKED, [Registry(REVOKED), NO_PAUSE], f"{READ} {FAIL}",
+         "secret_revoked", 400),
+    Case("a secret that is revoked only here", REVOKED, [Registry(LIVE), STORED],
+         f"{READ} {COUNT}", "issued", 200),
+    Case("a secret that has expired", EXPIRED, [Registry(EXPIRED), NO_PAUSE], f"{READ} {FAIL}",
+         "secret_expired", 400),
+    Case("a secret that has expired only here", EXPIRED, [Registry(LIVE), STORED],
+         f"{READ} {COUNT}", "issued", 200),
+    # Limits: nothing is recorded.
+    Case("a wrong secret in a pause", LIVE, [Registry(None), PAUSE], f"{READ} {FAIL}",
+         "rate_limited", 429, WRONG),
+    Case("a secret that has expired, in a pause", EXPIRED, [Registry(EXPIRED), PAUSE],
+         f"{READ} {FAIL}", "rate_limited", 429),
+    Case("the limit is reached, and it is known", LIVE, [NOT_CONFIRMED, Registry(LIVE, 12)],
+         f"{COUNT} {READ}", "rate_limited", 429),
+    Case("the limit is reached, and it is not known", None, [Registry(LIVE, 12)], READ,
+         "rate_limited", 429),
+    Case("the limit of a blocked client is reached", None, [Registry(BLOCKED, 12)], READ,
+         "rate_limited", 429),
+    Case("the limit is reached while it is confirmed", None,
+         [Registry(LIVE, 11), NOT_CONFIRMED, Registry(LIVE, 12)], f"{READ} {COUNT} {READ}",
+         "rate_limited", 429),
+    # Requests that cannot be read.
+    Case("a missing parameter", LIVE, [DONE], ADD, "missing_parameter", 400, {"client_id": ""}),
+    Case("credentials that are cut off", LIVE, [DONE], ADD, "malformed_credentials", 400,
+         {"client_secret": CLIENT_SECRET[:-1]}),
+    Case("another grant type", LIVE, [DONE], ADD, "unsupported_grant_type", 400,
+         {"grant_type": "password"}),
+    Case("a taxpayer that is none", LIVE, [DONE], ADD, "malformed_on_behalf_of", 400,
+         on_behalf_of="?"),
+]  # fmt: skip

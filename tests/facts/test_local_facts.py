@@ -1,0 +1,370 @@
+"""What a node remembers of its clients: a cache in one file, which may be lost or damaged."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import lmdb
+import pytest
+from pytest_django import Settings
+
+from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
+from taxpayers.facts import local
+from taxpayers.facts.local import NoLocalFacts, SharedFacts
+from taxpayers.facts.values import Facts, FactsQuery, IntermediaryFacts, PermissionFacts
+from taxpayers.identifiers import TaxpayerId
+from tests.endpoint.test_rules import CLIENT, OTHER, OWN, REPRESENTED, SECRET
+from tokens.endpoint.node import this_node
+
+Result = TypeVar("Result")
+
+MIB = 2**20
+AT = datetime(2026, 3, 1, 12, 0, 0, 123456, UTC)
+FACTS = Facts(CLIENT, SECRET, epoch=7)
+QUERY = FactsQuery(CLIENT.client_id, hash_secret("cs_test_secret"), None)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "local-facts"
+
+
+@pytest.fixture
+def facts(folder: Path) -> SharedFacts:
+    return facts_in(folder)
+
+
+def facts_in(folder: Path, *, max_bytes: int = 16 * MIB, key: bytes = b"key") -> SharedFacts:
+    return SharedFacts(folder, max_bytes=max_bytes, key=key)
+
+
+@contextmanager
+def another_process() -> Iterator[ProcessPoolExecutor]:
+    """A fork of this process, as the workers of a node are forks of one."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
+        yield process
+
+
+def elsewhere(work: Callable[..., Result], *arguments: object) -> Result:
+    """What another process gets, which then ends."""
+    with another_process() as process:
+        return process.submit(work, *arguments).result(30)
+
+
+# --- What is found --------------------------------------------------------------------------------
+
+
+def test_what_was_stored_is_found_and_nothing_else(facts: SharedFacts) -> None:
+    assert facts.find(QUERY) is None
+    facts.store(QUERY, FACTS)
+    assert facts.find(QUERY) == FACTS
+    for other in (
+        replace(QUERY, client_id=new_client_id("test")),
+        replace(QUERY, hashed_secret=hash_secret("another")),
+        replace(QUERY, on_behalf_of=OTHER),
+    ):
+        assert facts.find(other) is None
+
+
+def test_each_taxpayer_on_whose_behalf_a_client_asks_has_its_own_facts(facts: SharedFacts) -> None:
+    taxpayers = [None, OWN, OTHER, TaxpayerId(OTHER.tin), TaxpayerId(OWN.tin, "R-1")]
+    for epoch, taxpayer in enumerate(taxpayers):
+        facts.store(replace(QUERY, on_behalf_of=taxpayer), replace(FACTS, epoch=epoch))
+    for epoch, taxpayer in enumerate(taxpayers):
+        assert facts.find(replace(QUERY, on_behalf_of=taxpayer)) == replace(FACTS, epoch=epoch)
+
+
+def test_what_is_stored_replaces_what_was_known(facts: SharedFacts) -> None:
+    facts.store(QUERY, FACTS)
+    changed = replace(FACTS, epoch=8, client=replace(CLIENT, blocked_at=AT))
+    facts.store(QUERY, changed)
+    assert facts.find(QUERY) == changed
+
+
+@pytest.mark.parametrize("epoch", [0, 2**63 - 1, -(2**63)])
+def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> None:
+    permissions = (
+        PermissionFacts((), AT, None, None),
+        PermissionFacts(("documents:view", "é"), AT, AT + timedelta(days=1), AT),
+    )
+    stored = Facts(
+        replace(
+            CLIENT,
+            id=2**62,
+            scopes=(),
+            blocked_at=AT,
+            expires_at=AT,
+            intermediary=IntermediaryFacts(is_active=False, active_until=AT),
+        ),
+        replace(SECRET, revoked_at=AT),
+        replace(REPRESENTED, permissions=permissions),
+        epoch,
+    )
+    for each in (
+        stored,
+        replace(stored, represented=replace(REPRESENTED, is_active=None, permissions=())),
+        replace(stored, represented=None, client=replace(CLIENT, intermediary=None)),
+    ):
+        facts.store(QUERY, each)
+        assert facts.find(QUERY) == each
+
+
+def test_where_the_registry_is_local_nothing_is_stored_twice() -> None:
+    none = NoLocalFacts()
+    none.store(QUERY, FACTS)
+    assert none.find(QUERY) is None
+
+
+# --- Bounds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scopes", [("InvoicingAPI",), tuple(f"Scope{n:04}" for n in range(400))])
+def test_a_full_file_is_emptied_and_goes_on(folder: Path, scopes: tuple[str, ...]) -> None:
+    facts = facts_in(folder, max_bytes=MIB)
+    known = replace(FACTS, client=replace(CLIENT, scopes=scopes))
+    found = 0
+    for n in range(20_000 if len(scopes) == 1 else 2_000):
+        query = replace(QUERY, hashed_secret=hash_secret(str(n)))
+        facts.store(query, known)
+        found += facts.find(query) == known
+    assert found > 0.95 * n
+    assert sum(file.stat().st_size for file in folder.rglob("data.mdb")) <= MIB
+
+
+def test_a_file_that_another_process_has_filled_goes_on(folder: Path) -> None:
+    elsewhere(fill, folder)
+    facts = facts_in(folder, max_bytes=MIB)
+    queries = [replace(QUERY, hashed_secret=hash_secret(str(n))) for n in range(100)]
+    for query in queries:
+        facts.store(query, FACTS)
+    assert facts.find(queries[-1]) == FACTS
+
+
+def fill(folder: Path) -> None:
+    path = folder / f"{local._FORMAT}-{local._BOOT_ID.read_text().strip()}"
+    path.mkdir(parents=True)
+    with lmdb.open(str(path), map_size=MIB) as environment:
+        for n in range(100_000):
+            try:
+                with environment.begin(write=True) as transaction:
+                    transaction.put(n.to_bytes(16), bytes(500))
+            except lmdb.MapFullError:
+                return
+    raise AssertionError("it was never full")
+
+
+# --- Who can read it ------------------------------------------------------------------------------
+
+
+def test_only_its_owner_can_read_it(folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        facts_in(folder).store(QUERY, FACTS)
+    finally:
+        os.umask(before)
+    (inner,) = folder.iterdir()
+    files = list(inner.iterdir())
+    assert {file.name for file in files} == {"data.mdb", "lock.mdb"}
+    assert inner.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+
+
+def test_the_file_holds_no_id_no_secret_and_no_hash_of_one(folder: Path) -> None:
+    client_id, secret = new_client_id("test"), new_client_secret("test")
+    query = FactsQuery(client_id, hash_secret(secret), OTHER)
+    facts = facts_in(folder)
+    facts.store(query, replace(FACTS, client=replace(CLIENT, client_id=client_id)))
+    content = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    assert b"InvoicingAPI" in content  # it is there, so that this test can be wrong
+    hashed = query.hashed_secret
+    digest = bytes.fromhex(hashed.rpartition("$")[2])
+    assert len(digest) >= 32
+    for hidden in (client_id, secret, hashed, hashed.rpartition("$")[2]):
+        assert hidden.encode() not in content
+        assert hidden[8:24].encode() not in content
+    assert digest not in content
+    found = facts.find(query)
+    assert found is not None
+    assert found.client.client_id == client_id
+
+
+def test_the_names_of_the_entries_depend_on_the_key(folder: Path) -> None:
+    facts_in(folder, key=b"one").store(QUERY, FACTS)
+    assert elsewhere(find_with_key, folder, b"another") is None
+    assert elsewhere(find_with_key, folder, b"one") == FACTS
+
+
+def find_with_key(folder: Path, key: bytes) -> Facts | None:
+    return facts_in(folder, key=key).find(QUERY)
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db
+def test_the_key_is_that_of_the_service(settings: Settings) -> None:
+    settings.SECRET_KEY = "one"
+    this_node().local_facts.store(QUERY, FACTS)
+    assert elsewhere(find_with_secret_key, "another") is None
+    assert elsewhere(find_with_secret_key, "one") == FACTS
+
+
+def find_with_secret_key(secret_key: str) -> Facts | None:
+    from django.conf import settings
+
+    settings.SECRET_KEY = secret_key
+    this_node.cache_clear()
+    return this_node().local_facts.find(QUERY)
+
+
+# --- Processes ------------------------------------------------------------------------------------
+
+
+_opened: list[SharedFacts] = []  # by the first process that uses it, and then its forks
+
+
+def open_and_find(folder: Path, query: FactsQuery = QUERY) -> Facts | None:
+    if not _opened:
+        _opened.append(facts_in(folder))
+    return _opened[0].find(query)
+
+
+def store_and_find(folder: Path, query: FactsQuery = QUERY, facts: Facts = FACTS) -> Facts | None:
+    open_and_find(folder)
+    _opened[0].store(query, facts)
+    return open_and_find(folder, query)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_open() -> None:
+    _opened.clear()
+
+
+def test_all_processes_of_a_node_share_what_they_know(folder: Path) -> None:
+    store_and_find(folder)  # opened before the fork, and used after it on both sides
+    other = replace(QUERY, on_behalf_of=OTHER)
+    first, second = replace(FACTS, epoch=8), replace(FACTS, epoch=9)
+    with another_process() as process:
+        assert process.submit(open_and_find, folder).result(30) == FACTS
+        assert process.submit(store_and_find, folder, other, first).result(30) == first
+        assert open_and_find(folder, other) == first
+        store_and_find(folder, other, second)
+        assert process.submit(open_and_find, folder, other).result(30) == second
+
+
+def test_each_start_of_the_machine_has_its_own_file(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot_id = tmp_path / "boot_id"
+    monkeypatch.setattr(local, "_BOOT_ID", boot_id)
+    boot_id.write_text("first\n")
+    facts_in(folder).store(QUERY, FACTS)
+    assert elsewhere(open_and_find, folder) == FACTS
+    boot_id.write_text("second\n")
+    assert elsewhere(open_and_find, folder) is None
+    assert [path.name for path in folder.iterdir()] == [f"{local._FORMAT}-second"]
+
+
+def test_facts_with_another_meaning_are_in_another_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts_in(folder).store(QUERY, FACTS)
+    monkeypatch.setattr(local, "_FORMAT", local._FORMAT + 1)
+    assert elsewhere(open_and_find, folder) is None
+    (path,) = folder.iterdir()
+    assert path.name.startswith(f"{local._FORMAT}-")
+
+
+def test_a_process_that_was_killed_takes_no_place_of_a_reader(folder: Path) -> None:
+    killed = multiprocessing.get_context("fork").Process(target=die_reading, args=(folder,))
+    killed.start()
+    killed.join(30)
+    assert killed.exitcode == -signal.SIGKILL
+    facts = facts_in(folder)
+    facts.store(QUERY, FACTS)
+    assert str(killed.pid) not in facts._environment().readers()
+
+
+def die_reading(folder: Path) -> None:
+    facts = facts_in(folder)
+    facts.store(QUERY, FACTS)
+    transaction = facts._environment().begin()
+    assert str(os.getpid()) in facts._environment().readers()
+    os.kill(os.getpid(), signal.SIGKILL)
+    transaction.abort()
+
+
+# --- A cache that may be lost ---------------------------------------------------------------------
+
+
+def test_it_can_be_deleted_while_processes_use_it(facts: SharedFacts, folder: Path) -> None:
+    facts.store(QUERY, FACTS)
+    shutil.rmtree(folder)
+    other = replace(QUERY, on_behalf_of=OTHER)
+    facts.store(other, FACTS)
+    assert (facts.find(QUERY), facts.find(other)) == (FACTS, FACTS)
+    assert elsewhere(open_and_find, folder) is None  # a process that starts then has its own
+    assert elsewhere(store_and_find, folder) == FACTS
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"", b"\xff", bytes(64), b"nonsense", b"\x80", b"\x81\xa5epoch\x07", b"\xc0", b"\x94\x01"],
+)
+def test_a_value_that_is_no_facts_is_a_miss_and_is_replaced(
+    facts: SharedFacts, value: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts.store(QUERY, FACTS)
+    with facts._environment().begin(write=True) as transaction:
+        transaction.put(facts._name(QUERY), value)
+    assert facts.find(QUERY) is None
+    assert "local facts cannot be read" in caplog.text
+    facts.store(QUERY, FACTS)
+    assert facts.find(QUERY) == FACTS
+
+
+def garbage(path: Path) -> None:
+    path.mkdir(parents=True)
+    (path / "data.mdb").write_bytes(bytes(range(256)) * 256)
+
+
+def cut_off(path: Path) -> None:
+    path.mkdir(parents=True)
+    (path / "data.mdb").write_bytes(b"\x00" * 100)
+
+
+def folder_for_file(path: Path) -> None:
+    (path / "data.mdb").mkdir(parents=True)
+
+
+def file_for_folder(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+
+
+def file_for_outer_folder(path: Path) -> None:
+    path.parent.touch()
+
+
+def not_writable(path: Path) -> None:
+    path.parent.symlink_to("/proc/self/nowhere")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [garbage, cut_off, folder_for_file, file_for_folder, file_for_outer_folder, not_writable],
+)
+def test_a_file_that_cannot_be_used_is_a_miss_and_no_error(
+    folder: Path, spoil: Callable[[Path], None]
+) -> None:
+    spoil(folder / f"{local._FORMAT}-{local._BOOT_ID.read_text().strip()}")
+    facts = facts_in(folder)
+    for _ in range(2):
+        assert facts.find(QUERY) is None
+        facts.store(QUERY, FACTS)

@@ -1,0 +1,267 @@
+"""The steps of a login, driven by hand: what each asks of the database, and in which order.
+
+No test here has a database: the steps do no input or output of their own.
+"""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.db import DatabaseError, InterfaceError, OperationalError
+
+from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
+from taxpayers.facts.values import Facts, FactsQuery
+from tests.facts.login_cases import (
+    BLOCKED,
+    CASES,
+    COUNT,
+    DAY,
+    EXPIRED,
+    GRANTED,
+    LIVE,
+    NO_PAUSE,
+    NOT_CONFIRMED,
+    NOW,
+    OTHER,
+    PAUSE,
+    READ,
+    REVOKED,
+    RIGHT,
+    STORED,
+    WRONG,
+    Case,
+    Memory,
+    Registry,
+    drive,
+    names,
+)
+from tests.support.erp import FORM
+from tokens.endpoint import toolkit
+from tokens.endpoint.arrival import receive
+from tokens.endpoint.login import EndedLogin, LockedRead, advance, log_in
+from tokens.keys import signer
+from tokens.keys.ring import Key, KeyRing, generate
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.rate_limits.quota import Quota
+from tokens.rate_limits.throttle import Throttle
+
+KEY = Key("a-kid", "ES256", NOW - DAY, {}, generate("ES256"))
+each_case = pytest.mark.parametrize("case", CASES, ids=[case.claim for case in CASES])
+
+
+@pytest.fixture(autouse=True)
+def _signing_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signer._cache, "_ring", KeyRing((KEY,)))
+    monkeypatch.setattr(signer._cache, "_read_at", datetime.now(UTC))
+
+
+# --- Which calls, in which order ------------------------------------------------------------------
+
+
+@each_case
+def test_each_outcome_takes_these_calls(case: Case) -> None:
+    _node, _arrival, steps = case.begin()
+    calls, ended = drive(steps, case.results)
+    assert names(calls) == case.calls
+    assert (ended.outcome, ended.answer.status) == (case.outcome, case.status)
+    assert (b"access_token" in ended.answer.body) == (case.outcome == "issued")
+
+
+@each_case
+def test_nothing_is_answered_before_its_record_and_nothing_is_recorded_twice(case: Case) -> None:
+    _node, arrival, steps = case.begin()
+    calls, ended = drive(steps, case.results)
+    stored = [
+        call
+        for call, result in zip(calls, case.results, strict=True)
+        if (isinstance(call, CountedLogin) and isinstance(result, Quota))
+        or (isinstance(call, FailedLogin) and result is NO_PAUSE)
+        or isinstance(call, Event)
+    ]
+    if ended.outcome == "rate_limited":
+        assert stored == []
+        return
+    assert stored == [calls[-1]]
+    event = stored[0] if isinstance(stored[0], Event) else stored[0].event
+    assert event.id == arrival.id
+    assert ended.answer.headers["correlationId"] == str(arrival.id)
+    assert event.reason == ("" if ended.outcome == "issued" else ended.outcome)
+    assert bool(event.kid) == (ended.outcome == "issued")
+
+
+@each_case
+def test_a_login_is_decided_by_the_facts_that_were_known_or_read_last(case: Case) -> None:
+    _node, _arrival, steps = case.begin()
+    calls, _ended = drive(steps, case.results)
+    facts = case.known
+    for call, result in zip(calls, case.results, strict=True):
+        if isinstance(call, CountedLogin):
+            assert facts is not None
+            sent = (call.system_user_id, call.secret_id, call.limit, call.epoch)
+            assert sent == (41, 51, 12, facts.epoch)
+            assert call.event.system_user_id == 41
+            assert (call.event.reason == "system_user_blocked") == (facts == BLOCKED)
+        elif isinstance(result, Registry):
+            facts = result.facts
+
+
+@each_case
+def test_every_read_asks_for_the_same_client_secret_and_taxpayer(case: Case) -> None:
+    _node, _arrival, steps = case.begin()
+    calls, _ended = drive(steps, case.results)
+    queries = [call.query if isinstance(call, LockedRead) else call for call in calls]
+    sent = RIGHT | case.form
+    expected = FactsQuery(
+        sent["client_id"], hash_secret(sent["client_secret"]), OTHER if case.on_behalf_of else None
+    )
+    assert {query for query in queries if isinstance(query, FactsQuery)} <= {expected}
+
+
+def test_a_login_that_is_never_confirmed_ends_as_unavailable() -> None:
+    case = Case("", LIVE, (), "", "", 0)
+    _node, _arrival, steps = case.begin()
+    step: Any = advance(steps)
+    calls = []
+    while not isinstance(step, EndedLogin):
+        calls.append(step)
+        assert len(calls) < 12
+        is_read = isinstance(step, FactsQuery | LockedRead)
+        step = advance(steps, Registry(LIVE).read() if is_read else NOT_CONFIRMED)
+    assert (step.outcome, step.answer.status) == ("temporarily_unavailable", 503)
+    assert b"access_token" not in step.answer.body
+    assert sum(isinstance(call, CountedLogin) for call in calls) == 4
+    assert sum(isinstance(call, LockedRead) for call in calls) >= 1
+
+
+# --- Errors ---------------------------------------------------------------------------------------
+
+
+@each_case
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError, DatabaseError])
+def test_an_error_of_the_database_at_any_call_is_a_503_and_no_token(
+    case: Case, error: type[Exception]
+) -> None:
+    for n in range(len(case.results)):
+        _node, _arrival, steps = case.begin()
+        calls, ended = drive(steps, [*case.results[:n], error("at 10.1.2.3")])
+        assert len(calls) == n + 1  # nothing is asked after it
+        assert (ended.outcome, ended.answer.status) == ("temporarily_unavailable", 503)
+        assert ended.answer.headers["Retry-After"] == "5"
+        assert b"access_token" not in ended.answer.body
+        assert b"10.1.2.3" not in ended.answer.body
+
+
+@each_case
+def test_any_other_error_at_any_call_is_a_500_and_no_token(case: Case) -> None:
+    for n in range(len(case.results)):
+        _node, _arrival, steps = case.begin()
+        calls, ended = drive(steps, [*case.results[:n], ZeroDivisionError("inside")])
+        assert len(calls) == n + 1
+        assert (ended.outcome, ended.answer.status) == ("server_error", 500)
+        assert b"access_token" not in ended.answer.body
+        assert b"inside" not in ended.answer.body
+
+
+@pytest.mark.parametrize(
+    ("known", "results", "calls"),
+    [(LIVE, [STORED], COUNT), (None, [Registry(LIVE), STORED], f"{READ} {COUNT}")],
+)
+def test_an_error_in_a_decision_is_recorded_and_counted(
+    known: Facts | None, results: list[Any], calls: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolkit, "decide", lambda _: 1 / 0)
+    _node, _arrival, steps = Case("", known, (), "", "", 0).begin()
+    made, ended = drive(steps, results)
+    assert names(made) == calls
+    (recorded,) = [call for call in made if isinstance(call, CountedLogin)]
+    assert recorded.event.reason == ended.outcome == "server_error"
+    assert ended.answer.status == 500
+
+
+@pytest.mark.parametrize("known", [LIVE, None])
+def test_signing_keys_that_cannot_be_read_are_a_503_that_is_not_recorded(
+    known: Facts | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(at: datetime) -> KeyRing:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr("tokens.access_tokens.issuing.current_key_ring", fail)
+    _node, _arrival, steps = Case("", known, (), "", "", 0).begin()
+    made, ended = drive(steps, [Registry(LIVE)])
+    assert names(made) == READ
+    assert (ended.outcome, ended.answer.status) == ("temporarily_unavailable", 503)
+
+
+# --- What nobody may see --------------------------------------------------------------------------
+
+
+def calls_of(form: dict[str, str], known: Facts | None, result: object) -> list[object]:
+    """Those of a login that fails, without what differs from login to login."""
+    _node, _arrival, steps = Case("", known, (), "", "", 0, form, str(OTHER)).begin()
+    (query, failure), ended = drive(steps, [Registry(None), result])
+    assert isinstance(query, FactsQuery)
+    assert isinstance(failure, FailedLogin)
+    assert failure.event.client_id == query.client_id == (RIGHT | form)["client_id"]
+    event = failure.event._asdict() | {"id": None, "at": None, "client_id": None}
+    headers = ended.answer.headers | {"correlationId": None, "Retry-After": None}
+    return [query.on_behalf_of, event, failure.address_bucket, ended.answer.status, headers]
+
+
+@pytest.mark.parametrize("known", [LIVE, BLOCKED, REVOKED, GRANTED, None])
+@pytest.mark.parametrize("result", [NO_PAUSE, PAUSE])
+def test_a_wrong_secret_and_an_unknown_id_make_the_same_calls(
+    known: Facts | None, result: Throttle | None
+) -> None:
+    wrong = calls_of(WRONG, known, result)
+    unknown = calls_of({"client_id": new_client_id("test")}, known, result)
+    assert wrong == unknown
+
+
+def test_a_failure_counts_for_its_caller_and_id_and_for_its_address() -> None:
+    def buckets(address: str, **form: str) -> tuple[int, int]:
+        _node, _arrival, steps = Case("", None, (), "", "", 0, WRONG | form).begin(address)
+        calls, _ended = drive(steps, [Registry(None), NO_PAUSE])
+        failure = calls[-1]
+        assert isinstance(failure, FailedLogin)
+        return failure.pair_bucket, failure.address_bucket
+
+    here, there = buckets("192.0.2.1"), buckets("192.0.2.2")
+    other = buckets("192.0.2.1", client_id=new_client_id("test"))
+    assert here == buckets("192.0.2.1", client_secret=new_client_secret("test"))
+    assert here[1] == other[1] != there[1]
+    assert len({here[0], other[0], there[0]}) == 3
+
+
+# --- What a node learns ---------------------------------------------------------------------------
+
+
+def test_what_was_read_is_known_at_the_next_login() -> None:
+    node, _arrival, steps = Case("", None, (), "", "", 0).begin()
+    drive(steps, [Registry(LIVE), STORED])
+    assert isinstance(node.local_facts, Memory)
+    assert node.local_facts.facts == LIVE
+
+
+def test_a_login_that_finds_nobody_leaves_what_is_known() -> None:
+    node, _arrival, steps = Case("", LIVE, (), "", "", 0, WRONG).begin()
+    drive(steps, [Registry(None), NO_PAUSE])
+    assert isinstance(node.local_facts, Memory)
+    assert node.local_facts.facts == LIVE
+
+
+def test_what_is_left_of_a_limit_is_that_of_the_registry() -> None:
+    _node, _arrival, steps = Case("", EXPIRED, (), "", "", 0).begin()
+    _calls, ended = drive(steps, [Registry(EXPIRED, 3), NO_PAUSE])
+    assert ended.answer.headers["X-Rate-Limit-Remaining"] == "9"
+
+
+def test_a_remembered_denial_asks_for_nothing() -> None:
+    node, _arrival, steps = Case("", LIVE, (), "", "", 0).begin()
+    drive(steps, [NOT_CONFIRMED, Registry(LIVE, 12)])
+    meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": "198.51.100.7"}
+    again = receive(meta, urlencode(RIGHT).encode(), node.clock.now())
+    calls, ended = drive(log_in(node, *again), [])
+    assert (calls, ended.answer.status) == ([], 429)
+    assert json.loads(ended.answer.body)["error"] == "invalid_request"
