@@ -45,7 +45,8 @@ def check_answer(login: Login, history: History) -> None:
 
 
 def _check_status(login: Login, reason: str) -> None:
-    assert login.ended is not None and login.event is not None
+    assert login.ended is not None
+    assert login.event is not None
     _check(login.event.reason == reason, "the event has the reason of the answer")
     status = REFUSALS[reason].status if reason else 200
     _check(login.ended.answer.status == status, "the status is that of the reason")
@@ -55,7 +56,7 @@ def _check_outcome(login: Login, history: History) -> None:
     event = login.event
     assert event is not None
     found = _found(login, event)
-    seen = []
+    seen: list[tuple[int, Outcome]] = []
     for step, state in history.in_force_since(login.arrived_in):
         right = expected(login, state.facts(login.query), event.at)
         if found == right:
@@ -131,7 +132,8 @@ def _moments(last_uses: str) -> LastUses:
 def _rows(sql: str) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
-        return cursor.fetchall()
+        rows: list[Any] = cursor.fetchall()
+        return rows
 
 
 def _difference(right: dict[Any, Any], found: dict[Any, Any]) -> str:

@@ -96,7 +96,7 @@ class SimulatedNode:
 
     def execute(self, kind: type) -> tuple[list[Waiting], list[Any]]:
         """One statement for those that wait and may go together, and their results."""
-        batch = take_batch(self.lanes[kind])  # type: ignore[arg-type,var-annotated]
+        batch = take_batch(self.lanes[kind])  # type: ignore[arg-type]  # it looks at the calls alone
         waiting: list[Any] = list(batch)
         return waiting, self._results(self.session, [one.call for one in waiting])
 
@@ -129,8 +129,8 @@ class SimulatedNode:
             self.locked_session.rollback()
         for login in lost:
             login.steps.close()
-        if self._facts._opened_by:  # as the end of a process closes it
-            self._facts._opened.close()
+        if self._facts._opened:
+            self._facts._opened.close()  # as the end of a process does
         return lost
 
     def close(self) -> None:

@@ -17,7 +17,6 @@ from tokens.endpoint.login import EndedLogin, LockedRead, advance, fail, log_in
 from tokens.login_events.events import CountedLogin, FailedLogin
 from tokens.login_events.store import Call
 from tokens.rate_limits.throttle import Throttle
-from tokens.refusals.table import ProtocolReason
 
 _MOST_ACTIVE = 24
 

@@ -1,4 +1,4 @@
-"""A wire to the database that can lose an answer: the statement was executed, nobody hears of it."""
+"""A wire to the database that can lose the answer to a statement that was executed."""
 
 import asyncio
 from collections.abc import AsyncIterator

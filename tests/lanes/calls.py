@@ -28,9 +28,8 @@ def clients(number: int) -> list[ClientSecret]:
 
 def event(reason: str = "", **fields: Any) -> Event:
     """One of now; fields that are not given are empty."""
-    empty = dict.fromkeys(Event._fields, "") | dict.fromkeys(_NULL)
-    given = {"id": uuid7(), "at": datetime.now(UTC), "reason": reason} | fields
-    return Event(**(empty | given))
+    given: dict[str, Any] = {"id": uuid7(), "at": datetime.now(UTC), "reason": reason} | fields
+    return Event(**dict.fromkeys(Event._fields, "") | dict.fromkeys(_NULL) | given)
 
 
 def counted(secret: ClientSecret, limit: int = 0, id_: UUID | None = None) -> CountedLogin:

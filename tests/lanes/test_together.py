@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.lanes.calls import clients, counted, event, failed, query, results, w
 from tokens.login_events import async_store
 from tokens.login_events.async_store import AsyncStore
 from tokens.login_events.lanes import MAX_BATCH, MAX_WAITING, Overloaded, TooLate
+from tokens.login_events.store import Call
 from tokens.models import LoginEvent
 from tokens.rate_limits.quota import Quota
 
@@ -68,7 +70,7 @@ def test_what_gathers_while_a_statement_is_under_way_goes_next(sizes: list[int])
 def test_readings_go_together_and_each_is_that_of_its_query(sizes: list[int]) -> None:
     secrets = clients(10)
     calls = [query(secret) for secret in secrets]
-    unknown = calls[0].__class__("ci_test_unknown", calls[0].hashed_secret, None)
+    unknown = replace(calls[0], client_id="ci_test_unknown")
     readings = with_store(lambda store: results(store, [*calls, unknown]))
     assert sizes == [11]
     ids = [reading.facts and reading.facts.secret.id for reading in readings]
@@ -154,7 +156,8 @@ def test_a_client_that_goes_away_costs_the_others_nothing() -> None:
 
 
 def test_a_lane_closes_after_what_is_under_way() -> None:
-    calls = [*(counted(secret) for secret in clients(5)), failed(1), event("malformed_request")]
+    calls: list[Call] = [counted(secret) for secret in clients(5)]
+    calls += [failed(1), event("malformed_request")]
 
     async def close_at_once() -> list[Any]:
         store = AsyncStore(lambda before, database, after: None)

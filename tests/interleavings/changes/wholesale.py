@@ -38,7 +38,7 @@ def put_row_back(context: Context) -> None:
     """A row is again as it was in a copy."""
     copy, table = context.rng.choice(_COPIES), context.rng.choice(TABLES)
     fields = SOURCES[table][0]._meta.concrete_fields
-    columns = [field.column for field in fields if not field.primary_key]
+    columns = [str(field.column) for field in fields if not field.primary_key]
     rows = getattr(context.registry, table)
     context.execute(
         f"UPDATE {table} AS now SET ({', '.join(columns)}) ="
