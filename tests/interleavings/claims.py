@@ -84,10 +84,17 @@ def _found(login: Login, event: Event) -> Outcome:
     return Outcome(*fields, *ids, *same, None if permissions is None else tuple(permissions))
 
 
-def check_moment(login: Login, at: Any, now: Any) -> None:
-    """It was decided by the clock of the database, as far as a node knows it."""
-    is_now = login.arrived_at - MAX_CLOCK_ERROR <= at <= now + MAX_CLOCK_ERROR
-    _check(is_now, f"a login is decided at its time: {at}, arrived {login.arrived_at}, now {now}")
+def is_recent(event: Event, now: datetime) -> bool:
+    """Whether the event is of this moment, as far as a node knows the database's clock."""
+    return abs(event.at - now) <= MAX_CLOCK_ERROR
+
+
+def check_recent(event: Event, now: datetime) -> None:
+    _check(is_recent(event, now), f"nothing is stored of a decision long ago: {event.at}, {now}")
+
+
+def check_too_late(event: Event, now: datetime) -> None:
+    _check(not is_recent(event, now), f"what is stored at its time is not refused: {event}, {now}")
 
 
 def check_tables(

@@ -28,8 +28,9 @@ def clients(number: int) -> list[ClientSecret]:
 
 def event(reason: str = "", **fields: Any) -> Event:
     """One of now; fields that are not given are empty."""
-    given: dict[str, Any] = {"id": uuid7(), "at": datetime.now(UTC), "reason": reason} | fields
-    return Event(**dict.fromkeys(Event._fields, "") | dict.fromkeys(_NULL) | given)
+    given = {"id": uuid7(), "at": datetime.now(UTC), "reason": reason} | fields
+    columns: dict[str, Any] = dict.fromkeys(Event._fields, "") | dict.fromkeys(_NULL) | given
+    return Event(**columns)
 
 
 def counted(secret: ClientSecret, limit: int = 0, id_: UUID | None = None) -> CountedLogin:

@@ -39,9 +39,14 @@ _COLUMNS = ", ".join(Event._fields)
 _EVENT = ", ".join(f"{column} {_TYPES.get(column, 'varchar')}" for column in Event._fields)
 _IS_RECENT = f"""abs(extract(epoch FROM statement_timestamp() - at)) <= {MAX_AGE_SECONDS}"""
 
+# An event that comes too late has no moment, and so the statement fails: its login has had a 503.
+_RECENT_EVENT = ", ".join(
+    f"CASE WHEN {_IS_RECENT} THEN at END" if column == "at" else column for column in Event._fields
+)
+
 _ADD = f"""
 INSERT INTO login_events ({_COLUMNS})
-SELECT {_COLUMNS} FROM json_to_recordset(%s::json) AS sent({_EVENT})
+SELECT {_RECENT_EVENT} FROM json_to_recordset(%s::json) AS sent({_EVENT})
 RETURNING statement_timestamp()"""
 
 _STORED = """
@@ -126,7 +131,7 @@ WITH sent AS MATERIALIZED (
     )
 }
 ), event AS (
-    INSERT INTO login_events ({_COLUMNS}) SELECT {_COLUMNS} FROM accepted
+    INSERT INTO login_events ({_COLUMNS}) SELECT {_RECENT_EVENT} FROM accepted
 )
 SELECT {_NOW}, id, retry_at FROM wait"""
 
