@@ -45,7 +45,8 @@ def check_answer(login: Login, history: History) -> None:
 
 
 def _check_status(login: Login, reason: str) -> None:
-    assert login.ended is not None and login.event is not None
+    assert login.ended is not None
+    assert login.event is not None
     _check(login.event.reason == reason, "the event has the reason of the answer")
     status = REFUSALS[reason].status if reason else 200
     _check(login.ended.answer.status == status, "the status is that of the reason")
@@ -55,7 +56,7 @@ def _check_outcome(login: Login, history: History) -> None:
     event = login.event
     assert event is not None
     found = _found(login, event)
-    seen = []
+    seen: list[tuple[int, Outcome]] = []
     for step, state in history.in_force_since(login.arrived_in):
         right = expected(login, state.facts(login.query), event.at)
         if found == right:
@@ -83,10 +84,17 @@ def _found(login: Login, event: Event) -> Outcome:
     return Outcome(*fields, *ids, *same, None if permissions is None else tuple(permissions))
 
 
-def check_moment(login: Login, at: Any, now: Any) -> None:
-    """It was decided by the clock of the database, as far as a node knows it."""
-    is_now = login.arrived_at - MAX_CLOCK_ERROR <= at <= now + MAX_CLOCK_ERROR
-    _check(is_now, f"a login is decided at its time: {at}, arrived {login.arrived_at}, now {now}")
+def is_recent(event: Event, now: datetime) -> bool:
+    """Whether the event is of this moment, as far as a node knows the database's clock."""
+    return abs(event.at - now) <= MAX_CLOCK_ERROR
+
+
+def check_recent(event: Event, now: datetime) -> None:
+    _check(is_recent(event, now), f"nothing is stored of a decision long ago: {event.at}, {now}")
+
+
+def check_too_late(event: Event, now: datetime) -> None:
+    _check(not is_recent(event, now), f"what is stored at its time is not refused: {event}, {now}")
 
 
 def check_tables(
@@ -104,15 +112,17 @@ def check_tables(
     _check(read_registry().rows == known.rows, "the run knows each change of the registry")
 
 
-def adopt_counters(limits: Limits, used: dict[int, LastUses]) -> None:
+def adopt_counters(limits: Limits, used: dict[int, LastUses], known: Registry) -> None:
     """Counters after a change of their rows: as they were, or as those of a new client."""
     rows = _rows(_COUNTERS)
+    clients = {row.id for row in known.system_users}
+    _check({row[0] for row in rows} == clients, "each client has a counter, and nobody else")
     for client, *state, last_uses in rows:
         counter = CounterState(*state)
         if counter != limits.counters.get(client):
             _check(counter == NEVER, f"a new counter is empty: {client} {counter}")
             limits.counters[client], used[client] = counter, _moments(last_uses)
-    for gone in set(limits.counters) - {row[0] for row in rows}:
+    for gone in set(limits.counters) - clients:
         del limits.counters[gone], used[gone]
 
 
@@ -129,7 +139,8 @@ def _moments(last_uses: str) -> LastUses:
 def _rows(sql: str) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
-        return cursor.fetchall()
+        rows: list[Any] = cursor.fetchall()
+        return rows
 
 
 def _difference(right: dict[Any, Any], found: dict[Any, Any]) -> str:

@@ -20,7 +20,6 @@ from tests.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, Simulated
 from tokens.endpoint.login import LockedRead
 from tokens.endpoint.node import Node
 from tokens.login_events.events import CountedLogin, Event, FailedLogin
-from tokens.login_events.lanes import take_batch
 from tokens.login_events.postgresql import statement_for
 from tokens.login_events.store import LOCK_CLIENT, Call
 
@@ -94,11 +93,9 @@ class SimulatedNode:
         self.wants_lock: list[tuple[Login, LockedRead]] = []
         self.locked: Waiting | None = None  # the login that has locked its client, and its call
 
-    def execute(self, kind: type) -> tuple[list[Waiting], list[Any]]:
-        """One statement for those that wait and may go together, and their results."""
-        batch = take_batch(self.lanes[kind])  # type: ignore[arg-type,var-annotated]
-        waiting: list[Any] = list(batch)
-        return waiting, self._results(self.session, [one.call for one in waiting])
+    def execute(self, calls: Sequence[Call]) -> list[Any]:
+        """The results of these calls, in one statement."""
+        return self._results(self.session, calls)
 
     def lock(self, query: FactsQuery) -> Any:
         """The reading of a client that nobody changes until `finish_lock`.
@@ -115,9 +112,13 @@ class SimulatedNode:
 
     def finish_lock(self, call: Call | None = None) -> Any:
         """Executes the call and commits."""
-        result = self._results(self.locked_session, [call])[0] if call else None
-        self.locked_session.execute("COMMIT")
         self.locked = None
+        try:
+            result = self._results(self.locked_session, [call])[0] if call else None
+        except psycopg.Error:
+            self.locked_session.rollback()
+            raise
+        self.locked_session.execute("COMMIT")
         return result
 
     def stop(self) -> list[Login]:
@@ -129,8 +130,8 @@ class SimulatedNode:
             self.locked_session.rollback()
         for login in lost:
             login.steps.close()
-        if self._facts._opened_by:  # as the end of a process closes it
-            self._facts._opened.close()
+        if self._facts._opened:
+            self._facts._opened.close()  # as the end of a process does
         return lost
 
     def close(self) -> None:
@@ -139,8 +140,9 @@ class SimulatedNode:
 
     def copy_facts(self) -> None:
         """Sets a copy of the local facts aside."""
-        shutil.rmtree(self._copy, ignore_errors=True)
-        shutil.copytree(self.folder, self._copy)
+        if self.folder.exists():
+            shutil.rmtree(self._copy, ignore_errors=True)
+            shutil.copytree(self.folder, self._copy)
 
     def delete_facts(self) -> None:
         """Under the running process."""

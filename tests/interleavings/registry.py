@@ -102,7 +102,7 @@ class Registry:
     client_secrets: tuple[SecretRow, ...]
     granted_permissions: tuple[PermissionRow, ...]
     granted_permission_codes: tuple[CodeRow, ...]
-    _facts: dict[FactsQuery, Facts | None] = field(default_factory=dict, repr=False)
+    _facts: dict[FactsQuery, Facts | None] = field(default_factory=dict, init=False, repr=False)
 
     def facts(self, query: FactsQuery) -> Facts | None:
         """What it says about one attempt; None if the id is unknown or the secret is wrong."""
@@ -144,7 +144,7 @@ class Registry:
                 role and IntermediaryFacts(role.is_active, role.active_until),
             ),
             SecretFacts(secret.id, secret.hint, secret.expires_at, secret.revoked_at),
-            query.on_behalf_of and self._represented(query.on_behalf_of, role),
+            self._represented(query.on_behalf_of, role) if query.on_behalf_of else None,
         )
 
     def _represented(self, named: TaxpayerId, role: RoleRow | None) -> RepresentedFacts:

@@ -1,5 +1,7 @@
 """What clients ask in a run: mostly what is right, sometimes what is not."""
 
+from collections import deque
+from dataclasses import replace
 from random import Random
 
 from taxpayers.identifiers import TaxpayerId
@@ -10,7 +12,24 @@ from tests.interleavings.world import SCOPES, UNKNOWN, Credentials
 _SCOPES = (*[""] * 10, *[SCOPES[0]] * 6, *SCOPES, *[" ".join(SCOPES)] * 3, "UnknownAPI")
 
 
-def random_request(rng: Random, registry: Registry, credentials: Credentials) -> Asked:
+class Requests:
+    """The requests of a run, one after the other."""
+
+    def __init__(self, rng: Random, credentials: Credentials) -> None:
+        self._rng = rng
+        self._credentials = credentials
+        self._latest: deque[Asked] = deque(maxlen=30)
+
+    def next(self, registry: Registry) -> Asked:
+        """One that was sent a moment ago, as a client repeats it, or another one."""
+        if self._latest and self._rng.random() < 0.4:
+            return replace(self._rng.choice(self._latest), address=_address(self._rng))
+        asked = _random_request(self._rng, registry, self._credentials)
+        self._latest.append(asked)
+        return asked
+
+
+def _random_request(rng: Random, registry: Registry, credentials: Credentials) -> Asked:
     """Of a client that the registry knows, or of an unknown one."""
     client = rng.choice(registry.system_users) if registry.system_users else None
     client_id, client_secret = credentials.unknown

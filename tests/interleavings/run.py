@@ -82,7 +82,7 @@ def _state(rng: Random, time: SimulatedTime) -> RunState:
     clear_key_ring_cache()
     current_key_ring(time.now)
     state = RunState(rng, time, credentials, History(read_registry()))
-    adopt_counters(state.limits, state.last_uses)
+    adopt_counters(state.limits, state.last_uses, state.history.present)
     return state
 
 

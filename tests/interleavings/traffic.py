@@ -4,20 +4,27 @@ from collections.abc import Hashable, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import OperationalError
+import psycopg
+from django.db import DatabaseError, OperationalError
 
 from taxpayers.facts.values import FactsQuery, Reading
-from tests.interleavings.claims import MAX_CLOCK_ERROR, check_answer, check_moment, note_use
+from tests.interleavings.claims import (
+    MAX_CLOCK_ERROR,
+    check_answer,
+    check_recent,
+    check_too_late,
+    note_use,
+)
 from tests.interleavings.failure import ClaimBroken
 from tests.interleavings.login import Login
 from tests.interleavings.node import SimulatedNode, Waiting
-from tests.interleavings.requests import random_request
+from tests.interleavings.requests import Requests
 from tests.interleavings.state import RunState
 from tokens.endpoint.login import EndedLogin, LockedRead, advance, fail, log_in
-from tokens.login_events.events import CountedLogin, FailedLogin
+from tokens.login_events.events import CountedLogin, FailedLogin, Write, event_of
+from tokens.login_events.lanes import take_batch
 from tokens.login_events.store import Call
 from tokens.rate_limits.throttle import Throttle
-from tokens.refusals.table import ProtocolReason
 
 _MOST_ACTIVE = 24
 
@@ -28,6 +35,7 @@ class Traffic:
     def __init__(self, state: RunState, nodes: Sequence[SimulatedNode]) -> None:
         self._state = state
         self._nodes = nodes
+        self._requests = Requests(state.rng, state.credentials)
         self._number = 0
         self.active: dict[int, Login] = {}
         # Until when each node may repeat a 429: the callers that were denied there.
@@ -38,7 +46,7 @@ class Traffic:
         if len(self.active) >= _MOST_ACTIVE:
             return False
         state, node = self._state, self._state.rng.choice(self._nodes)
-        asked = random_request(state.rng, state.history.present, state.credentials)
+        asked = self._requests.next(state.history.present)
         state.time.off = node.off
         arrival, raw = asked.received(node.knowledge.clock.now())
         steps = log_in(node.knowledge, arrival, raw)
@@ -67,15 +75,31 @@ class Traffic:
         if not waiting:
             return False
         node, kind = self._state.rng.choice(waiting)
-        batch, results = node.execute(kind)
-        for one, result in zip(batch, results, strict=True):
-            self._note(one.login, one.call, result)
-        for one, result in zip(batch, results, strict=True):
-            if self._state.rng.random() < 0.7:
+        batch: list[Any] = list(take_batch(node.lanes[kind]))  # type: ignore[arg-type]  # as a lane
+        for one, result in self._results(node, batch):
+            if isinstance(result, DatabaseError):
+                self._fail(one.login, result)
+            elif self._state.rng.random() < 0.7:
                 self._deliver(one.login, result)
             else:
                 node.undelivered.append((one.login, result))
         return True
+
+    def _results(self, node: SimulatedNode, batch: Sequence[Waiting]) -> list[tuple[Waiting, Any]]:
+        """As the lanes do it: if a statement fails, each call goes alone."""
+        try:
+            results = node.execute([one.call for one in batch])
+        except psycopg.errors.NotNullViolation as error:
+            if len(batch) > 1:
+                return [result for one in batch for result in self._results(node, [one])]
+            login, call = batch[0].login, batch[0].call
+            assert isinstance(call, Write)
+            check_too_late(event_of(call), self._state.time.now)
+            login.may_be_unavailable = "its record came too late"
+            return [(batch[0], DatabaseError(str(error)))]
+        for one, result in zip(batch, results, strict=True):
+            self._note(one.login, one.call, result)
+        return list(zip(batch, results, strict=True))
 
     def deliver(self) -> bool:
         """A result reaches its login later than those of the same statement."""
@@ -100,7 +124,7 @@ class Traffic:
                 node.wants_lock.append((login, read))
             else:
                 login.may_be_unavailable = "somebody else had locked its client"
-                self._go_on(login, fail(login.steps, error))
+                self._fail(login, error)
             return True
         self._note(login, read.query, reading)
         self._state.time.off = node.off
@@ -121,9 +145,16 @@ class Traffic:
         node = self._state.rng.choice(nodes)
         assert node.locked is not None
         login, call = node.locked.login, node.locked.call
-        result = node.finish_lock(call)
-        self._note(login, call, result)
-        self._deliver(login, result)
+        try:
+            result = node.finish_lock(call)
+        except psycopg.errors.NotNullViolation as error:
+            assert isinstance(call, Write)
+            check_too_late(event_of(call), self._state.time.now)
+            login.may_be_unavailable = "its record came too late"
+            self._fail(login, DatabaseError(str(error)))
+        else:
+            self._note(login, call, result)
+            self._deliver(login, result)
         return True
 
     def restart(self, node: SimulatedNode) -> None:
@@ -139,6 +170,10 @@ class Traffic:
         while self.active:
             steps = (self.execute, self.deliver, self.lock, self.finish_lock)
             assert any(step() for step in steps)
+
+    def _fail(self, login: Login, error: DatabaseError) -> None:
+        self._state.time.off = self._nodes[login.node].off
+        self._go_on(login, fail(login.steps, error))
 
     def _deliver(self, login: Login, result: Any) -> None:
         self._state.time.off = self._nodes[login.node].off
@@ -178,9 +213,9 @@ class Traffic:
         except ClaimBroken as broken:
             raise ClaimBroken(f"{broken}\n{login}") from None
         login.recorded.append(call)
-        event = call if not isinstance(call, CountedLogin | FailedLogin) else call.event
+        event = event_of(call)
         state.stored[event.id] = event
-        check_moment(login, event.at, state.time.now)
+        check_recent(event, state.time.now)
 
     def _note_reading(self, login: Login, reading: Reading) -> None:
         state = self._state

@@ -15,9 +15,9 @@ from django.db import OperationalError, connection
 from taxpayers.async_sql import AsyncSession, NotAnswered
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.login_events import sqlite
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin, Write
 from tokens.login_events.lanes import Lane, Overloaded
-from tokens.login_events.postgresql import result_of_stored, statement_for
+from tokens.login_events.postgresql import results_of_stored, statement_for
 from tokens.login_events.store import LOCK_CLIENT, Call
 from tokens.uptime import uptime
 
@@ -101,8 +101,8 @@ class _PostgresqlExecutor:
     async def fetch(self, sql: str, parameters: Sequence[Any] = ()) -> None:
         await self._session.fetch(sql, parameters)
 
-    async def result_of_stored(self, call: Call) -> Any:
-        statement = result_of_stored(call)  # type: ignore[arg-type]  # a read stores nothing
+    async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
+        statement = results_of_stored(calls)
         return statement.parse(await self._session.fetch(statement.sql, statement.parameters))
 
     async def close(self) -> None:
@@ -128,8 +128,8 @@ class _SqliteExecutor:
         except OperationalError as error:  # another process writes all the time
             raise NotAnswered(str(error)) from error
 
-    async def result_of_stored(self, call: Call) -> Any:
-        raise LookupError("SQLite never leaves open whether something was stored")
+    async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
+        return {}  # SQLite never leaves open whether something was stored
 
     async def close(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, _close_connection)

@@ -47,3 +47,11 @@ class FailedLogin(NamedTuple):
     event: Event
     pair_bucket: int
     address_bucket: int
+
+
+Write = Event | CountedLogin | FailedLogin
+
+
+def event_of(write: Write) -> Event:
+    """The event that is stored by it."""
+    return write if isinstance(write, Event) else write.event

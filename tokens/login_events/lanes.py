@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from django.db import DatabaseError, OperationalError
 
 from taxpayers.async_sql import ANSWER_SECONDS, ConnectionLost, NoConnection, NotAnswered
-from tokens.login_events.events import CountedLogin, FailedLogin
+from tokens.login_events.events import CountedLogin, FailedLogin, Write
 from tokens.login_events.store import Call
 
 # A call has this long from its login's beginning to its result: so a login is never answered later.
@@ -36,8 +36,8 @@ class Executor(Protocol):
     async def execute(self, calls: Sequence[Call]) -> list[Any]:
         """Raises as `AsyncSession.fetch`."""
 
-    async def result_of_stored(self, call: Call) -> Any:
-        """The result of a call that was stored when it was first sent, and refused as a second."""
+    async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
+        """The results of those of these calls that are stored."""
 
     async def close(self) -> None: ...
 
@@ -97,14 +97,16 @@ class Lane:
 
     async def _execute(self, batch: list[_Waiting]) -> None:
         try:
-            results = await self._executor.execute([waiting.call for waiting in batch])
+            batch = await self._not_stored(batch)
+            results = await self._executor.execute([one.call for one in batch]) if batch else []
         except NoConnection as error:
             await self._wait_for_connection(batch, error)
         except NotAnswered as error:
             _fail_all(batch, error)
         except ConnectionLost:
-            # Whether it was stored cannot be known. Each event has an id of its own, so to send it
-            # again stores nothing twice.
+            # Whether it was stored is looked up before it is sent again: a login that took the last
+            # place in its window must not be told that there is none. Each event has an id of its
+            # own, so what is still under way there is not stored twice either.
             for waiting in batch:
                 waiting.was_sent = True
             self._waiting.extendleft(reversed(batch))
@@ -113,6 +115,16 @@ class Lane:
         else:
             for waiting, result in zip(batch, results, strict=True):
                 _succeed(waiting, result)
+
+    async def _not_stored(self, batch: list[_Waiting]) -> list[_Waiting]:
+        """Those that are left; the others have their results since they were first sent."""
+        writes = {one.call: one for one in batch if one.was_sent and isinstance(one.call, Write)}
+        if not writes:
+            return batch
+        stored = await self._executor.results_of_stored(list(writes))
+        for write, result in stored.items():
+            _succeed(writes[write], result)
+        return [one for one in batch if one.call not in stored]
 
     async def _wait_for_connection(self, batch: list[_Waiting], error: Exception) -> None:
         now = asyncio.get_running_loop().time()
@@ -127,13 +139,12 @@ class Lane:
         if len(batch) > 1:
             for waiting in batch:
                 await self._execute([waiting])
-        elif not batch[0].was_sent:
-            _fail(batch[0], error)
-        else:  # perhaps because it was stored when it was sent first, and that is no error
-            try:
-                _succeed(batch[0], await self._executor.result_of_stored(batch[0].call))
-            except (DatabaseError, LookupError):
-                _fail(batch[0], error)
+            return
+        try:  # perhaps it was stored when it was first sent, and that is no error
+            left = await self._not_stored(batch)
+        except DatabaseError:
+            left = batch
+        _fail_all(left, error)
 
 
 def take_batch(waiting: deque[_Waiting]) -> list[_Waiting]:

@@ -13,7 +13,7 @@ import msgspec
 from taxpayers.facts.query import facts_statement
 from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row, Statement
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin, Write, event_of
 from tokens.rate_limits.backoff import (
     ADDRESS_BACKOFF,
     FAILURES_EXPIRE_AFTER,
@@ -39,10 +39,20 @@ _COLUMNS = ", ".join(Event._fields)
 _EVENT = ", ".join(f"{column} {_TYPES.get(column, 'varchar')}" for column in Event._fields)
 _IS_RECENT = f"""abs(extract(epoch FROM statement_timestamp() - at)) <= {MAX_AGE_SECONDS}"""
 
+# An event that comes too late has no moment, and so the statement fails: its login has had a 503.
+_RECENT_EVENT = ", ".join(
+    f"CASE WHEN {_IS_RECENT} THEN at END" if column == "at" else column for column in Event._fields
+)
+
 _ADD = f"""
 INSERT INTO login_events ({_COLUMNS})
-SELECT {_COLUMNS} FROM json_to_recordset(%s::json) AS sent({_EVENT})
+SELECT {_RECENT_EVENT} FROM json_to_recordset(%s::json) AS sent({_EVENT})
 RETURNING statement_timestamp()"""
+
+_STORED = """
+SELECT statement_timestamp(), e.id, c.window_started_at, c.used
+FROM login_events e LEFT JOIN client_usage c ON c.system_user_id = e.system_user_id
+WHERE e.id = ANY(%s)"""
 
 # `count_login`, for clients whose epoch is the one that was sent. A row that somebody else has
 # locked is skipped: nobody waits for another client's change, and no two batches wait for each
@@ -121,7 +131,7 @@ WITH sent AS MATERIALIZED (
     )
 }
 ), event AS (
-    INSERT INTO login_events ({_COLUMNS}) SELECT {_COLUMNS} FROM accepted
+    INSERT INTO login_events ({_COLUMNS}) SELECT {_RECENT_EVENT} FROM accepted
 )
 SELECT {_NOW}, id, retry_at FROM wait"""
 
@@ -134,15 +144,18 @@ def statement_for(calls: Sequence[Any]) -> Statement[list[Any]]:
     return _STATEMENTS[type(calls[0])](calls)
 
 
-def result_of_stored(call: CountedLogin | FailedLogin | Event) -> Statement[Any]:
-    """The result of a call that was stored before, for the client's answer."""
-    if not isinstance(call, CountedLogin):
-        return Statement(f"SELECT {_NOW}", (), lambda rows: None)
-    return Statement(
-        f"SELECT {_NOW}, window_started_at, used FROM client_usage WHERE system_user_id = %s",
-        (call.system_user_id,),
-        lambda rows: Quota(call.limit, rows[0][2], rows[0][1]),
-    )
+def results_of_stored(calls: Sequence[Write]) -> Statement[dict[Write, Any]]:
+    """The results of those of these calls that were stored before."""
+    by_id = {event_of(call).id: call for call in calls}
+
+    def parse(rows: list[Row]) -> dict[Write, Any]:
+        return {by_id[id_]: _result(by_id[id_], *counter) for _now, id_, *counter in rows}
+
+    return Statement(_STORED, (list(by_id),), parse)
+
+
+def _result(call: Write, window_started_at: datetime, used: int) -> Quota | None:
+    return Quota(call.limit, used, window_started_at) if isinstance(call, CountedLogin) else None
 
 
 def _add(events: Sequence[Event]) -> Statement[list[None]]:

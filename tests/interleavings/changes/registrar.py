@@ -74,7 +74,7 @@ class Registrar:
         tables = tuple({table: None for kind in made for table in kind.tables})
         state.history.add(state.step, read_again(state.history.present, tables))
         if any(kind.is_counter_changed for kind in made):
-            adopt_counters(state.limits, state.last_uses)
+            adopt_counters(state.limits, state.last_uses, state.history.present)
         names = [kind.name for kind in made]
         state.changes.update(names)
         state.latest_changes.append(f"step {state.step}: {', '.join(names)}")

@@ -38,7 +38,7 @@ def put_row_back(context: Context) -> None:
     """A row is again as it was in a copy."""
     copy, table = context.rng.choice(_COPIES), context.rng.choice(TABLES)
     fields = SOURCES[table][0]._meta.concrete_fields
-    columns = [field.column for field in fields if not field.primary_key]
+    columns = [str(field.column) for field in fields if not field.primary_key]
     rows = getattr(context.registry, table)
     context.execute(
         f"UPDATE {table} AS now SET ({', '.join(columns)}) ="
@@ -48,7 +48,7 @@ def put_row_back(context: Context) -> None:
     )
 
 
-@WHOLESALE.add(*TABLES, weight=1.5, is_counter_changed=True, is_held=False)
+@WHOLESALE.add(*TABLES, weight=3, is_counter_changed=True, is_held=False)
 def load_copy(context: Context) -> None:
     """All rows of the registry are deleted and inserted as they were in a copy; triggers act."""
     copy = context.rng.choice(_COPIES)
@@ -58,7 +58,7 @@ def load_copy(context: Context) -> None:
         context.execute(f"INSERT INTO {table} TABLE {copy}.{table}")
 
 
-@WHOLESALE.add(*TABLES, weight=3, is_counter_changed=True, is_held=False)
+@WHOLESALE.add(*TABLES, weight=5, is_counter_changed=True, is_held=False)
 def restore_backup(context: Context) -> None:
     """The registry and its epochs as they were in a copy, without any trigger."""
     copy = context.rng.choice(_COPIES)
@@ -80,7 +80,7 @@ def restore_backup(context: Context) -> None:
     )
 
 
-@WHOLESALE.add(*TABLES, weight=4, is_counter_changed=True, is_held=False)
+@WHOLESALE.add(*TABLES, weight=10, is_counter_changed=True, is_held=False)
 def truncate(context: Context) -> None:
     """One table with all that refer to it; the rows of a copy come back, but not all."""
     copy, emptied = context.rng.choice(_COPIES), context.rng.choice(list(CASCADE))
@@ -90,6 +90,6 @@ def truncate(context: Context) -> None:
         context.execute(f"INSERT INTO {table} TABLE {copy}.{table} ORDER BY id DESC LIMIT %s", most)
 
 
-@WHOLESALE.add(is_counter_changed=True, weight=1, is_held=False)
+@WHOLESALE.add(is_counter_changed=True, weight=2, is_held=False)
 def truncate_counters(context: Context) -> None:
     context.execute("TRUNCATE client_usage")

@@ -1,0 +1,74 @@
+"""Calls of logins, as they are sent to the database, and the store that sends them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from taxpayers.facts.values import FactsQuery
+from taxpayers.models import ClientSecret, RateLimitCounter
+from tests.support.factories import ClientSecretFactory
+from tokens.login_events.async_store import AsyncStore
+from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.lanes import CALL_SECONDS
+from tokens.login_events.store import Call
+
+Result = TypeVar("Result")
+_NULL = ("since", "system_user_id", "secret_id", "source_address")  # where they are empty
+
+
+def clients(number: int) -> list[ClientSecret]:
+    """New clients; each is known by its secret."""
+    return [ClientSecretFactory.create() for _ in range(number)]
+
+
+def event(reason: str = "", **fields: Any) -> Event:
+    """One of now; fields that are not given are empty."""
+    given = {"id": uuid7(), "at": datetime.now(UTC), "reason": reason} | fields
+    columns: dict[str, Any] = dict.fromkeys(Event._fields, "") | dict.fromkeys(_NULL) | given
+    return Event(**columns)
+
+
+def counted(secret: ClientSecret, limit: int = 0, id_: UUID | None = None) -> CountedLogin:
+    user = secret.system_user
+    epoch = RateLimitCounter.objects.get(pk=user.pk).epoch
+    stored = event(client_id=user.client_id, system_user_id=user.pk, secret_id=secret.pk)
+    return CountedLogin(stored._replace(id=id_ or stored.id), user.pk, secret.pk, limit, epoch)
+
+
+def failed(bucket: int) -> FailedLogin:
+    return FailedLogin(event("invalid_credentials"), 2 * bucket, 2 * bucket + 1)
+
+
+def query(secret: ClientSecret) -> FactsQuery:
+    return FactsQuery(secret.system_user.client_id, secret.hashed, None)
+
+
+async def results(store: AsyncStore, calls: Sequence[Call]) -> list[Any]:
+    """What each call results in, an error too; all are sent at the same moment."""
+    ends_at = asyncio.get_running_loop().time() + CALL_SECONDS
+    sent = [store.perform(call, ends_at) for call in calls]
+    return await asyncio.gather(*sent, return_exceptions=True)
+
+
+@asynccontextmanager
+async def opened_store() -> AsyncIterator[AsyncStore]:
+    store = AsyncStore(lambda before, database, after: None)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def with_store(use: Callable[[AsyncStore], Awaitable[Result]]) -> Result:
+    """What `use` returns, on an event loop of its own."""
+
+    async def run() -> Result:
+        async with opened_store() as store:
+            return await use(store)
+
+    return asyncio.run(run())

@@ -1,0 +1,233 @@
+"""Connections that end, hang or lose an answer: each login has its own, and is stored once."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+
+from taxpayers.models import ClientSecret, RateLimitCounter
+from tests.lanes.broken_wire import BrokenWire
+from tests.lanes.calls import clients, counted, event, failed, query, results, with_store
+from tests.support.databases import present_url
+from tokens.login_events.async_store import AsyncStore
+from tokens.login_events.events import CountedLogin, Write, event_of
+from tokens.login_events.postgresql import MAX_AGE_SECONDS
+from tokens.login_events.store import Call
+from tokens.models import LoginEvent
+
+# SQLite has no server whose connections could end.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+LOGINS = 12
+Kind = Callable[[list[ClientSecret]], list[Call]]
+KINDS: dict[str, Kind] = {
+    "counted": lambda secrets: [counted(secret) for secret in secrets],
+    "failed": lambda secrets: [failed(number) for number, _ in enumerate(secrets)],
+    "event": lambda secrets: [event("malformed_request") for _ in secrets],
+    "query": lambda secrets: [query(secret) for secret in secrets],
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+# Not of this process's Django, nor of the session that asks.
+OTHERS = (
+    "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND application_name = '' AND query LIKE '%%json_to_recordset%%'"
+)
+
+
+@contextmanager
+def another_session() -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(present_url(), autocommit=True) as session:
+        yield session
+
+
+def pids(session: psycopg.Connection[Any], condition: str = "") -> list[int]:
+    """The server processes of the lanes."""
+    return [row[0] for row in session.execute(f"SELECT pid {OTHERS} {condition}".encode())]
+
+
+def terminate(session: psycopg.Connection[Any], condition: str = "") -> int:
+    found = session.execute(f"SELECT pg_terminate_backend(pid, 5000) {OTHERS} {condition}".encode())
+    return len(found.fetchall())
+
+
+def assert_each_is_stored_once(calls: list[Call], done: list[Any]) -> None:
+    """No error, one event for each, and each is counted once."""
+    assert [one for one in done if isinstance(one, Exception)] == []
+    stored = 0 if kind_of(calls) == "query" else len(calls)
+    assert LoginEvent.objects.count() == stored
+    if kind_of(calls) == "counted":
+        assert [quota.used for quota in done] == [1] * len(calls)
+        ids = [call.system_user_id for call in calls if isinstance(call, CountedLogin)]
+        counters = RateLimitCounter.objects.filter(pk__in=ids)
+        assert [counter.used for counter in counters] == [1] * stored
+
+
+def kind_of(calls: list[Call]) -> str:
+    names = {"CountedLogin": "counted", "FailedLogin": "failed", "Event": "event"}
+    return names.get(type(calls[0]).__name__, "query")
+
+
+def warm(kind: str) -> list[Call]:
+    """Calls of other clients, so that the lane has its connection and its statement."""
+    return [failed(1000)] if kind == "failed" else KINDS[kind](clients(1))
+
+
+@every_kind
+def test_sessions_that_ended_while_nothing_was_under_way_cost_no_answer(kind: str) -> None:
+    first, calls = warm(kind), KINDS[kind](clients(LOGINS))
+
+    async def send_after_a_kill(store: AsyncStore) -> list[Any]:
+        await results(store, first)
+        with another_session() as other:
+            assert await asyncio.to_thread(terminate, other) == 1
+        return await results(store, calls)
+
+    done = with_store(send_after_a_kill)
+    LoginEvent.objects.filter(pk__in=ids(first)).delete()
+    assert_each_is_stored_once(calls, done)
+
+
+def ids(calls: list[Call]) -> list[UUID]:
+    return [event_of(call).id for call in calls if isinstance(call, Write)]
+
+
+@every_kind
+def test_sessions_that_end_while_a_batch_is_under_way_cost_no_answer(kind: str) -> None:
+    calls = KINDS[kind](clients(LOGINS))
+    table = "system_users" if kind == "query" else "login_events"
+
+    async def kill_while_it_waits(store: AsyncStore) -> list[Any]:
+        with another_session() as other, another_session() as locking:
+            await asyncio.to_thread(locking.execute, "BEGIN")
+            await asyncio.to_thread(locking.execute, f"LOCK TABLE {table}".encode())
+            sent = asyncio.ensure_future(results(store, calls))
+            while not await asyncio.to_thread(terminate, other, "AND wait_event_type = 'Lock'"):
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(locking.execute, "ROLLBACK")
+            return await sent
+
+    assert_each_is_stored_once(calls, with_store(kill_while_it_waits))
+
+
+@every_kind
+def test_an_answer_that_is_lost_costs_nobody_one_and_stores_nothing_twice(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, calls = warm(kind), KINDS[kind](clients(LOGINS))
+    done = with_store(lambda store: lose_the_answer(store, first, calls, monkeypatch))
+    LoginEvent.objects.filter(pk__in=ids(first)).delete()
+    assert_each_is_stored_once(calls, done)
+
+
+async def lose_the_answer(
+    store: AsyncStore, first: list[Call], calls: list[Call], monkeypatch: pytest.MonkeyPatch
+) -> list[Any]:
+    """The results of calls that are executed, and whose answer does not arrive."""
+    wire, settings = BrokenWire(), connection.settings_dict
+    async with wire.listening(settings["HOST"], settings["PORT"]) as port:
+        with monkeypatch.context() as patch:
+            patch.setitem(settings, "PORT", str(port))
+            await results(store, first)
+            wire.lose_next_answer()
+            done = await results(store, calls)
+            assert wire.lost == 1
+            await store.close()
+    return done
+
+
+def test_the_last_login_of_a_window_whose_answer_is_lost_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was stored, and so it is not told that it has to wait."""
+    first = warm("counted")
+    calls: list[Call] = [counted(secret, limit=1) for secret in clients(LOGINS)]
+    done = with_store(lambda store: lose_the_answer(store, first, calls, monkeypatch))
+    assert [quota and quota.used for quota in done] == [1] * LOGINS
+
+
+def test_a_failure_whose_answer_is_lost_does_not_wait_for_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The eleventh failure begins the first pause."""
+    before: list[Call] = [failed(7) for _ in range(10)]
+    last: list[Call] = [failed(7)]
+    done = with_store(lambda store: lose_the_answer(store, before, last, monkeypatch))
+    assert done == [None]
+    assert LoginEvent.objects.count() == 11
+
+
+@every_kind
+def test_a_server_that_hangs_gives_each_an_error_in_time_and_stores_nothing_later(
+    kind: str,
+) -> None:
+    first, calls = warm(kind), KINDS[kind](clients(LOGINS))
+
+    async def send_while_it_hangs(store: AsyncStore) -> tuple[list[Any], float]:
+        await results(store, first)
+        with another_session() as other:
+            stopped = await asyncio.to_thread(pids, other)
+            assert len(stopped) == 1
+            os.kill(stopped[0], signal.SIGSTOP)
+            try:
+                begin = time.monotonic()
+                done = await results(store, calls)
+                seconds = time.monotonic() - begin
+                await asyncio.sleep(MAX_AGE_SECONDS + 0.1 - seconds)
+            finally:
+                os.kill(stopped[0], signal.SIGCONT)
+            while stopped[0] in await asyncio.to_thread(pids, other):
+                await asyncio.sleep(0.01)
+        return done, seconds
+
+    done, seconds = with_store(send_while_it_hangs)
+    assert [type(one) for one in done if not isinstance(one, OperationalError)] == []
+    assert seconds < 2
+    assert LoginEvent.objects.exclude(pk__in=ids(first)).count() == 0
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "change",
+    [
+        "client_usage ALTER COLUMN used TYPE bigint",
+        "client_secrets ALTER COLUMN hint TYPE text",
+        "failure_buckets ALTER COLUMN retry_at TYPE timestamptz(3)",
+        "login_events ALTER COLUMN detail TYPE text",
+    ],
+)
+def test_a_column_that_changes_costs_no_answer(kind: str, change: str) -> None:
+    first, calls = warm(kind), KINDS[kind](clients(LOGINS))
+
+    async def send_after_the_change(store: AsyncStore) -> list[Any]:
+        await results(store, first)
+        with another_session() as other:
+            await asyncio.to_thread(other.execute, f"ALTER TABLE {change}".encode())
+        return await results(store, calls)
+
+    done = with_store(send_after_the_change)
+    LoginEvent.objects.filter(pk__in=ids(first)).delete()
+    assert_each_is_stored_once(calls, done)
+
+
+@every_kind
+def test_behind_a_pooler_nothing_stays_prepared(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "prepare_threshold", None)
+    first, calls = warm(kind), KINDS[kind](clients(LOGINS))
+
+    async def send_in_other_sessions(store: AsyncStore) -> list[Any]:
+        await results(store, first)
+        with another_session() as other:
+            assert await asyncio.to_thread(terminate, other) == 1
+        return await results(store, calls)
+
+    done = with_store(send_in_other_sessions)
+    LoginEvent.objects.filter(pk__in=ids(first)).delete()
+    assert_each_is_stored_once(calls, done)

@@ -1,0 +1,173 @@
+"""Calls that wait go together, and each has its own result (both databases)."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+
+from taxpayers.models import RateLimitCounter
+from tests.lanes.calls import clients, counted, event, failed, query, results, with_store
+from tokens.login_events import async_store
+from tokens.login_events.async_store import AsyncStore
+from tokens.login_events.lanes import MAX_BATCH, MAX_WAITING, Overloaded, TooLate
+from tokens.login_events.store import Call
+from tokens.models import LoginEvent
+from tokens.rate_limits.quota import Quota
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many calls each statement, or transaction, had."""
+    found: list[int] = []
+    for executor in (async_store._PostgresqlExecutor, async_store._SqliteExecutor):
+        _note_sizes(executor, found, monkeypatch)
+    return found
+
+
+def _note_sizes(executor: Any, found: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    execute = executor.execute
+
+    async def noting(self: Any, calls: Sequence[Any]) -> list[Any]:
+        found.append(len(calls))
+        done: list[Any] = await execute(self, calls)
+        return done
+
+    monkeypatch.setattr(executor, "execute", noting)
+
+
+def used() -> list[int]:
+    return sorted(RateLimitCounter.objects.values_list("used", flat=True))
+
+
+def test_calls_that_wait_at_the_same_moment_go_in_one_statement(sizes: list[int]) -> None:
+    calls = [counted(secret) for secret in clients(40)]
+    quotas = with_store(lambda store: results(store, calls))
+    assert sizes == [40]
+    assert [quota.used for quota in quotas] == [1] * 40
+    assert LoginEvent.objects.count() == 40
+
+
+def test_what_gathers_while_a_statement_is_under_way_goes_next(sizes: list[int]) -> None:
+    first, *others = [counted(secret) for secret in clients(20)]
+
+    async def one_after_the_other(store: AsyncStore) -> None:
+        one = asyncio.ensure_future(results(store, [first]))
+        while not sizes:
+            await asyncio.sleep(0)
+        await results(store, others)
+        assert (await one)[0].used == 1
+
+    with_store(one_after_the_other)
+    assert sizes == [1, 19]
+    assert LoginEvent.objects.count() == 20
+
+
+def test_readings_go_together_and_each_is_that_of_its_query(sizes: list[int]) -> None:
+    secrets = clients(10)
+    calls = [query(secret) for secret in secrets]
+    unknown = replace(calls[0], client_id="ci_test_unknown")
+    readings = with_store(lambda store: results(store, [*calls, unknown]))
+    assert sizes == [11]
+    ids = [reading.facts and reading.facts.secret.id for reading in readings]
+    assert ids == [*(secret.pk for secret in secrets), None]
+
+
+def test_logins_of_one_client_never_go_together(sizes: list[int]) -> None:
+    secret, other = clients(2)
+    calls = [counted(secret, 2), counted(secret, 2), counted(other), counted(secret, 2)]
+    quotas = with_store(lambda store: results(store, calls))
+    assert sizes == [2, 1, 1]
+    assert [quota and quota.used for quota in quotas] == [1, 2, 1, None]
+    assert used() == [1, 2]
+    assert LoginEvent.objects.count() == 3
+
+
+def test_failures_of_one_bucket_never_go_together(sizes: list[int]) -> None:
+    calls = [failed(1), failed(2), failed(1)]
+    assert with_store(lambda store: results(store, calls)) == [None] * 3
+    assert sizes == [2, 1]
+
+
+def test_a_batch_has_a_limit(sizes: list[int]) -> None:
+    calls = [event("malformed_request") for _ in range(MAX_BATCH + 1)]
+    assert with_store(lambda store: results(store, calls)) == [None] * len(calls)
+    assert sizes == [MAX_BATCH, 1]
+
+
+@pytest.mark.parametrize("position", [0, 3, 5])
+def test_one_bad_call_in_a_batch_fails_alone(position: int, sizes: list[int]) -> None:
+    secrets = clients(6)
+    stored = counted(clients(1)[0])
+    calls = [counted(secret) for secret in secrets]
+    calls[position] = counted(secrets[position], id_=stored.event.id)  # this id is there already
+
+    async def after_another(store: AsyncStore) -> list[Any]:
+        await results(store, [stored])
+        return await results(store, calls)
+
+    done = with_store(after_another)
+    assert sizes == [1, 6, *[1] * 6]
+    assert isinstance(done.pop(position), DatabaseError)
+    assert [quota.used for quota in done] == [1] * 5
+    assert used() == [0, *[1] * 6]
+    assert LoginEvent.objects.count() == 6
+
+
+def test_too_many_waiting_are_refused_at_once_and_the_others_are_served() -> None:
+    async def overload(store: AsyncStore) -> list[Any]:
+        ends_at = asyncio.get_running_loop().time() + 30
+        sent = [store.perform(event("malformed_request"), ends_at) for _ in range(MAX_WAITING)]
+        with pytest.raises(Overloaded):
+            store.perform(event("malformed_request"), ends_at)
+        return await asyncio.gather(*sent)
+
+    assert with_store(overload) == [None] * MAX_WAITING
+    assert LoginEvent.objects.count() == MAX_WAITING
+
+
+def test_a_call_without_enough_time_left_is_not_sent(sizes: list[int]) -> None:
+    late = counted(clients(1)[0])
+
+    async def send_late(store: AsyncStore) -> None:
+        with pytest.raises(TooLate):
+            await store.perform(late, asyncio.get_running_loop().time() + 0.5)
+
+    with_store(send_late)
+    assert sizes == []
+    assert LoginEvent.objects.count() == 0
+
+
+def test_a_client_that_goes_away_costs_the_others_nothing() -> None:
+    calls = [counted(secret) for secret in clients(5)]
+
+    async def cancel_one(store: AsyncStore) -> list[Any]:
+        ends_at = asyncio.get_running_loop().time() + 1.9
+        gone, *sent = [asyncio.ensure_future(store.perform(call, ends_at)) for call in calls]
+        gone.cancel()
+        return await asyncio.gather(*sent)
+
+    done: list[Quota] = with_store(cancel_one)
+    assert [quota.used for quota in done] == [1] * 4
+
+
+def test_a_lane_closes_after_what_is_under_way() -> None:
+    calls: list[Call] = [counted(secret) for secret in clients(5)]
+    calls += [failed(1), event("malformed_request")]
+
+    async def close_at_once() -> list[Any]:
+        store = AsyncStore(lambda before, database, after: None)
+        sent = asyncio.ensure_future(results(store, calls))
+        await asyncio.sleep(0)
+        await store.close()
+        assert sent.done()
+        return await sent
+
+    done = asyncio.run(close_at_once())
+    assert [result.used for result in done[:5]] == [1] * 5
+    assert done[5:] == [None, None]
+    assert LoginEvent.objects.count() == 7
