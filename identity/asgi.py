@@ -68,3 +68,5 @@ async def _lifespan(receive: Any, send: Any) -> None:
 # are forked from this process go on sharing its memory pages.
 gc.collect()
 gc.freeze()
+# Few objects of a login are part of a cycle: looking for them more rarely costs little memory.
+gc.set_threshold(20_000, 50, 50)

@@ -8,14 +8,13 @@ import hashlib
 import logging
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import lmdb
 import msgspec
 
-from taxpayers.facts.values import Facts, FactsQuery
+from taxpayers.facts.values import ClientFacts, Facts, FactsQuery
 
 logger = logging.getLogger("taxpayers.facts")
 
@@ -126,7 +125,20 @@ class SharedFacts:
 
 
 def _with_client_id(facts: Facts, client_id: str) -> Facts:
-    return replace(facts, client=replace(facts.client, client_id=client_id))
+    # Written out: `replace` takes three times as long.
+    client = facts.client
+    named = ClientFacts(
+        client.id,
+        client_id,
+        client.taxpayer,
+        client.taxpayer_is_active,
+        client.scopes,
+        client.logins_per_minute,
+        client.blocked_at,
+        client.expires_at,
+        client.intermediary,
+    )
+    return Facts(named, facts.secret, facts.represented, facts.epoch)
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -5,6 +5,7 @@ one frozen stage, and no later stage can be reached without the one before it:
 `TokenRequest` → `AuthenticatedClient` → `Authorization` → `SignedToken`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -34,9 +35,13 @@ class LoginRequest(Request):
     are not among them: the decision reads those in `asked`.
     """
 
+    # Both were checked when the request was read; oauthlib would work them out again several times.
+    uri_query = ""
+    duplicate_params: Sequence[str] = ()
+
     def __init__(self, arrival: Arrival, asked: TokenRequest, reading: Reading) -> None:
         form = [("grant_type", GRANT_TYPE), ("client_id", asked.client_id)]
-        super().__init__("", http_method="POST", body=form)
+        super().__init__("", http_method="POST", body=form, encoding=None)
         self.arrival = arrival
         self.asked = asked
         self.reading = reading

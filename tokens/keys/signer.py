@@ -4,11 +4,13 @@ import logging
 import os
 import threading
 import time
+from base64 import urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import jwt
+import msgspec
 from django.db import DatabaseError, OperationalError
+from jwt.algorithms import get_default_algorithms
 
 from tokens.keys.ring import Key, KeyRing, NoUsableKey
 from tokens.keys.store import read_key_ring
@@ -103,12 +105,26 @@ def keep_key_ring_fresh() -> threading.Event:
 def sign(claims: dict[str, Any], key: Key) -> str:
     """The claims as a signed access token: header `typ` at+jwt (RFC 9068 section 2.1), alg, kid.
 
+    A JWS in its compact form (RFC 7515 section 7.1).
+
     Raises NoUsableKey for a key whose private part cannot be used.
     """
     if key.private_key is None:
         raise NoUsableKey(f"The private part of {key.kid} cannot be used.")
-    # PyJWT takes 26 µs, the signature alone 19: an encoder of our own would gain little.
-    return jwt.encode(claims, key.private_key, key.alg, {"typ": "at+jwt", "kid": key.kid})
+    # PyJWT's algorithm, without its encoder: the signature takes 28 µs, and with the encoder 45.
+    header = {"typ": "at+jwt", "alg": key.alg, "kid": key.kid}
+    signed = b"%b.%b" % (_base64url(_encode(header)), _base64url(_encode(claims)))
+    signature = _ALGORITHMS[key.alg].sign(signed, key.private_key)
+    return (signed + b"." + _base64url(signature)).decode("ascii")
+
+
+def _base64url(data: bytes) -> bytes:
+    """Without padding (RFC 7515 section 2)."""
+    return urlsafe_b64encode(data).rstrip(b"=")
+
+
+_ALGORITHMS = get_default_algorithms()
+_encode = msgspec.json.Encoder().encode
 
 
 def clear_key_ring_cache() -> None:
