@@ -48,6 +48,11 @@ def _postgresql(parts: Any) -> dict[str, Any]:
         "DISABLE_SERVER_SIDE_CURSORS": not has_own_session,
         "OPTIONS": {
             "connect_timeout": 3,
+            # A server that vanishes without closing its connections is noticed in 10 seconds.
+            "keepalives_idle": 5,
+            "keepalives_interval": 2,
+            "keepalives_count": 2,
+            "tcp_user_timeout": 10_000,
             "server_side_binding": True,
             "prepare_threshold": _ONLY_ON_REQUEST if has_own_session else None,
             **options,

@@ -9,6 +9,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import psycopg
@@ -61,14 +62,14 @@ class AsyncSession:
     def is_open(self) -> bool:
         return self._connection is not None and not self._connection.closed
 
-    async def fetch(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """The rows of a statement, for which there is `ANSWER_SECONDS`.
+    async def fetch(self, sql: str, parameters: Parameters = (), send_by: float = inf) -> list[Row]:
+        """The rows of a statement, for which there is `ANSWER_SECONDS` from when it is sent.
 
-        Raises NoConnection, ConnectionLost, and django.db.DatabaseError for a statement that the
-        server refused.
+        It is not sent later than `send_by`, a time of the loop. Raises NoConnection, ConnectionLost,
+        and django.db.DatabaseError for a statement that the server refused.
         """
         try:
-            return await self._fetch(sql, parameters)
+            return await self._fetch(sql, parameters, send_by)
         except psycopg.errors.FeatureNotSupported as error:
             # "cached plan must not change result type": a column has another type than when the
             # statement was prepared. Nothing was executed, and a new connection prepares it again.
@@ -78,7 +79,7 @@ class AsyncSession:
         except psycopg.Error as error:
             raise DatabaseError(str(error)) from error
         try:
-            return await self._fetch(sql, parameters)
+            return await self._fetch(sql, parameters, send_by)
         except psycopg.Error as error:
             raise DatabaseError(str(error)) from error
 
@@ -93,12 +94,15 @@ class AsyncSession:
         if opened is not None:
             await opened.close()
 
-    async def _fetch(self, sql: str, parameters: Parameters) -> list[Row]:
+    async def _fetch(self, sql: str, parameters: Parameters, send_by: float) -> list[Row]:
+        loop = asyncio.get_running_loop()
         cursor = self._cursor if self.is_open else None
         if cursor is None:
             cursor = await self._open()
+        if loop.time() > send_by:
+            raise NoConnection("it is too late to send the statement")
         self._is_late = False
-        timer = asyncio.get_running_loop().call_later(ANSWER_SECONDS, self._give_up)
+        timer = loop.call_later(ANSWER_SECONDS, self._give_up)
         try:
             await cursor.execute(sql, parameters, prepare=self._prepares, binary=True)
             return await cursor.fetchall() if cursor.description else []
@@ -112,7 +116,8 @@ class AsyncSession:
 
     async def _open(self) -> psycopg.AsyncCursor[Row]:
         await self.close()
-        parameters = _connection_parameters()
+        loop, parameters = asyncio.get_running_loop(), _connection_parameters()
+        gives_up_at = loop.time() + CONNECT_SECONDS
         self._prepares = parameters["prepare_threshold"] is not None
         try:
             opened = await asyncio.wait_for(
@@ -123,7 +128,7 @@ class AsyncSession:
         self._connection = opened
         self._cursor = psycopg.AsyncCursor(opened)
         settings = _TIME_ZONE + (_OWN_SESSION if self._prepares else "")
-        timer = asyncio.get_running_loop().call_later(CONNECT_SECONDS, self._give_up)
+        timer = loop.call_at(gives_up_at, self._give_up)
         try:
             await opened.execute(settings.encode())
         except psycopg.Error as error:

@@ -6,18 +6,19 @@ The same calls with the same results as `tokens.login_events.store`.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from typing import Any
 
 from django.db import OperationalError, connection
 
-from taxpayers.async_sql import AsyncSession, NotAnswered
+from taxpayers.async_sql import ANSWER_SECONDS, AsyncSession, NotAnswered
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.login_events import sqlite
 from tokens.login_events.events import CountedLogin, Event, FailedLogin, Write
 from tokens.login_events.lanes import Lane, Overloaded
 from tokens.login_events.postgresql import results_of_stored, statement_for
+from tokens.login_events.sqlite_turns import Turns
 from tokens.login_events.store import LOCK_CLIENT, Call
 from tokens.uptime import uptime
 
@@ -59,13 +60,16 @@ class AsyncStore:
         if self._locked.locked():
             raise Overloaded("too many clients change all the time")
         async with self._locked:
-            executor = _PostgresqlExecutor(self._observe)
+            executor, send_by = _PostgresqlExecutor(self._observe), ends_at - ANSWER_SECONDS
+
+            async def perform(call: Call) -> Any:
+                return (await executor.execute([call], send_by))[0]
+
             try:
-                await executor.fetch("BEGIN")
-                await executor.fetch(LOCK_CLIENT, (query.client_id,))
-                (reading,) = await executor.execute([query])
-                yield reading, executor.execute_one
-                await executor.fetch("COMMIT")
+                await executor.fetch("BEGIN", (), send_by)
+                await executor.fetch(LOCK_CLIENT, (query.client_id,), send_by)
+                yield await perform(query), perform
+                await executor.fetch("COMMIT", (), send_by)
             finally:
                 await executor.close()
 
@@ -87,19 +91,16 @@ class _PostgresqlExecutor:
         self._session = AsyncSession()
         self._observe = observe
 
-    async def execute(self, calls: Sequence[Call]) -> list[Any]:
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
         statement = statement_for(calls)
         before = uptime()
-        rows = await self._session.fetch(statement.sql, statement.parameters)
+        rows = await self._session.fetch(statement.sql, statement.parameters, send_by)
         if rows:
             self._observe(before, rows[0][0], uptime())
         return statement.parse(rows)
 
-    async def execute_one(self, call: Call) -> Any:
-        return (await self.execute([call]))[0]
-
-    async def fetch(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        await self._session.fetch(sql, parameters)
+    async def fetch(self, sql: str, parameters: Sequence[Any], send_by: float) -> None:
+        await self._session.fetch(sql, parameters, send_by)
 
     async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
         statement = results_of_stored(calls)
@@ -111,22 +112,27 @@ class _PostgresqlExecutor:
 
 def _sqlite_lanes() -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers wait for nobody.
-    reader, writer = Lane(_SqliteExecutor()), Lane(_SqliteExecutor())
+    reader, writer = Lane(_SqliteExecutor()), Lane(_SqliteExecutor(takes_turns=True))
     return {FactsQuery: reader, CountedLogin: writer, FailedLogin: writer, Event: writer}
 
 
 class _SqliteExecutor:
     """One transaction for all calls, in a thread with a connection of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_turns: bool = False) -> None:
         self._thread = ThreadPoolExecutor(1, "sqlite", initializer=_wait_briefly)
+        self._turns = Turns() if takes_turns else nullcontext()
 
-    async def execute(self, calls: Sequence[Call]) -> list[Any]:
-        loop = asyncio.get_running_loop()
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
+        execution = asyncio.get_running_loop().run_in_executor(self._thread, self._perform, calls)
         try:
-            return await loop.run_in_executor(self._thread, sqlite.perform, calls)
-        except OperationalError as error:  # another process writes all the time
-            raise NotAnswered(str(error)) from error
+            return await asyncio.wait_for(execution, ANSWER_SECONDS)
+        except (OperationalError, TimeoutError) as error:  # another process writes all the time
+            raise NotAnswered(str(error) or "no answer in time") from error
+
+    def _perform(self, calls: Sequence[Call]) -> list[Any]:
+        with self._turns:
+            return sqlite.perform(calls)
 
     async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
         return {}  # SQLite never leaves open whether something was stored

@@ -33,8 +33,8 @@ class TooLate(OperationalError):
 class Executor(Protocol):
     """Executes calls of one kind together: all of them, or none."""
 
-    async def execute(self, calls: Sequence[Call]) -> list[Any]:
-        """Raises as `AsyncSession.fetch`."""
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
+        """`send_by` and errors are those of `AsyncSession.fetch`."""
 
     async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
         """The results of those of these calls that are stored."""
@@ -98,7 +98,7 @@ class Lane:
     async def _execute(self, batch: list[_Waiting]) -> None:
         try:
             batch = await self._not_stored(batch)
-            results = await self._executor.execute([one.call for one in batch]) if batch else []
+            results = await self._send(batch) if batch else []
         except NoConnection as error:
             await self._wait_for_connection(batch, error)
         except NotAnswered as error:
@@ -115,6 +115,10 @@ class Lane:
         else:
             for waiting, result in zip(batch, results, strict=True):
                 _succeed(waiting, result)
+
+    async def _send(self, batch: list[_Waiting]) -> list[Any]:
+        send_by = min(one.must_be_sent_by for one in batch)
+        return await self._executor.execute([one.call for one in batch], send_by)
 
     async def _not_stored(self, batch: list[_Waiting]) -> list[_Waiting]:
         """Those that are left; the others have their results since they were first sent."""
