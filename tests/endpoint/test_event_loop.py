@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 from urllib.parse import urlencode
 
+import psycopg
 import pytest
 from django.db import connection
 from django.http import HttpResponse
@@ -17,11 +18,13 @@ from django.test import Client
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import RateLimitCounter
+from tests.support.databases import present_url
 from tests.support.erp import FORM, PATH, Erp, new_erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
 from tokens.endpoint.asgi import TokenEndpoint
 from tokens.endpoint.form import MAX_BODY_BYTES
 from tokens.keys.signer import current_key_ring
+from tokens.login_events import async_store
 from tokens.login_events.events import CountedLogin
 from tokens.models import FailureBucket, LoginEvent
 
@@ -286,33 +289,28 @@ def test_a_locked_row_makes_only_its_client_wait_and_never_longer_than_two_secon
 
 @on_postgresql
 def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the_end(
-    erp: Erp,
+    erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = iter(range(100, 200))
+    done: list[str] = []
+    execute = async_store._PostgresqlExecutor.execute
 
-    async def work(endpoint: TokenEndpoint) -> Answer:
-        perform = endpoint._store.perform
+    async def change_and_execute(self: Any, calls: Sequence[Any]) -> list[Any]:
+        if isinstance(calls[0], CountedLogin):
+            try:
+                session.execute(
+                    "UPDATE system_users SET logins_per_minute = %s WHERE id = %s",
+                    (100 + len(done), erp.system_user.pk),
+                )
+                done.append("changed")
+            except psycopg.errors.LockNotAvailable:  # nobody changes it now
+                done.append("locked")
+        return await execute(self, calls)
 
-        def change_and_perform(call: Any, ends_at: float) -> Awaitable[Any]:
-            if isinstance(call, CountedLogin):  # not the one under the lock
-                with change.cursor() as cursor:
-                    cursor.execute(
-                        "UPDATE system_users SET logins_per_minute = %s WHERE id = %s",
-                        [next(limits), erp.system_user.pk],
-                    )
-            return perform(call, ends_at)
-
-        endpoint._store.perform = change_and_perform  # type: ignore[method-assign]
-        return await ask(endpoint, login_of(erp))
-
-    change = connection.copy()
-    change.inc_thread_sharing()
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # for the change, in the middle of it
-            answer = on_event_loop(work)
-    finally:
-        change.close()
+    monkeypatch.setattr(async_store._PostgresqlExecutor, "execute", change_and_execute)
+    options = "-c lock_timeout=200ms"
+    with psycopg.connect(present_url(), autocommit=True, options=options) as session:
+        (answer,) = answers_to([login_of(erp)])
+    assert done == ["changed"] * 3 + ["locked"]
     assert answer.status == 200
     assert answer.headers["X-Rate-Limit-Limit"] == "102"
     assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1

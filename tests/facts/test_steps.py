@@ -232,6 +232,21 @@ def test_what_is_recorded_has_the_moment_at_which_the_registry_was_read(
     assert call.event.at == arrival.at + SECOND
 
 
+@pytest.mark.parametrize("known", [LIVE, None])
+@pytest.mark.parametrize("facts", [LIVE, None])
+def test_a_node_whose_clock_is_found_to_be_wrong_decides_and_records_nothing(
+    known: Facts | None, facts: Facts | None
+) -> None:
+    _node, arrival, steps = Case("", known, (), "", "", 0).begin()
+    if known is not None:
+        advance(steps)  # what was decided is not confirmed
+    assert isinstance(advance(steps, NOT_CONFIRMED), FactsQuery)
+    ended = advance(steps, replace(Registry(facts).read(), at=arrival.at + 3 * SECOND))
+    assert isinstance(ended, EndedLogin)
+    assert (ended.outcome, ended.answer.status) == ("temporarily_unavailable", 503)
+    assert b"access_token" not in ended.answer.body
+
+
 def test_how_long_to_wait_is_told_from_the_moment_at_which_the_registry_was_read() -> None:
     _node, arrival, steps = Case("", None, (), "", "", 0, WRONG).begin()
     advance(steps)
