@@ -282,22 +282,32 @@ def test_facts_with_another_meaning_are_in_another_file(
 
 
 def test_a_process_that_was_killed_takes_no_place_of_a_reader(folder: Path) -> None:
+    store_and_find(folder)  # this process has the file open all the time
     killed = multiprocessing.get_context("fork").Process(target=die_reading, args=(folder,))
     killed.start()
     killed.join(30)
     assert killed.exitcode == -signal.SIGKILL
-    facts = facts_in(folder)
+    readers = _opened[0]._environment().readers
+    assert str(killed.pid) in readers()
+    assert elsewhere(open_and_find, folder) == FACTS
+    assert str(killed.pid) not in readers()
+
+
+def test_many_can_read_at_the_same_moment(facts: SharedFacts) -> None:
     facts.store(QUERY, FACTS)
-    assert str(killed.pid) not in facts._environment().readers()
+    reading = [facts._environment().begin() for _ in range(500)]
+    assert facts.find(QUERY) == FACTS
+    for transaction in reading:
+        transaction.abort()
 
 
 def die_reading(folder: Path) -> None:
-    facts = facts_in(folder)
-    facts.store(QUERY, FACTS)
-    transaction = facts._environment().begin()
-    assert str(os.getpid()) in facts._environment().readers()
-    os.kill(os.getpid(), signal.SIGKILL)
-    transaction.abort()
+    open_and_find(folder)
+    environment = _opened[0]._environment()
+    with environment.begin():
+        # Its own place, not one of the process that it was forked from.
+        assert str(os.getpid()) in environment.readers()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 # --- A cache that may be lost ---------------------------------------------------------------------

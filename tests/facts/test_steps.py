@@ -4,7 +4,8 @@ No test here has a database: the steps do no input or output of their own.
 """
 
 import json
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,13 +13,17 @@ import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError
 
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
-from taxpayers.facts.values import Facts, FactsQuery
+from taxpayers.facts.values import Facts, FactsQuery, Reading
 from tests.facts.login_cases import (
+    ADD,
     BLOCKED,
     CASES,
+    CLIENT_ID,
     COUNT,
     DAY,
+    DONE,
     EXPIRED,
+    FAIL,
     GRANTED,
     LIVE,
     NO_PAUSE,
@@ -47,6 +52,7 @@ from tokens.login_events.events import CountedLogin, Event, FailedLogin
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
 
+SECOND = timedelta(seconds=1)
 KEY = Key("a-kid", "ES256", NOW - DAY, {}, generate("ES256"))
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.claim for case in CASES])
 
@@ -181,6 +187,20 @@ def test_an_error_in_a_decision_is_recorded_and_counted(
 
 
 @pytest.mark.parametrize("known", [LIVE, None])
+def test_an_error_before_anybody_is_authenticated_is_recorded_alone(
+    known: Facts | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolkit, "authenticate", lambda *_: 1 / 0)
+    _node, arrival, steps = Case("", known, (), "", "", 0).begin()
+    made, ended = drive(steps, [Registry(LIVE), DONE])
+    assert names(made) == f"{READ} {ADD}"
+    assert isinstance(made[1], Event)
+    assert (made[1].id, made[1].reason) == (arrival.id, "server_error")
+    assert (made[1].client_id, made[1].system_user_id) == (CLIENT_ID, None)
+    assert (ended.outcome, ended.answer.status) == ("server_error", 500)
+
+
+@pytest.mark.parametrize("known", [LIVE, None])
 def test_signing_keys_that_cannot_be_read_are_a_503_that_is_not_recorded(
     known: Facts | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +212,48 @@ def test_signing_keys_that_cannot_be_read_are_a_503_that_is_not_recorded(
     made, ended = drive(steps, [Registry(LIVE)])
     assert names(made) == READ
     assert (ended.outcome, ended.answer.status) == ("temporarily_unavailable", 503)
+
+
+# --- By the clock of the database -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "calls"), [(LIVE, COUNT), (BLOCKED, COUNT), (EXPIRED, FAIL), (None, FAIL)]
+)
+def test_what_is_recorded_has_the_moment_at_which_the_registry_was_read(
+    facts: Facts | None, calls: str
+) -> None:
+    _node, arrival, steps = Case("", None, (), "", "", 0).begin()
+    assert isinstance(advance(steps), FactsQuery)
+    reading = replace(Registry(facts).read(), at=arrival.at + SECOND)
+    call = advance(steps, reading)
+    assert names([call]) == calls
+    assert isinstance(call, CountedLogin | FailedLogin)
+    assert call.event.at == arrival.at + SECOND
+
+
+@pytest.mark.parametrize("known", [LIVE, None])
+@pytest.mark.parametrize("facts", [LIVE, None])
+def test_a_node_whose_clock_is_found_to_be_wrong_decides_and_records_nothing(
+    known: Facts | None, facts: Facts | None
+) -> None:
+    _node, arrival, steps = Case("", known, (), "", "", 0).begin()
+    if known is not None:
+        advance(steps)  # what was decided is not confirmed
+    assert isinstance(advance(steps, NOT_CONFIRMED), FactsQuery)
+    ended = advance(steps, replace(Registry(facts).read(), at=arrival.at + 3 * SECOND))
+    assert isinstance(ended, EndedLogin)
+    assert (ended.outcome, ended.answer.status) == ("temporarily_unavailable", 503)
+    assert b"access_token" not in ended.answer.body
+
+
+def test_how_long_to_wait_is_told_from_the_moment_at_which_the_registry_was_read() -> None:
+    _node, arrival, steps = Case("", None, (), "", "", 0, WRONG).begin()
+    advance(steps)
+    advance(steps, Reading(arrival.at - 1.5 * SECOND, None))
+    ended = advance(steps, Throttle(arrival.at + 10 * SECOND))
+    assert isinstance(ended, EndedLogin)
+    assert ended.answer.headers["Retry-After"] == "12"
 
 
 # --- What nobody may see --------------------------------------------------------------------------

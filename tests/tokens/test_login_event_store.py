@@ -63,7 +63,7 @@ def test_an_event_that_counts_against_nothing_is_stored() -> None:
 
 @pytest.mark.django_db
 def test_every_field_of_an_event_is_stored() -> None:
-    at = datetime(2026, 11, 21, 10, 0, 0, 123456, tzinfo=UTC)
+    at = datetime.now(UTC).replace(microsecond=123456)
     for n, address in enumerate(("192.0.2.1", "2001:db8::1", None)):
         stored = Event(
             uuid7(), at, "reason", at - MINUTE, "parameter", "detail \"'%s\\ é", f"client {n}",
@@ -112,6 +112,18 @@ def test_a_login_that_was_decided_at_another_time_is_not_stored(
     decided = login()._replace(event=event(seconds * SECOND))
     assert (perform(decided) is not None) == is_stored
     assert LoginEvent.objects.count() == used() == is_stored
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seconds", [-60, -3, 3])
+def test_an_event_of_another_time_is_not_stored_and_nothing_is_counted(seconds: float) -> None:
+    late = event(seconds * SECOND)
+    for call in (late, failure()._replace(event=late)):
+        with pytest.raises(IntegrityError):
+            perform(call)
+    assert not LoginEvent.objects.exists()
+    assert not FailureBucket.objects.exists()
 
 
 # --- The last use of a secret ---------------------------------------------------------------------

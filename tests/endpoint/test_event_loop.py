@@ -1,0 +1,316 @@
+"""The login on an event loop: the same answers as through Django, for many at once (contract 1)."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+from urllib.parse import urlencode
+
+import psycopg
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client
+
+from taxpayers.credentials import new_client_id, new_client_secret
+from taxpayers.models import RateLimitCounter
+from tests.support.databases import present_url
+from tests.support.erp import FORM, PATH, Erp, new_erp
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
+from tokens.endpoint.asgi import TokenEndpoint
+from tokens.endpoint.form import MAX_BODY_BYTES
+from tokens.keys.signer import current_key_ring
+from tokens.login_events import async_store
+from tokens.login_events.events import CountedLogin
+from tokens.models import FailureBucket, LoginEvent
+
+# The connections of the event loop see only what is committed.
+pytestmark = pytest.mark.django_db(transaction=True)
+on_postgresql = pytest.mark.postgresql
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request, and the parts in which its body comes."""
+
+    body: bytes
+    method: str = "POST"
+    headers: dict[str, str] = field(default_factory=dict)
+    query: str = ""
+    parts: int = 1
+
+
+@dataclass
+class Answer:
+    status: int
+    reason: str
+    headers: dict[str, str]
+    body: bytes
+
+
+def login_of(erp: Erp, **form: str) -> Sent:
+    return Sent(urlencode(erp.form | form).encode())
+
+
+async def ask(endpoint: TokenEndpoint, sent: Sent) -> Answer:
+    size = -(-len(sent.body) // sent.parts) or 1
+    parts = [sent.body[n : n + size] for n in range(0, len(sent.body), size)] or [b""]
+    answered: list[dict[str, Any]] = []
+
+    async def receive() -> Any:
+        part = parts.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(parts)}
+
+    async def send(message: Any) -> None:
+        answered.append(message)
+
+    headers = {"Content-Type": FORM} | sent.headers
+    await endpoint(
+        {
+            "type": "http",
+            "method": sent.method,
+            "path": PATH,
+            "query_string": sent.query.encode(),
+            "scheme": "http",
+            "client": ("127.0.0.1", 40000),
+            "headers": [(k.lower().encode(), v.encode("latin-1")) for k, v in headers.items()],
+        },
+        receive,
+        send,
+    )
+    start, end = answered
+    shown = {name.decode(): value.decode() for name, value in start["headers"]}
+    return Answer(start["status"], start["reason"].decode(), shown, end["body"])
+
+
+def on_event_loop(work: Callable[[TokenEndpoint], Awaitable[Any]]) -> Any:
+    """What the work returns, on a loop and an endpoint of its own."""
+    current_key_ring(datetime.now(UTC))  # the loop itself reads no keys
+
+    async def run() -> Any:
+        endpoint = TokenEndpoint()
+        try:
+            return await work(endpoint)
+        finally:
+            await endpoint.close()
+
+    return asyncio.run(run())
+
+
+def answers_to(requests: Sequence[Sent]) -> list[Answer]:
+    """To requests that come at the same moment."""
+
+    async def work(endpoint: TokenEndpoint) -> list[Answer]:
+        return await asyncio.gather(*(ask(endpoint, sent) for sent in requests))
+
+    return cast("list[Answer]", on_event_loop(work))
+
+
+# --- The same answers -----------------------------------------------------------------------------
+
+
+def through_django(sent: Sent) -> Answer:
+    headers = {"Content-Type": FORM} | sent.headers
+    django = Client(raise_request_exception=False)
+    response = cast(
+        "HttpResponse",
+        django.generic(
+            sent.method,
+            f"{PATH}?{sent.query}",
+            sent.body,
+            headers=headers,
+            CONTENT_TYPE=headers.pop("Content-Type"),
+        ),
+    )
+    return Answer(
+        response.status_code, response.reason_phrase, dict(response.headers), response.content
+    )
+
+
+def essence(answer: Answer) -> object:
+    """All of it that is not different for each login."""
+    body = json.loads(answer.body or b"{}")
+    body.pop("access_token", None)
+    text = body.pop("error_description", "").split(" Reference: ")[0]
+    differs = {"correlationId", "Content-Length", "X-Client-Secret-Expires-At", "Retry-After"}
+    headers = {name: None if name in differs else v for name, v in answer.headers.items()}
+    return answer.status, answer.reason, headers, body, text
+
+
+def acting() -> Sent:
+    role = IntermediaryFactory.create()
+    granted = GrantedPermissionFactory.create(intermediary=role)
+    erp = new_erp(taxpayer=role.taxpayer)
+    return Sent(login_of(erp).body, headers={"onbehalfof": str(granted.taxpayer.identifier)})
+
+
+YESTERDAY = datetime(2026, 1, 1, tzinfo=UTC)
+BLOCKED = {"blocked_at": YESTERDAY, "blocked_by": "officer", "blocked_reason": "abuse"}
+REQUESTS: dict[str, Callable[[], Sent]] = {
+    "right": lambda: login_of(new_erp()),
+    "with a scope": lambda: login_of(new_erp(), scope="InvoicingAPI"),
+    "unlimited": lambda: login_of(new_erp(logins_per_minute=0)),
+    "by Basic": lambda: Sent(
+        b"grant_type=client_credentials", headers={"Authorization": new_erp().basic}
+    ),
+    "on behalf of another": acting,
+    "on behalf of nobody": lambda: Sent(login_of(new_erp()).body, headers={"onbehalfof": ""}),
+    "in many parts": lambda: Sent(login_of(new_erp()).body, parts=20),
+    "wrong secret": lambda: login_of(new_erp(), client_secret=new_client_secret("test")),
+    "unknown id": lambda: login_of(new_erp(), client_id=new_client_id("test")),
+    "blocked": lambda: login_of(new_erp(**BLOCKED)),
+    "unknown scope": lambda: login_of(new_erp(), scope="Unknown"),
+    "cut off": lambda: login_of(new_erp(), client_secret="cs_test_1"),
+    "no body": lambda: Sent(b""),
+    "malformed": lambda: Sent(b"grant_type=%"),
+    "too long": lambda: Sent(b"a" * 3 * MAX_BODY_BYTES, parts=5),
+    "another type": lambda: Sent(b"{}", headers={"Content-Type": "application/json"}),
+    "credentials in the query": lambda: Sent(login_of(new_erp()).body, query="client_secret=x"),
+    "GET": lambda: Sent(b"", method="GET"),
+    "PUT": lambda: Sent(login_of(new_erp()).body, method="PUT"),
+}
+
+
+def test_the_event_loop_answers_as_django_does() -> None:
+    answered = {
+        name: essence(answer)
+        for name, answer in zip(
+            REQUESTS, answers_to([make() for make in REQUESTS.values()]), strict=True
+        )
+    }
+    for name, make in REQUESTS.items():
+        assert answered[name] == essence(through_django(make())), name
+    statuses = {name: cast("tuple[int]", value)[0] for name, value in answered.items()}
+    assert {name for name, status in statuses.items() if status == 200} == {
+        *("right", "with a scope", "unlimited", "by Basic", "on behalf of another"),
+        "in many parts",
+    }
+    assert statuses["GET"] == statuses["PUT"] == 405
+
+
+def test_each_answer_has_its_record() -> None:
+    answers = answers_to([make() for make in REQUESTS.values()])
+    recorded = {str(row.pk): row.reason for row in LoginEvent.objects.all()}
+    assert set(recorded) == {answer.headers["correlationId"] for answer in answers}
+    for answer in answers:
+        reason = recorded[answer.headers["correlationId"]]
+        assert (reason == "") == (answer.status == 200)
+
+
+def test_a_client_that_goes_away_before_its_body_is_complete_gets_nothing() -> None:
+    sent: list[Any] = []
+
+    async def work(endpoint: TokenEndpoint) -> None:
+        messages = [
+            {"type": "http.request", "body": b"grant", "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+
+        async def receive() -> Any:
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await endpoint({"type": "http", "method": "POST", "headers": []}, receive, send)
+
+    on_event_loop(work)
+    assert sent == []
+    assert not LoginEvent.objects.exists()
+
+
+# --- Many at once ---------------------------------------------------------------------------------
+
+
+def test_many_logins_at_once_are_all_answered_and_recorded() -> None:
+    erps = [new_erp() for _ in range(8)]
+    answers = answers_to([login_of(erp) for erp in erps * 5])
+    assert [answer.status for answer in answers] == [200] * 40
+    assert LoginEvent.objects.count() == 40
+    assert set(RateLimitCounter.objects.values_list("used", flat=True)) == {5}
+
+
+def test_a_limit_is_exact_for_logins_that_come_at_once(erp: Erp) -> None:
+    statuses = [answer.status for answer in answers_to([login_of(erp)] * 30)]
+    assert sorted(statuses) == [200] * 12 + [429] * 18
+    assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 12
+
+
+def test_failures_at_once_are_all_counted(erp: Erp) -> None:
+    wrong = login_of(erp, client_secret=new_client_secret("test"))
+    statuses = [answer.status for answer in answers_to([wrong] * 9)]
+    assert statuses == [400] * 9
+    assert set(FailureBucket.objects.values_list("failures", flat=True)) == {9}
+
+
+# --- Others who have locked a row -----------------------------------------------------------------
+
+
+@contextmanager
+def row_locked(erp: Erp) -> Iterator[None]:
+    other = connection.copy()
+    try:
+        other.set_autocommit(False)
+        other.cursor().execute(
+            "SELECT 1 FROM client_usage WHERE system_user_id = %s FOR UPDATE", [erp.system_user.pk]
+        )
+        yield
+    finally:
+        other.rollback()
+        other.close()
+
+
+@on_postgresql
+def test_a_locked_row_makes_only_its_client_wait_and_never_longer_than_two_seconds(
+    erp: Erp,
+) -> None:
+    others = [new_erp() for _ in range(5)]
+
+    async def timed(endpoint: TokenEndpoint, each: Erp) -> tuple[int, float]:
+        started = time.monotonic()
+        answer = await ask(endpoint, login_of(each))
+        return answer.status, time.monotonic() - started
+
+    async def work(endpoint: TokenEndpoint) -> list[tuple[int, float]]:
+        return await asyncio.gather(*(timed(endpoint, each) for each in (erp, *others)))
+
+    with row_locked(erp):
+        (status, seconds), *of_others = on_event_loop(work)
+    assert (status, seconds < 2.2) == (503, True)
+    assert [status for status, _ in of_others] == [200] * 5
+    assert max(seconds for _, seconds in of_others) < 1
+    assert LoginEvent.objects.count() == 5
+    assert [answer.status for answer in answers_to([login_of(erp)])] == [200]
+
+
+@on_postgresql
+def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the_end(
+    erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    execute = async_store._PostgresqlExecutor.execute
+
+    async def change_and_execute(self: Any, calls: Sequence[Any]) -> list[Any]:
+        if isinstance(calls[0], CountedLogin):
+            try:
+                session.execute(
+                    "UPDATE system_users SET logins_per_minute = %s WHERE id = %s",
+                    (100 + len(done), erp.system_user.pk),
+                )
+                done.append("changed")
+            except psycopg.errors.LockNotAvailable:  # nobody changes it now
+                done.append("locked")
+        return await execute(self, calls)
+
+    monkeypatch.setattr(async_store._PostgresqlExecutor, "execute", change_and_execute)
+    options = "-c lock_timeout=200ms"
+    with psycopg.connect(present_url(), autocommit=True, options=options) as session:
+        (answer,) = answers_to([login_of(erp)])
+    assert done == ["changed"] * 3 + ["locked"]
+    assert answer.status == 200
+    assert answer.headers["X-Rate-Limit-Limit"] == "102"
+    assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1
