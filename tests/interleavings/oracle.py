@@ -40,6 +40,11 @@ class History:
     def present(self) -> Registry:
         return self._states[-1][1]
 
+    @property
+    def changed_in(self) -> int:
+        """The step of the latest change."""
+        return self._states[-1][0]
+
     def add(self, step: int, state: Registry) -> None:
         self._states.append((step, state))
 

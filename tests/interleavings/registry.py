@@ -65,6 +65,9 @@ class SecretRow(NamedTuple):
     expires_at: datetime
     revoked_at: datetime | None
 
+    def is_live(self, now: datetime) -> bool:
+        return self.revoked_at is None and self.expires_at > now
+
 
 class PermissionRow(NamedTuple):
     id: int

@@ -1,42 +1,42 @@
 """What clients ask in a run: mostly what is right, sometimes what is not."""
 
-from collections import deque
 from dataclasses import replace
+from datetime import datetime
 from random import Random
 
 from taxpayers.identifiers import TaxpayerId
 from tests.interleavings.login import Asked
 from tests.interleavings.registry import ClientRow, Registry
+from tests.interleavings.state import RunState
 from tests.interleavings.world import SCOPES, UNKNOWN, Credentials
 
 _SCOPES = (*[""] * 10, *[SCOPES[0]] * 6, *SCOPES, *[" ".join(SCOPES)] * 3, "UnknownAPI")
 
-
-class Requests:
-    """The requests of a run, one after the other."""
-
-    def __init__(self, rng: Random, credentials: Credentials) -> None:
-        self._rng = rng
-        self._credentials = credentials
-        self._latest: deque[Asked] = deque(maxlen=30)
-
-    def next(self, registry: Registry) -> Asked:
-        """One that was sent a moment ago, as a client repeats it, or another one."""
-        if self._latest and self._rng.random() < 0.4:
-            return replace(self._rng.choice(self._latest), address=_address(self._rng))
-        asked = _random_request(self._rng, registry, self._credentials)
-        self._latest.append(asked)
-        return asked
+# How often a request is one of the latest again: their facts are those that nodes remember.
+_REPEATS, _REPEATS_AFTER_CHANGE, _SHORTLY_AFTER = 0.6, 0.85, 20  # the last one: steps
 
 
-def _random_request(rng: Random, registry: Registry, credentials: Credentials) -> Asked:
+def next_request(state: RunState) -> Asked:
+    """One that was sent a moment ago, most of all after a change, or another one."""
+    is_shortly_after = state.step - state.history.changed_in < _SHORTLY_AFTER
+    repeats = _REPEATS_AFTER_CHANGE if is_shortly_after else _REPEATS
+    if state.latest and state.rng.random() < repeats:
+        return replace(state.rng.choice(state.latest), address=_address(state.rng))
+    asked = _random_request(state.rng, state.history.present, state.credentials, state.time.now)
+    state.latest.append(asked)
+    return asked
+
+
+def _random_request(
+    rng: Random, registry: Registry, credentials: Credentials, now: datetime
+) -> Asked:
     """Of a client that the registry knows, or of an unknown one."""
-    client = rng.choice(registry.system_users) if registry.system_users else None
+    client = _client(rng, registry, now)
     client_id, client_secret = credentials.unknown
     if client and rng.random() < 0.97:
         client_id = client.client_id
         owner = client if rng.random() < 0.97 else rng.choice(registry.system_users)
-        client_secret = credentials.choose(rng, registry, owner.id)
+        client_secret = credentials.choose(rng, registry, owner.id, now)
     return Asked(
         client_id,
         client_secret,
@@ -45,6 +45,14 @@ def _random_request(rng: Random, registry: Registry, credentials: Credentials) -
         _address(rng),
         "password" if rng.random() < 0.01 else "client_credentials",
     )
+
+
+def _client(rng: Random, registry: Registry, now: datetime) -> ClientRow | None:
+    """Mostly one that has a secret."""
+    owners = {row.system_user_id for row in registry.client_secrets if row.is_live(now)}
+    able = [row for row in registry.system_users if row.id in owners]
+    rows = able if able and rng.random() < 0.9 else registry.system_users
+    return rng.choice(rows) if rows else None
 
 
 def _represented(rng: Random, registry: Registry, client: ClientRow | None) -> TaxpayerId | None:
@@ -57,7 +65,7 @@ def _represented(rng: Random, registry: Registry, client: ClientRow | None) -> T
         return None
     if rng.random() < 0.03 or not registry.taxpayers:
         return UNKNOWN
-    if granted and rng.random() < 0.8:
+    if granted and rng.random() < 0.65:
         return registry.taxpayer(rng.choice(granted)).identifier
     return rng.choice(registry.taxpayers).identifier
 

@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import override_settings
 
 from tests.interleavings.changes.registrar import Registrar
-from tests.interleavings.changes.wholesale import CREATE_COPIES
+from tests.interleavings.changes.wholesale import CREATE_COPIES, NO_AUTOVACUUM
 from tests.interleavings.claims import adopt_counters
 from tests.interleavings.failure import ClaimBroken
 from tests.interleavings.node import SimulatedNode
@@ -57,6 +57,7 @@ def run(seed: int, steps: int, folder: Path) -> RunState:
         registrar = stack.enter_context(closing(Registrar(state)))
         scheduler = Scheduler(state, nodes, registrar)
         try:
+            adopt_counters(state.limits, state.last_uses, state.history.present)
             scheduler.run(steps)
         except (ClaimBroken, psycopg.Error) as error:
             changes = "\n    ".join(state.latest_changes)
@@ -79,11 +80,10 @@ def _state(rng: Random, time: SimulatedTime) -> RunState:
     populate(credentials, time.now)
     with connection.cursor() as cursor:
         cursor.execute(CREATE_COPIES)
+        cursor.execute(NO_AUTOVACUUM)
     clear_key_ring_cache()
     current_key_ring(time.now)
-    state = RunState(rng, time, credentials, History(read_registry()))
-    adopt_counters(state.limits, state.last_uses, state.history.present)
-    return state
+    return RunState(rng, time, credentials, History(read_registry()))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from tests.interleavings.claims import LastUses
 from tests.interleavings.limits import Limits
+from tests.interleavings.login import Asked
 from tests.interleavings.oracle import History
 from tests.interleavings.simulated_time import SimulatedTime
 from tests.interleavings.world import Credentials
@@ -28,4 +29,5 @@ class RunState:
     # How logins ended, and which changes were committed.
     outcomes: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
+    latest: deque[Asked] = field(default_factory=lambda: deque(maxlen=12))  # requests
     latest_changes: deque[str] = field(default_factory=lambda: deque(maxlen=20))

@@ -18,7 +18,7 @@ from tests.interleavings.claims import (
 from tests.interleavings.failure import ClaimBroken
 from tests.interleavings.login import Login
 from tests.interleavings.node import SimulatedNode, Waiting
-from tests.interleavings.requests import Requests
+from tests.interleavings.requests import next_request
 from tests.interleavings.state import RunState
 from tokens.endpoint.login import EndedLogin, LockedRead, advance, fail, log_in
 from tokens.login_events.events import CountedLogin, FailedLogin, Write, event_of
@@ -35,7 +35,6 @@ class Traffic:
     def __init__(self, state: RunState, nodes: Sequence[SimulatedNode]) -> None:
         self._state = state
         self._nodes = nodes
-        self._requests = Requests(state.rng, state.credentials)
         self._number = 0
         self.active: dict[int, Login] = {}
         # Until when each node may repeat a 429: the callers that were denied there.
@@ -46,7 +45,7 @@ class Traffic:
         if len(self.active) >= _MOST_ACTIVE:
             return False
         state, node = self._state, self._state.rng.choice(self._nodes)
-        asked = self._requests.next(state.history.present)
+        asked = next_request(state)
         state.time.off = node.off
         arrival, raw = asked.received(node.knowledge.clock.now())
         steps = log_in(node.knowledge, arrival, raw)

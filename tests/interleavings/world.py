@@ -37,11 +37,11 @@ class Credentials:
         self._by_hash[hash_secret(client_secret)] = client_secret
         self._by_client[client] = [*self._by_client.get(client, ()), client_secret][-_MOST:]
 
-    def choose(self, rng: Random, registry: Registry, client: int) -> str:
+    def choose(self, rng: Random, registry: Registry, client: int, now: datetime) -> str:
         """Mostly one that the registry knows, sometimes a former one or none of this client."""
         former = self._by_client.get(client)
         present = [row for row in registry.client_secrets if row.system_user_id == client]
-        live = [row for row in present if row.revoked_at is None]
+        live = [row for row in present if row.is_live(now)]
         chosen = rng.random()
         if live and chosen < 0.75:
             return self._by_hash[live[-1].hashed]

@@ -32,9 +32,9 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def _note_sizes(executor: Any, found: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     execute = executor.execute
 
-    async def noting(self: Any, calls: Sequence[Any]) -> list[Any]:
+    async def noting(self: Any, calls: Sequence[Any], send_by: float) -> list[Any]:
         found.append(len(calls))
-        done: list[Any] = await execute(self, calls)
+        done: list[Any] = await execute(self, calls, send_by)
         return done
 
     monkeypatch.setattr(executor, "execute", noting)

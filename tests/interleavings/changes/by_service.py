@@ -13,7 +13,7 @@ from tests.interleavings.changes.change import AUTHOR, Changes, Context
 from tests.interleavings.world import CODES, SCOPES
 
 BY_SERVICE = Changes()
-_MOST_CLIENTS, _MOST_PERMISSIONS = 8, 14
+_MOST_CLIENTS, _MOST_PERMISSIONS = 7, 14
 _REASON = "random"
 
 
@@ -53,7 +53,7 @@ def change_limit(context: Context) -> None:
     user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
     services.change_system_user(
         system_user=user,
-        logins_per_minute=context.rng.choice((0, 1, 3, 12, 30, 100)),
+        logins_per_minute=context.rng.choice((0, 3, 30, 30, 100)),
         reason=_REASON,
         by=AUTHOR,
         at=context.at,
@@ -76,10 +76,12 @@ def register_client(context: Context) -> None:
 @BY_SERVICE.add("client_secrets", weight=30)
 def issue_secret(context: Context) -> None:
     """Mostly to a client that has none."""
-    live = {row.system_user_id for row in context.registry.client_secrets if not row.revoked_at}
-    without = [row for row in context.registry.system_users if row.id not in live]
-    rows = without if without and context.rng.random() < 0.8 else context.registry.system_users
-    user = SystemUser.objects.get(pk=context.choose(rows).id)
+    secrets = context.registry.client_secrets
+    live = {row.system_user_id for row in secrets if row.is_live(context.now)}
+    users = context.registry.system_users
+    user = SystemUser.objects.get(
+        pk=context.choose_mostly(users, lambda row: row.id not in live).id
+    )
     issued = services.issue_secret(
         system_user=user,
         retire_old_at=context.soon() if context.rng.random() < 0.2 else None,
@@ -131,7 +133,9 @@ def _set_taxpayer_active(context: Context, id_: int, *, is_active: bool) -> None
 @BY_SERVICE.add("intermediaries")
 def register_intermediary(context: Context) -> None:
     known = {role.taxpayer_id for role in context.registry.intermediaries}
-    row = context.choose([row for row in context.registry.taxpayers if row.id not in known])
+    rows = [row for row in context.registry.taxpayers if row.id not in known]
+    asking = context.asking()
+    row = context.choose_mostly(rows, lambda row: row.id in asking)
     taxpayer = Taxpayer.objects.get(pk=row.id)
     services.register_intermediary(taxpayer=taxpayer, until=context.end(), by=AUTHOR, at=context.at)
 
@@ -154,11 +158,10 @@ def grant_permission(context: Context) -> None:
     context.choose(range(_MOST_PERMISSIONS - len(context.registry.granted_permissions)))
     begin = context.soon() if context.rng.random() < 0.2 else context.at
     end = context.end()
+    role, taxpayer = context.pair()
     services.grant_permission(
-        taxpayer=Taxpayer.objects.get(pk=context.choose(context.registry.taxpayers).id),
-        intermediary=Intermediary.objects.get(
-            pk=context.choose(context.registry.intermediaries).id
-        ),
+        taxpayer=Taxpayer.objects.get(pk=taxpayer),
+        intermediary=Intermediary.objects.get(pk=role),
         codes=context.rng.sample(CODES, context.rng.randrange(1, len(CODES) + 1)),
         valid_from=begin,
         valid_until=end,
@@ -169,14 +172,13 @@ def grant_permission(context: Context) -> None:
 
 @BY_SERVICE.add("granted_permissions")
 def revoke_permission(context: Context) -> None:
-    rows = [row for row in context.registry.granted_permissions if not row.revoked_at]
-    permission = GrantedPermission.objects.get(pk=context.choose(rows).id)
+    permission = GrantedPermission.objects.get(pk=context.permission().id)
     services.revoke_permission(permission=permission, reason=_REASON, by=AUTHOR, at=context.at)
 
 
 @BY_SERVICE.add("granted_permissions", "granted_permission_codes")
 def revoke_codes(context: Context) -> None:
-    row = context.choose(context.registry.granted_permissions)
+    row = context.permission()
     services.revoke_codes(
         taxpayer=Taxpayer.objects.get(pk=row.taxpayer_id),
         intermediary=Intermediary.objects.get(pk=row.intermediary_id),

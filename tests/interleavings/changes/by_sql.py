@@ -34,7 +34,7 @@ def set_client(context: Context) -> None:
         " WHERE id = %s",
         context.end(),
         " ".join(scopes),
-        context.rng.choice((0, 2, 12, 60)),
+        context.rng.choice((0, 2, 30, 60)),
         context.choose(context.registry.system_users).id,
     )
 
@@ -161,7 +161,8 @@ def move_intermediary(context: Context) -> None:
 @BY_SQL.add("intermediaries", "granted_permissions", "granted_permission_codes", weight=2)
 def delete_intermediary(context: Context) -> None:
     """First the role, then what hangs on it: foreign keys wait for the end of the transaction."""
-    role = context.choose(context.registry.intermediaries[1:]).id
+    context.choose(context.registry.intermediaries[1:])  # one stays
+    role = context.choose(context.registry.intermediaries).id
     context.execute("DELETE FROM intermediaries WHERE id = %s", role)
     context.execute(
         "DELETE FROM granted_permission_codes WHERE grantedpermission_id IN"
@@ -174,11 +175,12 @@ def delete_intermediary(context: Context) -> None:
 @BY_SQL.add("granted_permissions")
 def grant_without_codes(context: Context) -> None:
     context.choose(range(16 - len(context.registry.granted_permissions)))
+    role, taxpayer = context.pair()
     context.execute(
         "INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)"
         " VALUES (%s, %s, %s, now())",
-        context.choose(context.registry.taxpayers).id,
-        context.choose(context.registry.intermediaries).id,
+        taxpayer,
+        role,
         context.at,
     )
 
@@ -194,7 +196,7 @@ def set_permission(context: Context) -> None:
         begin,
         end if end and end > begin else None,
         context.at if context.rng.random() < 0.2 else None,
-        context.choose(context.registry.granted_permissions).id,
+        context.permission().id,
     )
 
 
@@ -205,14 +207,14 @@ def move_permission(context: Context) -> None:
         "UPDATE granted_permissions SET taxpayer_id = %s, intermediary_id = %s WHERE id = %s",
         context.choose(context.registry.taxpayers).id,
         context.choose(context.registry.intermediaries).id,
-        context.choose(context.registry.granted_permissions).id,
+        context.permission().id,
     )
 
 
 @BY_SQL.add("granted_permissions", "granted_permission_codes")
 def delete_permission(context: Context) -> None:
     """The permission and its codes, in either order: foreign keys wait."""
-    row = context.choose(context.registry.granted_permissions)
+    row = context.permission()
     statements = [
         "DELETE FROM granted_permissions WHERE id = %s",
         "DELETE FROM granted_permission_codes WHERE grantedpermission_id = %s",
@@ -227,7 +229,7 @@ def add_code(context: Context) -> None:
     context.execute(
         "INSERT INTO granted_permission_codes (grantedpermission_id, permissioncode_id)"
         " VALUES (%s, %s) ON CONFLICT DO NOTHING",
-        context.choose(context.registry.granted_permissions).id,
+        context.permission().id,
         context.rng.choice(CODES),
     )
 
@@ -236,7 +238,7 @@ def add_code(context: Context) -> None:
 def replace_code(context: Context) -> None:
     context.execute(
         "UPDATE granted_permission_codes SET permissioncode_id = 'documents:reject' WHERE id = %s",
-        context.choose(context.registry.granted_permission_codes).id,
+        context.code().id,
     )
 
 
@@ -244,7 +246,7 @@ def replace_code(context: Context) -> None:
 def delete_code(context: Context) -> None:
     context.execute(
         "DELETE FROM granted_permission_codes WHERE id = %s",
-        context.choose(context.registry.granted_permission_codes).id,
+        context.code().id,
     )
 
 

@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 from django.db import connection
 
 from taxpayers.services import Author
-from tests.interleavings.registry import Registry
+from tests.interleavings.login import Asked
+from tests.interleavings.registry import CodeRow, PermissionRow, Registry
 from tests.interleavings.world import Credentials
 
 AUTHOR = Author("officer")
 _Choice = TypeVar("_Choice")
+_MOSTLY = 0.7
 
 
 class NothingToChange(Exception):
@@ -24,12 +26,14 @@ class NothingToChange(Exception):
 class Context:
     """For one change: its random numbers, the registry as it was committed, and the time.
 
-    `at` is a moment in the past that no other change has; queries use Django's present connection.
+    `latest` are the latest requests: a change that concerns them can be missed. `at` is a moment in
+    the past that no other change has. Queries use Django's present connection.
     """
 
     rng: Random
     registry: Registry
     credentials: Credentials
+    latest: Sequence[Asked]
     now: datetime
     at: datetime
 
@@ -37,6 +41,58 @@ class Context:
         if not rows:
             raise NothingToChange
         return self.rng.choice(rows)
+
+    def choose_mostly(self, rows: Sequence[_Choice], likely: Callable[[_Choice], bool]) -> _Choice:
+        """Mostly one of those that are likely to concern one of the latest requests."""
+        chosen = [row for row in rows if likely(row)]
+        return self.choose(chosen if chosen and self.rng.random() < _MOSTLY else rows)
+
+    def pair(self) -> tuple[int, int]:
+        """An intermediary and a taxpayer that granted it nothing, mostly such as was asked for."""
+        granted = {
+            (row.intermediary_id, row.taxpayer_id) for row in self.registry.granted_permissions
+        }
+        pairs = [
+            (role.id, taxpayer.id)
+            for role in self.registry.intermediaries
+            for taxpayer in self.registry.taxpayers
+            if (role.id, taxpayer.id) not in granted and role.taxpayer_id != taxpayer.id
+        ]
+        wanted = self.wanted()
+        return self.choose_mostly(pairs, lambda pair: pair in wanted)
+
+    def permission(self) -> PermissionRow:
+        """A granted one, mostly one under which somebody has just asked for a token."""
+        wanted = self.wanted()
+        return self.choose_mostly(
+            self.registry.granted_permissions,
+            lambda row: (row.intermediary_id, row.taxpayer_id) in wanted,
+        )
+
+    def code(self) -> CodeRow:
+        """One of a permission, mostly of such a one."""
+        permission = self.permission().id
+        return self.choose_mostly(
+            self.registry.granted_permission_codes,
+            lambda row: row.grantedpermission_id == permission,
+        )
+
+    def asking(self) -> set[int]:
+        """The taxpayers whose clients have just asked for tokens on behalf of others."""
+        asking = {asked.client_id for asked in self.latest if asked.on_behalf_of}
+        return {row.taxpayer_id for row in self.registry.system_users if row.client_id in asking}
+
+    def wanted(self) -> set[tuple[int, int]]:
+        """Which intermediary has just asked for a token on behalf of which taxpayer."""
+        ids = {row.identifier: row.id for row in self.registry.taxpayers}
+        owners = {row.client_id: row.taxpayer_id for row in self.registry.system_users}
+        roles = {row.taxpayer_id: row.id for row in self.registry.intermediaries}
+        pairs = {
+            (roles.get(owners.get(asked.client_id, 0), 0), ids.get(asked.on_behalf_of, 0))
+            for asked in self.latest
+            if asked.on_behalf_of is not None
+        }
+        return {pair for pair in pairs if all(pair)}
 
     def end(self) -> datetime | None:
         """A last moment: mostly far away or none, else passed or soon."""

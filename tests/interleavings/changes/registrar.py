@@ -61,7 +61,9 @@ class Registrar:
         state = self._state
         self._made += 1
         at = state.time.started - _BEGINNING + timedelta(seconds=self._made)
-        return Context(state.rng, state.history.present, state.credentials, state.time.now, at)
+        return Context(
+            state.rng, state.history.present, state.credentials, state.latest, state.time.now, at
+        )
 
     def _end(self, session: ChangingSession) -> None:
         state = self._state

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -28,7 +29,7 @@ class ChangingSession:
         try:
             with self._in_use():
                 change.make(context)
-        except (NothingToChange, ServiceError):
+        except (NothingToChange, ObjectDoesNotExist, ServiceError):  # or gone since the last commit
             if not self.open:
                 self.roll_back()
             return False
