@@ -65,8 +65,8 @@ class AsyncSession:
     async def fetch(self, sql: str, parameters: Parameters = (), send_by: float = inf) -> list[Row]:
         """The rows of a statement, for which there is `ANSWER_SECONDS` from when it is sent.
 
-        It is not sent later than `send_by`, a time of the loop. Raises NoConnection, ConnectionLost,
-        and django.db.DatabaseError for a statement that the server refused.
+        It is not sent later than `send_by`, a time of the loop. Raises NoConnection,
+        ConnectionLost, and django.db.DatabaseError for a statement that the server refused.
         """
         try:
             return await self._fetch(sql, parameters, send_by)

@@ -294,7 +294,7 @@ def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the
     done: list[str] = []
     execute = async_store._PostgresqlExecutor.execute
 
-    async def change_and_execute(self: Any, calls: Sequence[Any]) -> list[Any]:
+    async def change_and_execute(self: Any, calls: Sequence[Any], send_by: float) -> list[Any]:
         if isinstance(calls[0], CountedLogin):
             try:
                 session.execute(
@@ -304,7 +304,7 @@ def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the
                 done.append("changed")
             except psycopg.errors.LockNotAvailable:  # nobody changes it now
                 done.append("locked")
-        return await execute(self, calls)
+        return await execute(self, calls, send_by)
 
     monkeypatch.setattr(async_store._PostgresqlExecutor, "execute", change_and_execute)
     options = "-c lock_timeout=200ms"
