@@ -98,6 +98,11 @@ def _retry_at(backoff: Backoff, failures: str) -> str:
     return f"{_NOW} + make_interval(secs => (ARRAY{list(backoff.pauses_seconds)})[{failures}])"
 
 
+def _pauses(bucket: str) -> str:
+    """SQL of the condition that this bucket accepts no failure now."""
+    return f"{bucket}.retry_at > {_NOW} AND {bucket}.retry_at > {bucket}.last_at"
+
+
 def _by_kind(bucket: str, pair: str, address: str) -> str:
     """SQL of the value for this bucket: even ones are of pairs, odd ones of addresses."""
     return f"CASE WHEN {bucket} %% 2 = 0 THEN {pair} ELSE {address} END"
@@ -106,19 +111,17 @@ def _by_kind(bucket: str, pair: str, address: str) -> str:
 # In the order of the buckets, so that two batches never wait for each other.
 _COUNT_FAILURES = f"""
 WITH sent AS MATERIALIZED (
-    SELECT * FROM json_to_recordset(%s::json) AS s(pair int, address int, {_EVENT})
-), wait AS MATERIALIZED (
-    SELECT sent.id, max(b.retry_at) AS retry_at FROM sent LEFT JOIN failure_buckets b
-        ON b.id IN (sent.pair, sent.address) AND b.retry_at > {_NOW} AND b.retry_at > b.last_at
-    GROUP BY sent.id
-), accepted AS MATERIALIZED (
-    SELECT sent.* FROM sent JOIN wait USING (id) WHERE retry_at IS NULL
+    SELECT s.*, greatest(p.retry_at, a.retry_at) AS waits_until
+    FROM json_to_recordset(%s::json) AS s(pair int, address int, {_EVENT})
+    LEFT JOIN failure_buckets p ON p.id = pair AND {_pauses("p")}
+    LEFT JOIN failure_buckets a ON a.id = address AND {_pauses("a")}
 ), bucket AS (
     INSERT INTO failure_buckets AS b (id, failures, last_at, retry_at)
     SELECT bucket, 1, {_NOW},
         {_by_kind("bucket", _retry_at(PAIR_BACKOFF, "1"), _retry_at(ADDRESS_BACKOFF, "1"))}
     FROM (
-        SELECT pair AS bucket FROM accepted UNION ALL SELECT address FROM accepted
+        SELECT pair AS bucket FROM sent WHERE waits_until IS NULL
+        UNION ALL SELECT address FROM sent WHERE waits_until IS NULL
     ) AS counted ORDER BY bucket
     ON CONFLICT (id) DO UPDATE SET
         failures = {_by_kind("b.id", _failures(PAIR_BACKOFF), _failures(ADDRESS_BACKOFF))},
@@ -131,9 +134,10 @@ WITH sent AS MATERIALIZED (
     )
 }
 ), event AS (
-    INSERT INTO login_events ({_COLUMNS}) SELECT {_RECENT_EVENT} FROM accepted
+    INSERT INTO login_events ({_COLUMNS}) SELECT {_RECENT_EVENT} FROM sent
+    WHERE waits_until IS NULL
 )
-SELECT {_NOW}, id, retry_at FROM wait"""
+SELECT {_NOW}, id, waits_until FROM sent"""
 
 
 def statement_for(calls: Sequence[Any]) -> Statement[list[Any]]:
