@@ -35,7 +35,7 @@ on_postgresql = pytest.mark.postgresql
 
 @dataclass(frozen=True)
 class Sent:
-    """A request, and the parts in which its body comes."""
+    """A request, and the parts in which its body comes; a header with two lines is sent twice."""
 
     body: bytes
     method: str = "POST"
@@ -77,7 +77,11 @@ async def ask(endpoint: TokenEndpoint, sent: Sent) -> Answer:
             "query_string": sent.query.encode(),
             "scheme": "http",
             "client": ("127.0.0.1", 40000),
-            "headers": [(k.lower().encode(), v.encode("latin-1")) for k, v in headers.items()],
+            "headers": [
+                (name.lower().encode(), each.encode("latin-1"))
+                for name, value in headers.items()
+                for each in value.split("\n")
+            ],
         },
         receive,
         send,
@@ -190,6 +194,14 @@ def test_the_event_loop_answers_as_django_does() -> None:
         "in many parts",
     }
     assert statuses["GET"] == statuses["PUT"] == 405
+
+
+def test_a_header_that_is_sent_twice_is_no_login_for_one_of_the_two() -> None:
+    sent = acting()
+    twice = "\n".join([sent.headers["onbehalfof"]] * 2)
+    (answer,) = answers_to([Sent(sent.body, headers={"onbehalfof": twice})])
+    assert answer.status == 400
+    assert LoginEvent.objects.get().reason == "malformed_on_behalf_of"
 
 
 def test_each_answer_has_its_record() -> None:
