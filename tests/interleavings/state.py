@@ -4,6 +4,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from random import Random
 from uuid import UUID
+from zlib import crc32
 
 from tests.interleavings.claims import LastUses
 from tests.interleavings.limits import Limits
@@ -26,8 +27,12 @@ class RunState:
     last_uses: dict[int, LastUses] = field(default_factory=dict)
     stored: dict[UUID, Event] = field(default_factory=dict)
     step: int = 0
+    digest: int = 0  # of all that was done and chosen so far: the same for the same seed
     # How logins ended, and which changes were committed.
     outcomes: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
     latest: deque[Asked] = field(default_factory=lambda: deque(maxlen=12))  # requests
     latest_changes: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+
+    def note(self, *what: object) -> None:
+        self.digest = crc32(f"{self.digest} {self.step} {what}".encode())

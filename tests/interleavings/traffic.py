@@ -250,4 +250,5 @@ class Traffic:
         except ClaimBroken as broken:
             raise ClaimBroken(f"{broken}\n{login}") from None
         state.outcomes[ended.outcome] += 1
+        state.note(login.number, login.node, ended.outcome)
         del self.active[login.number]

@@ -1,5 +1,6 @@
 """Makes changes of all kinds, in two sessions, and knows what is in force after each commit."""
 
+from collections.abc import Collection
 from datetime import timedelta
 from itertools import accumulate
 
@@ -13,7 +14,7 @@ from tests.interleavings.registry import read_again
 from tests.interleavings.state import RunState
 
 KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *WHOLESALE.kinds)
-_WEIGHTS = list(accumulate(kind.weight for kind in KINDS))
+_OFTEN = 15  # times as often as else
 _MOST_OPEN = 3  # changes in one transaction
 _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change by a service
 
@@ -21,7 +22,10 @@ _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change 
 class Registrar:
     """Two sessions, so that changes that are not committed meet each other."""
 
-    def __init__(self, state: RunState) -> None:
+    def __init__(self, state: RunState, often: Collection[str] = ()) -> None:
+        """`often` names the kinds of changes that are made more often than the others."""
+        weights = (kind.weight * (_OFTEN if kind.name in often else 1) for kind in KINDS)
+        self._weights = list(accumulate(weights))
         self._state = state
         self._sessions = (ChangingSession(), ChangingSession())
         self._made = 0
@@ -30,7 +34,7 @@ class Registrar:
         """Makes one change; it is committed at once, or its transaction stays open."""
         rng = self._state.rng
         session = rng.choice(self._sessions)
-        kind: Change = rng.choices(KINDS, cum_weights=_WEIGHTS)[0]
+        kind: Change = rng.choices(KINDS, cum_weights=self._weights)[0]
         if session.open and not kind.is_held:
             return False
         if session.make(kind, self._context()):
@@ -61,9 +65,8 @@ class Registrar:
         state = self._state
         self._made += 1
         at = state.time.started - _BEGINNING + timedelta(seconds=self._made)
-        return Context(
-            state.rng, state.history.present, state.credentials, state.latest, state.time.now, at
-        )
+        known = (state.history.present, state.credentials, state.latest)
+        return Context(state.rng, *known, state.time.now, at)
 
     def _end(self, session: ChangingSession) -> None:
         state = self._state
@@ -78,5 +81,6 @@ class Registrar:
         if any(kind.is_counter_changed for kind in made):
             adopt_counters(state.limits, state.last_uses, state.history.present)
         names = [kind.name for kind in made]
+        state.note(names)
         state.changes.update(names)
         state.latest_changes.append(f"step {state.step}: {', '.join(names)}")
