@@ -299,30 +299,51 @@ def test_a_locked_row_makes_only_its_client_wait_and_never_longer_than_two_secon
     assert [answer.status for answer in answers_to([login_of(erp)])] == [200]
 
 
-@on_postgresql
-def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the_end(
-    erp: Erp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def limit_changes_before_each_count(
+    erp: Erp, limits: Sequence[int], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[str]]:
+    """Another session changes the client's limit before its login is confirmed, if it can."""
     done: list[str] = []
     execute = async_store._PostgresqlExecutor.execute
 
-    async def change_and_execute(self: Any, calls: Sequence[Any], send_by: float) -> list[Any]:
+    async def change_and_execute(self: Any, calls: Sequence[Any], *others: Any) -> list[Any]:
         if isinstance(calls[0], CountedLogin):
             try:
                 session.execute(
                     "UPDATE system_users SET logins_per_minute = %s WHERE id = %s",
-                    (100 + len(done), erp.system_user.pk),
+                    (limits[len(done)], erp.system_user.pk),
                 )
                 done.append("changed")
             except psycopg.errors.LockNotAvailable:  # nobody changes it now
                 done.append("locked")
-        return await execute(self, calls, send_by)
+        return await execute(self, calls, *others)
 
     monkeypatch.setattr(async_store._PostgresqlExecutor, "execute", change_and_execute)
     options = "-c lock_timeout=200ms"
     with psycopg.connect(present_url(), autocommit=True, options=options) as session:
+        yield done
+
+
+@on_postgresql
+def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the_end(
+    erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with limit_changes_before_each_count(erp, [100, 101, 102, 103], monkeypatch) as done:
         (answer,) = answers_to([login_of(erp)])
     assert done == ["changed"] * 3 + ["locked"]
     assert answer.status == 200
     assert answer.headers["X-Rate-Limit-Limit"] == "102"
+    assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1
+
+
+@on_postgresql
+def test_a_limit_that_is_found_to_be_reached_under_the_lock_ends_the_login(
+    erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert erp.login().status_code == 200
+    with limit_changes_before_each_count(erp, [100, 101, 1], monkeypatch) as done:
+        (answer,) = answers_to([login_of(erp)])
+    assert done == ["changed"] * 3
+    assert (answer.status, answer.headers["X-Rate-Limit-Limit"]) == (429, "1")
     assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1

@@ -307,6 +307,19 @@ def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the
     assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1
 
 
+@on_postgresql
+@pytest.mark.django_db
+def test_a_limit_that_is_found_to_be_reached_under_the_lock_ends_the_login(
+    erp: Erp, before_each_count: list[Callable[[], object]]
+) -> None:
+    assert erp.login().status_code == 200
+    row = SystemUser.objects.filter(pk=erp.system_user.pk)
+    before_each_count += [lambda n=n: row.update(logins_per_minute=n) for n in (100, 101, 1)]  # type: ignore[misc]
+    response = erp.login()
+    assert (response.status_code, response["X-Rate-Limit-Limit"]) == (429, "1")
+    assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1
+
+
 # --- Rows that somebody else has locked -----------------------------------------------------------
 
 
