@@ -16,11 +16,11 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test lint format types check bench messages screenshots lock \
+.PHONY: help run quick test lint format types check interleavings bench messages screenshots lock \
         check-lock clean
 
 help:  ## say what each target does
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
 	@$(BIN)/python manage.py demo --port $(PORT)
@@ -46,6 +46,9 @@ types: $(DEV)  ## mypy with the Django plug-in
 	@$(BIN)/mypy .
 
 check: lint types test  ## lint, types and tests
+
+interleavings: $(DEV)  ## logins and changes in random order; STEPS=1000000 SEED=…
+	@$(BIN)/python -m tests.interleavings --steps $(or $(STEPS),1000000) $(if $(SEED),--seed $(SEED))
 
 bench: $(DEV)  ## what a login costs beside its peers, into docs/performance.md (about 15 min)
 	@$(BIN)/python -m bench $(or $(ARGS),compare --write)

@@ -9,8 +9,8 @@ from tests.interleavings.changes.by_sql import BY_SQL
 from tests.interleavings.changes.change import Change, Context
 from tests.interleavings.changes.session import ChangingSession
 from tests.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE
-from tests.interleavings.claims import adopt_counters
-from tests.interleavings.registry import read_again
+from tests.interleavings.oracle.claims import adopt_counters
+from tests.interleavings.oracle.registry import read_again
 from tests.interleavings.state import RunState
 
 KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *WHOLESALE.kinds)

@@ -8,17 +8,17 @@ import psycopg
 from django.db import DatabaseError, OperationalError
 
 from taxpayers.facts.values import FactsQuery, Reading
-from tests.interleavings.claims import (
+from tests.interleavings.failure import ClaimBroken
+from tests.interleavings.logins.login import Login
+from tests.interleavings.logins.node import SimulatedNode, Waiting
+from tests.interleavings.logins.requests import next_request
+from tests.interleavings.oracle.claims import (
     MAX_CLOCK_ERROR,
     check_answer,
     check_recent,
     check_too_late,
     note_use,
 )
-from tests.interleavings.failure import ClaimBroken
-from tests.interleavings.login import Login
-from tests.interleavings.node import SimulatedNode, Waiting
-from tests.interleavings.requests import next_request
 from tests.interleavings.state import RunState
 from tokens.endpoint.login import EndedLogin, LockedRead, advance, fail, log_in
 from tokens.login_events.events import CountedLogin, FailedLogin, Write, event_of
