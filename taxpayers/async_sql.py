@@ -22,10 +22,11 @@ CONNECT_SECONDS = 1.0
 STATEMENT_SECONDS = 1.0
 ANSWER_SECONDS = STATEMENT_SECONDS + 0.1
 LOCK_SECONDS = 0.8
+PLAN_SECONDS = 30.0
 
 _TIME_ZONE = "SET TimeZone TO 'UTC'"
 _OWN_SESSION = (
-    # PostgreSQL would plan a statement for each batch anew, at the price of executing it. The plan
+    # PostgreSQL would plan a statement for each batch anew, at the price of executing it. A plan
     # that stays must not be one for tables as small as they were, so it looks up each key.
     "; SET plan_cache_mode TO force_generic_plan"
     "; SET enable_seqscan TO off; SET enable_hashjoin TO off; SET enable_mergejoin TO off"
@@ -58,6 +59,7 @@ class AsyncSession:
         self._connection: psycopg.AsyncConnection[Row] | None = None
         self._cursor: psycopg.AsyncCursor[Row] | None = None
         self._prepares = False
+        self._plans_again_at = 0.0
         self._is_late = False
 
     @property
@@ -101,6 +103,8 @@ class AsyncSession:
         cursor = self._cursor if self.is_open else None
         if cursor is None:
             cursor = await self._open()
+        elif self._prepares and loop.time() > self._plans_again_at and not self.is_in_transaction:
+            await self._plan_again(cursor)
         if loop.time() > send_by:
             raise NoConnection("it is too late to send the statement")
         self._is_late = False
@@ -116,6 +120,18 @@ class AsyncSession:
         finally:
             timer.cancel()
 
+    async def _plan_again(self, cursor: psycopg.AsyncCursor[Row]) -> None:
+        """Plans are for the sizes that tables had when a statement was first executed."""
+        loop = asyncio.get_running_loop()
+        self._plans_again_at = loop.time() + PLAN_SECONDS
+        timer = loop.call_later(ANSWER_SECONDS, self._give_up)
+        try:
+            await cursor.execute("DISCARD PLANS")
+        except psycopg.Error as error:
+            raise NoConnection(str(error)) from error
+        finally:
+            timer.cancel()
+
     async def _open(self) -> psycopg.AsyncCursor[Row]:
         await self.close()
         loop, parameters = asyncio.get_running_loop(), _connection_parameters()
@@ -128,6 +144,7 @@ class AsyncSession:
         except (psycopg.Error, OSError, TimeoutError) as error:
             raise NoConnection(str(error) or "no connection in time") from error
         self._connection = opened
+        self._plans_again_at = loop.time() + PLAN_SECONDS
         self._cursor = psycopg.AsyncCursor(opened)
         settings = _TIME_ZONE + (_OWN_SESSION if self._prepares else "")
         timer = loop.call_at(gives_up_at, self._give_up)

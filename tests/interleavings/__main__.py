@@ -67,6 +67,7 @@ def _run(seed: int, steps: int, folder: Path) -> int:
         return 1
     seconds = time.monotonic() - began
     sys.stdout.write(f"every claim holds, {seconds:.0f} s\n")
+    sys.stdout.write(f"digest {state.digest}\n")
     for counted in (state.outcomes, state.changes):
         listed = ", ".join(f"{name} {count}" for name, count in counted.most_common())
         sys.stdout.write(f"{listed}\n")

@@ -15,11 +15,11 @@ from django.test import override_settings
 
 from tests.interleavings.changes.registrar import Registrar
 from tests.interleavings.changes.wholesale import CREATE_COPIES, NO_AUTOVACUUM
-from tests.interleavings.claims import adopt_counters
 from tests.interleavings.failure import ClaimBroken
-from tests.interleavings.node import SimulatedNode
-from tests.interleavings.oracle import History
-from tests.interleavings.registry import read_registry
+from tests.interleavings.logins.node import SimulatedNode
+from tests.interleavings.oracle.claims import adopt_counters
+from tests.interleavings.oracle.history import History
+from tests.interleavings.oracle.registry import read_registry
 from tests.interleavings.scheduler import Scheduler
 from tests.interleavings.simulated_time import CREATE, SimulatedTime
 from tests.interleavings.state import RunState

@@ -7,10 +7,10 @@ from itertools import accumulate
 from django.db import connection
 
 from tests.interleavings.changes.registrar import Registrar
-from tests.interleavings.claims import check_tables
-from tests.interleavings.node import SimulatedNode
+from tests.interleavings.logins.node import SimulatedNode
+from tests.interleavings.logins.traffic import Traffic
+from tests.interleavings.oracle.claims import check_tables
 from tests.interleavings.state import RunState
-from tests.interleavings.traffic import Traffic
 
 _CHECK_TABLES_EVERY = 2000  # steps
 _JUMPS = (0.5, 2.5, 20, 61, 61, 61, 301, 3601)  # seconds
@@ -55,7 +55,7 @@ class Scheduler:
         state = self._state
         check_tables(state.stored, state.limits, state.last_uses, state.history.present)
         with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM login_events")
+            cursor.execute("TRUNCATE login_events")
         state.stored.clear()
         active = [login.arrived_in for login in self.traffic.active.values()]
         state.history.forget_before(min(active, default=state.step))

@@ -6,10 +6,10 @@ from random import Random
 from uuid import UUID
 from zlib import crc32
 
-from tests.interleavings.claims import LastUses
-from tests.interleavings.limits import Limits
-from tests.interleavings.login import Asked
-from tests.interleavings.oracle import History
+from tests.interleavings.logins.login import Asked
+from tests.interleavings.oracle.claims import LastUses
+from tests.interleavings.oracle.history import History
+from tests.interleavings.oracle.limits import Limits
 from tests.interleavings.simulated_time import SimulatedTime
 from tests.interleavings.world import Credentials
 from tokens.login_events.events import Event

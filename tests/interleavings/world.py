@@ -6,7 +6,7 @@ from random import Random
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser
-from tests.interleavings.registry import Registry
+from tests.interleavings.oracle.registry import Registry
 from tests.support.factories import (
     ENVIRONMENT,
     SUBMIT,

@@ -98,9 +98,13 @@ def _retry_at(backoff: Backoff, failures: str) -> str:
     return f"{_NOW} + make_interval(secs => (ARRAY{list(backoff.pauses_seconds)})[{failures}])"
 
 
-def _pauses(bucket: str) -> str:
-    """SQL of the condition that this bucket accepts no failure now."""
-    return f"{bucket}.retry_at > {_NOW} AND {bucket}.retry_at > {bucket}.last_at"
+def _pause_of(bucket: str) -> str:
+    """SQL of when this bucket accepts a failure again; NULL if it does now.
+
+    Not a join: for a table that is still empty, PostgreSQL plans one that reads all of it.
+    """
+    return f"""SELECT b.retry_at FROM failure_buckets b
+        WHERE b.id = s.{bucket} AND b.retry_at > {_NOW} AND b.retry_at > b.last_at"""
 
 
 def _by_kind(bucket: str, pair: str, address: str) -> str:
@@ -111,10 +115,8 @@ def _by_kind(bucket: str, pair: str, address: str) -> str:
 # In the order of the buckets, so that two batches never wait for each other.
 _COUNT_FAILURES = f"""
 WITH sent AS MATERIALIZED (
-    SELECT s.*, greatest(p.retry_at, a.retry_at) AS waits_until
+    SELECT s.*, greatest(({_pause_of("pair")}), ({_pause_of("address")})) AS waits_until
     FROM json_to_recordset(%s::json) AS s(pair int, address int, {_EVENT})
-    LEFT JOIN failure_buckets p ON p.id = pair AND {_pauses("p")}
-    LEFT JOIN failure_buckets a ON a.id = address AND {_pauses("a")}
 ), bucket AS (
     INSERT INTO failure_buckets AS b (id, failures, last_at, retry_at)
     SELECT bucket, 1, {_NOW},

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from django.db import connection
 
 from taxpayers.services import Author
-from tests.interleavings.login import Asked
-from tests.interleavings.registry import CodeRow, PermissionRow, Registry
+from tests.interleavings.logins.login import Asked
+from tests.interleavings.oracle.registry import CodeRow, PermissionRow, Registry
 from tests.interleavings.world import Credentials
 
 AUTHOR = Author("officer")

@@ -7,13 +7,14 @@ from itertools import accumulate
 from tests.interleavings.changes.by_service import BY_SERVICE
 from tests.interleavings.changes.by_sql import BY_SQL
 from tests.interleavings.changes.change import Change, Context
+from tests.interleavings.changes.permissions_by_sql import PERMISSIONS_BY_SQL
 from tests.interleavings.changes.session import ChangingSession
 from tests.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE
-from tests.interleavings.claims import adopt_counters
-from tests.interleavings.registry import read_again
+from tests.interleavings.oracle.claims import adopt_counters
+from tests.interleavings.oracle.registry import read_again
 from tests.interleavings.state import RunState
 
-KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *WHOLESALE.kinds)
+KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *PERMISSIONS_BY_SQL.kinds, *WHOLESALE.kinds)
 _OFTEN = 15  # times as often as else
 _MOST_OPEN = 3  # changes in one transaction
 _BEGINNING = timedelta(days=30)  # before the run: the first moment of a change by a service

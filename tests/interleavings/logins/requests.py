@@ -5,8 +5,8 @@ from datetime import datetime
 from random import Random
 
 from taxpayers.identifiers import TaxpayerId
-from tests.interleavings.login import Asked
-from tests.interleavings.registry import ClientRow, Registry
+from tests.interleavings.logins.login import Asked
+from tests.interleavings.oracle.registry import ClientRow, Registry
 from tests.interleavings.state import RunState
 from tests.interleavings.world import SCOPES, UNKNOWN, Credentials
 

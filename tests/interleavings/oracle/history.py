@@ -9,8 +9,8 @@ from django.conf import settings
 
 from taxpayers.facts.values import Facts
 from taxpayers.rules import AuthorizationRequest, Refused, decide
-from tests.interleavings.login import Asked, Login
-from tests.interleavings.registry import Registry
+from tests.interleavings.logins.login import Asked, Login
+from tests.interleavings.oracle.registry import Registry
 from tokens.refusals.table import ProtocolReason
 
 

@@ -15,7 +15,7 @@ from django.db import OperationalError
 from taxpayers.facts.local import SharedFacts
 from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row
-from tests.interleavings.login import Login
+from tests.interleavings.logins.login import Login
 from tests.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, SimulatedTime
 from tokens.endpoint.login import LockedRead
 from tokens.endpoint.node import Node

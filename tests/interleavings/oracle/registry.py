@@ -93,6 +93,10 @@ SOURCES: dict[str, tuple[type[Model], Any]] = {
     "granted_permission_codes": (GrantedPermission.codes.through, CodeRow),
 }
 TABLES = tuple(SOURCES)
+# In an order that a seed repeats. Django adds codes in the order of a set, so their keys differ.
+ORDER = dict.fromkeys(TABLES, ("id",)) | {
+    "granted_permission_codes": ("grantedpermission_id", "permissioncode_id")
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,4 +184,6 @@ def read_again(known: Registry, tables: tuple[str, ...]) -> Registry:
 
 def _rows(table: str) -> tuple[Any, ...]:
     model, row = SOURCES[table]
-    return tuple(map(row._make, model._default_manager.order_by("id").values_list(*row._fields)))
+    return tuple(
+        map(row._make, model._default_manager.order_by(*ORDER[table]).values_list(*row._fields))
+    )

@@ -8,10 +8,10 @@ from uuid import UUID
 from django.db import connection
 
 from tests.interleavings.failure import ClaimBroken
-from tests.interleavings.limits import NEVER, Limits
-from tests.interleavings.login import Login
-from tests.interleavings.oracle import History, Outcome, expected
-from tests.interleavings.registry import Registry, read_registry
+from tests.interleavings.logins.login import Login
+from tests.interleavings.oracle.history import History, Outcome, expected
+from tests.interleavings.oracle.limits import NEVER, Limits
+from tests.interleavings.oracle.registry import Registry, read_registry
 from tokens.login_events.events import CountedLogin, Event
 from tokens.metrics import ISSUED
 from tokens.rate_limits.backoff import BucketState

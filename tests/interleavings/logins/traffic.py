@@ -1,30 +1,19 @@
 """The logins in progress on all nodes: what each waits for, and what happens to it next."""
 
-from collections.abc import Hashable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
 from django.db import DatabaseError, OperationalError
 
-from taxpayers.facts.values import FactsQuery, Reading
-from tests.interleavings.claims import (
-    MAX_CLOCK_ERROR,
-    check_answer,
-    check_recent,
-    check_too_late,
-    note_use,
-)
-from tests.interleavings.failure import ClaimBroken
-from tests.interleavings.login import Login
-from tests.interleavings.node import SimulatedNode, Waiting
-from tests.interleavings.requests import next_request
+from tests.interleavings.logins.effects import Effects
+from tests.interleavings.logins.login import Login
+from tests.interleavings.logins.node import SimulatedNode, Waiting
+from tests.interleavings.logins.requests import next_request
 from tests.interleavings.state import RunState
 from tokens.endpoint.login import EndedLogin, LockedRead, advance, fail, log_in
-from tokens.login_events.events import CountedLogin, FailedLogin, Write, event_of
 from tokens.login_events.lanes import take_batch
 from tokens.login_events.store import Call
-from tokens.rate_limits.throttle import Throttle
 
 _MOST_ACTIVE = 24
 
@@ -37,8 +26,7 @@ class Traffic:
         self._nodes = nodes
         self._number = 0
         self.active: dict[int, Login] = {}
-        # Until when each node may repeat a 429: the callers that were denied there.
-        self._denied: dict[tuple[int, Hashable], datetime] = {}
+        self._effects = Effects(state)
 
     def arrive(self) -> bool:
         """A request arrives at a node."""
@@ -61,8 +49,7 @@ class Traffic:
             state.time.now,
         )
         self.active[login.number] = login
-        if any(until > arrival.at for until in self._denials_of(login)):
-            login.may_be_limited = "denied before, and remembered by this node"
+        self._effects.arrive(login)
         self._go_on(login, advance(steps))
         return True
 
@@ -92,12 +79,10 @@ class Traffic:
             if len(batch) > 1:
                 return [result for one in batch for result in self._results(node, [one])]
             login, call = batch[0].login, batch[0].call
-            assert isinstance(call, Write)
-            check_too_late(event_of(call), self._state.time.now)
-            login.may_be_unavailable = "its record came too late"
+            self._effects.refuse(login, call)
             return [(batch[0], DatabaseError(str(error)))]
         for one, result in zip(batch, results, strict=True):
-            self._note(one.login, one.call, result)
+            self._effects.execute(one.login, one.call, result)
         return list(zip(batch, results, strict=True))
 
     def deliver(self) -> bool:
@@ -125,7 +110,7 @@ class Traffic:
                 login.may_be_unavailable = "somebody else had locked its client"
                 self._fail(login, error)
             return True
-        self._note(login, read.query, reading)
+        self._effects.execute(login, read.query, reading)
         self._state.time.off = node.off
         following = advance(login.steps, reading)
         if isinstance(following, EndedLogin | LockedRead):
@@ -147,12 +132,10 @@ class Traffic:
         try:
             result = node.finish_lock(call)
         except psycopg.errors.NotNullViolation as error:
-            assert isinstance(call, Write)
-            check_too_late(event_of(call), self._state.time.now)
-            login.may_be_unavailable = "its record came too late"
+            self._effects.refuse(login, call)
             self._fail(login, DatabaseError(str(error)))
         else:
-            self._note(login, call, result)
+            self._effects.execute(login, call, result)
             self._deliver(login, result)
         return True
 
@@ -160,8 +143,7 @@ class Traffic:
         """Its process ends; nobody gets an answer of what was under way there."""
         for login in node.stop():
             del self.active[login.number]
-        for key in [key for key in self._denied if key[0] == node.number]:
-            del self._denied[key]
+        self._effects.forget(node.number)
         node.start()
 
     def finish(self) -> None:
@@ -189,66 +171,7 @@ class Traffic:
         else:
             node.lanes[type(step)].append(Waiting(step, login))
 
-    def _note(self, login: Login, call: Call, result: Any) -> None:
-        """What was executed: the models follow, and what it may mean for the answer."""
-        state = self._state
-        login.add(state.step, "the result is", result)
-        try:
-            if isinstance(call, FactsQuery):
-                self._note_reading(login, result)
-                return
-            login.may_be_limited = ""
-            if isinstance(call, CountedLogin):
-                if result is None:
-                    return
-                state.limits.count(call, self._limit(call.system_user_id), result, state.time.now)
-                note_use(call, state.limits, state.last_uses)
-            elif isinstance(call, FailedLogin):
-                state.limits.fail(call, result, state.time.now)
-                if result is not None:
-                    login.may_be_limited = "it has to wait after failures"
-                    self._deny(login, result, login.asked.address)
-                    return
-        except ClaimBroken as broken:
-            raise ClaimBroken(f"{broken}\n{login}") from None
-        login.recorded.append(call)
-        event = event_of(call)
-        state.stored[event.id] = event
-        check_recent(event, state.time.now)
-
-    def _note_reading(self, login: Login, reading: Reading) -> None:
-        state = self._state
-        facts = state.history.present.facts(login.query)
-        full = facts and state.limits.retry_at(
-            facts.client.id, facts.client.logins_per_minute, state.time.now
-        )
-        login.may_be_limited = "its window is full" if full else ""
-        if full and facts:
-            self._deny(login, Throttle(full, facts.client.logins_per_minute), "")
-
-    def _deny(self, login: Login, throttle: Throttle, address: str) -> None:
-        self._denied[login.node, (login.query.client_id, login.query.hashed_secret, address)] = (
-            throttle.retry_at
-        )
-
-    def _denials_of(self, login: Login) -> list[datetime]:
-        client_id, hashed = login.query.client_id, login.query.hashed_secret
-        keys = [(login.node, (client_id, hashed, of)) for of in ("", login.asked.address)]
-        return [self._denied[key] for key in keys if key in self._denied]
-
-    def _limit(self, client: int) -> int:
-        rows = self._state.history.present.system_users
-        return next((row.logins_per_minute for row in rows if row.id == client), -1)
-
     def _end(self, login: Login, ended: EndedLogin) -> None:
-        state = self._state
         login.ended = ended
-        if state.time.now - login.arrived_at > MAX_CLOCK_ERROR:
-            login.may_be_unavailable = "more time passed than a node's clock may be off"
-        try:
-            check_answer(login, state.history)
-        except ClaimBroken as broken:
-            raise ClaimBroken(f"{broken}\n{login}") from None
-        state.outcomes[ended.outcome] += 1
-        state.note(login.number, login.node, ended.outcome)
         del self.active[login.number]
+        self._effects.end(login)

@@ -1,0 +1,105 @@
+"""What a statement of a login changes: the models follow, and it shows what may be answered."""
+
+from collections.abc import Hashable
+from datetime import datetime
+from typing import Any
+
+from taxpayers.facts.values import FactsQuery
+from tests.interleavings.failure import ClaimBroken
+from tests.interleavings.logins.login import Login
+from tests.interleavings.oracle.claims import (
+    MAX_CLOCK_ERROR,
+    check_answer,
+    check_recent,
+    check_too_late,
+    note_use,
+)
+from tests.interleavings.state import RunState
+from tokens.login_events.events import CountedLogin, FailedLogin, Write, event_of
+from tokens.login_events.store import Call
+from tokens.refusals.table import ProtocolReason
+
+
+class Effects:
+    """One for each run. Raises ClaimBroken, with what happened to the login."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        # Until when each node may repeat a 429: the callers that were denied there.
+        self._denied: dict[tuple[int, Hashable], datetime] = {}
+
+    def arrive(self, login: Login) -> None:
+        client_id, hashed = login.query.client_id, login.query.hashed_secret
+        keys = [(login.node, (client_id, hashed, of)) for of in ("", login.asked.address)]
+        if any(self._denied[key] > login.arrival.at for key in keys if key in self._denied):
+            login.may_be_limited = "denied before, and remembered by this node"
+
+    def execute(self, login: Login, call: Call, result: Any) -> None:
+        """A call was executed."""
+        login.add(self._state.step, "the result is", result)
+        try:
+            if isinstance(call, FactsQuery):
+                self._read(login)
+            elif self._is_stored(login, call, result):
+                login.recorded.append(call)
+                event = event_of(call)
+                self._state.stored[event.id] = event
+                check_recent(event, self._state.time.now)
+        except ClaimBroken as broken:
+            raise ClaimBroken(f"{broken}\n{login}") from None
+
+    def refuse(self, login: Login, call: Call) -> None:
+        """The database refused the record."""
+        assert isinstance(call, Write)
+        check_too_late(event_of(call), self._state.time.now)
+        login.may_be_unavailable = "its record came too late"
+
+    def end(self, login: Login) -> None:
+        """It is answered."""
+        assert login.ended is not None
+        state, outcome = self._state, login.ended.outcome
+        if state.time.now - login.arrived_at > MAX_CLOCK_ERROR:
+            login.may_be_unavailable = "more time passed than a node's clock may be off"
+        try:
+            check_answer(login, state.history)
+        except ClaimBroken as broken:
+            raise ClaimBroken(f"{broken}\n{login}") from None
+        if outcome == ProtocolReason.RATE_LIMITED and login.denied is not None:
+            until, address = login.denied
+            caller = (login.query.client_id, login.query.hashed_secret, address)
+            self._denied[login.node, caller] = until
+        state.outcomes[outcome] += 1
+        state.note(login.number, login.node, outcome)
+
+    def forget(self, node: int) -> None:
+        """A new process remembers nobody."""
+        self._denied = {key: until for key, until in self._denied.items() if key[0] != node}
+
+    def _read(self, login: Login) -> None:
+        """A 429 is right from now on if the window is full now."""
+        state = self._state
+        facts = state.history.present.facts(login.query)
+        limit = facts.client.logins_per_minute if facts else 0
+        until = facts and state.limits.retry_at(facts.client.id, limit, state.time.now)
+        login.denied = (until, "") if until else None
+        login.may_be_limited = "its window is full" if until else ""
+
+    def _is_stored(self, login: Login, call: Write, result: Any) -> bool:
+        limits, now = self._state.limits, self._state.time.now
+        login.denied, login.may_be_limited = None, ""
+        if isinstance(call, CountedLogin):
+            if result is None:
+                return False
+            limits.count(call, self._limit(call.system_user_id), result, now)
+            note_use(call, limits, self._state.last_uses)
+        elif isinstance(call, FailedLogin):
+            limits.fail(call, result, now)
+            if result is not None:
+                login.denied = (result.retry_at, login.asked.address)
+                login.may_be_limited = "it has to wait after failures"
+                return False
+        return True
+
+    def _limit(self, client: int) -> int:
+        rows = self._state.history.present.system_users
+        return next((row.logins_per_minute for row in rows if row.id == client), -1)
