@@ -24,7 +24,10 @@ TAKE_COPY = "BEGIN ISOLATION LEVEL REPEATABLE READ;{}COMMIT".format(
     )
 )
 # Of these not all rows come back after a TRUNCATE, nor those that refer to one that does not.
-_MAY_LACK_ROWS = ("client_secrets", "granted_permissions", "granted_permission_codes")
+_MAY_LACK_ROWS = (
+    *("client_secrets", "intermediaries"),
+    *("granted_permissions", "granted_permission_codes"),
+)
 _PARENTS = {
     "granted_permissions": "intermediary_id IN (SELECT id FROM intermediaries)",
     "granted_permission_codes": "grantedpermission_id IN (SELECT id FROM granted_permissions)",
