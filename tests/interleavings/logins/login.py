@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -65,6 +65,7 @@ class Login:
     steps: Steps
     arrived_in: int  # the step of the run
     arrived_at: datetime
+    clock_off: timedelta  # of its node
     recorded: list[CountedLogin | FailedLogin | Event] = field(default_factory=list)
     # Why a 503 would be the right answer, and why a 429.
     may_be_unavailable: str = ""

@@ -47,6 +47,7 @@ class Traffic:
             steps,
             state.step,
             state.time.now,
+            node.off,
         )
         self.active[login.number] = login
         self._effects.arrive(login)
