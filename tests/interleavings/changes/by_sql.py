@@ -4,6 +4,7 @@ from tests.interleavings.changes.change import Changes, Context
 from tests.interleavings.world import SCOPES
 
 BY_SQL = Changes()
+_MOST_SECRETS = 8
 
 
 @BY_SQL.add("system_users")
@@ -86,8 +87,8 @@ def delete_secret(context: Context) -> None:
 
 @BY_SQL.add("client_secrets", weight=2)
 def delete_old_secrets(context: Context) -> None:
-    context.choose(context.registry.client_secrets[16:])
-    ids = [row.id for row in context.registry.client_secrets[:-10]]
+    ids = [row.id for row in context.registry.client_secrets[:-_MOST_SECRETS]]
+    context.choose(ids)
     context.execute("DELETE FROM client_secrets WHERE id = ANY(%s)", ids)
 
 
