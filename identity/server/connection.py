@@ -151,7 +151,7 @@ class Connection(RequestReader):
     # --- Deadlines --------------------------------------------------------------------------------
 
     def enforce_deadlines(self, now: float) -> None:
-        """Called about twice a second for every connection: cheaper than timers of their own."""
+        """Called about twice a second for every connection: cheaper than its own timers."""
         unsent = self.transport.get_write_buffer_size()
         if unsent or self.unsent_bytes:
             self._enforce_reading_of_answers(unsent, now)

@@ -1,6 +1,6 @@
 """`GET /health/ready` with a deadline: answered in time even while the database hangs.
 
-The checks run in one thread of their own. While they hang there, every further request waits for
+The checks run in one separate thread. While they hang there, every further request waits for
 the same checks, so that nothing piles up.
 """
 

@@ -89,7 +89,7 @@ def _translatable(
 def _complete(application: WsgiApplication) -> WsgiApplication:
     """Adds the body, the reason phrase, and an answer where Django's request cannot be made.
 
-    Django reads the Content-Type in the constructor of its request, outside of its own handling of
+    Django reads the Content-Type in the constructor of its request, outside its handling of
     errors: a charset that cannot be decoded raises there.
     """
 

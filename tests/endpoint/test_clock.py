@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import RateLimitCounter
 from taxpayers.rules import Refused
-from tests.support.erp import Erp, assert_refused, claims_of
+from tests.support.erp import Erp, assert_unavailable, claims_of
 from tokens import uptime
 from tokens.endpoint import clock
 from tokens.endpoint.clock import DatabaseClock, LocalClock
@@ -162,18 +162,6 @@ def log_in_with_a_clock_off_by(off: timedelta, erp: Erp, **form: str) -> HttpRes
         return erp.login(**form)
 
 
-def assert_unavailable(response: HttpResponse, **headers: str) -> None:
-    assert_refused(
-        response,
-        reason="temporarily_unavailable",
-        status=503,
-        error="temporarily_unavailable",
-        says="try again",
-        mended_by="Nothing is wrong with the request",
-        headers={"Retry-After": r"\d+"} | headers,
-    )
-
-
 @on_postgresql
 @pytest.mark.django_db
 @pytest.mark.parametrize("minutes", [-10, 10])
@@ -209,7 +197,7 @@ def test_a_process_that_starts_with_a_wrong_clock_decides_nothing_from_what_its_
     assert erp.login().status_code == 200
     forget_the_time()
     response = log_in_with_a_clock_off_by(timedelta(minutes=minutes), erp)
-    assert_unavailable(response, **{"X-Client-Secret-Expires-At": r".+Z"})
+    assert_unavailable(response, {"X-Client-Secret-Expires-At": r".+Z"})
     assert LoginEvent.objects.count() == 1
 
 

@@ -92,7 +92,7 @@ async def ask(endpoint: TokenEndpoint, sent: Sent) -> Answer:
 
 
 def on_event_loop(work: Callable[[TokenEndpoint], Awaitable[Any]]) -> Any:
-    """What the work returns, on a loop and an endpoint of its own."""
+    """What the work returns, on a new loop with a new endpoint."""
     current_key_ring(datetime.now(UTC))  # the loop itself reads no keys
 
     async def run() -> Any:

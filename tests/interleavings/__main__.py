@@ -1,4 +1,4 @@
-"""`make interleavings`: a long run against a PostgreSQL of its own.
+"""`make interleavings`: a long run against a new PostgreSQL.
 
 `python -m tests.interleavings --steps 1000000 [--seed N]`; a seed repeats a run exactly.
 """

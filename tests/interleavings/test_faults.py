@@ -165,7 +165,7 @@ def empty_alone(patch: Patch, table: str) -> None:
     patch.setattr(wholesale, "CASCADE", {table: wholesale.CASCADE[table]})
 
 
-# Whoever empties these empties tables that refer to them, and those have a trigger as well.
+# To empty these also empties tables that refer to them, and those have a trigger as well.
 NOT_ALONE = ("taxpayers", "intermediaries", "system_users", "granted_permissions")
 # No client has used this secret before, so nobody has facts of it.
 WITHOUT_CONSEQUENCE = {("client_secrets", "INSERT")}

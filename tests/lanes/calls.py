@@ -65,7 +65,7 @@ async def opened_store() -> AsyncIterator[AsyncStore]:
 
 
 def with_store(use: Callable[[AsyncStore], Awaitable[Result]]) -> Result:
-    """What `use` returns, on an event loop of its own."""
+    """What `use` returns, on a new event loop."""
 
     async def run() -> Result:
         async with opened_store() as store:

@@ -91,7 +91,7 @@ class Clients:
         return self.statuses
 
 
-@pytest.mark.parametrize("one_each", [False, True], ids=["kept connections", "new connections"])
+@pytest.mark.parametrize("one_each", [False, True], ids=["persistent", "new connections"])
 def test_a_stop_answers_every_login_that_was_accepted(
     service: StartService, one_each: bool
 ) -> None:

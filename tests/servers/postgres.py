@@ -78,7 +78,7 @@ class Postgres:
         self.process = self.start_again()
 
     def _signal_all(self, number: signal.Signals) -> None:
-        # Each of its processes leads a group of its own. The first one comes first: it starts them.
+        # Each of its processes leads its own group. The first one comes first: it starts them.
         os.kill(self.process.pid, number)
         for child in children_of(self.process.pid):
             with contextlib.suppress(ProcessLookupError):

@@ -129,6 +129,19 @@ def assert_refused(
         assert event.reason == reason
 
 
+def assert_unavailable(response: HttpResponse, headers: dict[str, str] | None = None) -> None:
+    """A 503 that blames nobody; `headers` as for `assert_refused`, without Retry-After."""
+    assert_refused(
+        response,
+        reason="temporarily_unavailable",
+        status=503,
+        error="temporarily_unavailable",
+        says="try again",
+        mended_by="Nothing is wrong with the request",
+        headers={"Retry-After": "5"} | (headers or {}),
+    )
+
+
 def new_erp(**system_user: Any) -> Erp:
     """A system user with one live secret; arguments are those of `SystemUserFactory`."""
     from tests.support.factories import ClientSecretFactory, SystemUserFactory

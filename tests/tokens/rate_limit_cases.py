@@ -224,7 +224,7 @@ FAILURES = [
 ]  # fmt: skip
 
 
-# --- For a store, which has a clock of its own ---------------------------------------------------
+# --- For a store, which has its own clock --------------------------------------------------------
 
 # A store counts by the clock of the database. So the moments of a case are moved until it happens
 # now, and it must not matter that now is some milliseconds later. Where it would matter, the same

@@ -1,9 +1,9 @@
 """Every step of a login, in order, without any input or output (specification 4, contract 1).
 
 A login decides from what this node knows, and the statement that records it confirms that nothing
-has changed. What it needs from the database it yields, as a call; whoever runs the steps sends the
-result, or throws the error. So the same steps run on Django's connection, one login at a time, and
-on an event loop, many at once.
+has changed. What it needs from the database it yields, as a call; the caller that runs the steps
+sends the result, or throws the error. So the same steps run on Django's connection, one login at a
+time, and on an event loop, many at once.
 """
 
 import logging

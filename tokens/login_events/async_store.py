@@ -85,7 +85,7 @@ class AsyncStore:
 
 
 class _PostgresqlExecutor:
-    """One statement for all calls, on a connection of its own."""
+    """One statement for all calls, on its own connection."""
 
     def __init__(self, observe: Observe) -> None:
         self._session = AsyncSession()
@@ -117,7 +117,7 @@ def _sqlite_lanes() -> dict[type, Lane]:
 
 
 class _SqliteExecutor:
-    """One transaction for all calls, in a thread with a connection of its own."""
+    """One transaction for all calls, in a thread with its own connection."""
 
     def __init__(self, *, takes_turns: bool = False) -> None:
         self._thread = ThreadPoolExecutor(1, "sqlite", initializer=_wait_briefly)

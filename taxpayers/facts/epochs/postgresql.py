@@ -120,7 +120,7 @@ def create_statements(schema: str) -> Iterator[str]:
     for name, definition in _FUNCTIONS.items():
         yield f"CREATE FUNCTION {name}{definition}"
     for table, event in TRIGGERS:
-        # With the rights of its owner: whoever may change the registry needs none on the counters.
+        # With its owner's rights: a role that changes the registry needs none on the counters.
         yield f"""CREATE FUNCTION {trigger_name(table, event)}() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 DECLARE

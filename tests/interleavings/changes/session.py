@@ -10,11 +10,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from taxpayers.services import ServiceError
 from tests.interleavings.changes.change import Change, Context, NothingToChange
 
-_LOCK_TIMEOUT = "2ms"  # one thread acts, so whoever has to wait here would wait for ever
+_LOCK_TIMEOUT = "2ms"  # one thread acts, so a session that has to wait here would wait for ever
 
 
 class ChangingSession:
-    """Changes that are not committed yet, on a connection of its own."""
+    """Changes that are not committed yet, on a separate connection."""
 
     def __init__(self) -> None:
         self._connection: BaseDatabaseWrapper = connection.copy()

@@ -24,7 +24,7 @@ from tokens.login_events.postgresql import statement_for
 from tokens.login_events.store import LOCK_CLIENT, Call
 
 KINDS = (FactsQuery, CountedLogin, FailedLogin, Event)
-_LOCK_TIMEOUT = "2ms"  # one thread acts, so whoever has to wait here would wait for ever
+_LOCK_TIMEOUT = "2ms"  # one thread acts, so a session that has to wait here would wait for ever
 _MAP_BYTES = 2**20
 
 
