@@ -3,23 +3,21 @@
 Contract 1: every request gets an answer, and every answer is JSON with a reference.
 """
 
-import json
 import logging
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
 from taxpayers.rules import Refused
-from tokens.http import error_body
-from tokens.refusals.description import describe
-from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.endpoint.response import refused_answer
+from tokens.refusals.table import ProtocolReason
 
 logger = logging.getLogger("identity.server")
 
 REQUEST_TIMEOUT = 408
 CONTENT_TOO_LARGE = 413
-_RETRY_SECONDS = 5
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -57,18 +55,9 @@ def server_error() -> Answer:
 
 
 def _answer(refused: Refused, status: int | None = None) -> Answer:
-    refusal, reference = REFUSALS[refused.reason], uuid7()
-    text = f"{describe(refused)} Reference: {reference}"
-    body = json.dumps(error_body(refusal.error, text)).encode()
-    headers = [
-        (b"Content-Type", b"application/json"),
-        (b"Cache-Control", b"no-store"),
-        (b"Pragma", b"no-cache"),
-        (b"correlationId", str(reference).encode()),
-        (b"Content-Length", str(len(body)).encode()),
-    ]
-    if refused.reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
-        headers.append((b"Retry-After", str(_RETRY_SECONDS).encode()))
+    reference, now = uuid7(), datetime.now(UTC)
+    answer = refused_answer(reference, now, refused)  # of the same shape as those of the login
+    headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
     logger.info(
         "answered by the server",
         extra={
@@ -77,4 +66,5 @@ def _answer(refused: Refused, status: int | None = None) -> Answer:
             "detail": refused.detail,
         },
     )
-    return Answer(reference, status or refusal.status, refusal.error.encode(), headers, body)
+    reason = answer.reason.encode()
+    return Answer(reference, status or answer.status, reason, headers, answer.body)
