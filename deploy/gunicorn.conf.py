@@ -24,6 +24,7 @@ except (ImproperlyConfigured, EnvError) as error:
 
 from identity.server.fair_share import counts
 from identity.server.listener import refuse_handshakes
+from identity.server.worker import hold_signals_over_forks
 
 wsgi_app = "identity.asgi:application"
 worker_class = "identity.server.worker.Worker"
@@ -50,13 +51,15 @@ if _MEMORY.is_dir():  # a sign of life must not wait for a disk
 def when_ready(server: Any) -> None:
     """A stop begins here: nobody new gets into the queue, and the queue is emptied.
 
-    SIGHUP stops as well: what was loaded before the fork cannot be loaded again.
+    That also holds while a process is starting. SIGHUP stops as well: what was loaded before the
+    fork cannot be loaded again.
     """
 
     def stop(number: int, frame: object) -> None:
         refuse_handshakes(server.LISTENERS)
         server.signal(signal.SIGTERM, frame)
 
+    hold_signals_over_forks()
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGHUP, stop)
 

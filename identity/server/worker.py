@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import resource
 import signal
 import socket
@@ -23,9 +24,26 @@ from identity.server.listener import Listener
 logger = logging.getLogger("identity.server")
 
 _TICK_SECONDS = 0.5
+_ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})
 # From SIGTERM to the end; `graceful_timeout` of deploy/gunicorn.conf.py is a little more.
 _STOP_SECONDS = 17.0
 _CANCEL_SECONDS = 1.0
+
+
+def hold_signals_over_forks() -> None:
+    """From now on a new process gets a signal that ends it only when it has its own handlers.
+
+    Just after the fork it has those of the master, which put the signal into a queue that nobody
+    reads there; the stop would then wait for `graceful_timeout` and kill it.
+    """
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING),
+        after_in_parent=_release_signals,
+    )
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
 
 class Connections(set[Any]):
@@ -141,6 +159,11 @@ class Worker(UvicornWorker):
             logging.getLogger(name).propagate = True
             logging.getLogger(name).handlers = []
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+
+    def init_signals(self) -> None:
+        """Until it serves, a signal ends this process at once."""
+        super().init_signals()
+        _release_signals()
 
     def run(self) -> None:
         """Serve until a signal ends it."""
