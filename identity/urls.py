@@ -1,4 +1,4 @@
-"""The public paths, for machines: protocol, health and metrics. `SERVE` decides which are served.
+"""The public paths: protocol, pages for developers, health, metrics. `SERVE` decides which.
 
 All are exact paths without a variable part: `identity.middleware` compares them as they are. Where
 staff pages are served, `identity.staff.urls` is the root and includes these.
@@ -8,6 +8,7 @@ from django.conf import settings
 from django.urls import URLPattern, path
 
 from identity import health
+from identity.developers.urls import urlpatterns as developers
 from tokens.urls import urlpatterns as protocol
 
 health_paths: list[URLPattern] = [
@@ -15,5 +16,5 @@ health_paths: list[URLPattern] = [
     path("health/ready", health.ready),
     path("metrics", health.metrics),
 ]
-urlpatterns = health_paths if settings.SERVE == "staff" else [*protocol, *health_paths]
+urlpatterns = health_paths if settings.SERVE == "staff" else [*protocol, *developers, *health_paths]
 handler404 = "identity.not_found.not_found"

@@ -1,15 +1,13 @@
 """What makes a request unusable before anybody looks at what it asks for (RFC 9112). Pure."""
 
-import re
 from collections.abc import Sequence
 
 from identity.server import limits
+from tokens.endpoint.on_behalf_of import HEADER, spells_on_behalf_of
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 HEADERS_TOO_LONG = f"its headers are longer than {limits.MAX_HEADER_BYTES} bytes"
-_NOT_A_LETTER = re.compile(rb"[^a-z]")
-_ON_BEHALF_OF = (b"onbehalfof", b"xonbehalfof", b"onbehalf")
 _HOP_BY_HOP = (b"connection", b"upgrade", b"http2-settings")
 
 
@@ -51,7 +49,5 @@ def misspells_on_behalf_of(received: bytes) -> bool:
     A client that means to act for another taxpayer must learn which header is the right one.
     """
     head = received.partition(b"\r\n\r\n")[0]
-    names = (line.partition(b":")[0].lower() for line in head.split(b"\n"))
-    return any(
-        _NOT_A_LETTER.sub(b"", name) in _ON_BEHALF_OF and name != b"onbehalfof" for name in names
-    )
+    names = (line.partition(b":")[0] for line in head.split(b"\n") if b":" in line)
+    return any(spells_on_behalf_of(name) and name.lower() != HEADER.encode() for name in names)

@@ -5,11 +5,12 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
 from urllib.parse import urlencode
 
+import jwt
 import psycopg
 import pytest
 from django.db import connection
@@ -138,9 +139,14 @@ def through_django(sent: Sent) -> Answer:
 def essence(answer: Answer) -> object:
     """All of it that is not different for each login."""
     body = json.loads(answer.body or b"{}")
-    body.pop("access_token", None)
+    if token := body.pop("access_token", None):
+        claims = jwt.decode(token, options={"verify_signature": False})
+        assert answer.headers["X-Represented-Taxpayer"] == claims["sub"]
     text = body.pop("error_description", "").split(" Reference: ")[0]
-    differs = {"correlationId", "Content-Length", "X-Client-Secret-Expires-At", "Retry-After"}
+    differs = {
+        *("correlationId", "Content-Length", "X-Client-Secret-Expires-At", "Retry-After"),
+        "X-Represented-Taxpayer",
+    }
     headers = {name: None if name in differs else v for name, v in answer.headers.items()}
     return answer.status, answer.reason, headers, body, text
 
@@ -163,11 +169,19 @@ REQUESTS: dict[str, Callable[[], Sent]] = {
     ),
     "on behalf of another": acting,
     "on behalf of nobody": lambda: Sent(login_of(new_erp()).body, headers={"onbehalfof": ""}),
+    "on behalf of, in another header": lambda: Sent(
+        acting().body, headers={"On-Behalf-Of": "C1000000001"}
+    ),
+    "on behalf of, in the body": lambda: login_of(new_erp(), onbehalfof="C1000000001"),
+    "on behalf of, in the query": lambda: replace(acting(), query="onbehalfof=C1000000001"),
     "in many parts": lambda: Sent(login_of(new_erp()).body, parts=20),
     "wrong secret": lambda: login_of(new_erp(), client_secret=new_client_secret("test")),
     "unknown id": lambda: login_of(new_erp(), client_id=new_client_id("test")),
     "blocked": lambda: login_of(new_erp(**BLOCKED)),
     "unknown scope": lambda: login_of(new_erp(), scope="Unknown"),
+    "scope with a tab": lambda: login_of(new_erp(), scope="InvoicingAPI\tInvoicingAPI"),
+    "no scope left": lambda: login_of(new_erp(scopes="")),
+    "sent twice": lambda: Sent(b"a=1&a=2"),
     "cut off": lambda: login_of(new_erp(), client_secret="cs_test_1"),
     "no body": lambda: Sent(b""),
     "malformed": lambda: Sent(b"grant_type=%"),

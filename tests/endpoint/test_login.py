@@ -132,15 +132,6 @@ def test_an_intermediary_without_the_header_logs_in_as_itself(intermediary: Erp)
     assert "permissions" not in claims
 
 
-@pytest.mark.parametrize("where", ["body", "query"])
-def test_on_behalf_of_anywhere_but_in_the_header_is_an_unknown_parameter(
-    erp: Erp, where: str
-) -> None:
-    form = "&".join(f"{k}={v}" for k, v in erp.form.items())
-    body, query = (f"{form}&onbehalfof=C1", "") if where == "body" else (form, "onbehalfof=C1")
-    assert claims_of(post(body, query=query))["sub"] == erp.system_user.taxpayer.tin
-
-
 @pytest.mark.parametrize(
     ("asked", "allowed", "granted", "told"),
     [

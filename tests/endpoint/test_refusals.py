@@ -101,10 +101,18 @@ def test_staff_and_the_client_are_told_the_same_person_who_can_fix_it() -> None:
 # --- Public texts -------------------------------------------------------------------------------
 
 
-def test_what_a_client_wrote_is_repeated_cut_and_in_the_characters_of_the_rfc() -> None:
-    refused = Refused(RegistryReason.INVALID_SCOPE, detail='"\\\xe9' + "s" * 5000)
-    assert describe(refused).startswith(f"The scope ???{'s' * 197} is unknown. ")
+def test_a_description_has_only_the_characters_of_the_rfc() -> None:
     assert error_body("e", 'a"\\\xe9\n') == {"error": "e", "error_description": "a????"}
+    refused = Refused(ProtocolReason.MALFORMED_REQUEST, detail='"\\\xe9')
+    assert describe(refused).startswith("The request is malformed: ???. ")
+
+
+def test_an_unknown_scope_is_not_repeated() -> None:
+    described = describe(Refused(RegistryReason.INVALID_SCOPE, detail="Secret"))
+    assert described.startswith("A scope that was asked for is unknown, or there is not exactly ")
+    assert "Secret" not in described
+    nothing_left = describe(Refused(RegistryReason.INVALID_SCOPE))
+    assert nothing_left.startswith("This client may have none of the scopes")
 
 
 def test_a_date_is_told_in_the_time_zone_of_the_authority() -> None:
@@ -174,7 +182,7 @@ def test_nobody_else_may_say_that_it_was_https(erp: Erp) -> None:
         (b"client_id=\xc3\xa9", {}, "percent-encoded"),
         ("grant_type=a&grant_type=a", {}, "grant_type is sent more than once"),
         ("client_id=a&client_id=&client_id=a", {}, "client_id is sent more than once"),
-        ("foo=1&foo=2", {}, "foo is sent more than once"),
+        ("foo=1&foo=2", {}, "a parameter is sent more than once"),
         ("&".join(f"p{n}=1" for n in range(101)), {}, "more than 100"),
         ("a=b", {"query": "client_secret=x"}, "query string"),
         ("a=b", {"query": "client_id=x"}, "query string"),
@@ -507,14 +515,24 @@ def test_a_permission_out_of_force_is_told_with_the_date(
     )
 
 
-@pytest.mark.parametrize("scope", ["Unknown", "InvoicingAPI Unknown", "Invoicing\\API", '"', "é"])
-def test_an_unknown_scope_is_refused(erp: Erp, scope: str) -> None:
+@pytest.mark.parametrize(
+    "scope",
+    [
+        *("Unknown", "InvoicingAPI Unknown", "Invoicing\\API", '"', "é", '"InvoicingAPI"'),
+        # Not one space between two (RFC 6749 section 3.3).
+        *("InvoicingAPI\tInvoicingAPI", "InvoicingAPI\nInvoicingAPI", "InvoicingAPI\r\n"),
+        *("InvoicingAPI  InvoicingAPI", " InvoicingAPI", "InvoicingAPI ", " ", "\t", "\0"),
+        *("InvoicingAPI\xa0InvoicingAPI", "InvoicingAPI\u2003InvoicingAPI", "InvoicingAPI\x7f"),
+        *("InvoicingAPI,InvoicingAPI", "InvoicingAPI\x1fInvoicingAPI", "invoicingapi"),
+    ],
+)
+def test_an_unknown_scope_and_a_wrong_separator_are_refused(erp: Erp, scope: str) -> None:
     assert_refused(
         erp.login(scope=scope),
         reason="invalid_scope",
         status=400,
         error="invalid_scope",
-        says="scope",
+        says="A scope that was asked for is unknown, or there is not exactly one space",
         mended_by=DEVELOPER,
         headers=MATCHED,
     )

@@ -67,7 +67,7 @@ def test_a_right_request_asks_for_this_and_nothing_else() -> None:
     assert read(RIGHT) == TokenRequest(credentials, scopes=None, on_behalf_of=None)
     more = replace(
         RIGHT,
-        body=RIGHT.body + b"&scope=B+A++B&unknown=1",
+        body=RIGHT.body + b"&scope=B+A+B&unknown=1",
         authorization="Bearer stale",
         on_behalf_of=" c1000000001\t",
     )
@@ -120,6 +120,40 @@ def test_of_two_faults_the_one_that_the_contract_names_first_is_told(
     assert fault_of(second[1](first[1](RIGHT)))[0] == first[0]
 
 
+MEANT_ON_BEHALF_OF: dict[str, Callable[[RawTokenRequest], RawTokenRequest]] = {
+    "another header": lambda raw: replace(raw, on_behalf_of_is_misspelled=True),
+    "the body": lambda raw: replace(raw, body=raw.body + b"&onbehalfof=C1000000001"),
+    "the query string": lambda raw: replace(raw, query_string="onbehalfof=C1000000001"),
+}
+
+
+@pytest.mark.parametrize("where", MEANT_ON_BEHALF_OF)
+@pytest.mark.parametrize(("other", "spoil"), FAULTS, ids=[reason for reason, _ in FAULTS])
+def test_onbehalfof_elsewhere_is_told_in_the_order_of_the_header(
+    where: str, other: str, spoil: Callable[[RawTokenRequest], RawTokenRequest]
+) -> None:
+    raw = MEANT_ON_BEHALF_OF[where](RIGHT)
+    assert fault_of(raw)[0] == "malformed_on_behalf_of"
+    first = "malformed_on_behalf_of" if other == "malformed_credentials" else other
+    assert fault_of(spoil(raw))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "scopes"),
+    [
+        ("A", ("A",)),
+        ("B A B", ("B", "A")),
+        ("!#[]~", ("!#[]~",)),
+        # No list by RFC 6749 section 3.3: one name, which nobody knows.
+        *((text, (text,)) for text in ("A  B", " A", "A ", " ", "A\tB", "A\nB", "A \u2003B")),
+        *((text, (text,)) for text in ('A "B"', "A \\", "A \x7f", "A \xe9", "A\n", "\0")),
+    ],
+)
+def test_scopes_are_separated_by_one_space(text: str, scopes: tuple[str, ...]) -> None:
+    body = RIGHT.body + b"&" + urlencode({"scope": text}).encode()
+    assert read(replace(RIGHT, body=body)).scopes == scopes
+
+
 @pytest.mark.parametrize(
     ("body", "missing"),
     [
@@ -160,14 +194,21 @@ def test_what_is_wrong_with_on_behalf_of_is_named(header: str, says: str) -> Non
 
 def test_a_form_may_be_16_kib_long_and_have_100_parameters() -> None:
     longest = b"a=" + b"b" * (MAX_BODY_BYTES - 2)
-    assert len(read_form(longest, FORM, "")["a"]) == MAX_BODY_BYTES - 2
+    assert len(read_form(longest, FORM, "").values["a"]) == MAX_BODY_BYTES - 2
     most = "&".join(f"p{n}=1" for n in range(100)).encode()
-    assert len(read_form(most, FORM, "")) == 100
+    assert len(read_form(most, FORM, "").values) == 100
 
 
 def test_a_form_is_read_in_the_charset_that_it_names() -> None:
-    assert read_form(b"a=%E9", f"{FORM}; charset=ISO-8859-1", "") == {"a": "\xe9"}
-    assert read_form(b"a=%C3%A9", FORM, "") == {"a": "\xe9"}
+    assert read_form(b"a=%E9", f"{FORM}; charset=ISO-8859-1", "").values == {"a": "\xe9"}
+    assert read_form(b"a=%C3%A9", FORM, "").values == {"a": "\xe9"}
+
+
+def test_a_form_has_the_names_of_all_parameters_and_the_values_of_its_own() -> None:
+    form = read_form(b"a=1&b=&c&%64=2", FORM, "e=3&f=")
+    assert form.values == {"a": "1", "d": "2"}
+    assert form.names == {*"abcdef"}
+    assert "1" not in repr(form)
 
 
 @pytest.mark.parametrize("query", ["a=%zz", "a=%ff", "&".join(f"p{n}=1" for n in range(101))])
@@ -178,11 +219,18 @@ def test_a_malformed_query_string_is_named(query: str) -> None:
     assert "query string" in refused.value.detail
 
 
-def test_the_name_of_a_repeated_parameter_is_told_cut() -> None:
-    name = "n" * 1000
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        *((name, f"the parameter {name}") for name in ("grant_type", "client_id", "client_secret")),
+        *((name, f"the parameter {name}") for name in ("scope", "onbehalfof")),
+        *((name, "a parameter") for name in ("Scope", "n" * 1000, CLIENT_SECRET)),
+    ],
+)
+def test_the_name_of_a_repeated_parameter_is_told_if_we_know_it(name: str, named: str) -> None:
     with pytest.raises(Refused) as refused:
         read_form(f"{name}=1&{name}=2".encode(), FORM, "")
-    assert refused.value.detail == f"the parameter {'n' * 40} is sent more than once"
+    assert refused.value.detail == f"{named} is sent more than once"
 
 
 # --- HTTP Basic ---------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tests.servers.wire import WireAnswer, answers_in, connected, read_answer, r
 from tests.support.erp import FORM, Erp
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+LINK = r'^<http://127\.0\.0\.1:\d+/errors/[a-z_]+>; rel="help"$'
 HOST = b"Host: localhost\r\n"
 CLOSE = b"Connection: close\r\n"
 START = b"POST /connect/token HTTP/1.1\r\n" + HOST
@@ -45,6 +46,8 @@ def login(erp: Erp, *headers: bytes, body: bytes | None = None) -> bytes:
 def assert_refusal(answer: WireAnswer, status: int, error: str, text: str = "") -> None:
     """The shape of every answer of the login (contract 1), and the end of the connection."""
     assert (answer.status, answer.reason) == (status, error)
+    assert re.search(LINK, answer.headers["link"])
+    assert "www-authenticate" not in answer.headers
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["pragma"] == "no-cache"
@@ -107,12 +110,61 @@ def test_what_is_not_clear_is_refused_and_nothing_after_it_is_a_request(
     assert answer.headers["connection"] == "close"
 
 
-@pytest.mark.parametrize(
-    "name", [b"onbehalfof ", b"onbehalfof\0", b"On-Behalf-Of ", b"on behalf of"]
-)
-def test_an_onbehalfof_that_is_no_header_is_refused_by_its_name(node: Service, name: bytes) -> None:
-    (answer,) = send_all(node.url, START + name + b": C1000000001\r\nContent-Length: 0\r\n\r\n")
+# What HTTP does not allow in a name, what a library may make of it, and what people write.
+MISSPELLED = [
+    *(b"onbehalfof ", b"onbehalfof\t", b"onbehalfof\0", b"On-Behalf-Of ", b"on behalf of"),
+    *(b"\0onbehalfof", b"onbehalf\xffof", b" onbehalfof", b"onbehalfof\x0b", b"(onbehalfof)"),
+    *(b"On-Behalf-Of", b"on_behalf_of", b"X-OnBehalfOf", b"onbehalf", b"on.behalf.of"),
+    *(b"onbehalfof_", b"*onbehalfof*", b"X_On_Behalf_Of"),
+]
+
+
+@pytest.mark.parametrize("name", MISSPELLED)
+def test_a_header_that_was_meant_as_onbehalfof_is_refused_by_its_name(
+    node: Service, erp_of_node: Erp, name: bytes
+) -> None:
+    request = login(erp_of_node, name + b": C1000000001", b"Connection: close")
+    (answer,) = send_all(node.url, request)
     assert_refusal(answer, 400, "invalid_request", "The header onbehalfof is wrong")
+    assert answer.headers["link"].endswith('/errors/malformed_on_behalf_of>; rel="help"')
+    # In pieces the server may stop before it knows the whole name.
+    (answer,) = send_all(node.url, *(request[n : n + 1] for n in range(len(request))))
+    assert_refusal(answer, 400, "invalid_request")
+
+
+@pytest.mark.parametrize("name", [b"onbehalfof", b"OnBehalfOf", b"ONBEHALFOF"])
+def test_the_header_itself_is_read_in_any_case(
+    node: Service, erp_of_node: Erp, name: bytes
+) -> None:
+    (answer,) = send_all(node.url, login(erp_of_node, name + b": C1000000001", CLOSE.strip()))
+    # It is understood, and refused only because this client is no intermediary.
+    assert_refusal(answer, 400, "unauthorised_client", "not registered as an intermediary")
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"HIDDEN77 /connect/token HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"POST /connect/token?HIDDEN77=\xff HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"POST /connect HIDDEN77 HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"POST /connect/token HIDDEN77/1.1\r\n" + HOST + b"\r\n",
+        b"HIDDEN77\r\n\r\n",
+        START + b"HIDDEN77\r\n\r\n",
+        START + b"HIDDEN77 : a\r\n\r\n",
+        START + b"a: HIDDEN77\0\r\n\r\n",
+        START + b"Transfer-Encoding: HIDDEN77\r\n\r\n",
+        START + b"Content-Length: HIDDEN77\r\n\r\n",
+        START + b"Transfer-Encoding: chunked\r\n\r\nHIDDEN77\r\n",
+        START + b"onbehalfof HIDDEN77: a\r\n\r\n",
+        b"GET /HIDDEN77 HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n",
+        b"GET /errors/HIDDEN77 HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n",
+        b"POST /connect/token/HIDDEN77 HTTP/1.1\r\n" + HOST + CLOSE + b"\r\n",
+    ],
+)
+def test_no_answer_repeats_what_a_client_sent(node: Service, request_bytes: bytes) -> None:
+    (answer,) = send_all(node.url, request_bytes)
+    assert 400 <= answer.status < 500
+    assert "hidden77" not in f"{answer}".lower()
 
 
 def test_the_same_is_refused_whatever_the_pieces_it_comes_in(node: Service) -> None:

@@ -154,12 +154,15 @@ def test_a_rotated_key_is_picked_up_by_running_workers(
     assert len(keys) == 2
 
 
+PROTOCOL = {"login": 400, "keys": 200, "help": 200, "no help": 404, "health": 200, "metrics": 200}
+
+
 @pytest.mark.parametrize(
     ("serve", "answered"),
     [
-        ("both", {"login": 400, "keys": 200, "health": 200, "metrics": 200, "staff": 302}),
-        ("login", {"login": 400, "keys": 200, "health": 200, "metrics": 200, "staff": 404}),
-        ("staff", {"login": 404, "keys": 404, "health": 200, "metrics": 200, "staff": 302}),
+        ("both", PROTOCOL | {"staff": 302}),
+        ("login", PROTOCOL | {"staff": 404}),
+        ("staff", PROTOCOL | {"login": 404, "keys": 404, "help": 404, "staff": 302}),
     ],
 )
 def test_a_process_answers_what_it_is_told_to_serve(
@@ -169,8 +172,15 @@ def test_a_process_answers_what_it_is_told_to_serve(
     answers = {
         "login": httpx.post(f"{url}/connect/token", data={"grant_type": "client_credentials"}),
         "keys": httpx.get(f"{url}/.well-known/jwks.json"),
+        "help": httpx.get(f"{url}/errors/missing_parameter"),
+        "no help": httpx.get(f"{url}/errors/nonsense"),
         "health": httpx.get(f"{url}/health/ready"),
         "metrics": httpx.get(f"{url}/metrics"),
         "staff": httpx.get(f"{url}/admin/"),
     }
     assert {name: answer.status_code for name, answer in answers.items()} == answered
+    assert answers["no help"].json()["error"] == "not_found"
+    if answers["help"].status_code == 200:
+        page = f"{url}/errors/missing_parameter"
+        assert answers["login"].headers["Link"] == f'<{page}>; rel="help"'
+        assert "<h1>Parameter missing</h1>" in answers["help"].text

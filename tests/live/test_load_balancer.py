@@ -127,9 +127,20 @@ def cluster(
     postgres.drop_database(url)
 
 
+# The reason that each text belongs to.
+_REASONS = {
+    "without HTTPS": "insecure_transport",
+    "POST only": "method_not_allowed",
+    "try again": "temporarily_unavailable",
+}
+
+
 def assert_proxy_answer(answer: httpx.Response, status: int, error: str, says: str) -> None:
     """The shape that every answer of the service has (contract 1)."""
     assert answer.status_code == status
+    page = f"/errors/{_REASONS.get(says, 'malformed_request')}"
+    assert re.fullmatch(rf'<https://[a-z0-9.:]+{page}>; rel="help"', answer.headers["Link"])
+    assert "WWW-Authenticate" not in answer.headers
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Pragma"] == "no-cache"
@@ -230,6 +241,49 @@ def test_a_doubled_on_behalf_of_is_refused_through_the_proxy(cluster: Cluster) -
     )
     assert answer.startswith(b"HTTP/1.1 400 invalid_request\r\n")
     assert b"onbehalfof is wrong" in answer
+
+
+@pytest.mark.parametrize(
+    ("by", "name"),
+    [
+        *(
+            ("a node", name)
+            for name in ("On-Behalf-Of", "X-OnBehalfOf", "onbehalf", "on.behalf.of")
+        ),
+        *(
+            ("a node", name)
+            for name in ("on_behalf_of", "X_On_Behalf_Of", "_onbehalfof", "onbehalfof_")
+        ),
+        *(("a node", name) for name in ("*onbehalfof*", "(onbehalfof)", "onbehalf\xffof")),
+        # Not even nginx takes these for a name.
+        *(("the proxy", name) for name in ("onbehalfof ", "onbehalfof\t", "onbehalfof\0")),
+        *(("the proxy", name) for name in ("on behalf of", " onbehalfof", "onbehalfof\x0b")),
+    ],
+)
+def test_a_header_that_was_meant_as_onbehalfof_is_no_login_through_the_proxy(
+    cluster: Cluster, by: str, name: str
+) -> None:
+    body = urlencode(cluster.erp.form)
+    before = cluster.events(cluster.erp)
+    answer = cluster.on_the_wire(
+        f"POST {PATH} HTTP/1.1\r\nHost: id.example.org\r\nContent-Type: {FORM}\r\n"
+        f"Content-Length: {len(body)}\r\n{name}: C1000000001\r\n"
+        f"Connection: close\r\n\r\n{body}".encode("latin-1")
+    )
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"access_token" not in answer
+    assert cluster.events(cluster.erp) == before
+    reason = "malformed_on_behalf_of" if by == "a node" else "malformed_request"
+    assert f'/errors/{reason}>; rel="help"\r\n'.encode() in answer
+    assert (b"The header onbehalfof is wrong" in answer) == (by == "a node")
+
+
+def test_the_page_of_a_reason_is_public_through_the_proxy(cluster: Cluster) -> None:
+    link = cluster.post("grant_type=x").headers["Link"]
+    with cluster.client() as client:
+        page = client.get(link.partition("<")[2].partition(">")[0])
+    assert page.status_code == 200
+    assert "<h1>Parameter missing</h1>" in page.text
 
 
 # --- What is refused in the same shape, by a node or by the proxy itself --------------------------

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import jwt
+from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 
@@ -78,9 +79,10 @@ def post(
 
 
 def claims_of(response: HttpResponse) -> dict[str, Any]:
-    """What the token says; its signature is the matter of other tests."""
+    """What the token says, and the answer with it; its signature is the matter of other tests."""
     token = json.loads(response.content)["access_token"]
     claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    assert response["X-Represented-Taxpayer"] == claims["sub"]
     return claims
 
 
@@ -117,7 +119,8 @@ def assert_refused(
     assert description.endswith(f" Reference: {reference}")
     assert says in description
     assert mended_by in description
-    named = {"Content-Type", "Content-Length", "Cache-Control", "Pragma", "correlationId"}
+    assert response["Link"] == f'<{settings.AUTH_URL}/errors/{reason}>; rel="help"'
+    named = {"Content-Type", "Content-Length", "Cache-Control", "Pragma", "correlationId", "Link"}
     assert set(response.headers) - named == set(headers or {})
     for name, value in (headers or {}).items():
         assert re.fullmatch(value, response[name]), (name, response[name])

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from uuid_utils.compat import uuid7
 
+from tokens.endpoint.on_behalf_of import HEADER_IN_META, has_misspelled_header
 from tokens.endpoint.proxies import TrustedProxies
 from tokens.endpoint.request import RawTokenRequest
 
@@ -49,7 +50,8 @@ def receive(
         content_type=meta.get("CONTENT_TYPE", ""),
         query_string=meta.get("QUERY_STRING", ""),
         authorization=meta.get("HTTP_AUTHORIZATION", ""),
-        on_behalf_of=meta.get("HTTP_ONBEHALFOF"),
+        on_behalf_of=meta.get(HEADER_IN_META),
+        on_behalf_of_is_misspelled=has_misspelled_header(meta),
     )
     return arrival, raw
 

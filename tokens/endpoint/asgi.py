@@ -12,6 +12,7 @@ from tokens.endpoint.arrival import receive as read_arrival
 from tokens.endpoint.form import MAX_BODY_BYTES
 from tokens.endpoint.login import EndedLogin, LockedRead, Steps, advance, fail, log_in
 from tokens.endpoint.node import Node, this_node
+from tokens.endpoint.on_behalf_of import spells_on_behalf_of
 from tokens.endpoint.response import Answer
 from tokens.endpoint.view import report
 from tokens.keys.signer import keep_key_ring_fresh
@@ -24,7 +25,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _START_SECONDS = 5.0
-# Named as in CGI, as Django does it; a header that comes twice is joined with a comma.
+# Named as in CGI, as Django does it; a header that comes twice is joined with a comma. Of all other
+# headers only those count that were meant as `onbehalfof`.
 _META = {
     b"content-type": "CONTENT_TYPE",
     b"authorization": "HTTP_AUTHORIZATION",
@@ -106,6 +108,8 @@ def _meta(scope: Message) -> dict[str, str]:
     }
     for name, value in scope["headers"]:
         key = _META.get(name)
+        if key is None and spells_on_behalf_of(name):
+            key = f"HTTP_{name.decode('latin-1').upper()}"
         if key is not None:
             text = value.decode("latin-1")
             meta[key] = f"{meta[key]},{text}" if key in meta else text

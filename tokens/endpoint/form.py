@@ -1,22 +1,36 @@
 """The form body of a login, from bytes to parameters (contract 1; RFC 6749 section 3.2). Pure."""
 
 import re
+from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
 from taxpayers.rules import Refused
+from tokens.endpoint.on_behalf_of import HEADER
 from tokens.refusals.table import ProtocolReason
 
 MAX_BODY_BYTES = 16 * 1024
 MAX_FIELDS = 100
-_MAX_NAME_LENGTH = 40  # of a parameter's name in a refusal
 _MEDIA_TYPE = "application/x-www-form-urlencoded"
 _CHARSETS = {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"}
 _CREDENTIALS = frozenset({"client_id", "client_secret"})
+# A refusal names these only: what else a client sends as a name could be its secret.
+_KNOWN_NAMES = frozenset({*_CREDENTIALS, "grant_type", "scope", HEADER})
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-def read_form(body: bytes, content_type: str, query_string: str) -> dict[str, str]:
-    """The parameters that have a value. Raises Refused with the first fault."""
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The parameters of the body that have a value, and the names of all that were sent.
+
+    `names` are also those without a value, and those in the query string.
+    """
+
+    values: dict[str, str] = field(repr=False)
+    names: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+def read_form(body: bytes, content_type: str, query_string: str) -> Form:
+    """The parameters of a login. Raises Refused with the first fault."""
     media_type, _, parameters = content_type.partition(";")
     if media_type.strip().lower() != _MEDIA_TYPE:
         raise malformed(f"the body must be a form with the Content-Type {_MEDIA_TYPE}")
@@ -33,14 +47,16 @@ def read_form(body: bytes, content_type: str, query_string: str) -> dict[str, st
         text = body.decode("ascii")
     except UnicodeDecodeError:
         raise malformed("the body has bytes that are not percent-encoded") from None
-    form: dict[str, str] = {}
-    for name, value in _pairs(text, charset, "body"):
+    pairs = _pairs(text, charset, "body")
+    values: dict[str, str] = {}
+    for name, value in pairs:
         if not value:
             continue  # as if it were left out (RFC 6749 section 3.2), so it repeats nothing
-        if name in form:
-            raise malformed(f"the parameter {name[:_MAX_NAME_LENGTH]} is sent more than once")
-        form[name] = value
-    return form
+        if name in values:
+            parameter = f"the parameter {name}" if name in _KNOWN_NAMES else "a parameter"
+            raise malformed(f"{parameter} is sent more than once")
+        values[name] = value
+    return Form(values, frozenset(name for name, _ in (*pairs, *query)))
 
 
 def has_bad_escape(text: str) -> bool:

@@ -196,7 +196,8 @@ class _Login:
     def _end(self, outcome: Outcome, quota: Quota | None) -> EndedLogin:
         if isinstance(outcome, Refused):
             return self.refuse(outcome, quota)
-        answer = issued_answer(self.arrival.id, outcome.body, outcome.client, quota)
+        represented = outcome.token.authorization.subject
+        answer = issued_answer(self.arrival.id, outcome.body, represented, outcome.client, quota)
         return EndedLogin(self.asked, ISSUED, answer)
 
     def refuse(self, refused: Refused, quota: Quota | None = None) -> EndedLogin:

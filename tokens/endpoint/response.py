@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.throttle import RateLimited
 from tokens.http import error_body, rfc3339
 from tokens.rate_limits.quota import Quota
 from tokens.refusals.description import TOO_MANY_FAILED, describe
+from tokens.refusals.help_page import help_link
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
 _RETRY_UNAVAILABLE_SECONDS = 5
@@ -28,10 +30,15 @@ class Answer:
 
 
 def issued_answer(
-    reference: UUID, body: str, client: AuthenticatedClient, quota: Quota | None
+    reference: UUID,
+    body: str,
+    represented: TaxpayerId,
+    client: AuthenticatedClient,
+    quota: Quota | None,
 ) -> Answer:
-    """200 with oauthlib's body."""
+    """200 with oauthlib's body, and for whom the token is."""
     answer = _answer(reference, 200, "OK", body)
+    answer.headers["X-Represented-Taxpayer"] = str(represented)
     _add_client_headers(answer, client, quota)
     return answer
 
@@ -55,6 +62,7 @@ def refused_answer(
         refusal.error,
         json.dumps(error_body(refusal.error, f"{_description(refused)} Reference: {reference}")),
     )
+    answer.headers["Link"] = help_link(refused.reason)
     if isinstance(refused, RateLimited):
         _add_limit_headers(answer, refused, at)
     elif client is not None:

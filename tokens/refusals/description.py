@@ -28,7 +28,6 @@ _FAULTS = {
     Fault.FOREIGN: "{parameter} is not of this service: what it issues begins with ci_ for an id"
     " and cs_ for a secret.",
 }
-_MAX_DETAIL_LENGTH = 200  # a client may send kilobytes
 
 
 def describe(refused: Refused) -> str:
@@ -43,10 +42,29 @@ def describe(refused: Refused) -> str:
         text.format(
             since=format_moment_with_offset(refused.since) if refused.since else "an unknown date",
             parameter=refused.parameter,
-            detail=refused.detail[:_MAX_DETAIL_LENGTH],
+            detail=refused.detail,
             fault=_fault(refused),
         )
     )
+
+
+def describe_in_general(reason: str) -> list[str]:
+    """The texts that this reason can have, without what only one login's own text can name."""
+    refusal = REFUSALS[reason]
+    texts = [refusal.text, refusal.without_detail]
+    if reason == ProtocolReason.RATE_LIMITED:
+        texts.append(TOO_MANY_FAILED)
+    return [
+        text.format(
+            since="the date in error_description",
+            parameter="named in error_description",
+            detail="error_description names the fault",
+            fault="client_id or client_secret does not have the form of an issued one:"
+            " error_description names the fault.",
+        )
+        for text in texts
+        if text
+    ]
 
 
 def format_moment_with_offset(moment: datetime) -> str:

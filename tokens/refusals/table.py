@@ -79,10 +79,11 @@ _US = _("The operators of this service")
 class Refusal:
     """What a reason means: on the wire, to staff, and to the record.
 
-    `text` is public and may hold {since}, {parameter} and {detail}; `without_date` and
-    `without_detail` replace it where a refusal has none. `staff_text` and `fixed_by` are for staff.
-    A reason that `counts_as_failure` slows its caller down instead of using up the client's limit;
-    one that is not `recorded` leaves no login event.
+    `text` is public and may hold {since}, {parameter}, {fault} and {detail}, but never what a
+    client sent; `without_date` and `without_detail` replace it where a refusal has none.
+    `staff_text` and `fixed_by` are for staff, and on the public page of the reason. A reason that
+    `counts_as_failure` slows its caller down instead of using up the client's limit; one that is
+    not `recorded` leaves no login event.
     """
 
     status: int
@@ -288,8 +289,9 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.INVALID_SCOPE: Refusal(
         400,
         "invalid_scope",
-        "The scope {detail} is unknown. The developer of the ERP system must correct scope, or"
-        " leave it out.",
+        # The name of the scope is not repeated: it could be a secret in the wrong place.
+        "A scope that was asked for is unknown, or there is not exactly one space between two of"
+        " them. The developer of the ERP system must correct scope, or leave it out.",
         _("Scope not allowed"),
         _DEVELOPER,
         Check.SCOPE,

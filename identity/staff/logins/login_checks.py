@@ -93,5 +93,6 @@ def _facts(event: LoginEvent, secret: ClientSecret | None) -> dict[Check, str]:
         Check.INTERMEDIARY: event.actor,
         Check.PERMISSION: pair,
         Check.PERMISSION_IN_FORCE: pair,
-        Check.SCOPE: event.scope,
+        # Of a refused login: the unknown scope, which the answer does not repeat.
+        Check.SCOPE: event.scope or event.detail,
     }
