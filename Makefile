@@ -9,6 +9,7 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime-installed
 DEV     := $(VENV)/.dev-installed
+PRODUCTION := var/runtime/.installed
 PIP     := $(BIN)/python -m pip --disable-pip-version-check -qq
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-version 3.11 \
@@ -16,8 +17,8 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test lint format types check bench interleavings messages screenshots lock \
-        check-lock clean
+.PHONY: help run quick test lint format types check bench interleavings messages screenshots sbom \
+        audit lock check-lock clean
 
 help:  ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +60,18 @@ messages: $(DEV)  ## collect the staff's texts into locale/ and compile both cat
 screenshots: $(DEV)  ## the pictures of docs/staff.md anew, from the sample day (needs Chromium)
 	@mkdir -p var && VAR_DIR=var $(BIN)/python -m tests.browser.screens
 
+sbom: $(PRODUCTION)  ## what a production contains, as CycloneDX: var/sbom.json
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	    --output-file var/sbom.json var/runtime
+	@$(BIN)/python .ci/sbom.py var/sbom.json requirements.txt
+
+audit: $(DEV)  ## known weaknesses of requirements.txt; fails if they cannot be looked up (network)
+	@mkdir -p var && rm -f var/audit.txt
+	@$(BIN)/pip-audit --requirement requirements.txt --require-hashes --disable-pip --strict \
+	    --progress-spinner off --output var/audit.txt \
+	    || { test -s var/audit.txt && cat var/audit.txt \
+	         || echo "NOT AUDITED: the list of known weaknesses could not be read." >&2; exit 1; }
+
 lock: $(DEV)  ## resolve pyproject.toml into requirements*.txt; ARGS=--upgrade takes the newest
 	@$(LOCK) $(ARGS) --output-file requirements.txt
 	@$(LOCK) $(ARGS) --group dev --constraint requirements.txt --output-file requirements-dev.txt
@@ -95,4 +108,12 @@ $(RUNTIME): $(VENV)/.created requirements.txt
 $(DEV): $(RUNTIME) requirements-dev.txt
 	@echo "== installing requirements-dev.txt"
 	@$(PIP) install --require-hashes --requirement requirements-dev.txt
+	@touch $@
+
+# What a production installs, and nothing else.
+$(PRODUCTION): $(DEV) requirements.txt
+	@echo "== installing requirements.txt alone, in var/runtime/"
+	@$(BIN)/uv --quiet venv --clear --python $(BIN)/python var/runtime
+	@$(BIN)/uv --quiet pip install --python var/runtime/bin/python --require-hashes \
+	    --requirement requirements.txt
 	@touch $@

@@ -9,6 +9,7 @@ from django.core.management import execute_from_command_line
 from environs import EnvError
 
 if __name__ == "__main__":
+    os.umask(0o077)  # what commands write, the database above all, only its owner can open
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
     try:
         execute_from_command_line(sys.argv)

@@ -7,6 +7,7 @@ settings come from the environment. The service is loaded once, then forked; eac
 event loop (identity/server/). Deadlines and limits of a request are in identity/server/limits.py.
 """
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ except (ImproperlyConfigured, EnvError) as error:
 from identity.server.fair_share import counts
 from identity.server.listener import refuse_handshakes
 from identity.server.worker import hold_signals_over_forks
+
+os.umask(0o077)  # what the server writes, counters above all, only its owner can open
 
 wsgi_app = "identity.asgi:application"
 worker_class = "identity.server.worker.Worker"

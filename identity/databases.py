@@ -61,7 +61,7 @@ def _postgresql(parts: Any) -> dict[str, Any]:
 
 
 def _sqlite(path: Path) -> dict[str, Any]:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,

@@ -7,9 +7,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from identity.demo_address import demo_address
 from identity.env import env, secret, whole_number
+from identity.private_files import private_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(env.str("VAR_DIR", "") or BASE_DIR / "var")
+VAR_DIR = private_folder(Path(env.str("VAR_DIR", "") or BASE_DIR / "var"))
 
 ENVIRONMENT: Literal["live", "test"]
 ENVIRONMENT = env.str("ENVIRONMENT", "test")  # type: ignore[assignment]  # checked next

@@ -8,6 +8,8 @@ import os
 import re
 from pathlib import Path
 
+from identity.private_files import FOLDER_MODE
+
 _COUNTER_FILE = re.compile(r".*_(\d+)\.db")
 
 
@@ -17,7 +19,7 @@ def share_counters(folder: Path) -> None:
     Removes the files of processes that have ended, so that a restart begins at zero. It is called
     only at the start: a counter never decreases because a worker has ended.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     for file in folder.iterdir():
         match = _COUNTER_FILE.fullmatch(file.name)
         if match and not _is_running(int(match[1])):

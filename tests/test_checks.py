@@ -7,14 +7,16 @@ import pytest
 from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
+from identity.staff import checks as staff_checks
 from tests.servers.service import clean_environment, manage
 from tokens.checks import check_deployment, check_settings
 
 SCOPE = {"description": "d", "audience": "a"}
 KEY = "k" * 32
 PRODUCTION = {
-    "AUTH_URL": "https://identity.example.org",
-    "ALLOWED_HOSTS": "identity.example.org",
+    "AUTH_URL": "https://id.example.org",
+    "STAFF_URL": "https://staff.id.example.org",
+    "ALLOWED_HOSTS": "id.example.org,staff.id.example.org",
     "TRUSTED_PROXIES": "10.0.0.5",
     "ENVIRONMENT": "live",
     "DATABASE_URL": "postgresql://identity@127.0.0.1:1/identity",
@@ -169,6 +171,15 @@ def production(**changes: str | None) -> dict[str, str]:
         ({"DATABASE_URL": None}, "tokens.W003"),
         ({"DATABASE_URL": None, "ENVIRONMENT": "test"}, "tokens.W004"),
         ({"ALLOWED_HOSTS": "*"}, "tokens.W004"),
+        ({"ALLOWED_HOSTS": "staff.id.example.org"}, "tokens.W005"),
+        ({"TRUSTED_PROXIES": "10.0.0.5,0.0.0.0/0"}, "tokens.W006"),
+        ({"STAFF_URL": "staff.id.example.org"}, "staff.E001"),
+        ({"SERVE": "both"}, "staff.W001"),
+        ({"STAFF_URL": None}, "staff.W002"),
+        ({"ALLOWED_HOSTS": "id.example.org"}, "staff.W003"),
+        ({"STAFF_URL": "http://staff.id.example.org"}, "staff.W004"),
+        ({"HSTS_PRELOAD": "1"}, "staff.W005"),
+        ({"HSTS_PRELOAD": "1", "HSTS_INCLUDE_SUBDOMAINS": "1", "HSTS_SECONDS": "60"}, "staff.W005"),
     ],
 )
 def test_a_production_that_would_not_work_or_not_be_safe_is_found(
@@ -184,7 +195,7 @@ def test_a_production_that_would_not_work_or_not_be_safe_is_found(
 @pytest.mark.parametrize(
     ("changes", "second_factor", "hosts"),
     [
-        ({}, True, ["identity.example.org"]),
+        ({}, True, ["id.example.org", "staff.id.example.org"]),
         ({"DATABASE_URL": None, "ALLOWED_HOSTS": None}, True, []),
         ({"DATABASE_URL": None, "ALLOWED_HOSTS": None, "ENVIRONMENT": "test"}, False, ["*"]),
     ],
@@ -201,7 +212,7 @@ def test_only_a_demo_has_open_doors(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("serve", ["login", "staff", "both"])
+@pytest.mark.parametrize("serve", ["login", "staff"])
 def test_a_production_as_documented_passes_without_a_warning(serve: str) -> None:
     manage(production(SERVE=serve), "check", "--deploy", "--fail-level", "WARNING")
 
@@ -221,3 +232,100 @@ def test_what_the_environment_says_wrong_arrives_at_the_check(
     environment = {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], name: value}
     with pytest.raises(RuntimeError, match=says):
         manage(environment, "check")
+
+
+# --- The staff pages ------------------------------------------------------------------------------
+
+
+def staff_warnings() -> list[str]:
+    return [str(message.id).removeprefix("staff.") for message in staff_checks.check_deployment()]
+
+
+@pytest.fixture
+def separate(settings: Settings) -> Settings:
+    """A node for staff alone, at its own address."""
+    settings.SERVE = "staff"
+    settings.AUTH_URL, settings.STAFF_URL = "https://id.example.org", "https://staff.example.org"
+    settings.ALLOWED_HOSTS = ["id.example.org", "staff.example.org"]
+    assert staff_warnings() == []
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "ids"),
+    [
+        ("SERVE", "both", ["W001"]),
+        ("STAFF_URL", "https://id.example.org", ["W002"]),
+        ("STAFF_URL", "https://ID.example.org:8443/x", ["W002"]),
+        ("ALLOWED_HOSTS", ["id.example.org"], ["W003"]),
+        ("ALLOWED_HOSTS", [], ["W003"]),
+        ("ALLOWED_HOSTS", [".example.org"], []),
+        ("STAFF_URL", "http://staff.example.org", ["W004"]),
+        ("SECURE_HSTS_PRELOAD", True, ["W005"]),
+    ],
+)
+def test_staff_pages_that_are_public_or_cannot_be_opened_are_named(
+    separate: Settings, name: str, value: Any, ids: list[str]
+) -> None:
+    setattr(separate, name, value)
+    assert staff_warnings() == ids
+
+
+def test_the_list_of_browsers_asks_for_a_year_and_every_subdomain(separate: Settings) -> None:
+    separate.SECURE_HSTS_PRELOAD = separate.SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    separate.SECURE_HSTS_SECONDS = 31_536_000
+    assert staff_warnings() == []
+    separate.SECURE_HSTS_SECONDS -= 1
+    assert staff_warnings() == ["W005"]
+
+
+@pytest.mark.parametrize(
+    "url", ["", "staff.example.org", "//staff.example.org", "https://", "https://[::1"]
+)
+def test_a_staff_address_that_is_none_is_an_error(separate: Settings, url: str) -> None:
+    separate.STAFF_URL = url
+    assert [message.id for message in staff_checks.check_settings()] == ["staff.E001"]
+    assert staff_warnings() == []
+
+
+def test_a_login_address_that_is_not_allowed_is_named_where_it_is_served(
+    separate: Settings,
+) -> None:
+    separate.TRUSTED_PROXIES, separate.ALLOWED_HOSTS = ["10.0.0.5"], ["staff.example.org"]
+    assert check_deployment() == []
+    separate.SERVE = "login"
+    assert [message.id for message in check_deployment()] == ["tokens.W005"]
+
+
+@pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0", "10.0.0.5/0"])
+def test_everybody_as_a_trusted_proxy_is_named(separate: Settings, proxy: str) -> None:
+    separate.TRUSTED_PROXIES = ["10.0.0.0/8", proxy]
+    assert [message.id for message in check_deployment()] == ["tokens.W006"]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("changes", "header"),
+    [
+        ({}, "max-age=31536000"),
+        ({"HSTS_SECONDS": "60"}, "max-age=60"),
+        ({"HSTS_INCLUDE_SUBDOMAINS": "1"}, "max-age=31536000; includeSubDomains"),
+        (
+            {"HSTS_INCLUDE_SUBDOMAINS": "1", "HSTS_PRELOAD": "1"},
+            "max-age=31536000; includeSubDomains; preload",
+        ),
+        ({"HSTS_SECONDS": "0"}, None),
+        ({"AUTH_URL": "http://id.example.org"}, None),
+    ],
+)
+def test_browsers_are_told_no_more_of_https_than_was_asked_for(
+    changes: dict[str, str | None], header: str | None
+) -> None:
+    output = manage(
+        production(SERVE="staff", **changes),
+        *("shell", "--no-imports", "-c"),
+        "from django.test import Client; page = Client().get('/no-such-page', secure=True,"
+        " headers={'host': 'staff.id.example.org'});"
+        " print(page.status_code, page.headers.get('Strict-Transport-Security'))",
+    )
+    assert output.strip() == f"404 {header}"

@@ -11,7 +11,7 @@ from tests.servers.processes import CHECKOUT
 
 # Not the changelog, which also names what is gone.
 DOCUMENTS = [
-    *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((CHECKOUT / "docs").glob("*.md")),
 ]
 # Folders that `make` creates, and an address.
@@ -127,3 +127,64 @@ def test_every_setting_of_the_environment_is_in_the_readme() -> None:
     readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     table = readme.partition("\n## Settings\n")[2].partition("\n## ")[0]
     assert settings - set(_INLINE.findall(table)) == set()
+
+
+# --- Promises -------------------------------------------------------------------------------------
+
+# A test in its file: tests/endpoint/test_login.py::test_the_token_says_whom_it_represents
+_TEST_IN_FILE = re.compile(r"(tests/[\w/]+\.py)::(test_\w+)")
+
+
+def rows_of_promises(text: str) -> Iterator[tuple[str, str]]:
+    """Each promise of the tables, with the cell that names its tests."""
+    for table in re.findall(
+        r"^\| promise \| test \|\n\|[- |]+\|\n((?:\|.*\n)+)", text, re.MULTILINE
+    ):
+        for row in table.splitlines():
+            promise, _, tests = row.strip("| ").partition(" | ")
+            yield promise, tests
+
+
+def unproved_promises(text: str) -> Iterator[str]:
+    """Promises without a test, or with one that is not in the file that it names."""
+    for promise, tests in rows_of_promises(text):
+        named = _TEST_IN_FILE.findall(tests)
+        if len(named) != len(_INLINE.findall(tests)) or not named:
+            yield promise
+        for path, name in named:
+            file = CHECKOUT / path
+            if not file.is_file() or f"def {name}(" not in file.read_text(encoding="utf-8"):
+                yield promise
+
+
+def test_every_promise_of_the_threat_model_names_its_test() -> None:
+    text = (CHECKOUT / "docs" / "security.md").read_text(encoding="utf-8")
+    assert len(list(rows_of_promises(text))) >= 40
+    assert text.count("| promise | test |") == text.count("| --- | --- |")
+    assert list(unproved_promises(text)) == []
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "",
+        "see the tests",
+        "`test_what_does_not_exist_is_found`",
+        "`tests/test_docs.py`",
+        "`tests/test_docs.py::test_nobody_wrote_this`",
+        "`tests/test_nowhere.py::test_what_does_not_exist_is_found`",
+        "`tests/test_checks.py::test_what_does_not_exist_is_found`",
+        "`tests/test_docs.py::test_what_does_not_exist_is_found`, `test_nobody_wrote_this`",
+        "`tests/test_docs.py::test_what_does_not_exist`",
+    ],
+)
+def test_a_promise_without_its_test_is_found(cell: str) -> None:
+    table = f"| promise | test |\n| --- | --- |\n| It holds. | {cell} |\n"
+    assert set(unproved_promises(table)) == {"It holds."}
+
+
+def test_a_promise_with_its_tests_is_none_of_them() -> None:
+    name = "`tests/test_docs.py::test_what_does_not_exist_is_found`"
+    assert not list(
+        unproved_promises(f"| promise | test |\n| --- | --- |\n| a | {name}, {name} |\n")
+    )

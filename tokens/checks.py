@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_network
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
+from django.http.request import validate_host
 
 from tokens.keys.ring import ALGORITHMS
 
@@ -31,7 +33,7 @@ def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warnings: what is right on a developer's machine and wrong in production."""
     return [
         checks.Warning(message, hint=hint, id=f"tokens.{id_}")
-        for check in (_transport, _database, _hosts)
+        for check in (_transport, _database, _hosts, _proxies_of_everybody)
         for id_, message, hint in check()
     ]
 
@@ -65,8 +67,35 @@ def _hosts() -> Iterator[Problem]:
         yield (
             "W004",
             "ALLOWED_HOSTS allows every host name: a forged one would appear in links.",
-            "List the hosts of the staff pages, for example id.example.org.",
+            "List the hosts of AUTH_URL and STAFF_URL, separated by a comma.",
         )
+    elif settings.SERVE != "staff" and not validate_host(_auth_host(), settings.ALLOWED_HOSTS):
+        yield (
+            "W005",
+            "ALLOWED_HOSTS does not allow the host of AUTH_URL, which clients call.",
+            f"Add {_auth_host()} to ALLOWED_HOSTS.",
+        )
+
+
+def _auth_host() -> str:
+    try:
+        return urlsplit(settings.AUTH_URL).hostname or ""
+    except ValueError:  # check_settings names it
+        return ""
+
+
+def _proxies_of_everybody() -> Iterator[Problem]:
+    for proxy in settings.TRUSTED_PROXIES:
+        try:
+            is_everybody = ip_network(proxy, strict=False).prefixlen == 0
+        except ValueError:  # check_settings names it
+            continue
+        if is_everybody:
+            yield (
+                "W006",
+                f"TRUSTED_PROXIES has {proxy}: each client may name its own address and scheme.",
+                "List the addresses of the proxies alone, for example 10.0.0.5.",
+            )
 
 
 def _auth_url() -> Iterator[Problem]:

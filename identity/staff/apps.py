@@ -1,9 +1,16 @@
 """The staff pages: registry, logins, overview and accounts. Not installed where SERVE=login."""
 
 from django.apps import AppConfig
+from django.core import checks
 from django.utils.translation import gettext_lazy as _
+
+from identity.staff.checks import check_deployment, check_settings
 
 
 class StaffConfig(AppConfig):
     name = "identity.staff"
     verbose_name = _("Staff pages")
+
+    def ready(self) -> None:
+        checks.register(check_settings, checks.Tags.security)
+        checks.register(check_deployment, checks.Tags.security, deploy=True)

@@ -107,7 +107,8 @@ class SharedFacts:
     def _open(self) -> lmdb.Environment:
         boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else "unknown"
         path = self._folder / f"{_FORMAT}-{boot}"
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self._folder, path):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for other in self._folder.iterdir():
             if other != path:
                 shutil.rmtree(other, ignore_errors=True)

@@ -5,155 +5,26 @@ Clients come from 127.0.0.2, an address that is no trusted proxy.
 
 import http.client
 import os
-import re
 import signal
 import socket
 import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 import jwt
-import psycopg
 import pytest
 
-from tests.conftest import StartService
-from tests.servers.nginx import HOST, STAFF_ADDRESS, Balancer, Ports, free_ports, start_balancer
-from tests.servers.postgres import Postgres
-from tests.servers.processes import stopping
-from tests.servers.service import Service, service_environment, start_service
-from tests.support.erp import FORM, PATH, Erp
+from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer
+from tests.servers.nginx import HOST, STAFF_ADDRESS
+from tests.servers.service import start_service
+from tests.support.erp import FORM, PATH
 from tests.support.over_http import SIGN_IN, new_boss, sign_in
 
-TIN = "C1000000001"
-CLIENT, THREADS = "127.0.0.2", 6
-STAFF_HOST = {"Host": "staff.id.example.org"}
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
-
-
-@dataclass
-class Cluster:
-    """A proxy and the nodes behind it."""
-
-    balancer: Balancer
-    nodes: list[Service]
-
-    @property
-    def ports(self) -> Ports:
-        return self.balancer.ports
-
-    def client(self, address: str = CLIENT) -> httpx.Client:
-        transport = httpx.HTTPTransport(verify=self.balancer.tls, local_address=address)
-        return httpx.Client(base_url=self.ports.https_url, transport=transport, timeout=30)
-
-    def post(self, content: Any, **headers: str) -> httpx.Response:
-        with self.client() as client:
-            return client.post(PATH, content=content, headers={"Content-Type": FORM, **headers})
-
-    def login(self, erp: Erp, **headers: str) -> httpx.Response:
-        return self.post(urlencode(erp.form), **headers)
-
-    def on_the_wire(self, request: bytes) -> bytes:
-        """Everything that comes back over TLS for these bytes."""
-        with (
-            socket.create_connection((HOST, self.ports.https), timeout=10) as plain,
-            self.balancer.tls.wrap_socket(plain, server_hostname=HOST) as connection,
-        ):
-            connection.sendall(request)
-            answer = b""
-            while chunk := connection.recv(65536):
-                answer += chunk
-            return answer
-
-    @cached_property
-    def erp(self) -> Erp:
-        """One without a limit."""
-        return self.new_erp(0)
-
-    def new_erp(self, logins_per_minute: int) -> Erp:
-        """Another system user of the same taxpayer."""
-        self.nodes[-1].manage("register_taxpayer", TIN, "--name", "Sample")
-        issued = self.nodes[-1].manage(
-            *("issue_credentials", TIN, "--name", f"ERP {logins_per_minute}"),
-            *("--logins-per-minute", str(logins_per_minute)),
-        )
-        return Erp(issued["client_id"], issued["client_secret"])
-
-    def events(self, erp: Erp) -> dict[str, str]:
-        """The address that each recorded token of that client went to, by its reference."""
-        with psycopg.connect(self.nodes[-1].environment["DATABASE_URL"]) as connection:
-            rows = connection.execute(
-                "SELECT id, host(source_address) FROM login_events"
-                " WHERE client_id = %s AND reason = ''",
-                [erp.client_id],
-            )
-            return {str(reference): address for reference, address in rows}
-
-
-def behind(ports: Ports) -> dict[str, str]:
-    """The settings of a node behind the proxy."""
-    return {"SERVE": "login", "AUTH_URL": ports.https_url, "TRUSTED_PROXIES": HOST}
-
-
-@pytest.fixture(scope="module")
-def cluster(
-    postgres: Postgres,
-    migrated_template: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Cluster]:
-    """Two login nodes and one for the staff; no test may stop them."""
-    folder, ports = tmp_path_factory.mktemp("cluster"), free_ports()
-    url = postgres.create_database(migrated_template)
-    balancer = start_balancer(ports)
-    with stopping(balancer):
-        nodes: list[Service] = []
-        try:
-            for port, serve in ((ports.staff, "staff"), *((p, "login") for p in ports.nodes)):
-                settings = behind(ports) | {"DATABASE_URL": url, "SERVE": serve}
-                environment = service_environment(folder, port, **settings)
-                log = folder / f"node-{port}.log"
-                nodes.append(start_service(environment, log))
-            yield Cluster(balancer, nodes[1:])
-        finally:
-            with stopping(*nodes):
-                pass
-    postgres.drop_database(url)
-
-
-# The reason that each text belongs to.
-_REASONS = {
-    "without HTTPS": "insecure_transport",
-    "POST only": "method_not_allowed",
-    "try again": "temporarily_unavailable",
-}
-
-
-def assert_proxy_answer(answer: httpx.Response, status: int, error: str, says: str) -> None:
-    """The shape that every answer of the service has (contract 1)."""
-    assert answer.status_code == status
-    page = f"/errors/{_REASONS.get(says, 'malformed_request')}"
-    assert re.fullmatch(rf'<https://[a-z0-9.:]+{page}>; rel="help"', answer.headers["Link"])
-    assert "WWW-Authenticate" not in answer.headers
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert answer.headers["Pragma"] == "no-cache"
-    reference = answer.headers["correlationId"]
-    assert re.fullmatch(_UUID, reference)
-    body = answer.json()
-    assert set(body) == {"error", "error_description"}
-    assert body["error"] == error
-    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
-    assert says in body["error_description"]
-    assert body["error_description"].endswith(f" Reference: {reference}")
-    assert len(answer.headers.get_list("correlationId")) == 1
-    assert len(answer.headers.get_list("Cache-Control")) == 1
+THREADS = 6
 
 
 def jti_of(answer: httpx.Response) -> str:
@@ -347,16 +218,6 @@ def test_staff_sign_in_through_the_proxy(cluster: Cluster) -> None:
 
 
 # --- Nodes that stop ------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def mortal_cluster(service: StartService, postgres_url: str) -> Iterator[Cluster]:
-    """Two nodes that the test may stop."""
-    ports = free_ports()
-    balancer = start_balancer(ports)
-    with stopping(balancer):
-        nodes = [service(postgres_url, PORT=str(port), **behind(ports)) for port in ports.nodes]
-        yield Cluster(balancer, nodes)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -92,12 +92,15 @@ def free_ports(node_count: int = 2) -> Ports:
     return Ports(http, https, staff, nodes)
 
 
-def start_balancer(ports: Ports) -> Balancer:
-    """Raises NotAvailable where there is no nginx; AssertionError if `nginx -t` finds fault."""
+def start_balancer(ports: Ports, *changes: tuple[str, str]) -> Balancer:
+    """With these `changes` of the file: a pattern and what replaces it.
+
+    Raises NotAvailable where there is no nginx; AssertionError if `nginx -t` finds fault.
+    """
     program = _program()
     folder = new_folder("nginx")
     tls = _certificate(folder)
-    (folder / "service.conf").write_text(rendered(ports, folder))
+    (folder / "service.conf").write_text(rendered(ports, folder, *changes))
     user = "user root root;" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(_MAIN.format(folder=folder, user=user))
     command = [str(program), "-p", str(folder), "-c", "nginx.conf"]
@@ -108,8 +111,8 @@ def start_balancer(ports: Ports) -> Balancer:
     return Balancer(folder, ports, tls, process)
 
 
-def rendered(ports: Ports, folder: Path) -> str:
-    """`deploy/nginx.conf` with the ports, the certificate and the logs of a test.
+def rendered(ports: Ports, folder: Path, *changes: tuple[str, str]) -> str:
+    """`deploy/nginx.conf` with the ports, certificate and logs of a test, and its `changes`.
 
     Each replacement must find what it replaces, so that the file cannot change unnoticed.
     """
@@ -123,6 +126,7 @@ def rendered(ports: Ports, folder: Path) -> str:
         (r"/etc/ssl/id\.example\.org", f"{folder}/certificate"),
         (r"/var/log/nginx", str(folder)),
         (r"allow 10\.0\.0\.0/8;", f"allow {STAFF_ADDRESS};"),
+        *changes,
     ):
         text, found = re.subn(pattern, replacement, text)
         assert found, f"{CONFIGURATION} has no {pattern}"

@@ -137,7 +137,8 @@ def listens(port: int) -> bool:
 def new_folder(name: str, user: str | None = None) -> Path:
     """A new folder in `var/` for this run alone; elsewhere if `user` cannot reach the checkout."""
     parent = CHECKOUT / "var"
-    parent.mkdir(exist_ok=True)
+    parent.mkdir(mode=0o700, exist_ok=True)
+    parent.chmod(0o700)  # as the service leaves it, from the first server of a run on
     if user and not runs(["/bin/sh", "-c", f'cd "{parent}"'], user):
         parent = Path(tempfile.gettempdir())
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))

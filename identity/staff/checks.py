@@ -1,0 +1,100 @@
+"""System checks of the staff pages: a deployment in which nobody can open them, or anybody."""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core import checks
+from django.http.request import validate_host
+
+Problem = tuple[str, str, str]  # id, message, hint
+
+# What the lists of browsers ask for, in seconds: https://hstspreload.org
+_PRELOAD_SECONDS = 31_536_000
+
+
+def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
+    """Errors: what no process can work with."""
+    return [
+        checks.Error(message, hint=hint, id=f"staff.{id_}") for id_, message, hint in _address()
+    ]
+
+
+def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
+    """Warnings: what is right on a developer's machine and wrong in production."""
+    if list(_address()):
+        return []  # the error comes first
+    return [
+        checks.Warning(message, hint=hint, id=f"staff.{id_}")
+        for check in (_public, _own_name, _allowed_host, _transport, _preload)
+        for id_, message, hint in check()
+    ]
+
+
+def _address() -> Iterator[Problem]:
+    if not _host(settings.STAFF_URL):
+        yield (
+            "E001",
+            "STAFF_URL is not an absolute http or https address.",
+            "Give the address that staff open, for example https://staff.id.example.org.",
+        )
+
+
+def _public() -> Iterator[Problem]:
+    if settings.SERVE == "both":
+        yield (
+            "W001",
+            "SERVE is both: the processes that answer the public also serve the staff pages.",
+            "Run nodes with SERVE=login for the public, and one with SERVE=staff.",
+        )
+
+
+def _own_name() -> Iterator[Problem]:
+    if _host(settings.STAFF_URL) == _host(settings.AUTH_URL):
+        yield (
+            "W002",
+            "STAFF_URL has the host of AUTH_URL: the staff pages are at the public address.",
+            "Give them their own, for example STAFF_URL=https://staff.id.example.org.",
+        )
+
+
+def _allowed_host() -> Iterator[Problem]:
+    host = _host(settings.STAFF_URL)
+    if not validate_host(host, settings.ALLOWED_HOSTS):
+        yield (
+            "W003",
+            "ALLOWED_HOSTS does not allow the host of STAFF_URL: no staff page opens.",
+            f"Add {host} to ALLOWED_HOSTS.",
+        )
+
+
+def _transport() -> Iterator[Problem]:
+    if not settings.STAFF_URL.startswith("https://"):
+        yield (
+            "W004",
+            "STAFF_URL is not https: passwords and sessions of staff are sent unencrypted.",
+            "Put a proxy with TLS in front, and its address into STAFF_URL.",
+        )
+
+
+def _preload() -> Iterator[Problem]:
+    is_listed = (
+        settings.SECURE_HSTS_INCLUDE_SUBDOMAINS and settings.SECURE_HSTS_SECONDS >= _PRELOAD_SECONDS
+    )
+    if settings.SECURE_HSTS_PRELOAD and not is_listed:
+        yield (
+            "W005",
+            "HSTS_PRELOAD has no effect: the lists of browsers ask for more.",
+            "Set HSTS_INCLUDE_SUBDOMAINS too, and HSTS_SECONDS to a year or more, if every host of"
+            " the domain has https; otherwise remove HSTS_PRELOAD.",
+        )
+
+
+def _host(url: str) -> str:
+    """The host name of an http or https address; empty if it is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a bracket without its other half
+        return ""
+    return (parts.hostname or "") if parts.scheme in ("http", "https") else ""

@@ -1,0 +1,493 @@
+"""What the proxy answers by itself, hides, and endures: `deploy/nginx.conf` under hostile clients.
+
+It passes a body on as it arrives. What does not depend on that is also true of a proxy that waits
+for the whole body, as nginx does unless told otherwise.
+"""
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import socket
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from identity.staff.urls import urlpatterns as staff_paths
+from identity.urls import urlpatterns as public_paths
+from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer, behind
+from tests.servers.nginx import (
+    CONFIGURATION,
+    HOST,
+    STAFF_ADDRESS,
+    Ports,
+    free_ports,
+    start_balancer,
+)
+from tests.servers.processes import free_port, stopping
+from tests.servers.service import service_environment, start_service
+from tests.servers.wire import WireAnswer, answers_in, read_answer
+from tests.support.erp import FORM, PATH, Erp
+
+NAME = b"Host: id.example.org\r\n"
+CLOSE = b"Connection: close\r\n"
+START = f"POST {PATH} HTTP/1.1\r\n".encode() + NAME
+FORM_TYPE = f"Content-Type: {FORM}\r\n".encode()
+CHUNKED = START + CLOSE + b"Transfer-Encoding: chunked\r\n\r\n"
+BUFFERED = (r"proxy_request_buffering off;", "proxy_request_buffering on;")
+
+
+@pytest.fixture(scope="module", params=["streaming", "buffering"])
+def proxy(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Cluster]:
+    """The nodes behind a proxy as it is shipped, and behind one that waits for the whole body."""
+    if request.param == "streaming":
+        yield cluster
+        return
+    ports = Ports(free_port(), free_port(), cluster.ports.staff, cluster.ports.nodes)
+    balancer = start_balancer(ports, BUFFERED)
+    with stopping(balancer):
+        other = Cluster(balancer, cluster.nodes)
+        other.erp = cluster.erp
+        yield other
+
+
+def assert_only_json(received: bytes) -> list[WireAnswer]:
+    """Every answer in it; each is JSON with an error, and nothing is left over."""
+    assert b"<html" not in received.lower()
+    answers = answers_in(received)
+    assert answers, received
+    for answer in answers:
+        assert answer.headers["content-type"] == "application/json"
+        assert {"error", "error_description"} <= answer.json.keys()
+    return answers
+
+
+# --- Bytes that no library would send -------------------------------------------------------------
+
+REFUSED = {
+    "unknown method": (b"NONSENSE /connect/token HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
+    "method in small letters": (b"post /connect/token HTTP/1.1\r\n" + NAME + b"\r\n", 400),
+    "TRACE": (b"TRACE /connect/token HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 405),
+    "CONNECT": (b"CONNECT id.example.org:443 HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 405),
+    "CONNECT with a path": (b"CONNECT /connect/token HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
+    "OPTIONS *": (b"OPTIONS * HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
+    "HTTP/9.9": (b"POST /connect/token HTTP/9.9\r\n" + NAME + b"\r\n", 400),
+    "HTTP/2.0": (b"POST /connect/token HTTP/2.0\r\n" + NAME + b"\r\n", 400),
+    "HTTP/1.x": (b"POST /connect/token HTTP/1.x\r\n" + NAME + b"\r\n", 400),
+    "the preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+    "no protocol": (b"hello\r\n\r\n", 400),
+    "another protocol": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+    "NUL": (b"\0" * 100 + b"\r\n\r\n", 400),
+    "a header too long": (START + b"X: " + b"a" * 40_000 + b"\r\n\r\n", 400),
+    "a name too long": (START + b"X" * 40_000 + b": a\r\n\r\n", 400),
+    "too many headers": (START + b"".join(b"X-%d: a\r\n" % n for n in range(9000)) + b"\r\n", 400),
+    "an address too long": (b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\n" + NAME + b"\r\n", 400),
+    "no Host": (b"POST /connect/token HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 400),
+    "two Hosts": (START + NAME + CLOSE + b"\r\n", 400),
+    "an empty Host": (b"POST /connect/token HTTP/1.1\r\nHost:\r\n" + CLOSE + b"\r\n", 400),
+    "a wrong Host": (b"POST /connect/token HTTP/1.1\r\nHost: a/b\r\n" + CLOSE + b"\r\n", 400),
+    "a Host with NUL": (b"POST /connect/token HTTP/1.1\r\nHost: a\0b\r\n" + CLOSE + b"\r\n", 400),
+    "a wrong address": (b"GET http://[::1/ HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
+    "a path above the root": (b"GET /../../x HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
+    "NUL in the path": (b"GET /a\0b HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
+    "a coded NUL in the path": (b"GET /a%00b HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
+    "half a code in the path": (b"GET /%z HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
+    "NUL in a header": (START + b"X: a\0b\r\n" + CLOSE + b"\r\n", 400),
+    "a bare line break in a header": (START + b"X: a\rb\r\n" + CLOSE + b"\r\n", 400),
+    "two lengths": (START + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400),
+    "a length below zero": (START + b"Content-Length: -3\r\n\r\nabc", 400),
+    "a length that is no number": (START + b"Content-Length: abc\r\n\r\nabc", 400),
+    "a length without end": (START + b"Content-Length: " + b"9" * 40 + b"\r\n\r\n", 400),
+    "a body too long": (START + CLOSE + b"Content-Length: 90000\r\n\r\n", 400),
+    "a length and chunks": (CHUNKED[:-2] + b"Content-Length: 3\r\n\r\n0\r\n\r\n", 400),
+    "gzip": (START + CLOSE + b"Transfer-Encoding: gzip\r\n\r\nabc", 400),
+    "gzip, chunked": (START + CLOSE + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
+    "identity": (START + CLOSE + b"Transfer-Encoding: identity\r\n\r\nabc", 400),
+    "chunks of HTTP/1.0": (CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"0\r\n\r\n", 400),
+    "a chunk without a number": (CHUNKED + b"zz\r\nabc\r\n0\r\n\r\n", 400),
+    "a chunk below zero": (CHUNKED + b"-3\r\nabc\r\n0\r\n\r\n", 400),
+    "a chunk longer than it says": (CHUNKED + b"3\r\nabcd\r\n0\r\n\r\n", 400),
+    "a chunk without end": (CHUNKED + b"f" * 15 + b"\r\nabc", 400),
+    "a wrong chunk after a right one": (CHUNKED + b"3\r\na=b\r\nzz\r\n", 400),
+    "chunks that are too long": (CHUNKED + b"4000\r\n" + b"a" * 16384 + b"\r\n" * 2, 400),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_whatever_the_bytes_the_answer_is_json(proxy: Cluster, name: str) -> None:
+    request, status = REFUSED[name]
+    (answer,) = assert_only_json(proxy.on_the_wire(request))
+    assert answer.status == status
+    assert answer.json["error"] == "invalid_request"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.json["error_description"].endswith(answer.headers["correlationid"])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_whatever_the_bytes_the_staff_server_answers_json(cluster: Cluster, name: str) -> None:
+    request, _status = REFUSED[name]
+    request = request.replace(NAME, b"Host: staff.id.example.org\r\n")
+    for answer in assert_only_json(cluster.on_the_wire(request)):
+        assert answer.status in (400, 403, 405, 413)
+
+
+def test_a_request_of_http_0_9_gets_its_json_without_headers(cluster: Cluster) -> None:
+    received = cluster.on_the_wire(b"GET /nothing\r\n")
+    assert b"<html" not in received.lower()
+    assert b'"error"' in received
+
+
+@pytest.mark.parametrize("host", [b"id.example.org", b"staff.id.example.org"])
+@pytest.mark.parametrize(
+    "line",
+    [b"TRACE /", b"CONNECT a:1", b"POST /metrics", b"POST /admin/", b"POST /by-proxy/method"],
+)
+def test_a_second_error_in_the_body_is_answered_in_json_too(
+    cluster: Cluster, line: bytes, host: bytes
+) -> None:
+    """Before nginx answers the first error it skips the body, and shows its own page for both."""
+    head = line + b" HTTP/1.1\r\nHost: " + host + b"\r\nTransfer-Encoding: chunked\r\n"
+    (answer,) = assert_only_json(cluster.on_the_wire(head + CLOSE + b"\r\nzz\r\nabc"))
+    assert (answer.status, answer.json["error"]) == (400, "invalid_request")
+
+
+def test_a_condition_or_a_range_changes_no_answer_of_the_proxy(cluster: Cluster) -> None:
+    for header in (b"If-Match: x", b"If-None-Match: *", b"Range: bytes=0-1", b"Expect: nonsense"):
+        request = b"GET /metrics HTTP/1.1\r\n" + NAME + CLOSE + header + b"\r\n\r\n"
+        (answer,) = assert_only_json(cluster.on_the_wire(request))
+        assert (answer.status, answer.json["error"]) == (404, "not_found")
+
+
+def test_no_status_of_nginx_has_its_html_page() -> None:
+    """Each one, as if a module of nginx had chosen it, on both servers."""
+    # nginx closes without an answer after 408, 444 and 499.
+    statuses = [status for status in range(400, 600) if status not in (408, 444, 499)]
+    every = "".join(f"location = /try/{status} {{ return {status}; }}\n" for status in statuses)
+    balancer = start_balancer(
+        free_ports(), (r"(?m)^    location / \{", f"{every}    location / {{")
+    )
+    with stopping(balancer):
+        proxy = Cluster(balancer, [])
+        with proxy.client(STAFF_ADDRESS) as client:
+            for host in ({}, STAFF_HOST):
+                answers = [client.get(f"/try/{status}", headers=host) for status in statuses]
+                assert all(b"<" not in answer.content for answer in answers)
+                shown = [answer for answer in answers if answer.content]
+                assert len(shown) >= 30
+                assert {a.headers["Content-Type"] for a in shown} == {"application/json"}
+                assert all({"error", "error_description"} == a.json().keys() for a in shown)
+
+
+# --- What is not public ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def careless(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A proxy in front of one node that serves everything, the staff pages too."""
+    ports = free_ports(1)
+    ports.nodes = [ports.nodes[0]] * 2
+    url = cluster.nodes[0].environment["DATABASE_URL"]
+    folder = tmp_path_factory.mktemp("careless")
+    settings = behind(ports) | {"DATABASE_URL": url, "SERVE": "both"}
+    node = start_service(
+        service_environment(folder, ports.nodes[0], **settings), folder / "node.log"
+    )
+    with stopping(node):
+        balancer = start_balancer(ports)
+        with stopping(balancer):
+            yield Cluster(balancer, [node])
+
+
+def test_the_node_itself_serves_what_the_proxy_hides(careless: Cluster) -> None:
+    forwarded = {"X-Forwarded-Proto": "https"}
+    for path in ("/admin/", "/signin/", "/health/ready", "/metrics"):
+        answer = httpx.get(f"{careless.nodes[0].url}{path}", headers=forwarded)
+        assert answer.status_code in (200, 302)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/metrics", "/health/ready", "/metrics?a=b", "/health/ready#x", "//metrics"),
+        *("/%6detrics", "/x/../metrics", "/./metrics", "/health//ready", "/health/live/../ready"),
+        *(
+            "/health%2fready",
+            "http://id.example.org/metrics",
+            "http://staff.id.example.org/metrics",
+        ),
+        *("/admin/", "/admin", "//admin/", "/./admin/", "/%61dmin/", "/admin%2f", "/admin/login/"),
+        *("/x/../admin/", "/admin/../health/live", "/admin/../connect/token", "/admin/x/../../y"),
+        *("/admin/%2e%2e/health/live", "/signin/", "/signin/?next=/", "/language/", "/static/x"),
+        *("/admin;x/../", "/admin?x", "http://id.example.org/admin/", "/by-proxy/unavailable"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_what_is_for_operators_and_staff_is_not_public(
+    careless: Cluster, method: str, path: str
+) -> None:
+    head = f"{method} {path} HTTP/1.1\r\n".encode() + NAME + CLOSE + b"Content-Length: 0\r\n\r\n"
+    if "//staff." in path:
+        head = head.replace(NAME, b"Host: staff.id.example.org\r\n")
+    (answer,) = assert_only_json(careless.on_the_wire(head))
+    assert (answer.status, answer.json["error"]) == (404, "not_found")
+    assert "There is nothing at this path. Reference: " in answer.json["error_description"]
+
+
+def test_what_machines_need_is_public(careless: Cluster) -> None:
+    with careless.client() as client:
+        assert client.get("/health/live").json() == {"status": "ok"}
+        assert client.get("/.well-known/oauth-authorization-server").status_code == 200
+        assert client.get("/api/v1/me").status_code == 401
+        assert client.post(PATH).json()["error"] == "invalid_request"
+
+
+def test_every_path_of_the_staff_pages_is_hidden() -> None:
+    hidden = re.search(r"location ~ \^/\(\?:([\w|]+)\)", CONFIGURATION.read_text())
+    assert hidden
+    public = {str(path.pattern) for path in public_paths}
+    first_parts = {
+        str(p.pattern).split("/")[0] for p in staff_paths if str(p.pattern) not in public
+    }
+    assert {*first_parts, "static"} - {""} == set(hidden[1].split("|"))
+
+
+# --- Both kinds of proxy --------------------------------------------------------------------------
+
+
+def test_a_login_is_a_token_however_its_body_comes(proxy: Cluster) -> None:
+    body = urlencode(proxy.erp.form).encode()
+    length = b"Content-Length: %d\r\n" % len(body)
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    for request in (
+        START + CLOSE + FORM_TYPE + length + b"\r\n" + body,
+        START + CLOSE + FORM_TYPE + b"Transfer-Encoding: chunked\r\n\r\n" + chunks,
+        START.replace(b"HTTP/1.1", b"HTTP/1.0") + FORM_TYPE + length + b"\r\n" + body,
+    ):
+        (answer,) = answers_in(proxy.on_the_wire(request))
+        assert (answer.status, answer.json["token_type"]) == (200, "Bearer")
+
+
+def test_a_client_that_waits_for_100_continue_gets_it(proxy: Cluster) -> None:
+    body = urlencode(proxy.erp.form).encode()
+    head = START + FORM_TYPE + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with tls_connection(proxy) as connection:
+        connection.sendall(head)
+        assert connection.recv(100).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(body)
+        assert read_answer(connection).status == 200
+
+
+@pytest.mark.parametrize("size", [17_000, 60_000, 90_000])
+def test_a_body_too_long_is_refused_in_the_same_words(proxy: Cluster, size: int) -> None:
+    for content in (b"a" * size, (b"a" * 1000 for _ in range(size // 1000))):
+        assert_proxy_answer(proxy.post(content), 400, "invalid_request", "16384")
+
+
+def test_a_doubled_on_behalf_of_is_refused(proxy: Cluster) -> None:
+    body = urlencode(proxy.erp.form).encode()
+    twice = b"onbehalfof: C1000000001\r\nonbehalfof: C2000000002\r\n"
+    length = b"Content-Length: %d\r\n\r\n" % len(body)
+    received = proxy.on_the_wire(START + CLOSE + FORM_TYPE + twice + length + body)
+    assert received.startswith(b"HTTP/1.1 400 invalid_request\r\n")
+
+
+def test_the_source_of_a_login_is_that_of_its_connection(proxy: Cluster) -> None:
+    answer = proxy.login(proxy.erp, **{"X-Forwarded-For": "203.0.113.9"})
+    assert proxy.events(proxy.erp)[answer.headers["correlationId"]] == CLIENT
+
+
+# --- Slow clients, and many -----------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def tls_connection(proxy: Cluster) -> Iterator[ssl.SSLSocket]:
+    with (
+        socket.create_connection((HOST, proxy.ports.https), timeout=40) as plain,
+        proxy.balancer.tls.wrap_socket(plain, server_hostname=HOST) as connection,
+    ):
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def slow(cluster: Cluster) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
+    """All of them at once, because each waits for a deadline: seconds, and what came back."""
+
+    def trickle(first: bytes, piece: bytes) -> tuple[float, bytes]:
+        with tls_connection(cluster) as connection:
+            began, received = time.monotonic(), b""
+            connection.sendall(first)
+            connection.settimeout(0.5)
+            while time.monotonic() < began + 35:
+                with contextlib.suppress(TimeoutError, ssl.SSLWantReadError):
+                    try:
+                        chunk = connection.recv(65536)
+                    except ConnectionResetError:
+                        break
+                    received += chunk
+                    if not chunk:
+                        break
+                with contextlib.suppress(OSError):
+                    connection.sendall(piece)
+            return time.monotonic() - began, received
+
+    def no_handshake() -> tuple[float, bytes]:
+        with socket.create_connection((HOST, cluster.ports.https), timeout=40) as connection:
+            began = time.monotonic()
+            with contextlib.suppress(ConnectionResetError):
+                connection.recv(1)
+            return time.monotonic() - began, b""
+
+    def unread() -> tuple[float, bytes]:
+        """Reads nothing until the proxy has given up. The kernel must not take all the answers."""
+        ports = Ports(free_port(), free_port(), cluster.ports.staff, cluster.ports.nodes)
+        small_buffer = (rf"listen {HOST}:{ports.http};", f"listen {HOST}:{ports.http} sndbuf=4k;")
+        with stopping(start_balancer(ports, small_buffer)), socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(20)
+            connection.connect((HOST, ports.http))
+            one = b"GET /.well-known/oauth-authorization-server HTTP/1.1\r\n" + NAME + b"\r\n"
+            connection.sendall(one * 400)
+            began = time.monotonic()
+            time.sleep(14)
+            received = b""
+            with contextlib.suppress(ConnectionResetError):
+                while chunk := connection.recv(65536):
+                    received += chunk
+            return time.monotonic() - began, received
+
+    body = START + FORM_TYPE + b"Content-Length: 5000\r\n\r\n"
+    clients: dict[str, Callable[[], tuple[float, bytes]]] = {
+        "headers": lambda: trickle(START, b"X-A: b\r\n"),
+        "first line": lambda: trickle(b"P", b""),
+        "body": lambda: trickle(body, b"a"),
+        "body that stops": lambda: trickle(body + b"a=b", b""),
+        "chunks": lambda: trickle(CHUNKED, b"1\r\na\r\n"),
+        "nothing": lambda: trickle(b"", b""),
+        "handshake": no_handshake,
+        "answers": unread,
+    }
+    with ThreadPoolExecutor(len(clients)) as threads:
+        yield {name: threads.submit(client) for name, client in clients.items()}
+
+
+@pytest.mark.parametrize("name", ["body", "body that stops", "chunks"])
+def test_a_slow_body_is_answered_with_408_by_the_node(
+    slow: dict[str, Future[tuple[float, bytes]]], name: str
+) -> None:
+    seconds, received = slow[name].result()
+    (answer,) = assert_only_json(received)
+    assert (answer.status, answer.reason) == (408, "invalid_request")
+    assert "too long to arrive" in answer.json["error_description"]
+    assert 9 < seconds < 25  # the connection itself lingers for a moment
+
+
+@pytest.mark.parametrize("name", ["headers", "first line", "nothing", "handshake"])
+def test_a_connection_without_a_whole_request_is_closed_in_time(
+    slow: dict[str, Future[tuple[float, bytes]]], name: str
+) -> None:
+    seconds, received = slow[name].result()
+    assert received == b""  # nginx has no means to answer
+    assert 8 < seconds < 16
+
+
+def test_a_client_that_does_not_read_its_answers_is_cut_off(
+    slow: dict[str, Future[tuple[float, bytes]]],
+) -> None:
+    seconds, received = slow["answers"].result()
+    assert 0 < received.count(b"HTTP/1.1 200 OK") < 400
+    assert seconds < 18
+
+
+def test_idle_connections_beyond_every_place_cost_no_login(cluster: Cluster) -> None:
+    """Nginx of these tests has 2 x 512 places: it closes idle connections when it needs one."""
+    count = 1500
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, count + 500)), hard))
+    with contextlib.ExitStack() as stack:
+        for number in range(count):
+            idle = socket.create_connection((HOST, cluster.ports.https), timeout=10)
+            stack.callback(idle.close)
+            if number % 50 == 0:
+                began = time.monotonic()
+                assert cluster.login(cluster.erp).status_code == 200
+                assert time.monotonic() - began < 5
+        for _ in range(20):
+            assert cluster.login(cluster.erp).status_code == 200
+
+
+HOSTILE = [
+    (f"GET /x HTTP/1.1\r\nContent-Type: {FORM}; charset*=a'b'c%zz\r\n", "a broken parameter"),
+    (f"GET /x HTTP/1.1\r\nContent-Type: {FORM}; charset=\x7f\r\n", "a charset of nothing"),
+    (f"GET /x?a=%ff.b HTTP/1.1\r\nContent-Type: {FORM}; charset=idna\r\n", "idna"),
+    ("GET /x?" + "&".join(f"a{n}=1" for n in range(1000)) + " HTTP/1.1\r\n", "1,000 fields"),
+    ("POST /connect/token HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "no chunk"),
+]
+
+
+@pytest.mark.parametrize("hostile", [shape[0] for shape in HOSTILE], ids=[s[1] for s in HOSTILE])
+def test_no_request_of_one_client_marks_a_node_as_failed_for_others(
+    cluster: Cluster, hostile: str
+) -> None:
+    head, line, rest = hostile.partition("\r\n")
+    request = (head + line).encode("latin-1") + NAME + CLOSE + rest.encode("latin-1") + b"\r\n"
+    with ThreadPoolExecutor(4) as threads:
+        attacks = [threads.submit(cluster.on_the_wire, request) for _ in range(40)]
+        statuses = Counter(cluster.login(cluster.erp).status_code for _ in range(30))
+        for attack in attacks:
+            answers = assert_only_json(attack.result())
+            assert all(400 <= answer.status < 500 for answer in answers)
+    assert statuses == {200: 30}
+
+
+# --- A node that hangs ----------------------------------------------------------------------------
+
+
+def test_a_node_that_hangs_costs_few_logins_and_none_waits_long(mortal_cluster: Cluster) -> None:
+    cluster, erp = mortal_cluster, mortal_cluster.erp
+    seconds: list[float] = []
+    answers: list[httpx.Response] = []
+    is_over = threading.Event()
+
+    def log_in() -> None:
+        with cluster.client() as client:
+            while not is_over.is_set():
+                began = time.monotonic()
+                answers.append(client.post(PATH, data=erp.form))
+                seconds.append(time.monotonic() - began)
+
+    hung = cluster.nodes[0].pid
+    with ThreadPoolExecutor(4) as threads:
+        clients = [threads.submit(log_in) for _ in range(4)]
+        try:
+            time.sleep(1)
+            os.killpg(hung, signal.SIGSTOP)
+            time.sleep(8)
+        finally:
+            is_over.set()
+            for client in clients:
+                client.result()
+            os.killpg(hung, signal.SIGCONT)
+    failed = [answer for answer in answers if answer.status_code != 200]
+    for answer in failed:
+        assert_proxy_answer(answer, 503, "temporarily_unavailable", "try again")
+    assert 1 <= len(failed) <= 12
+    assert len(answers) > 20 * len(failed)
+    assert max(seconds) < 7
+    assert_is_in_use_again(cluster, erp)
+
+
+def assert_is_in_use_again(cluster: Cluster, erp: Erp) -> None:
+    before = cluster.nodes[0].log.count(erp.client_id)
+    with cluster.client() as client:
+        deadline = time.monotonic() + 15
+        while cluster.nodes[0].log.count(erp.client_id) < before + 5:
+            assert time.monotonic() < deadline
+            client.post(PATH, data=erp.form)
