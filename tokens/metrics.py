@@ -42,9 +42,7 @@ _counters = {str(outcome): _logins.labels(str(outcome)) for outcome in _OUTCOMES
 _causes = {cause: _throttled.labels(str(cause)) for cause in ThrottleCause}
 
 
-def count_login(
-    outcome: str, seconds: float, throttled_for: ThrottleCause | None = None
-) -> None:
+def count_login(outcome: str, seconds: float, throttled_for: ThrottleCause | None = None) -> None:
     """Counts one answered login: ISSUED or the reason of the refusal, and its duration.
 
     `throttled_for` is of what there was too much, where a limit refused it.

@@ -200,7 +200,8 @@ CASES = [
          [Registry(LIVE, 11), NOT_CONFIRMED, Registry(LIVE, 12)], f"{READ} {COUNT} {READ}",
          "rate_limited", 429),
     # Requests that cannot be read.
-    Case("a missing parameter", LIVE, [NO_PAUSE], REJECT, "missing_parameter", 400, {"client_id": ""}),
+    Case("a missing parameter", LIVE, [NO_PAUSE], REJECT, "missing_parameter", 400,
+         {"client_id": ""}),
     Case("credentials that are cut off", LIVE, [NO_PAUSE], REJECT, "malformed_credentials", 400,
          {"client_secret": CLIENT_SECRET[:-1]}),
     Case("another grant type", LIVE, [NO_PAUSE], REJECT, "unsupported_grant_type", 400,

@@ -77,8 +77,9 @@ def kind_of(calls: list[Call]) -> str:
 
 def warm(kind: str) -> list[Call]:
     """Calls of other clients, so that the lane has its connection and its statement."""
-    of_another_caller = {"failed": failed(1000), "rejected": rejected(1000)}
-    return [of_another_caller[kind]] if kind in of_another_caller else KINDS[kind](clients(1))
+    if kind in ("failed", "rejected"):
+        return [failed(1000) if kind == "failed" else rejected(1000)]
+    return KINDS[kind](clients(1))
 
 
 @every_kind

@@ -60,7 +60,8 @@ def batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
         ([failure(1, 1), failure(1, 2), failure(3, 2)],
          [[failure(1, 1), failure(3, 2)], [failure(1, 2)]]),
         # Of one address: counted one after the other.
-        ([rejection(1), rejection(1), rejection(2)], [[rejection(1), rejection(2)], [rejection(1)]]),
+        ([rejection(1), rejection(1), rejection(2)],
+         [[rejection(1), rejection(2)], [rejection(1)]]),
         ([FactsQuery("c", "h", None)] * 3, [[FactsQuery("c", "h", None)] * 3]),
     ],
 )  # fmt: skip

@@ -67,9 +67,7 @@ def refused_call(
     return _rejected(arrival, event) if client is None else _counted(client, event)
 
 
-def unreadable_call(
-    arrival: Arrival, sent: UnreadableRequest, refused: Refused
-) -> RejectedRequest:
+def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> RejectedRequest:
     """The event of a request that asks for nothing readable, and its count."""
     event = _event(arrival, sent, None, arrival.at, subject=sent.on_behalf_of, refused=refused)
     return _rejected(arrival, event)

@@ -52,7 +52,7 @@ def throttled(
 def record_rejection(
     node: Node, arrival: Arrival, request: RejectedRequest
 ) -> Generator[RejectedRequest, Throttle | None, None]:
-    """The step that records a request which is refused already, so that a right one is always heard.
+    """The step that records a request which is refused already: a right one is always heard.
 
     Raises RateLimited if its address has to wait.
     """

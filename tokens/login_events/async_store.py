@@ -113,7 +113,10 @@ class _PostgresqlExecutor:
 def _sqlite_lanes() -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers wait for nobody.
     reader, writer = Lane(_SqliteExecutor()), Lane(_SqliteExecutor(takes_turns=True))
-    return {FactsQuery: reader, **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer)}
+    return {
+        FactsQuery: reader,
+        **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
+    }
 
 
 class _SqliteExecutor:
