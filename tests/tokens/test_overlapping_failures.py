@@ -4,20 +4,25 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+from django.db import connections
 from uuid_utils.compat import uuid7
 
+from tests.endpoint.test_database_changes import wait_until_a_session_waits
 from tests.support.databases import present_url
 from tokens.login_events import postgresql_buckets
 from tokens.login_events.events import Event, FailedLogin, RejectedRequest
 from tokens.login_events.postgresql import statement_for
+from tokens.login_events.store import perform
 from tokens.models import FailureBucket, LoginEvent
+from tokens.rate_limits.throttle import Throttle
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 SESSIONS, CALLERS, IN_A_BATCH = 2, 800, 40
 # So often a bucket may fail without a pause: then every failure is stored.
 ROUNDS = 10 // SESSIONS
@@ -106,3 +111,27 @@ def test_without_the_order_of_rows_they_deadlock(
 
     with pytest.raises(psycopg.errors.DeadlockDetected):
         count_all_together(kind)
+
+
+def test_a_rejected_request_obeys_a_pause_that_another_session_begins_at_the_same_moment() -> None:
+    FailureBucket.objects.create(pk=7, failures=504, last_at=LONG_AGO, retry_at=LONG_AGO)
+
+    def reject() -> object:
+        try:
+            return perform(rejected_request(7))
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as thread, psycopg.connect(present_url()) as other:
+        other.execute(
+            "UPDATE failure_buckets SET last_at = statement_timestamp(),"
+            " retry_at = statement_timestamp() + interval '16 s'"
+        )
+        waiting = thread.submit(reject)
+        wait_until_a_session_waits()  # it has read the bucket as it was before
+        other.commit()
+        outcome = waiting.result(30)
+    assert isinstance(outcome, Throttle)
+    assert abs(outcome.retry_at - datetime.now(UTC)) < timedelta(seconds=5)
+    assert not LoginEvent.objects.exists()
+    assert FailureBucket.objects.get().failures == 504
