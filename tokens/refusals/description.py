@@ -11,15 +11,21 @@ from tokens.http import error_description
 from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
-# The text of `rate_limited` where callers back off: another cause, and somebody else can fix it.
+# The texts of `rate_limited` where callers back off: another cause, and somebody else can fix it.
 # Callers of ids that do not exist read the first one, too.
+TOO_MANY_FAILED = (
+    "Too many failed logins. Wait as long as Retry-After says. The operator of the ERP system must"
+    " compare client_id and client_secret with what was issued at registration, or have a new"
+    " secret issued."
+)
+TOO_MANY_REJECTED = (
+    "Too many requests from this address were refused, and so is this one. Wait as long as"
+    " Retry-After says to read why, or look at an earlier refusal. The developer of the ERP system"
+    " must correct the request: a right one is answered at once."
+)
 TOO_MANY: Mapping[ThrottleCause | None, str] = {
-    ThrottleCause.FAILURES: "Too many failed logins. Wait as long as Retry-After says. The operator"
-    " of the ERP system must compare client_id and client_secret with what was issued at"
-    " registration, or have a new secret issued.",
-    ThrottleCause.REJECTIONS: "Too many requests from this address were refused, and so is this"
-    " one. Wait as long as Retry-After says to read why, or look at an earlier refusal. The"
-    " developer of the ERP system must correct the request: a right one is answered at once.",
+    ThrottleCause.FAILURES: TOO_MANY_FAILED,
+    ThrottleCause.REJECTIONS: TOO_MANY_REJECTED,
 }
 
 _FAULTS = {
