@@ -31,7 +31,8 @@ PURE = {
     "tokens.refusals.table",
     *("tokens.client_auth.authenticated", "tokens.client_auth.client_secret"),
     *("tokens.access_tokens.claims", "tokens.access_tokens.verification"),
-    *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "denial_cache", "quota", "throttle")),
+    *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "buckets", "denial_cache", "quota")),
+    "tokens.rate_limits.throttle",
     "tokens.keys.ring",
 }
 OAUTH_LIBRARIES = ("taxpayers.models.system_user", "tokens.endpoint.toolkit")

@@ -1,4 +1,4 @@
-"""Logins by outcome, their duration, and the age of the signing key, for Prometheus (contract 6).
+"""Logins by outcome, throttled ones by cause, and the age of the signing key (contract 6).
 
 A throttled login is counted here and nowhere else. Counting one login takes 3 µs.
 """
@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from tokens.keys.ring import NoUsableKey
 from tokens.keys.signer import current_key_ring
+from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS
 
 ISSUED = "issued"
@@ -27,17 +28,29 @@ _BUCKETS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _logins = Counter(
     "logins", "Logins by outcome: issued, or the reason of the refusal.", ["outcome"], registry=None
 )
+_throttled = Counter(
+    "throttled_logins",
+    "Logins refused by a limit: of what there was too much.",
+    ["cause"],
+    registry=None,
+)
 _seconds = Histogram(
     "login_seconds", "Seconds from request to answer.", buckets=_BUCKETS, registry=None
 )
 # Made here, so that the first scrape shows every outcome, at zero, and no login looks one up.
 _counters = {str(outcome): _logins.labels(str(outcome)) for outcome in _OUTCOMES}
+_causes = {cause: _throttled.labels(str(cause)) for cause in ThrottleCause}
 
 
-def count_login(outcome: str, seconds: float) -> None:
-    """Counts one answered login: ISSUED or the reason of the refusal, and its duration."""
+def count_login(outcome: str, seconds: float, throttled_for: ThrottleCause | None = None) -> None:
+    """Counts one answered login: ISSUED or the reason of the refusal, and its duration.
+
+    `throttled_for` is of what there was too much, where a limit refused it.
+    """
     _counters[outcome].inc()
     _seconds.observe(seconds)
+    if throttled_for is not None:
+        _causes[throttled_for].inc()
 
 
 def exposition() -> bytes:
@@ -47,6 +60,7 @@ def exposition() -> bytes:
         MultiProcessCollector(registry)
     else:
         registry.register(_logins)
+        registry.register(_throttled)
         registry.register(_seconds)
     registry.register(_SigningKey())
     return generate_latest(registry)

@@ -114,7 +114,10 @@ class SigningKey(models.Model):
 
 
 class FailureBucket(models.Model):
-    """Failed logins of all callers whose keyed hash is this number: a table of a fixed size."""
+    """Failed logins of all callers whose keyed hash is this number: a table of a fixed size.
+
+    The numbers, also those of rejected requests, are in `tokens.rate_limits.buckets`.
+    """
 
     id = models.PositiveIntegerField(primary_key=True)
     failures = models.PositiveIntegerField()

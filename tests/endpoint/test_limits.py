@@ -8,7 +8,6 @@ from django.http import HttpResponse
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.models import RateLimitCounter
 from tests.support.erp import Erp, new_erp
-from tokens.endpoint import recording
 from tokens.models import FailureBucket
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 
@@ -66,7 +65,7 @@ def test_failures_write_to_a_table_of_a_fixed_size(erp: Erp) -> None:
     for _ in range(20):
         erp.login(client_id=new_client_id("test"))
     assert FailureBucket.objects.count() <= 21
-    assert max(FailureBucket.objects.values_list("id", flat=True)) < 2 * recording._BUCKETS
+    assert max(FailureBucket.objects.values_list("id", flat=True)) < 131_072
     assert RateLimitCounter.objects.get().used == 0
 
 

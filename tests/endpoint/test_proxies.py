@@ -1,6 +1,7 @@
 """Whose X-Forwarded-For and X-Forwarded-Proto are believed: every case as a row of a table."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 from django.http import HttpResponse
@@ -9,6 +10,8 @@ from pytest_django import Settings
 
 from identity.middleware import apply_forwarded_headers
 from tests.support.erp import Erp
+from tokens.endpoint.arrival import receive
+from tokens.endpoint.asgi import _meta
 from tokens.endpoint.proxies import TrustedProxies
 from tokens.models import LoginEvent
 
@@ -50,6 +53,26 @@ CASES = [
     Case("an IPv4 peer in IPv6 notation", f"::ffff:{PROXY}", CLIENT, CLIENT),
     Case("an IPv4 hop in IPv6 notation", PROXY, f"::ffff:{CLIENT}", CLIENT),
     Case("an IPv6 client", PROXY, "2001:DB8:1::0001", "2001:db8:1::1"),
+    Case("a stranger's IPv6 address is not believed either", "2001:db8:1::9", CLIENT,
+         "2001:db8:1::9"),
+    Case("a chain of IPv6 proxies", IPV6_PROXY, "2001:db8:1::1, 2001:db8::2", "2001:db8:1::1"),
+    Case("a proxy in a chain in IPv6 notation", PROXY, f"{CLIENT}, ::ffff:{INNER_PROXY}", CLIENT),
+    Case("an IPv6 hop in brackets is no address", PROXY, "[2001:db8:1::1]", PROXY),
+    Case("an IPv6 hop with a port is no address", PROXY, "[2001:db8:1::1]:4711", PROXY),
+    Case("an address of an interface is stored without its name", PROXY, "fe80::1%eth0", "fe80::1"),
+    Case("a peer on an interface", "fe80::1%eth0", None, "fe80::1"),
+    Case("an unknown proxy in a chain is the source", PROXY, f"{CLIENT}, {STRANGER}, {INNER_PROXY}",
+         STRANGER),
+    Case("the client writes a whole chain", PROXY,
+         f"{STRANGER}, {INNER_PROXY}, {IPV6_PROXY}, {CLIENT}", CLIENT),
+    Case("the client writes a thousand hops", PROXY, f"{STRANGER}," * 1000 + CLIENT, CLIENT),
+    Case("an empty last hop", PROXY, f"{CLIENT},", PROXY),
+    Case("nothing but commas", PROXY, ",,,", PROXY),
+    Case("a name is no address", PROXY, "localhost", PROXY),
+    Case("a number is no address", PROXY, "3405803783", PROXY),
+    Case("a network is no address", PROXY, "203.0.113.0/24", PROXY),
+    Case("leading zeros are no address", PROXY, "203.0.113.007", PROXY),
+    Case("bytes that are no text", PROXY, "\x00\xff\x7f", PROXY),
     Case("a socket without an address", "", CLIENT, None),
     Case("a peer that is no address", "unix:", CLIENT, None),
 ]  # fmt: skip
@@ -102,7 +125,16 @@ def test_whether_a_request_came_by_https(
     assert TrustedProxies(TRUSTED).is_secure(meta, scheme) is is_secure
 
 
-@pytest.mark.parametrize(("trusted", "source"), [([], "127.0.0.1"), (["127.0.0.1"], CLIENT)])
+def test_by_default_nobody_is_trusted(settings: Settings) -> None:
+    assert list(settings.TRUSTED_PROXIES) == []
+
+
+each_setting = pytest.mark.parametrize(
+    ("trusted", "source"), [([], "127.0.0.1"), ([PROXY], "127.0.0.1"), (["127.0.0.1"], CLIENT)]
+)
+
+
+@each_setting
 @pytest.mark.django_db
 def test_a_login_is_recorded_with_the_address_that_is_believed(
     erp: Erp, settings: Settings, trusted: list[str], source: str
@@ -110,6 +142,19 @@ def test_a_login_is_recorded_with_the_address_that_is_believed(
     settings.TRUSTED_PROXIES = trusted
     erp.login(headers={"X-Forwarded-For": CLIENT})
     assert LoginEvent.objects.get().source_address == source
+
+
+@pytest.mark.parametrize("header", [CLIENT, f"{STRANGER}, {CLIENT}", f"{STRANGER}\n{CLIENT}"])
+@each_setting
+def test_the_event_loop_believes_the_same(
+    settings: Settings, trusted: list[str], source: str, header: str
+) -> None:
+    """A line break: the header is sent twice, and the second one is that of the proxy."""
+    settings.TRUSTED_PROXIES = trusted
+    lines = [(b"x-forwarded-for", line.encode()) for line in header.split("\n")]
+    scope = {"method": "POST", "query_string": b"", "scheme": "http", "headers": lines}
+    arrival, _raw = receive(_meta(scope | {"client": ("127.0.0.1", 1)}), b"", datetime.now(UTC))
+    assert arrival.source_address == source
 
 
 @pytest.mark.parametrize(

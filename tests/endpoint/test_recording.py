@@ -49,6 +49,7 @@ def from_elsewhere(erp: Erp, **form: str) -> int:
         ("client_usage", "right", True),
         ("client_usage", "blocked", True),
         ("failure_buckets", "wrong secret", False),
+        ("failure_buckets", "malformed", False),
     ],
 )
 def test_a_login_that_cannot_be_recorded_is_a_503_whatever_its_outcome(
@@ -234,9 +235,9 @@ def test_failures_of_an_address_share_one_bucket_and_each_pair_has_its_own(erp: 
 
 @pytest.fixture
 def _other_bucket_keys() -> Iterator[None]:
-    recording._bucket_key.cache_clear()
+    recording.buckets.cache_clear()
     yield
-    recording._bucket_key.cache_clear()
+    recording.buckets.cache_clear()
 
 
 @pytest.mark.usefixtures("_other_bucket_keys")
@@ -244,7 +245,7 @@ def test_buckets_cannot_be_computed_without_the_services_key(erp: Erp, settings:
     settings.SECRET_KEY = "one key"
     fail(erp, 1)
     settings.SECRET_KEY = "another key"
-    recording._bucket_key.cache_clear()
+    recording.buckets.cache_clear()
     fail(erp, 1)
     assert FailureBucket.objects.count() == 4
 

@@ -87,7 +87,7 @@ RIGHT = {
 }
 WRONG = {"client_secret": new_client_secret("test")}
 STORED = Quota(12, 1, NOW)
-NOT_CONFIRMED = NO_PAUSE = DONE = None
+NOT_CONFIRMED = NO_PAUSE = None
 PAUSE = Throttle(NOW + timedelta(hours=1))
 
 
@@ -132,7 +132,8 @@ def names(calls: Sequence[object]) -> str:
     return " ".join(type(call).__name__ for call in calls)
 
 
-READ, COUNT, FAIL, ADD, LOCK = "FactsQuery", "CountedLogin", "FailedLogin", "Event", "LockedRead"
+READ, COUNT, FAIL, LOCK = "FactsQuery", "CountedLogin", "FailedLogin", "LockedRead"
+REJECT = "RejectedRequest"
 CASES = [
     # Granted.
     Case("a client that this node knows", LIVE, [STORED], COUNT, "issued", 200),
@@ -199,11 +200,16 @@ CASES = [
          [Registry(LIVE, 11), NOT_CONFIRMED, Registry(LIVE, 12)], f"{READ} {COUNT} {READ}",
          "rate_limited", 429),
     # Requests that cannot be read.
-    Case("a missing parameter", LIVE, [DONE], ADD, "missing_parameter", 400, {"client_id": ""}),
-    Case("credentials that are cut off", LIVE, [DONE], ADD, "malformed_credentials", 400,
+    Case("a missing parameter", LIVE, [NO_PAUSE], REJECT, "missing_parameter", 400,
+         {"client_id": ""}),
+    Case("credentials that are cut off", LIVE, [NO_PAUSE], REJECT, "malformed_credentials", 400,
          {"client_secret": CLIENT_SECRET[:-1]}),
-    Case("another grant type", LIVE, [DONE], ADD, "unsupported_grant_type", 400,
+    Case("another grant type", LIVE, [NO_PAUSE], REJECT, "unsupported_grant_type", 400,
          {"grant_type": "password"}),
-    Case("a taxpayer that is none", LIVE, [DONE], ADD, "malformed_on_behalf_of", 400,
+    Case("a taxpayer that is none", LIVE, [NO_PAUSE], REJECT, "malformed_on_behalf_of", 400,
          on_behalf_of="?"),
+    Case("a missing parameter, in a pause", LIVE, [PAUSE], REJECT, "rate_limited", 429,
+         {"client_id": ""}),
+    Case("credentials that are cut off, in a pause", LIVE, [PAUSE], REJECT, "rate_limited", 429,
+         {"client_secret": CLIENT_SECRET[:-1]}),
 ]  # fmt: skip

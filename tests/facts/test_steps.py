@@ -15,13 +15,12 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts.values import Facts, FactsQuery, Reading
 from tests.facts.login_cases import (
-    ADD,
     BLOCKED,
     CASES,
     CLIENT_ID,
+    CLIENT_SECRET,
     COUNT,
     DAY,
-    DONE,
     EXPIRED,
     FAIL,
     GRANTED,
@@ -32,6 +31,7 @@ from tests.facts.login_cases import (
     OTHER,
     PAUSE,
     READ,
+    REJECT,
     REVOKED,
     RIGHT,
     STORED,
@@ -46,9 +46,11 @@ from tests.support.erp import FORM
 from tokens.endpoint import toolkit
 from tokens.endpoint.arrival import receive
 from tokens.endpoint.login import EndedLogin, LockedRead, advance, log_in
+from tokens.endpoint.node import Node
 from tokens.keys import signer
 from tokens.keys.ring import Key, KeyRing, generate
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest
+from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
 
@@ -83,14 +85,13 @@ def test_nothing_is_answered_before_its_record_and_nothing_is_recorded_twice(cas
         call
         for call, result in zip(calls, case.results, strict=True)
         if (isinstance(call, CountedLogin) and isinstance(result, Quota))
-        or (isinstance(call, FailedLogin) and result is NO_PAUSE)
-        or isinstance(call, Event)
+        or (isinstance(call, FailedLogin | RejectedRequest) and result is NO_PAUSE)
     ]
     if ended.outcome == "rate_limited":
         assert stored == []
         return
     assert stored == [calls[-1]]
-    event = stored[0] if isinstance(stored[0], Event) else stored[0].event
+    event = stored[0].event
     assert event.id == arrival.id
     assert ended.answer.headers["correlationId"] == str(arrival.id)
     assert event.reason == ("" if ended.outcome == "issued" else ended.outcome)
@@ -187,16 +188,17 @@ def test_an_error_in_a_decision_is_recorded_and_counted(
 
 
 @pytest.mark.parametrize("known", [LIVE, None])
-def test_an_error_before_anybody_is_authenticated_is_recorded_alone(
+def test_an_error_before_anybody_is_authenticated_counts_for_the_address_alone(
     known: Facts | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toolkit, "authenticate", lambda *_: 1 / 0)
     _node, arrival, steps = Case("", known, (), "", "", 0).begin()
-    made, ended = drive(steps, [Registry(LIVE), DONE])
-    assert names(made) == f"{READ} {ADD}"
-    assert isinstance(made[1], Event)
-    assert (made[1].id, made[1].reason) == (arrival.id, "server_error")
-    assert (made[1].client_id, made[1].system_user_id) == (CLIENT_ID, None)
+    made, ended = drive(steps, [Registry(LIVE), NO_PAUSE])
+    assert names(made) == f"{READ} {REJECT}"
+    assert isinstance(made[1], RejectedRequest)
+    event = made[1].event
+    assert (event.id, event.reason) == (arrival.id, "server_error")
+    assert (event.client_id, event.system_user_id) == (CLIENT_ID, None)
     assert (ended.outcome, ended.answer.status) == ("server_error", 500)
 
 
@@ -327,3 +329,72 @@ def test_a_remembered_denial_asks_for_nothing() -> None:
     calls, ended = drive(log_in(node, *again), [])
     assert (calls, ended.answer.status) == ([], 429)
     assert json.loads(ended.answer.body)["error"] == "invalid_request"
+
+
+# --- What nobody could log in with ----------------------------------------------------------------
+
+
+def rejected(address: str, known: Facts | None = None, **form: str) -> RejectedRequest:
+    """What a request that is refused before authentication asks of the database."""
+    _node, _arrival, steps = Case("", known, (), "", "", 0, {"client_id": ""} | form).begin(address)
+    call = advance(steps)
+    assert isinstance(call, RejectedRequest)
+    return call
+
+
+def test_a_rejected_request_counts_for_its_address_whatever_it_sends() -> None:
+    here = rejected("192.0.2.1").bucket
+    assert here == rejected("192.0.2.1", client_id="ci_test_cut_off").bucket
+    assert here == rejected("192.0.2.1", grant_type="password").bucket
+    assert here == rejected("::ffff:192.0.2.1").bucket
+    assert here != rejected("192.0.2.2").bucket
+    assert rejected("2001:db8::1").bucket == rejected("2001:db8::f:2").bucket
+    assert rejected("2001:db8::1").bucket != rejected("2001:db8:0:1::1").bucket
+
+
+def again(node: Node, form: dict[str, str], address: str, results: list[Any]) -> tuple[str, int]:
+    """The calls and the status of another request to this node."""
+    meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": address}
+    received = receive(meta, urlencode(RIGHT | form).encode(), node.clock.now())
+    calls, ended = drive(log_in(node, *received), results)
+    return names(calls), ended.answer.status
+
+
+@pytest.mark.parametrize("form", [{"client_id": ""}, {"client_secret": CLIENT_SECRET[:-1]}])
+def test_of_an_address_that_has_to_wait_only_what_would_be_refused_is_denied(
+    form: dict[str, str],
+) -> None:
+    node, _arrival, steps = Case("", LIVE, (), "", "", 0, form).begin("2001:db8::1")
+    drive(steps, [PAUSE])
+    for address in ("2001:db8::1", "2001:db8::2"):
+        assert again(node, {"client_id": ""}, address, []) == ("", 429)
+        assert again(node, {"grant_type": "x"}, address, []) == ("", 429)
+        assert again(node, {}, address, [STORED]) == (COUNT, 200)
+        assert again(node, WRONG, address, [Registry(None), NO_PAUSE]) == (f"{READ} {FAIL}", 400)
+    assert again(node, form, "2001:db8:0:1::1", [NO_PAUSE]) == (REJECT, 400)
+
+
+def test_failures_that_have_to_wait_are_remembered_for_their_network() -> None:
+    node, _arrival, steps = Case("", LIVE, (), "", "", 0, WRONG).begin("2001:db8::1")
+    drive(steps, [Registry(None), PAUSE])
+    assert again(node, WRONG, "2001:db8::2", []) == ("", 429)
+    assert again(node, {}, "2001:db8::2", [STORED]) == (COUNT, 200)
+    assert again(node, {"client_id": ""}, "2001:db8::1", [NO_PAUSE]) == (REJECT, 400)
+
+
+def test_callers_that_have_to_wait_cost_no_memory_that_grows() -> None:
+    node = Node(Memory(None), denials=DenialCache(size=20))
+    for number in range(100):
+        assert again(node, {"client_id": ""}, f"192.0.2.{number}", [PAUSE]) == (REJECT, 429)
+        unknown = {"client_id": new_client_id("test")}
+        results = [Registry(None), PAUSE]
+        assert again(node, unknown, f"192.0.2.{number}", results) == (f"{READ} {FAIL}", 429)
+        assert len(node.denials) == min(20, 2 * (number + 1))
+    assert isinstance(node.local_facts, Memory)
+    assert node.local_facts.facts is None
+
+
+def test_a_pause_ends_for_a_node_that_remembers_it() -> None:
+    node, arrival, steps = Case("", LIVE, (), "", "", 0, {"client_id": ""}).begin()
+    drive(steps, [Throttle(arrival.at - SECOND)])  # over by now
+    assert again(node, {"client_id": ""}, "192.0.2.1", [NO_PAUSE]) == (REJECT, 400)

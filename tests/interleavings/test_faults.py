@@ -13,7 +13,8 @@ from taxpayers.facts.values import FactsQuery
 from tests.interleavings.changes import wholesale
 from tests.interleavings.run import RunFailed, run
 from tokens.endpoint import login
-from tokens.login_events import lanes, postgresql
+from tokens.login_events import lanes, postgresql, postgresql_buckets
+from tokens.login_events.postgresql_event import IS_RECENT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow]
 
@@ -80,7 +81,15 @@ def windows_that_end_at_once(patch: Patch) -> None:
 
 @fault
 def decisions_stored_long_after(patch: Patch) -> None:
-    replace_in_count(patch, postgresql._IS_RECENT, "true")
+    replace_in_count(patch, IS_RECENT, "true")
+
+
+@fault
+def rejected_requests_that_are_not_counted(patch: Patch) -> None:
+    sql = postgresql_buckets._COUNT_REJECTIONS
+    assert "b.failures + 1" in sql
+    changed = sql.replace("b.failures + 1", "b.failures")
+    patch.setattr(postgresql_buckets, "_COUNT_REJECTIONS", changed)
 
 
 @fault

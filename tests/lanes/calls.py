@@ -13,7 +13,7 @@ from taxpayers.facts.values import FactsQuery
 from taxpayers.models import ClientSecret, RateLimitCounter
 from tests.support.factories import ClientSecretFactory
 from tokens.login_events.async_store import AsyncStore
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.login_events.lanes import CALL_SECONDS
 from tokens.login_events.store import Call
 
@@ -42,6 +42,10 @@ def counted(secret: ClientSecret, limit: int = 0, id_: UUID | None = None) -> Co
 
 def failed(bucket: int) -> FailedLogin:
     return FailedLogin(event("invalid_credentials"), 2 * bucket, 2 * bucket + 1)
+
+
+def rejected(bucket: int) -> RejectedRequest:
+    return RejectedRequest(event("malformed_request"), 131_072 + bucket)
 
 
 def query(secret: ClientSecret) -> FactsQuery:

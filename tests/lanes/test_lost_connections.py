@@ -15,11 +15,11 @@ from django.db import OperationalError, connection
 
 from taxpayers.models import ClientSecret, RateLimitCounter
 from tests.lanes.broken_wire import BrokenWire
-from tests.lanes.calls import clients, counted, event, failed, query, results, with_store
+from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
 from tests.support.databases import present_url
 from tokens.login_events.async_store import AsyncStore
-from tokens.login_events.events import CountedLogin, Write, event_of
-from tokens.login_events.postgresql import MAX_AGE_SECONDS
+from tokens.login_events.events import CountedLogin, Write
+from tokens.login_events.postgresql_event import MAX_AGE_SECONDS
 from tokens.login_events.store import Call
 from tokens.models import LoginEvent
 
@@ -31,7 +31,7 @@ Kind = Callable[[list[ClientSecret]], list[Call]]
 KINDS: dict[str, Kind] = {
     "counted": lambda secrets: [counted(secret) for secret in secrets],
     "failed": lambda secrets: [failed(number) for number, _ in enumerate(secrets)],
-    "event": lambda secrets: [event("malformed_request") for _ in secrets],
+    "rejected": lambda secrets: [rejected(number) for number, _ in enumerate(secrets)],
     "query": lambda secrets: [query(secret) for secret in secrets],
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -71,13 +71,15 @@ def assert_each_is_stored_once(calls: list[Call], done: list[Any]) -> None:
 
 
 def kind_of(calls: list[Call]) -> str:
-    names = {"CountedLogin": "counted", "FailedLogin": "failed", "Event": "event"}
+    names = {"CountedLogin": "counted", "FailedLogin": "failed", "RejectedRequest": "rejected"}
     return names.get(type(calls[0]).__name__, "query")
 
 
 def warm(kind: str) -> list[Call]:
     """Calls of other clients, so that the lane has its connection and its statement."""
-    return [failed(1000)] if kind == "failed" else KINDS[kind](clients(1))
+    if kind in ("failed", "rejected"):
+        return [failed(1000) if kind == "failed" else rejected(1000)]
+    return KINDS[kind](clients(1))
 
 
 @every_kind
@@ -96,7 +98,7 @@ def test_sessions_that_ended_while_nothing_was_under_way_cost_no_answer(kind: st
 
 
 def ids(calls: list[Call]) -> list[UUID]:
-    return [event_of(call).id for call in calls if isinstance(call, Write)]
+    return [call.event.id for call in calls if isinstance(call, Write)]
 
 
 @every_kind

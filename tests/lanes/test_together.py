@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError
 
 from taxpayers.models import RateLimitCounter
-from tests.lanes.calls import clients, counted, event, failed, query, results, with_store
+from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
 from tokens.login_events import async_store
 from tokens.login_events.async_store import AsyncStore
 from tokens.login_events.lanes import MAX_BATCH, MAX_WAITING, Overloaded, TooLate
@@ -93,8 +93,14 @@ def test_failures_of_one_bucket_never_go_together(sizes: list[int]) -> None:
     assert sizes == [2, 1]
 
 
+def test_rejected_requests_of_one_address_never_go_together(sizes: list[int]) -> None:
+    calls = [rejected(1), rejected(2), rejected(1)]
+    assert with_store(lambda store: results(store, calls)) == [None] * 3
+    assert sizes == [2, 1]
+
+
 def test_a_batch_has_a_limit(sizes: list[int]) -> None:
-    calls = [event("malformed_request") for _ in range(MAX_BATCH + 1)]
+    calls = [rejected(number) for number in range(MAX_BATCH + 1)]
     assert with_store(lambda store: results(store, calls)) == [None] * len(calls)
     assert sizes == [MAX_BATCH, 1]
 
@@ -121,9 +127,9 @@ def test_one_bad_call_in_a_batch_fails_alone(position: int, sizes: list[int]) ->
 def test_too_many_waiting_are_refused_at_once_and_the_others_are_served() -> None:
     async def overload(store: AsyncStore) -> list[Any]:
         ends_at = asyncio.get_running_loop().time() + 30
-        sent = [store.perform(event("malformed_request"), ends_at) for _ in range(MAX_WAITING)]
+        sent = [store.perform(rejected(number), ends_at) for number in range(MAX_WAITING)]
         with pytest.raises(Overloaded):
-            store.perform(event("malformed_request"), ends_at)
+            store.perform(rejected(MAX_WAITING), ends_at)
         return await asyncio.gather(*sent)
 
     assert with_store(overload) == [None] * MAX_WAITING
@@ -157,7 +163,7 @@ def test_a_client_that_goes_away_costs_the_others_nothing() -> None:
 
 def test_a_lane_closes_after_what_is_under_way() -> None:
     calls: list[Call] = [counted(secret) for secret in clients(5)]
-    calls += [failed(1), event("malformed_request")]
+    calls += [failed(1), rejected(1)]
 
     async def close_at_once() -> list[Any]:
         store = AsyncStore(lambda before, database, after: None)

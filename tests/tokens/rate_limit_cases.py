@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tokens.rate_limits.backoff import BucketState, count_failure
+from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, Quota, count_login
 from tokens.rate_limits.throttle import Throttle
 
@@ -221,6 +221,67 @@ FAILURES = [
              failed(16, 32, AT + HOUR), failed(6, at=AT + HOUR)),
     accepted("one has expired, the other has not", failed(9, at=LATER), failed(203, 4),
              LATER + HOUR, failed(10, at=LATER + HOUR), failed(1, at=LATER + HOUR)),
+]  # fmt: skip
+
+
+# --- A rejected request and its bucket ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RejectionCase:
+    """A rejected request at the moment `at`, on the bucket of its address."""
+
+    claim: str
+    before: BucketState | None
+    at: datetime
+    outcome: Throttle | None
+    after: BucketState | None
+
+    def later(self, by: timedelta) -> "RejectionCase":
+        """The same request at another moment, as the pure function decides it."""
+        claim, at = f"{self.claim}, {by.total_seconds():+g} s", self.at + by
+        outcome = count_rejection(self.before, at)
+        if isinstance(outcome, Throttle):
+            return RejectionCase(claim, self.before, at, outcome, self.before)
+        return RejectionCase(claim, self.before, at, None, outcome)
+
+    @property
+    def essence(self) -> object:
+        """What does not depend on the very moment."""
+        if self.outcome is not None or self.after is None:
+            return self.outcome
+        return self.after.failures, self.after.retry_at - self.at
+
+
+def rejected(
+    claim: str, before: BucketState | None, at: datetime, after: BucketState
+) -> RejectionCase:
+    return RejectionCase(claim, before, at, None, after)
+
+
+def paused(claim: str, before: BucketState, at: datetime, retry_at: datetime) -> RejectionCase:
+    return RejectionCase(claim, before, at, Throttle(retry_at), before)
+
+
+REJECTION_PAUSES = [0] * 500 + [1, 2, 4, 8, 16, 30]
+REJECTIONS = [
+    *(
+        rejected(f"request {after.failures} of an address", before, after.last_at, after)
+        for before, after in one_after_the_other(REJECTION_PAUSES)
+        if after.failures in (1, 2, 11, 201) or after.failures >= 499
+    ),
+    rejected("the longest pause stays", failed(506, 30), AT + 30 * SECOND,
+             failed(506, 30, AT + 30 * SECOND)),
+    paused("in the pause", failed(502, 2), AT, AT + 2 * SECOND),
+    paused("at the last moment of the pause", failed(505, 16), AT + 16 * SECOND - MICROSECOND,
+           AT + 16 * SECOND),
+    paused("a pause, and a clock that is behind", failed(506, 30), AT - SECOND, AT + 30 * SECOND),
+    rejected("no pause, and a clock that is behind", failed(5), AT - SECOND,
+             failed(6, at=AT - SECOND)),
+    rejected("after an hour without a request", failed(505, 16), AT + HOUR + MICROSECOND,
+             failed(1, at=AT + HOUR + MICROSECOND)),
+    rejected("an hour is not more than an hour", failed(503, 4), AT + HOUR,
+             failed(504, 8, AT + HOUR)),
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from taxpayers.facts.values import FactsQuery
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.login_events.lanes import MAX_BATCH, rows_of, take_batch
 from tokens.login_events.lanes import _Waiting as Waiting
 from tokens.login_events.store import Call
@@ -25,6 +25,10 @@ def login(client: int) -> CountedLogin:
 
 def failure(pair: int, address: int) -> FailedLogin:
     return FailedLogin(EVENT, 2 * pair, 2 * address + 1)
+
+
+def rejection(bucket: int) -> RejectedRequest:
+    return RejectedRequest(EVENT, bucket)
 
 
 def waiting(calls: Sequence[Call]) -> deque[Waiting]:
@@ -55,7 +59,9 @@ def batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
         # One that has to wait takes no place from those behind it.
         ([failure(1, 1), failure(1, 2), failure(3, 2)],
          [[failure(1, 1), failure(3, 2)], [failure(1, 2)]]),
-        ([EVENT, EVENT, EVENT], [[EVENT] * 3]),
+        # Of one address: counted one after the other.
+        ([rejection(1), rejection(1), rejection(2)],
+         [[rejection(1), rejection(2)], [rejection(1)]]),
         ([FactsQuery("c", "h", None)] * 3, [[FactsQuery("c", "h", None)] * 3]),
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 from taxpayers.models import RateLimitCounter
 from tests.tokens.rate_limit_cases import SECOND, failed
 from tests.tokens.test_rate_limits import EPOCH, LONG_AGO, perform_together
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.login_events.store import perform
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import PAIR_BACKOFF
@@ -37,6 +37,10 @@ def failure(number: int = 0) -> FailedLogin:
     return FailedLogin(event(), 2 * number, 2 * number + 1)
 
 
+def rejection(bucket: int = 7) -> RejectedRequest:
+    return RejectedRequest(event(), bucket)
+
+
 def add_counter(client: int = 1, used: int = 0) -> None:
     """The row that a system user has from its registration on; a window is open if it is used."""
     started_at = datetime.now(UTC) if used else LONG_AGO.window_started_at
@@ -53,12 +57,12 @@ def used(client: int = 1) -> int:
 
 
 @pytest.mark.django_db
-def test_an_event_that_counts_against_nothing_is_stored() -> None:
+def test_a_rejected_request_counts_for_its_address_alone() -> None:
     add_counter()
-    perform(event())
+    assert perform(rejection(7)) is None
     assert LoginEvent.objects.count() == 1
     assert used() == 0
-    assert not FailureBucket.objects.exists()
+    assert list(FailureBucket.objects.values_list("pk", "failures")) == [(7, 1)]
 
 
 @pytest.mark.django_db
@@ -69,7 +73,7 @@ def test_every_field_of_an_event_is_stored() -> None:
             uuid7(), at, "reason", at - MINUTE, "parameter", "detail \"'%s\\ é", f"client {n}",
             2**40, 2**41, "subject", "actor", "a b", "kid", address, "agent",
         )  # fmt: skip
-        perform(stored)
+        perform(RejectedRequest(stored, n))
         row = LoginEvent.objects.get(pk=stored.id)
         assert tuple(getattr(row, name) for name in Event._fields) == stored
 
@@ -119,11 +123,25 @@ def test_a_login_that_was_decided_at_another_time_is_not_stored(
 @pytest.mark.parametrize("seconds", [-60, -3, 3])
 def test_an_event_of_another_time_is_not_stored_and_nothing_is_counted(seconds: float) -> None:
     late = event(seconds * SECOND)
-    for call in (late, failure()._replace(event=late)):
+    for call in (rejection()._replace(event=late), failure()._replace(event=late)):
         with pytest.raises(IntegrityError):
             perform(call)
     assert not LoginEvent.objects.exists()
     assert not FailureBucket.objects.exists()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize("seconds", [-1.5, 1.5])
+@pytest.mark.parametrize("call", [failure(), rejection()])
+def test_a_bucket_goes_by_the_clock_of_the_database_not_by_that_of_a_node(
+    call: FailedLogin | RejectedRequest, seconds: float
+) -> None:
+    before = datetime.now(UTC)
+    perform(call._replace(event=event(seconds * SECOND)))
+    after = datetime.now(UTC)
+    for bucket in FailureBucket.objects.all():
+        assert before <= bucket.last_at == bucket.retry_at <= after
 
 
 # --- The last use of a secret ---------------------------------------------------------------------
@@ -167,11 +185,13 @@ def test_a_login_beyond_the_limit_is_no_use_of_its_secret() -> None:
 def test_other_clients_and_callers_do_not_count() -> None:
     add_counter(1)
     add_counter(2, used=9)
-    FailureBucket.objects.create(pk=2, **failed(12, 2, datetime.now(UTC))._asdict())
+    for pk in (2, 8):
+        FailureBucket.objects.create(pk=pk, **failed(12, 2, datetime.now(UTC))._asdict())
     quota = perform(login(1))
     assert quota == Quota(1, 1, RateLimitCounter.objects.get(pk=1).window_started_at)
     assert used(2) == 9
     assert perform(failure(0)) is None
+    assert perform(rejection(7)) is None
 
 
 @pytest.mark.django_db
@@ -192,14 +212,13 @@ def test_of_a_batch_each_login_is_stored_or_not_by_itself() -> None:
 def test_an_event_and_its_count_are_stored_together_or_not_at_all() -> None:
     add_counter()
     stored = event()
-    perform(stored)  # so that a second event with its id is refused
-    with pytest.raises(IntegrityError):
-        perform(login()._replace(event=stored))
-    with pytest.raises(IntegrityError):
-        perform(failure()._replace(event=stored))
+    perform(RejectedRequest(stored, 5))  # so that a second event with its id is refused
+    for call in (login(), failure(), rejection()):
+        with pytest.raises(IntegrityError):
+            perform(call._replace(event=stored))
     assert LoginEvent.objects.count() == 1
     assert used() == 0
-    assert not FailureBucket.objects.exists()
+    assert list(FailureBucket.objects.values_list("pk", "failures")) == [(5, 1)]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -207,16 +226,16 @@ def test_of_a_batch_all_are_stored_or_none() -> None:
     for client in (1, 2):
         add_counter(client)
     stored = event()
-    perform(stored)
+    perform(RejectedRequest(stored, 5))
     with pytest.raises(IntegrityError):
         perform_together([login(client=1), login(client=2)._replace(event=stored)])
     with pytest.raises(IntegrityError):
         perform_together([failure(0), failure(1)._replace(event=stored)])
     with pytest.raises(IntegrityError):
-        perform_together([event(), stored])
+        perform_together([rejection(6), rejection(7)._replace(event=stored)])
     assert LoginEvent.objects.count() == 1
     assert (used(1), used(2)) == (0, 0)
-    assert not FailureBucket.objects.exists()
+    assert list(FailureBucket.objects.values_list("pk", "failures")) == [(5, 1)]
 
 
 # --- At once --------------------------------------------------------------------------------------
@@ -258,10 +277,25 @@ def test_failures_at_once_are_all_counted() -> None:
     assert FailureBucket.objects.get(pk=1).failures == stored
 
 
+@pytest.mark.django_db(transaction=True)
+def test_of_rejected_requests_at_once_exactly_those_before_the_pause_are_stored() -> None:
+    """The next one begins a pause of 16 seconds."""
+    FailureBucket.objects.create(pk=7, **failed(504, at=datetime.now(UTC))._asdict())
+    assert in_threads(lambda: perform(rejection(7)) is None, 40) == 1
+    assert LoginEvent.objects.count() == 1
+    assert FailureBucket.objects.get().failures == 505
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rejected_requests_at_once_are_all_counted() -> None:
+    assert in_threads(lambda: perform(rejection()) is None, 40) == 40
+    assert LoginEvent.objects.count() == FailureBucket.objects.get().failures == 40
+
+
 def test_a_database_engine_without_a_store_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections["default"], "vendor", "oracle")
     with pytest.raises(ImproperlyConfigured) as error:
-        perform(event())
+        perform(rejection())
     assert str(error.value) == (
         "Logins cannot be stored by the database engine oracle: use postgresql or sqlite."
     )

@@ -1,23 +1,28 @@
-"""Processes that count the same failures at the same moment do not deadlock: really at once."""
+"""Processes that count the same callers at the same moment do not deadlock: really at once."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+from django.db import connections
 from uuid_utils.compat import uuid7
 
+from tests.endpoint.test_database_changes import wait_until_a_session_waits
 from tests.support.databases import present_url
-from tokens.login_events import postgresql
-from tokens.login_events.events import Event, FailedLogin
+from tokens.login_events import postgresql_buckets
+from tokens.login_events.events import Event, FailedLogin, RejectedRequest
 from tokens.login_events.postgresql import statement_for
+from tokens.login_events.store import perform
 from tokens.models import FailureBucket, LoginEvent
+from tokens.rate_limits.throttle import Throttle
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 SESSIONS, CALLERS, IN_A_BATCH = 2, 800, 40
 # So often a bucket may fail without a pause: then every failure is stored.
 ROUNDS = 10 // SESSIONS
@@ -25,8 +30,11 @@ ROUNDS = 10 // SESSIONS
 OPTIONS = "-c deadlock_timeout=100ms"
 
 
-def failed_login(number: int) -> FailedLogin:
-    event = Event(
+Kind = Callable[[int], FailedLogin | RejectedRequest]
+
+
+def event() -> Event:
+    return Event(
         uuid7(),
         datetime.now(UTC),
         "invalid_credentials",
@@ -34,17 +42,29 @@ def failed_login(number: int) -> FailedLogin:
         source_address="192.0.2.1",
         user_agent="",
     )
-    return FailedLogin(event, pair_bucket=2 * number, address_bucket=2 * number + 1)
 
 
-def count_together(numbers: Sequence[int]) -> None:
-    """All sessions count failures of these callers, each in another order; raises their errors."""
+def failed_login(number: int) -> FailedLogin:
+    return FailedLogin(event(), pair_bucket=2 * number, address_bucket=2 * number + 1)
+
+
+def rejected_request(number: int) -> RejectedRequest:
+    return RejectedRequest(event(), number)
+
+
+each_kind = pytest.mark.parametrize(
+    ("kind", "buckets"), [(failed_login, 2), (rejected_request, 1)], ids=["failed", "rejected"]
+)
+
+
+def count_together(kind: Kind, numbers: Sequence[int]) -> None:
+    """All sessions count these callers, each in another order; raises their errors."""
     begin = threading.Barrier(SESSIONS)
 
     def count(order: Sequence[int]) -> None:
         with psycopg.connect(present_url(), autocommit=True, options=OPTIONS) as session:
             for _ in range(ROUNDS):
-                statement = statement_for([failed_login(number) for number in order])
+                statement = statement_for([kind(number) for number in order])
                 begin.wait(30)
                 session.execute(statement.sql.encode(), statement.parameters)
 
@@ -66,23 +86,52 @@ def orders(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
         yield numbers if number % 2 else numbers[::-1]
 
 
-def count_all_together() -> None:
+def count_all_together(kind: Kind) -> None:
     """Other callers each time, so that nobody has to wait."""
     for first in range(0, CALLERS, IN_A_BATCH):
-        count_together(range(first, first + IN_A_BATCH))
+        count_together(kind, range(first, first + IN_A_BATCH))
 
 
-def test_batches_in_opposite_orders_count_each_failure_once() -> None:
-    count_all_together()
+@each_kind
+def test_batches_in_opposite_orders_count_each_caller_once(kind: Kind, buckets: int) -> None:
+    count_all_together(kind)
     assert LoginEvent.objects.count() == CALLERS * ROUNDS * SESSIONS
     failures = list(FailureBucket.objects.values_list("failures", flat=True))
-    assert failures == [ROUNDS * SESSIONS] * CALLERS * 2
+    assert failures == [ROUNDS * SESSIONS] * CALLERS * buckets
 
 
-def test_without_the_order_of_rows_they_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
-    sql = postgresql._COUNT_FAILURES
+@each_kind
+def test_without_the_order_of_rows_they_deadlock(
+    kind: Kind, buckets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statement = "_COUNT_FAILURES" if buckets == 2 else "_COUNT_REJECTIONS"
+    sql = getattr(postgresql_buckets, statement)
     assert "ORDER BY bucket" in sql
-    monkeypatch.setattr(postgresql, "_COUNT_FAILURES", sql.replace("ORDER BY bucket", ""))
+    monkeypatch.setattr(postgresql_buckets, statement, sql.replace("ORDER BY bucket", ""))
 
     with pytest.raises(psycopg.errors.DeadlockDetected):
-        count_all_together()
+        count_all_together(kind)
+
+
+def test_a_rejected_request_obeys_a_pause_that_another_session_begins_at_the_same_moment() -> None:
+    FailureBucket.objects.create(pk=7, failures=504, last_at=LONG_AGO, retry_at=LONG_AGO)
+
+    def reject() -> object:
+        try:
+            return perform(rejected_request(7))
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as thread, psycopg.connect(present_url()) as other:
+        other.execute(
+            "UPDATE failure_buckets SET last_at = statement_timestamp(),"
+            " retry_at = statement_timestamp() + interval '16 s'"
+        )
+        waiting = thread.submit(reject)
+        wait_until_a_session_waits()  # it has read the bucket as it was before
+        other.commit()
+        outcome = waiting.result(30)
+    assert isinstance(outcome, Throttle)
+    assert abs(outcome.retry_at - datetime.now(UTC)) < timedelta(seconds=5)
+    assert not LoginEvent.objects.exists()
+    assert FailureBucket.objects.get().failures == 504

@@ -18,18 +18,21 @@ from tests.tokens.rate_limit_cases import (
     END,
     FAILURES,
     LOGINS,
+    REJECTIONS,
     SECOND,
     FailureCase,
     LoginCase,
+    RejectionCase,
     cases_of_stores,
     is_sure,
     moved,
 )
 from tokens.login_events import postgresql, sqlite
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.login_events.store import perform
 from tokens.models import FailureBucket, LoginEvent
-from tokens.rate_limits.backoff import Backoff, BucketState, count_failure
+from tokens.rate_limits.backoff import Backoff, BucketState, count_failure, count_rejection
+from tokens.rate_limits.buckets import NUMBER, Buckets, counted_address
 from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
 from tokens.rate_limits.throttle import Throttle
@@ -43,7 +46,7 @@ def each(cases: Sequence[Any]) -> pytest.MarkDecorator:
 
 
 def test_cases_of_stores_are_sure_and_none_is_lost() -> None:
-    for cases in (LOGINS, FAILURES):
+    for cases in (LOGINS, FAILURES, REJECTIONS):
         of_stores = cases_of_stores(cases)
         assert all(is_sure(case) for case in of_stores)
         outcomes = {str(case.essence) for case in of_stores}
@@ -202,6 +205,120 @@ def test_failures_are_counted_together_as_each_alone() -> None:
     stored = {one.event.id for one, out in zip(failures, outcomes, strict=True) if out is None}
     assert set(LoginEvent.objects.values_list("pk", flat=True)) == stored
     assert 0 < len(stored) < len(failures)
+
+
+# --- A rejected request and its bucket ----------------------------------------------------------
+
+
+@each(REJECTIONS)
+def test_a_rejected_request_is_counted_by_the_pure_function(case: RejectionCase) -> None:
+    assert count_rejection(case.before, case.at) == (case.outcome or case.after)
+
+
+def rejection(bucket: int, case: RejectionCase, now: datetime) -> RejectedRequest:
+    """The request of a case that happens now, with its bucket as it was before."""
+    before = moved(case.before, now - case.at)
+    if before is not None:
+        FailureBucket.objects.create(pk=bucket, **before._asdict())
+    return RejectedRequest(event(now), bucket)
+
+
+def assert_rejection_counted(
+    case: RejectionCase, bucket: int, outcome: Throttle | None, now: datetime
+) -> None:
+    """As the case says, with its moments moved to now, when the store counted it."""
+    (stored,) = FailureBucket.objects.filter(pk=bucket).values_list(*BucketState._fields)
+    by = now - case.at
+    if case.outcome is None:
+        assert outcome is None
+        counted_at = BucketState(*stored).last_at
+        assert now <= counted_at < now + SECOND
+        by = counted_at - case.at
+    else:
+        assert outcome == Throttle(case.outcome.retry_at + by)
+    assert stored == moved(case.after, by)
+
+
+@each(cases_of_stores(REJECTIONS))
+@pytest.mark.django_db
+def test_a_rejected_request_is_counted_by_the_store(case: RejectionCase) -> None:
+    now = datetime.now(UTC)
+    outcome = perform(rejection(7, case, now))
+    assert_rejection_counted(case, 7, outcome, now)
+    assert LoginEvent.objects.count() == (outcome is None)
+
+
+@pytest.mark.django_db
+def test_rejected_requests_are_counted_together_as_each_alone() -> None:
+    now, cases = datetime.now(UTC), list(enumerate(cases_of_stores(REJECTIONS)))
+    requests = [rejection(bucket, case, now) for bucket, case in cases]
+    outcomes = perform_together(requests)
+    for (bucket, case), outcome in zip(cases, outcomes, strict=True):
+        assert_rejection_counted(case, bucket, outcome, now)
+    stored = {one.event.id for one, out in zip(requests, outcomes, strict=True) if out is None}
+    assert set(LoginEvent.objects.values_list("pk", flat=True)) == stored
+    assert 0 < len(stored) < len(requests)
+
+
+# --- Which buckets ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("address", "counted_as"),
+    [
+        (None, ""),
+        ("192.0.2.1", "192.0.2.1"),
+        ("192.0.2.2", "192.0.2.2"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("::ffff:c000:201", "192.0.2.1"),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:2:0::", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::/64"),
+    ],
+)
+def test_an_address_is_counted_as_itself_or_as_its_network(
+    address: str | None, counted_as: str
+) -> None:
+    assert counted_address(address) == counted_as
+
+
+HERE, NEIGHBOUR, THERE = "2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:3::1"
+KINDS = {
+    "pair": lambda buckets, address: buckets.of_pair("ci_test_1", address),
+    "address": Buckets.of_address,
+    "rejections": Buckets.of_rejections,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bucket_is_of_the_address_and_an_ipv6_address_of_its_network(kind: str) -> None:
+    buckets = Buckets(b"key")
+    here, neighbour, there = (KINDS[kind](buckets, each) for each in (HERE, NEIGHBOUR, THERE))
+    assert here == neighbour != there
+    assert KINDS[kind](buckets, "192.0.2.1") == KINDS[kind](buckets, "::ffff:192.0.2.1")
+    assert KINDS[kind](buckets, "192.0.2.1") != KINDS[kind](buckets, "192.0.2.2")
+    assert KINDS[kind](Buckets(b"another key"), HERE) != here
+
+
+def test_the_bucket_of_a_pair_is_of_both() -> None:
+    buckets = Buckets(b"key")
+    of = {buckets.of_pair(id_, address) for id_ in "ab" for address in (HERE, THERE)}
+    assert len(of) == 4
+
+
+def test_each_kind_of_bucket_has_its_own_numbers_and_there_is_no_other_one() -> None:
+    buckets = Buckets(b"key")
+    assert NUMBER == 65_536
+    for number in range(2000):
+        address = f"10.0.{number // 256}.{number % 256}"
+        pair, of_address = buckets.of_pair("a", address), buckets.of_address(address)
+        assert pair % 2 == 0
+        assert of_address % 2 == 1
+        assert 0 <= pair < 131_072 > of_address > 0
+        assert 131_072 <= buckets.of_rejections(address) < 196_608
 
 
 def test_pauses_double_up_to_the_cap() -> None:

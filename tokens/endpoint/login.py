@@ -20,7 +20,7 @@ from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.node import Node
-from tokens.endpoint.recording import issued_call, refused_call, unreadable_event
+from tokens.endpoint.recording import issued_call, refused_call, unreadable_call
 from tokens.endpoint.request import (
     RawTokenRequest,
     TokenRequest,
@@ -29,13 +29,13 @@ from tokens.endpoint.request import (
     recognize,
 )
 from tokens.endpoint.response import Answer, issued_answer, refused_answer
-from tokens.endpoint.throttle import check_throttle, throttled
+from tokens.endpoint.throttle import RateLimited, check_throttle, record_rejection, throttled
 from tokens.endpoint.toolkit import IssuedLogin, LoginRequest, TokenIssuer
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
 from tokens.login_events.store import Call
 from tokens.metrics import ISSUED
 from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
-from tokens.rate_limits.throttle import Throttle
+from tokens.rate_limits.throttle import Throttle, ThrottleCause
 from tokens.refusals.table import ProtocolReason
 from tokens.uptime import uptime
 
@@ -57,11 +57,15 @@ class LockedRead:
 
 @dataclass(frozen=True, slots=True)
 class EndedLogin:
-    """Who asked, how it ended (ISSUED, or the reason of the refusal), and the answer."""
+    """Who asked, how it ended (ISSUED, or the reason of the refusal), and the answer.
+
+    `throttled_for` is of what there was too much, where a limit refused it.
+    """
 
     sent: TokenRequest | UnreadableRequest
     outcome: str
     answer: Answer
+    throttled_for: ThrottleCause | None = None
 
 
 Steps = Generator[Call | LockedRead, Any, EndedLogin]
@@ -75,7 +79,7 @@ def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
         asked = read_token_request(raw, notation=notation, environment=settings.ENVIRONMENT)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = _refusal(arrival, error)
-        return (yield from _refuse_unreadable(arrival, recognize(raw, notation), refused))
+        return (yield from _refuse_unreadable(node, arrival, recognize(raw, notation), refused))
     login = _Login(node, arrival, asked)
     try:
         return (yield from login.steps())
@@ -101,13 +105,21 @@ def fail(steps: Steps, error: Exception) -> Call | LockedRead | EndedLogin:
         return ended
 
 
-def _refuse_unreadable(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> Steps:
+def _refuse_unreadable(
+    node: Node, arrival: Arrival, sent: UnreadableRequest, refused: Refused
+) -> Steps:
     try:
-        yield unreadable_event(arrival, sent, refused)
+        yield from record_rejection(node, arrival, unreadable_call(arrival, sent, refused))
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = _refusal(arrival, error)
-    answer = refused_answer(arrival.id, arrival.at, refused)
-    return EndedLogin(sent, refused.reason, answer)
+    return _refused_login(sent, refused, refused_answer(arrival.id, arrival.at, refused))
+
+
+def _refused_login(
+    sent: TokenRequest | UnreadableRequest, refused: Refused, answer: Answer
+) -> EndedLogin:
+    cause = refused.cause if isinstance(refused, RateLimited) else None
+    return EndedLogin(sent, refused.reason, answer, cause)
 
 
 class _Login:
@@ -144,14 +156,14 @@ class _Login:
         raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
 
     def _record_uncounted(
-        self, outcome: Outcome, call: FailedLogin | Event | None, reading: Reading
+        self, outcome: Outcome, call: FailedLogin | RejectedRequest | None, reading: Reading
     ) -> Steps:
-        if isinstance(call, FailedLogin):
+        if isinstance(call, RejectedRequest):
+            yield from record_rejection(self.node, self.arrival, call)
+        elif call is not None:
             throttle: Throttle | None = yield call
             if throttle is not None:
                 raise self._throttled(throttle)
-        elif call is not None:
-            yield call
         return self._end(outcome, self._quota(reading))
 
     def _read(self, *, locked: bool = False) -> Generator[Call | LockedRead, Any, Reading]:
@@ -172,7 +184,7 @@ class _Login:
         finally:
             self.client = login.client
 
-    def _call(self, outcome: Outcome) -> CountedLogin | FailedLogin | Event | None:
+    def _call(self, outcome: Outcome) -> Write | None:
         if isinstance(outcome, IssuedLogin):
             return issued_call(self.arrival, self.asked, outcome.client, outcome.token)
         return refused_call(self.arrival, self.asked, self.client, outcome, self.at)
@@ -203,7 +215,7 @@ class _Login:
     def refuse(self, refused: Refused, quota: Quota | None = None) -> EndedLogin:
         """The end of a login that gets no token."""
         answer = refused_answer(self.arrival.id, self.at, refused, self.client, quota)
-        return EndedLogin(self.asked, refused.reason, answer)
+        return _refused_login(self.asked, refused, answer)
 
 
 def _refusal(arrival: Arrival, error: Exception) -> Refused:

@@ -51,4 +51,7 @@ def _address(text: str) -> Address | None:
         address = ip_address(text)
     except ValueError:
         return None
-    return getattr(address, "ipv4_mapped", None) or address
+    if isinstance(address, IPv4Address):
+        return address
+    # Without the zone, the name of an interface of this machine: no database stores it.
+    return address.ipv4_mapped or IPv6Address(int(address))

@@ -16,10 +16,16 @@ from tokens.access_tokens.issuing import SignedToken
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.request import TokenRequest, UnreadableRequest
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import (
+    CountedLogin,
+    Event,
+    FailedLogin,
+    RejectedRequest,
+    Write,
+)
+from tokens.rate_limits.buckets import Buckets
 from tokens.refusals.table import REFUSALS
 
-_BUCKETS = 1 << 16
 _CLIENT_ID_LENGTH, _DETAIL_LENGTH, _USER_AGENT_LENGTH = 64, 200, 200
 
 
@@ -46,7 +52,7 @@ def refused_call(
     client: AuthenticatedClient | None,
     refused: Refused,
     at: datetime,
-) -> CountedLogin | FailedLogin | Event | None:
+) -> Write | None:
     """The event of a login that is refused at the moment `at`, and its count.
 
     None for a reason that is not recorded.
@@ -58,12 +64,13 @@ def refused_call(
     event = _event(arrival, asked, client, at, subject=subject, refused=refused)
     if refusal.counts_as_failure:
         return _failed(arrival, asked, event)
-    return event if client is None else _counted(client, event)
+    return _rejected(arrival, event) if client is None else _counted(client, event)
 
 
-def unreadable_event(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> Event:
-    """The event of a request that asks for nothing readable."""
-    return _event(arrival, sent, None, arrival.at, subject=sent.on_behalf_of, refused=refused)
+def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> RejectedRequest:
+    """The event of a request that asks for nothing readable, and its count."""
+    event = _event(arrival, sent, None, arrival.at, subject=sent.on_behalf_of, refused=refused)
+    return _rejected(arrival, event)
 
 
 def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
@@ -79,23 +86,22 @@ def _counted(client: AuthenticatedClient, event: Event) -> CountedLogin:
 
 
 def _failed(arrival: Arrival, asked: TokenRequest, event: Event) -> FailedLogin:
-    address = arrival.source_address or ""
+    address = arrival.source_address
     return FailedLogin(
         event,
-        pair_bucket=2 * _bucket(f"{asked.client_id}\n{address}"),
-        address_bucket=2 * _bucket(address) + 1,
+        pair_bucket=buckets().of_pair(asked.client_id, address),
+        address_bucket=buckets().of_address(address),
     )
 
 
-def _bucket(caller: str) -> int:
-    # Keyed, so that nobody can look for an innocent caller's bucket to fail in.
-    digest = hashlib.blake2b(caller.encode(), key=_bucket_key(), digest_size=4).digest()
-    return int.from_bytes(digest) % _BUCKETS
+def _rejected(arrival: Arrival, event: Event) -> RejectedRequest:
+    return RejectedRequest(event, buckets().of_rejections(arrival.source_address))
 
 
 @cache
-def _bucket_key() -> bytes:
-    return hashlib.sha256(f"failure buckets {settings.SECRET_KEY}".encode()).digest()
+def buckets() -> Buckets:
+    """Those of this service: all of its processes have the same key."""
+    return Buckets(hashlib.sha256(f"failure buckets {settings.SECRET_KEY}".encode()).digest())
 
 
 def _event(

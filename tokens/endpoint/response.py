@@ -11,12 +11,12 @@ from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.throttle import RateLimited
 from tokens.http import error_body, rfc3339
 from tokens.rate_limits.quota import Quota
-from tokens.refusals.description import TOO_MANY_FAILED, describe
+from tokens.refusals.description import TOO_MANY, describe
 from tokens.refusals.help_page import help_link
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
 _RETRY_UNAVAILABLE_SECONDS = 5
-_ALLOWED_AFTER_A_PAUSE = 1  # of failed logins: one after each pause
+_ALLOWED_AFTER_A_PAUSE = 1  # of failed logins, or rejected requests: one after each pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ def refused_answer(
 
 
 def _description(refused: Refused) -> str:
-    is_backoff = isinstance(refused, RateLimited) and not refused.throttle.limit
-    return TOO_MANY_FAILED if is_backoff else describe(refused)
+    cause = refused.cause if isinstance(refused, RateLimited) else None
+    return TOO_MANY.get(cause) or describe(refused)
 
 
 def _answer(reference: UUID, status: int, phrase: str, body: str) -> Answer:

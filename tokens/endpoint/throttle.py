@@ -1,6 +1,9 @@
-"""Refuse before any work: the denials that this process remembers (contract 1, Limits)."""
+"""Refuse without a query: the denials that this process remembers (contract 1, Limits).
 
-from collections.abc import Hashable
+Each is remembered by what would be denied again, so it never meets a right secret within its limit.
+"""
+
+from collections.abc import Generator, Hashable
 from dataclasses import replace
 
 from taxpayers.rules import Refused
@@ -8,16 +11,19 @@ from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.node import Node
 from tokens.endpoint.request import TokenRequest
-from tokens.rate_limits.throttle import Throttle
+from tokens.login_events.events import RejectedRequest
+from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.throttle import Throttle, ThrottleCause
 from tokens.refusals.table import ProtocolReason
 
 
 class RateLimited(Refused):
     """A login beyond a limit: nothing is recorded."""
 
-    def __init__(self, throttle: Throttle) -> None:
+    def __init__(self, throttle: Throttle, cause: ThrottleCause) -> None:
         super().__init__(ProtocolReason.RATE_LIMITED)
         self.throttle = throttle
+        self.cause = cause
 
 
 def check_throttle(node: Node, arrival: Arrival, asked: TokenRequest) -> None:
@@ -25,7 +31,7 @@ def check_throttle(node: Node, arrival: Arrival, asked: TokenRequest) -> None:
     for key in _keys(arrival, asked):
         throttle = node.denials.find(key, arrival.at)
         if throttle is not None:
-            raise RateLimited(throttle)
+            raise RateLimited(throttle, _cause(throttle))
 
 
 def throttled(
@@ -40,10 +46,31 @@ def throttled(
     throttle = replace(throttle, secret_expires_at=expires_at)
     pair, pair_from_here = _keys(arrival, asked)
     node.denials.remember(pair if throttle.limit else pair_from_here, throttle)
-    return RateLimited(throttle)
+    return RateLimited(throttle, _cause(throttle))
+
+
+def record_rejection(
+    node: Node, arrival: Arrival, request: RejectedRequest
+) -> Generator[RejectedRequest, Throttle | None, None]:
+    """The step that records a request which is refused already: a right one is always heard.
+
+    Raises RateLimited if its address has to wait.
+    """
+    key = (ThrottleCause.REJECTIONS, request.bucket)
+    throttle = node.denials.find(key, arrival.at)
+    if throttle is None:
+        throttle = yield request
+        if throttle is None:
+            return
+        node.denials.remember(key, throttle)
+    raise RateLimited(throttle, ThrottleCause.REJECTIONS)
+
+
+def _cause(throttle: Throttle) -> ThrottleCause:
+    return ThrottleCause.LOGINS if throttle.limit else ThrottleCause.FAILURES
 
 
 def _keys(arrival: Arrival, asked: TokenRequest) -> tuple[Hashable, Hashable]:
     """What a denial is remembered by: the very pair, and for failures also where it came from."""
     pair = (asked.client_id, asked.credentials.hashed_secret)
-    return pair, (*pair, arrival.source_address)
+    return pair, (*pair, counted_address(arrival.source_address))

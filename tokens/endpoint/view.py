@@ -67,7 +67,7 @@ def _perform(step: Call | LockedRead, steps: Steps) -> Any:
 
 def report(arrival: Arrival, ended: EndedLogin, seconds: float) -> None:
     """Counts and logs a login that was answered after so long."""
-    count_login(ended.outcome, seconds)
+    count_login(ended.outcome, seconds, ended.throttled_for)
     logger.info(
         "login",
         extra={

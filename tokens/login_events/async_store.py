@@ -15,7 +15,7 @@ from django.db import OperationalError, connection
 from taxpayers.async_sql import ANSWER_SECONDS, AsyncSession, NotAnswered
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.login_events import sqlite
-from tokens.login_events.events import CountedLogin, Event, FailedLogin, Write
+from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
 from tokens.login_events.lanes import Lane, Overloaded
 from tokens.login_events.postgresql import results_of_stored, statement_for
 from tokens.login_events.sqlite_turns import Turns
@@ -79,8 +79,8 @@ class AsyncStore:
             await lane.close()
 
     def _postgresql_lanes(self) -> dict[type, Lane]:
-        # One for each kind: who fails, or is refused, does not wait together with who logs in.
-        kinds = (FactsQuery, CountedLogin, FailedLogin, Event)
+        # One for each kind: who fails, or is rejected, does not wait together with who logs in.
+        kinds = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
         return {kind: Lane(_PostgresqlExecutor(self._observe)) for kind in kinds}
 
 
@@ -113,7 +113,10 @@ class _PostgresqlExecutor:
 def _sqlite_lanes() -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers wait for nobody.
     reader, writer = Lane(_SqliteExecutor()), Lane(_SqliteExecutor(takes_turns=True))
-    return {FactsQuery: reader, CountedLogin: writer, FailedLogin: writer, Event: writer}
+    return {
+        FactsQuery: reader,
+        **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
+    }
 
 
 class _SqliteExecutor:

@@ -1,4 +1,4 @@
-"""What a login writes: its event, alone or together with what it counts against. Pure."""
+"""What a login writes: its event, together with what it counts against. Pure."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -49,9 +49,14 @@ class FailedLogin(NamedTuple):
     address_bucket: int
 
 
-Write = Event | CountedLogin | FailedLogin
+class RejectedRequest(NamedTuple):
+    """A request that was refused before authentication, for the bucket of its address.
+
+    Stored unless its caller has to wait.
+    """
+
+    event: Event
+    bucket: int
 
 
-def event_of(write: Write) -> Event:
-    """The event that is stored by it."""
-    return write if isinstance(write, Event) else write.event
+Write = CountedLogin | FailedLogin | RejectedRequest

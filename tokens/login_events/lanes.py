@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from django.db import DatabaseError, OperationalError
 
 from taxpayers.async_sql import ANSWER_SECONDS, ConnectionLost, NoConnection, NotAnswered
-from tokens.login_events.events import CountedLogin, FailedLogin, Write
+from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
 from tokens.login_events.store import Call
 
 # A call has this long from its login's beginning to its result: so a login is never answered later.
@@ -174,6 +174,8 @@ def rows_of(call: Call) -> tuple[Hashable, ...]:
         return (call.system_user_id,)
     if isinstance(call, FailedLogin):
         return (call.pair_bucket, call.address_bucket)
+    if isinstance(call, RejectedRequest):
+        return (call.bucket,)
     return ()
 
 

@@ -5,7 +5,7 @@ function decides, the rows are written.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -15,9 +15,9 @@ from django.db import connection, transaction
 from taxpayers.facts.query import read_facts_from_sqlite
 from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import fetch_through_django
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket
-from tokens.rate_limits.backoff import BucketState, count_failure
+from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, Quota, count_login
 from tokens.rate_limits.throttle import Throttle
 
@@ -64,19 +64,37 @@ def _count(login: CountedLogin) -> Quota | None:
 
 def _count_failure(login: FailedLogin) -> Throttle | None:
     ids = (login.pair_bucket, login.address_bucket)
-    rows = FailureBucket.objects.filter(pk__in=ids).values_list("pk", *BucketState._fields)
-    before = {id_: BucketState(*state) for id_, *state in rows}
+    before = _read_buckets(ids)
     outcome = count_failure(before.get(ids[0]), before.get(ids[1]), datetime.now(UTC))
     if isinstance(outcome, Throttle):
         return outcome
+    _save_buckets(dict(zip(ids, outcome, strict=True)))
+    _add(login.event)
+    return None
+
+
+def _count_rejection(request: RejectedRequest) -> Throttle | None:
+    before = _read_buckets([request.bucket])
+    outcome = count_rejection(before.get(request.bucket), datetime.now(UTC))
+    if isinstance(outcome, Throttle):
+        return outcome
+    _save_buckets({request.bucket: outcome})
+    _add(request.event)
+    return None
+
+
+def _read_buckets(ids: Collection[int]) -> dict[int, BucketState]:
+    rows = FailureBucket.objects.filter(pk__in=ids).values_list("pk", *BucketState._fields)
+    return {id_: BucketState(*state) for id_, *state in rows}
+
+
+def _save_buckets(states: Mapping[int, BucketState]) -> None:
     FailureBucket.objects.bulk_create(
-        [FailureBucket(pk=pk, **new._asdict()) for pk, new in zip(ids, outcome, strict=True)],
+        [FailureBucket(pk=pk, **state._asdict()) for pk, state in states.items()],
         update_conflicts=True,
         unique_fields=["id"],
         update_fields=BucketState._fields,
     )
-    _add(login.event)
-    return None
 
 
 def _stored(value: object) -> object:
@@ -88,7 +106,7 @@ def _stored(value: object) -> object:
 
 _PERFORM: dict[type, Callable[[Any], Any]] = {
     FactsQuery: read_facts_from_sqlite,
-    Event: _add,
     CountedLogin: _count,
     FailedLogin: _count_failure,
+    RejectedRequest: _count_rejection,
 }

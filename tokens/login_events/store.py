@@ -15,9 +15,9 @@ from taxpayers.facts.query import load_facts
 from taxpayers.facts.values import FactsQuery, Reading
 from taxpayers.sql import fetch
 from tokens.login_events import postgresql, sqlite
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest
 
-Call = FactsQuery | Event | CountedLogin | FailedLogin
+Call = FactsQuery | CountedLogin | FailedLogin | RejectedRequest
 
 LOCK_CLIENT = """
 SELECT statement_timestamp() FROM client_usage
@@ -28,8 +28,8 @@ def perform(call: Call) -> Any:
     """The result of one call:
 
     a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or None if it was not stored;
-    a `Throttle` for a `FailedLogin` that has to wait, or None if it was stored. Raises
-    django.db.DatabaseError.
+    a `Throttle` for a `FailedLogin` or `RejectedRequest` that has to wait, or None if it was
+    stored. Raises django.db.DatabaseError.
     """
     engine = connection.vendor
     if engine == "sqlite":

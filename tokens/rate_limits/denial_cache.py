@@ -14,6 +14,9 @@ class DenialCache:
         self._size = size
         self._throttles: OrderedDict[Hashable, Throttle] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._throttles)
+
     def remember(self, key: Hashable, throttle: Throttle) -> None:
         self._throttles[key] = throttle
         while len(self._throttles) > self._size:

@@ -2,12 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from math import ceil
+
+
+class ThrottleCause(StrEnum):
+    """Of what there was too much; the values are labels of the metrics."""
+
+    LOGINS = "logins"
+    FAILURES = "failures"
+    REJECTIONS = "rejections"
 
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """No login is accepted before `retry_at`; `limit` is 0 if it is for failed logins."""
+    """No login is accepted before `retry_at`; `limit` is that of a client's logins, otherwise 0."""
 
     retry_at: datetime
     limit: int = 0

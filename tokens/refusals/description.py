@@ -1,5 +1,6 @@
 """The public text of a refusal: `error_description` (contract 1, RFC 6749 section 5.2)."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.utils import timezone
@@ -7,15 +8,25 @@ from django.utils import timezone
 from taxpayers.credentials import Fault
 from taxpayers.rules import Refused
 from tokens.http import error_description
+from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
-# The text of `rate_limited` where failures back off: another cause, and somebody else can fix it.
-# Callers of ids that do not exist read it, too.
+# The texts of `rate_limited` where callers back off: another cause, and somebody else can fix it.
+# Callers of ids that do not exist read the first one, too.
 TOO_MANY_FAILED = (
     "Too many failed logins. Wait as long as Retry-After says. The operator of the ERP system must"
     " compare client_id and client_secret with what was issued at registration, or have a new"
     " secret issued."
 )
+TOO_MANY_REJECTED = (
+    "Too many requests from this address were refused, and so is this one. Wait as long as"
+    " Retry-After says to read why, or look at an earlier refusal. The developer of the ERP system"
+    " must correct the request: a right one is answered at once."
+)
+TOO_MANY: Mapping[ThrottleCause | None, str] = {
+    ThrottleCause.FAILURES: TOO_MANY_FAILED,
+    ThrottleCause.REJECTIONS: TOO_MANY_REJECTED,
+}
 
 _FAULTS = {
     Fault.BLANKS: "{parameter} has blanks around it.",
@@ -53,7 +64,7 @@ def describe_in_general(reason: str) -> list[str]:
     refusal = REFUSALS[reason]
     texts = [refusal.text, refusal.without_detail]
     if reason == ProtocolReason.RATE_LIMITED:
-        texts.append(TOO_MANY_FAILED)
+        texts += TOO_MANY.values()
     return [
         text.format(
             since="the date in error_description",

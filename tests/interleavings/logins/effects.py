@@ -15,7 +15,7 @@ from tests.interleavings.oracle.claims import (
     note_use,
 )
 from tests.interleavings.state import RunState
-from tokens.login_events.events import CountedLogin, FailedLogin, Write, event_of
+from tokens.login_events.events import CountedLogin, FailedLogin, Write
 from tokens.login_events.store import Call
 from tokens.refusals.table import ProtocolReason
 
@@ -29,8 +29,7 @@ class Effects:
         self._denied: dict[tuple[int, Hashable], datetime] = {}
 
     def arrive(self, login: Login) -> None:
-        client_id, hashed = login.query.client_id, login.query.hashed_secret
-        keys = [(login.node, (client_id, hashed, of)) for of in ("", login.asked.address)]
+        keys = [(login.node, _caller(login, of)) for of in ("", login.asked.address)]
         if any(self._denied[key] > login.arrival.at for key in keys if key in self._denied):
             login.may_be_limited = "denied before, and remembered by this node"
 
@@ -42,16 +41,15 @@ class Effects:
                 self._read(login)
             elif self._is_stored(login, call, result):
                 login.recorded.append(call)
-                event = event_of(call)
-                self._state.stored[event.id] = event
-                check_recent(event, self._state.time.now)
+                self._state.stored[call.event.id] = call.event
+                check_recent(call.event, self._state.time.now)
         except ClaimBroken as broken:
             raise ClaimBroken(f"{broken}\n{login}") from None
 
     def refuse(self, login: Login, call: Call) -> None:
         """The database refused the record."""
         assert isinstance(call, Write)
-        check_too_late(event_of(call), self._state.time.now)
+        check_too_late(call.event, self._state.time.now)
         login.may_be_unavailable = "its record came too late"
 
     def end(self, login: Login) -> None:
@@ -67,8 +65,7 @@ class Effects:
             raise ClaimBroken(f"{broken}\n{login}") from None
         if outcome == ProtocolReason.RATE_LIMITED and login.denied is not None:
             until, address = login.denied
-            caller = (login.query.client_id, login.query.hashed_secret, address)
-            self._denied[login.node, caller] = until
+            self._denied[login.node, _caller(login, address)] = until
         state.outcomes[outcome] += 1
         state.note(login.number, login.node, outcome)
 
@@ -93,8 +90,11 @@ class Effects:
                 return False
             limits.count(call, self._limit(call.system_user_id), result, now)
             note_use(call, limits, self._state.last_uses)
-        elif isinstance(call, FailedLogin):
-            limits.fail(call, result, now)
+        else:
+            if isinstance(call, FailedLogin):
+                limits.fail(call, result, now)
+            else:
+                limits.reject(call, result, now)
             if result is not None:
                 login.denied = (result.retry_at, login.asked.address)
                 login.may_be_limited = "it has to wait after failures"
@@ -104,3 +104,10 @@ class Effects:
     def _limit(self, client: int) -> int:
         rows = self._state.history.present.system_users
         return next((row.logins_per_minute for row in rows if row.id == client), -1)
+
+
+def _caller(login: Login, address: str) -> Hashable:
+    """Who is denied there: one that asks what can be read, or an address that does not."""
+    if not login.asked.is_readable:
+        return address
+    return login.query.client_id, login.query.hashed_secret, address

@@ -15,7 +15,7 @@ from tests.support.erp import FORM
 from tokens.endpoint.arrival import Arrival, receive
 from tokens.endpoint.login import EndedLogin, Steps
 from tokens.endpoint.request import GRANT_TYPE, RawTokenRequest
-from tokens.login_events.events import CountedLogin, Event, FailedLogin
+from tokens.login_events.events import Event, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Login:
     arrived_in: int  # the step of the run
     arrived_at: datetime
     clock_off: timedelta  # of its node
-    recorded: list[CountedLogin | FailedLogin | Event] = field(default_factory=list)
+    recorded: list[Write] = field(default_factory=list)
     # Why a 503 would be the right answer, and why a 429.
     may_be_unavailable: str = ""
     may_be_limited: str = ""
@@ -80,10 +80,7 @@ class Login:
     @property
     def event(self) -> Event | None:
         """The event that was stored for it."""
-        if not self.recorded:
-            return None
-        call = self.recorded[-1]
-        return call if isinstance(call, Event) else call.event
+        return self.recorded[-1].event if self.recorded else None
 
     @property
     def claims(self) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from tests.interleavings.failure import ClaimBroken
-from tokens.login_events.events import CountedLogin, FailedLogin
-from tokens.rate_limits.backoff import BucketState, count_failure
+from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest
+from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, Quota, count_login
 from tokens.rate_limits.throttle import Throttle
 
@@ -12,7 +12,7 @@ NEVER = CounterState(datetime.fromisoformat("1970-01-01T00:00:00+00:00"), 0)
 
 
 class Limits:
-    """Counters of clients and buckets of failures, as they must be."""
+    """Counters of clients and buckets of callers, as they must be."""
 
     def __init__(self) -> None:
         self.counters: dict[int, CounterState] = {}
@@ -32,6 +32,14 @@ class Limits:
         right = count_failure(self.buckets.get(ids[0]), self.buckets.get(ids[1]), at)
         if not isinstance(right, Throttle):
             self.buckets |= zip(ids, right, strict=True)
+        if result != (right if isinstance(right, Throttle) else None):
+            raise ClaimBroken(f"pauses are exact: {right}, not {result}")
+
+    def reject(self, request: RejectedRequest, result: Throttle | None, at: datetime) -> None:
+        """The request was stored, or has to wait. Raises ClaimBroken if it should not."""
+        right = count_rejection(self.buckets.get(request.bucket), at)
+        if not isinstance(right, Throttle):
+            self.buckets[request.bucket] = right
         if result != (right if isinstance(right, Throttle) else None):
             raise ClaimBroken(f"pauses are exact: {right}, not {result}")
 

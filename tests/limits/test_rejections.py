@@ -1,0 +1,272 @@
+"""Requests that nobody could log in with: each counts for its address, and none fills the database.
+
+Contract 1, Limits; through Django and on the event loop, on both databases.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from taxpayers.credentials import new_client_secret
+from taxpayers.models import RateLimitCounter
+from tests.endpoint.test_event_loop import (
+    Answer,
+    Sent,
+    answers_to,
+    ask,
+    login_of,
+    on_event_loop,
+    through_django,
+)
+from tests.endpoint.test_metrics import scraped
+from tests.support.erp import Erp, new_erp
+from tokens.endpoint.asgi import TokenEndpoint
+from tokens.endpoint.recording import buckets
+from tokens.login_events import store
+from tokens.login_events.async_store import AsyncStore
+from tokens.models import FailureBucket, LoginEvent
+
+# The connections of the event loop see only what is committed.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Driver = Callable[[Sequence[Sent]], list[Answer]]
+SECOND = timedelta(seconds=1)
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+CUT_OFF = new_client_secret("test")[:-1]
+SECRET = new_client_secret("test")
+FORM = f"grant_type=client_credentials&client_id=ci_test_x&client_secret={SECRET}"
+REJECTED = {
+    "method_not_allowed": Sent(b"", method="PUT"),
+    "insecure_transport": Sent(FORM.encode(), headers={"X-Forwarded-Proto": "http"}),
+    "malformed_request": Sent(b"a=%zz"),
+    "missing_parameter": Sent(b"grant_type=client_credentials"),
+    "unsupported_grant_type": Sent(FORM.replace("client_credentials", "password").encode()),
+    "malformed_on_behalf_of": Sent(FORM.encode(), headers={"onbehalfof": "?"}),
+    "malformed_credentials": Sent(FORM.replace(SECRET, CUT_OFF).encode()),
+}
+MALFORMED = REJECTED["malformed_request"]
+
+
+def one_after_the_other(requests: Sequence[Sent]) -> list[Answer]:
+    return [through_django(sent) for sent in requests]
+
+
+DRIVERS: dict[str, Driver] = {"Django": one_after_the_other, "event loop": answers_to}
+each_driver = pytest.mark.parametrize("answers", DRIVERS.values(), ids=DRIVERS)
+
+
+@pytest.fixture(autouse=True)
+def _behind_a_proxy(settings: Settings) -> None:
+    settings.TRUSTED_PROXIES = ["127.0.0.1"]
+    settings.AUTH_URL = "https://identity.example.org"
+
+
+def from_(address: str, sent: Sent) -> Sent:
+    headers = {"X-Forwarded-For": address, "X-Forwarded-Proto": "https"}
+    return replace(sent, headers=headers | sent.headers)
+
+
+def bucket(address: str = HERE) -> FailureBucket:
+    return FailureBucket.objects.get(pk=buckets().of_rejections(address))
+
+
+def begin_pause(address: str = HERE, seconds: int = 30) -> None:
+    """As after so many rejected requests that the longest pause has begun."""
+    now = datetime.now(UTC)
+    FailureBucket.objects.create(
+        pk=buckets().of_rejections(address),
+        failures=506,
+        last_at=now,
+        retry_at=now + seconds * SECOND,
+    )
+
+
+def contents() -> dict[str, list[str]]:
+    """Every row of every table."""
+    with connection.cursor() as cursor:
+        found = {}
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - a table of ours
+            found[table] = sorted(map(str, cursor.fetchall()))
+    return found
+
+
+def statuses(answers: Sequence[Answer]) -> list[int]:
+    return [answer.status for answer in answers]
+
+
+# --- What counts ----------------------------------------------------------------------------------
+
+
+@each_driver
+def test_every_refusal_before_authentication_counts_for_its_address(answers: Driver) -> None:
+    for number, (reason, sent) in enumerate(REJECTED.items(), 1):
+        answers([from_(HERE, sent), from_(THERE, sent), from_(HERE, sent)])
+        assert LoginEvent.objects.filter(reason=reason).count() == 3
+        assert (bucket(HERE).failures, bucket(THERE).failures) == (2 * number, number)
+    assert LoginEvent.objects.count() == 3 * len(REJECTED)
+    assert FailureBucket.objects.count() == 2
+
+
+@each_driver
+def test_an_address_has_500_without_a_pause_and_then_one_after_each_pause(answers: Driver) -> None:
+    found = []
+    for _ in range(21):
+        found += statuses(answers([from_(HERE, MALFORMED)] * 25))
+    in_time = 525 - found.count(429)
+    assert found[:501] == [400] * 501
+    assert found[501] == 429
+    # A pause of a second may end while this test runs, one of two and of four seconds as well.
+    assert 501 <= in_time <= 505
+    assert LoginEvent.objects.count() == bucket().failures == in_time
+
+
+@each_driver
+def test_an_ipv6_network_is_counted_as_one_address(answers: Driver) -> None:
+    answers([from_(f"2001:db8:1:2::{n}", MALFORMED) for n in range(1, 6)])
+    answers([from_("2001:db8:1:3::1", MALFORMED)])
+    assert (bucket("2001:db8:1:2::9").failures, bucket("2001:db8:1:3::9").failures) == (5, 1)
+    recorded = set(LoginEvent.objects.values_list("source_address", flat=True))
+    assert "2001:db8:1:2::5" in recorded  # the record has the address itself
+    assert len(recorded) == 6
+
+
+@each_driver
+def test_failed_logins_of_an_ipv6_network_back_off_together(answers: Driver, erp: Erp) -> None:
+    wrong = login_of(erp, client_secret=SECRET)
+    found = []
+    for number in range(1, 13):
+        found += statuses(answers([from_(f"2001:db8:1:2::{number}", wrong)]))
+    assert found == [400] * 11 + [429]
+    assert statuses(answers([from_("2001:db8:1:3::1", wrong)])) == [400]
+    assert statuses(answers([from_("2001:db8:1:2::c", login_of(erp))])) == [200]
+
+
+# --- Who has to wait ------------------------------------------------------------------------------
+
+
+@each_driver
+def test_a_throttled_request_is_answered_with_429_and_writes_nothing(answers: Driver) -> None:
+    answers([from_(THERE, MALFORMED)])  # the first request of all makes the signing key
+    for number, sent in enumerate(REJECTED.values()):
+        address = f"198.51.100.{number}"  # none of them is remembered
+        begin_pause(address)
+        before = contents()
+        assert statuses(answers([from_(address, sent)] * 3)) == [429] * 3
+        assert contents() == before
+
+
+@each_driver
+def test_the_answer_says_why_and_until_when(answers: Driver) -> None:
+    begin_pause()
+    ends_at = bucket().retry_at
+    for answer in answers([from_(HERE, MALFORMED)] * 2):  # by the database, and remembered
+        body = json.loads(answer.body)
+        assert (answer.reason, body["error"]) == ("invalid_request", "invalid_request")
+        assert "Too many requests from this address were refused" in body["error_description"]
+        assert "developer of the ERP system" in body["error_description"]
+        headers = answer.headers
+        assert 1 <= int(headers["Retry-After"]) <= 30
+        assert (headers["X-Rate-Limit-Limit"], headers["X-Rate-Limit-Remaining"]) == ("1", "0")
+        reset = datetime.fromisoformat(headers["X-Rate-Limit-Reset"])
+        assert reset == ends_at.replace(microsecond=0)
+        assert "Allow" not in headers
+
+
+@each_driver
+def test_others_are_not_throttled(answers: Driver) -> None:
+    begin_pause()
+    for address in (THERE, "2001:db8::1"):
+        assert statuses(answers([from_(address, MALFORMED)])) == [400]
+
+
+@each_driver
+def test_a_right_secret_is_heard_and_a_wrong_one_is_counted_as_ever(
+    answers: Driver, erp: Erp
+) -> None:
+    begin_pause()
+    assert statuses(answers([from_(HERE, MALFORMED)])) == [429]  # remembered by this process
+    (right,) = answers([from_(HERE, login_of(erp))])
+    assert (right.status, right.headers["X-Rate-Limit-Remaining"]) == (200, "11")
+    assert statuses(answers([from_(HERE, login_of(erp, client_secret=SECRET))])) == [400]
+    assert RateLimitCounter.objects.get().used == 1
+    assert bucket().failures == 506
+    failures = FailureBucket.objects.exclude(pk=bucket().pk)
+    assert set(failures.values_list("failures", flat=True)) == {1}
+
+
+@each_driver
+def test_a_pause_ends(answers: Driver) -> None:
+    begin_pause(seconds=2)
+    assert statuses(answers([from_(HERE, MALFORMED)])) == [429]
+    time.sleep(2.1)
+    assert statuses(answers([from_(HERE, MALFORMED)])) == [400]
+    assert bucket().failures == 506
+    assert bucket().retry_at - bucket().last_at == 30 * SECOND
+
+
+@each_driver
+def test_a_remembered_denial_does_not_ask_the_database(
+    answers: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_pause()
+    assert statuses(answers([from_(HERE, MALFORMED)])) == [429]
+
+    def fail(*_arguments: Any) -> Any:
+        raise AssertionError("the database was asked")
+
+    monkeypatch.setattr(AsyncStore, "perform", fail)
+    monkeypatch.setattr(store, "perform", fail)
+    assert statuses(answers([from_(HERE, sent) for sent in REJECTED.values()])) == [429] * 7
+    assert statuses(answers([from_(THERE, MALFORMED)])) == [500]  # asked, so the test can fail
+
+
+# --- Many, and what remains of them ---------------------------------------------------------------
+
+
+def test_many_addresses_at_once_are_all_counted() -> None:
+    requests = [from_(f"192.0.2.{n}", MALFORMED) for n in range(30)] * 3
+    assert statuses(answers_to(requests)) == [400] * 90
+    assert LoginEvent.objects.count() == 90
+    counts = FailureBucket.objects.values_list("failures", flat=True)
+    assert sum(counts) == 90
+    assert len(counts) >= 28  # two addresses may share a bucket
+
+
+def test_throttled_requests_are_counted_by_their_cause(erp: Erp) -> None:
+    limited = new_erp(logins_per_minute=1)
+    begin_pause()
+
+    def causes() -> dict[str, float]:
+        name = "throttled_logins_total "
+        return {k.removeprefix(name): v for k, v in scraped().items() if k.startswith(name)}
+
+    before, outcomes = causes(), scraped()["logins_total rate_limited"]
+    assert set(before) == {"logins", "failures", "rejections"}
+    one_after_the_other([from_(HERE, MALFORMED)] * 4)
+    one_after_the_other([from_(HERE, login_of(limited))] * 3)
+    one_after_the_other([from_(HERE, login_of(erp, client_secret=SECRET))] * 12)
+    after = causes()
+    added = {cause: after[cause] - before[cause] for cause in after}
+    assert added == {"logins": 2, "failures": 1, "rejections": 4}
+    assert scraped()["logins_total rate_limited"] - outcomes == 7
+
+
+def test_an_address_that_floods_slows_down_nobody_who_logs_in() -> None:
+    erps = [new_erp() for _ in range(10)]
+
+    async def work(endpoint: TokenEndpoint) -> list[int]:
+        flood = [asyncio.ensure_future(ask(endpoint, from_(HERE, MALFORMED))) for _ in range(200)]
+        right = [await ask(endpoint, from_(HERE, login_of(erp))) for erp in erps]
+        await asyncio.gather(*flood)
+        return statuses(right)
+
+    assert on_event_loop(work) == [200] * 10
