@@ -158,7 +158,7 @@ def test_a_rotated_key_is_picked_up_by_running_workers(
 def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
     service: StartService, postgres_url: str
 ) -> None:
-    nodes = [service(postgres_url), service(postgres_url)]
+    nodes = [service(postgres_url, AUTH_URL="http://id.example.org") for _ in range(2)]
     erp = new_client(nodes[0], "--logins-per-minute", "0")
     old = token_of(nodes[1], erp)
     kid = jwt.get_unverified_header(old)["kid"]
