@@ -6,7 +6,10 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.db import Error
 from environs import EnvError
+
+from taxpayers.management.database_errors import describe
 
 if __name__ == "__main__":
     os.umask(0o077)  # what commands write, the database above all, only its owner can open
@@ -15,5 +18,9 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except (ImproperlyConfigured, EnvError) as fault:
         sys.exit(f"Wrong setting: {fault}")
+    except Error as fault:  # of Django's commands, such as migrate; ours have their own line
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(describe(fault))
     except KeyboardInterrupt:
         sys.exit("Stopped.")

@@ -19,9 +19,11 @@ from environs import EnvError
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 try:
     from identity import deployment
-    from identity.settings import SECRET_KEY  # noqa: F401 - a wrong setting is one line, here
+    from identity.settings import WRONG_SETTINGS
 except (ImproperlyConfigured, EnvError) as error:
     sys.exit(str(error))
+if WRONG_SETTINGS:
+    sys.exit("\n".join(WRONG_SETTINGS))
 
 from identity.server.fair_share import counts
 from identity.server.listener import refuse_handshakes

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -14,11 +14,11 @@ _ONLY_ON_REQUEST = 2**31 - 1
 def database(url: str | None, var: Path) -> dict[str, Any]:
     """Django's settings for the database at `url`, or for an SQLite file in `var` without one.
 
-    Raises ImproperlyConfigured for a URL of any other database.
+    Raises ImproperlyConfigured for a URL of any other database, and for what is no URL.
     """
     if not url:
         return _sqlite(var / "identity.sqlite3")
-    parts = urlsplit(url)
+    parts = _parts(url)
     if parts.scheme in ("postgres", "postgresql"):
         return _postgresql(parts)
     if parts.scheme == "sqlite":
@@ -26,6 +26,18 @@ def database(url: str | None, var: Path) -> dict[str, Any]:
     raise ImproperlyConfigured(
         f"The URL of a database must begin with postgresql:// or sqlite://, not {parts.scheme!r}."
     )
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises ValueError, as urlsplit itself does
+    except ValueError:  # its message may hold a part of the password
+        raise ImproperlyConfigured(
+            "The URL of a database is malformed. In its user and password write special characters"
+            " in percent-encoding: / as %2F, # as %23, [ as %5B, @ as %40."
+        ) from None
+    return parts
 
 
 def _postgresql(parts: Any) -> dict[str, Any]:

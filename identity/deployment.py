@@ -22,7 +22,7 @@ DATABASE_URL = secret("DATABASE_URL", "")
 IS_EMBEDDED = not DATABASE_URL
 # Only a trial works without ALLOWED_HOSTS and without a second factor.
 IS_TRIAL = IS_EMBEDDED and ENVIRONMENT == "test"
-PORT = env.int("PORT", 8000)
+PORT = whole_number("PORT", 8000, least=0, most=65_535)
 # While a demo runs on the same data, commands in other shells use its address.
 _DEMO_URL = demo_address(VAR_DIR) if IS_TRIAL and not env.str("PORT", "") else None
 AUTH_URL = env.str("AUTH_URL", "") or _DEMO_URL or f"http://127.0.0.1:{PORT}"
@@ -34,7 +34,7 @@ if SERVE not in ("login", "staff", "both"):
 
 # The server: the address that it listens on, its processes, the threads of each for Django's
 # synchronous pages, and how many requests and connections one process has at once.
-BIND = env.str("BIND", "127.0.0.1")
+BIND = env.str("BIND", "") or "127.0.0.1"
 WEB_PROCESSES = whole_number("WEB_PROCESSES", 2, most=256)
 WEB_THREADS = whole_number("WEB_THREADS", 4, most=256)
 WEB_REQUESTS = whole_number("WEB_REQUESTS", 256, most=100_000)

@@ -9,13 +9,20 @@ from environs import Env
 
 env = Env()
 
+# One line for each setting that has a wrong value: `manage.py check` shows them all, and the server
+# does not start. Other commands go on with the default.
+wrong_settings: list[str] = []
 
-def whole_number(name: str, default: int, *, most: int) -> int:
-    """The number `name`, from 1 to `most`. Raises ImproperlyConfigured for anything else."""
+
+def whole_number(name: str, default: int, *, most: int, least: int = 1) -> int:
+    """The number `name`; for anything but `least` to `most` the default, and a wrong setting."""
     text = env.str(name, "") or str(default)
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
-        raise ImproperlyConfigured(f"{name} must be a whole number from 1 to {most}, not {text!r}.")
-    return int(text)
+    if len(text) <= len(str(most)) and text.isascii() and text.isdigit():
+        number = int(text)
+        if least <= number <= most:
+            return number
+    wrong_settings.append(f"{name} must be a whole number from {least} to {most}, not {text!r}.")
+    return default
 
 
 def secret(name: str, default: str | None = None) -> str | None:

@@ -12,7 +12,10 @@ from django.utils.translation import gettext_lazy as _
 from identity.databases import database
 from identity.deployment import *  # noqa: F403 - each of its names is a setting
 from identity.deployment import BASE_DIR, DATABASE_URL, IS_EMBEDDED, IS_TRIAL, SERVE, VAR_DIR
-from identity.env import env, saved_secret, secret
+from identity.env import env, saved_secret, secret, whole_number, wrong_settings
+
+# Filled while these settings are read; tokens.checks reports them.
+WRONG_SETTINGS = wrong_settings
 
 # --- Data -------------------------------------------------------------------------------------
 
@@ -47,13 +50,13 @@ SCOPES = cast(
     ),
 )
 SIGNING_ALGORITHM = env.str("SIGNING_ALGORITHM", "ES256")
-SECRET_LIFETIME = timedelta(days=env.int("SECRET_LIFETIME_DAYS", 365))
+SECRET_LIFETIME = timedelta(days=whole_number("SECRET_LIFETIME_DAYS", 365, most=36_500))
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
 TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", [])
 
 # What a node remembers of its clients: a cache in one file, shared by its processes.
 LOCAL_FACTS_DIR = VAR_DIR / "local-facts"
-LOCAL_FACTS_MEGABYTES = env.int("LOCAL_FACTS_MEGABYTES", 1024)
+LOCAL_FACTS_MEGABYTES = whole_number("LOCAL_FACTS_MEGABYTES", 1024, most=1_000_000)
 
 # --- Django -----------------------------------------------------------------------------------
 

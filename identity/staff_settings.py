@@ -10,7 +10,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from identity.deployment import AUTH_URL, BASE_DIR, IS_EMBEDDED, IS_HTTPS, IS_TRIAL, VAR_DIR
-from identity.env import env
+from identity.env import env, whole_number
 
 # --- Django -----------------------------------------------------------------------------------
 
@@ -121,8 +121,10 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
 # of that name makes them useless. Browsers accept passkeys of localhost, not of 127.0.0.1.
 STAFF_URL = env.str("STAFF_URL", "") or AUTH_URL.replace("//127.0.0.1", "//localhost", 1)
 SECOND_FACTOR_REQUIRED = not IS_TRIAL
-SESSION_COOKIE_AGE = env.int("SESSION_IDLE_MINUTES", 30) * 60  # since the last request
-SESSION_LONGEST = timedelta(hours=env.int("SESSION_LONGEST_HOURS", 10))
+SESSION_COOKIE_AGE = (
+    whole_number("SESSION_IDLE_MINUTES", 30, most=1440) * 60
+)  # since the last request
+SESSION_LONGEST = timedelta(hours=whole_number("SESSION_LONGEST_HOURS", 10, most=720))
 LOGIN_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_REDIRECT_URL = "admin:index"
 AUTH_PASSWORD_VALIDATORS = [

@@ -1,6 +1,7 @@
 """Wrong configuration is found by `manage.py check`, each with its own id (contract 6)."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
 from identity.staff import checks as staff_checks
-from tests.servers.service import clean_environment, manage
+from tests.servers.service import clean_environment, manage, service_environment
 from tokens.checks import check_deployment, check_settings
 
 SCOPE = {"description": "d", "audience": "a"}
@@ -89,6 +90,13 @@ def test_a_right_auth_url(auth_url: str, settings: Settings) -> None:
         ("KEY_ENCRYPTION_KEYS", [KEY, ""], ["E011"]),
         ("TRUSTED_PROXIES", ["proxy.example.org"], ["E012"]),
         ("TRUSTED_PROXIES", ["10.0.0.0/33", "10.0.0.1", "::g"], ["E012", "E012"]),
+        ("WRONG_SETTINGS", ["one", "another"], ["E013", "E013"]),
+        ("BIND", "", ["E014"]),
+        ("BIND", "127.0.0.1:8000", ["E014"]),
+        ("BIND", "300.0.0.1", ["E014"]),
+        ("BIND", "http://localhost", ["E014"]),
+        ("BIND", "[::1]", ["E014"]),
+        ("BIND", "local host", ["E014"]),
     ],
 )
 def test_a_wrong_setting_is_named(
@@ -96,6 +104,53 @@ def test_a_wrong_setting_is_named(
 ) -> None:
     setattr(settings, setting, value)
     assert found() == [f"tokens.{id_}" for id_ in ids]
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1", "10.0.0.5", "::1", "::", "localhost", "id-1.lan"])
+def test_a_right_address_to_listen_on(bind: str, settings: Settings) -> None:
+    settings.BIND = bind
+    assert found() == []
+
+
+# Of each setting that is a number: the smallest, the greatest, and what its check says of others.
+NUMBERS = {
+    "PORT": (0, 65_535),
+    "WEB_PROCESSES": (1, 256),
+    "WEB_THREADS": (1, 256),
+    "WEB_REQUESTS": (1, 100_000),
+    "WEB_CONNECTIONS": (1, 1_000_000),
+    "SECRET_LIFETIME_DAYS": (1, 36_500),
+    "LOCAL_FACTS_MEGABYTES": (1, 1_000_000),
+    "SESSION_IDLE_MINUTES": (1, 1440),
+    "SESSION_LONGEST_HOURS": (1, 720),
+}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("wrong", ["abc", "-1", "1.5", "9999999", "9" * 5000, "\u0663"])
+def test_every_number_that_is_none_is_named_with_its_range(wrong: str) -> None:
+    environment = {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"]}
+    with pytest.raises(RuntimeError) as error:
+        manage(environment | dict.fromkeys(NUMBERS, wrong), "check")
+    report = str(error.value)
+    assert report.count("(tokens.E013)") == len(NUMBERS)
+    for name, (least, most) in NUMBERS.items():
+        line = f"{name} must be a whole number from {least} to {most}, not {wrong!r}."
+        assert f"(tokens.E013) {line}" in report
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("end", [0, 1], ids=["smallest", "greatest"])
+def test_every_number_in_its_range_is_right(end: int) -> None:
+    environment = {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"]}
+    manage(environment | {name: str(ends[end]) for name, ends in NUMBERS.items()}, "check")
+
+
+@pytest.mark.processes
+def test_a_command_for_operators_works_whatever_the_server_would_say(tmp_path: Path) -> None:
+    environment = service_environment(tmp_path, 0, WEB_PROCESSES="abc")
+    manage({**environment, "WEB_PROCESSES": "2"}, "migrate", "-v0")
+    manage(environment, "register_taxpayer", "C1234567890", "--name", "Acme")
 
 
 @pytest.mark.parametrize(

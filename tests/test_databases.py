@@ -43,6 +43,22 @@ def test_a_url_without_a_scheme_is_an_error(url: str, tmp_path: Path) -> None:
         database(url, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://identity:hunter/2@127.0.0.1/identity",
+        "postgresql://identity:hunter#2@127.0.0.1/identity",
+        "postgresql://identity:hunter[2@127.0.0.1/identity",
+        "postgresql://identity@127.0.0.1:hunter/identity",
+        "postgresql://identity@127.0.0.1:99999/identity",
+    ],
+)
+def test_a_malformed_url_is_an_error_that_shows_nothing_of_it(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"is malformed\..*percent-encoding") as error:
+        database(url, tmp_path)
+    assert "hunter" not in str(error.value)
+
+
 def test_an_unknown_way_of_pooling_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ImproperlyConfigured):
         database("postgresql://identity@127.0.0.1/identity?pooling=session", tmp_path)

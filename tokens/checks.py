@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ Problem = tuple[str, str, str]  # id, message, hint
 _URL = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::\d+)?(?:/[^\s]*)?")
 _MIN_KEY_LENGTH = 32
 _SCOPE_NAME = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")  # RFC 6749 section 3.3
+_HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
 _MAX_SCOPES_LENGTH = 255  # of the columns of a system user and of a login event
 
 
@@ -24,7 +25,10 @@ def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Errors: what no process can work with."""
     return [
         checks.Error(message, hint=hint, id=f"tokens.{id_}")
-        for check in (_auth_url, _patterns, _scopes, _algorithm, _encryption_keys, _proxies)
+        for check in (
+            *(_auth_url, _patterns, _scopes, _algorithm, _encryption_keys, _proxies),
+            *(_numbers, _bind),
+        )
         for id_, message, hint in check()
     ]
 
@@ -191,3 +195,25 @@ def _proxies() -> Iterator[Problem]:
                 f"TRUSTED_PROXIES: {proxy!r} is not an address or a network.",
                 "For example 10.0.0.1, 10.0.0.0/8 or fd00::/8, separated by commas.",
             )
+
+
+def _numbers() -> Iterator[Problem]:
+    for line in settings.WRONG_SETTINGS:
+        yield "E013", line, "The server does not start with it. Remove it to use the default."
+
+
+def _bind() -> Iterator[Problem]:
+    if not (_is_address(settings.BIND) or _HOST_NAME.fullmatch(settings.BIND)):
+        yield (
+            "E014",
+            f"BIND: {settings.BIND!r} is not an address on which a server can listen.",
+            "For example 127.0.0.1, 0.0.0.0, ::1 or localhost; the port is in PORT.",
+        )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -98,6 +98,7 @@ class SigningKey(models.Model):
     private_key = models.BinaryField(editable=False)
     created_at = models.DateTimeField(_("published"))
     signs_from = models.DateTimeField(_("signs from"))
+    compromised_at = models.DateTimeField(_("compromised"), null=True)
 
     class Meta:
         db_table = "signing_keys"

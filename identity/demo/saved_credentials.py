@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from identity.demo.sample_registry import SampleCredentials
@@ -14,7 +14,7 @@ class SavedCredentials:
     """The credentials of the sample, and the staff user's password; None: somebody changed it."""
 
     sample: SampleCredentials
-    staff_password: str | None
+    staff_password: str | None = field(repr=False)
 
 
 def read_saved_credentials(path: Path) -> SavedCredentials | None:

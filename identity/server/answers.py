@@ -4,7 +4,7 @@ Contract 1: every request gets an answer, and every answer is JSON with a refere
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -30,7 +30,7 @@ class Answer:
     status: int
     reason: bytes
     headers: Headers
-    body: bytes
+    body: bytes = field(repr=False)
 
 
 def malformed(fault: str, status: int = 400) -> Answer:

@@ -13,6 +13,8 @@ from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.moments import end_of_day, start_of_day, to_utc
 from taxpayers.validation import taxpayer_notation
 
+NEVER = "never"
+
 
 def parse_taxpayer_id(text: str) -> TaxpayerId:
     """`TIN` or `TIN:ROB`, as in the header `onbehalfof`."""
@@ -23,15 +25,16 @@ def parse_taxpayer_id(text: str) -> TaxpayerId:
 
 
 def add_tin_and_rob(parser: CommandParser) -> None:
-    """`TIN [--rob ROB]`; read it with `read_tin_and_rob`."""
-    parser.add_argument("tin", metavar="TIN", help="tax identification number")
+    """`TIN [--rob ROB]`, or `TIN:ROB`; read it with `read_tin_and_rob`."""
+    parser.add_argument("tin", metavar="TIN", help="tax identification number, or TIN:ROB")
     parser.add_argument("--rob", default="", help="ROB number, if the taxpayer has one")
 
 
 def read_tin_and_rob(options: dict[str, Any]) -> TaxpayerId:
-    """The taxpayer named by `TIN [--rob ROB]`. Raises CommandError if they are malformed."""
+    """The taxpayer named by `add_tin_and_rob`. Raises CommandError if it is malformed."""
+    tin, rob = options["tin"].strip(), options["rob"].strip()
     try:
-        return taxpayer_notation().parse_parts(options["tin"].strip(), options["rob"].strip())
+        return taxpayer_notation().parse_parts(tin, rob) if rob else taxpayer_notation().parse(tin)
     except MalformedIdentifier as fault:
         raise CommandError(f"This is not a taxpayer identifier: {fault}.") from None
 
@@ -52,6 +55,11 @@ def parse_start(text: str) -> datetime:
 def parse_end(text: str) -> datetime:
     """A moment, or the last one of a whole day in the authority's time zone; in UTC."""
     return _parse(text, end_of_day)
+
+
+def parse_end_or_never(text: str) -> datetime | None:
+    """As `parse_end`; None for `never`, which removes an end."""
+    return None if text == NEVER else parse_end(text)
 
 
 def _parse(text: str, moment_of: Callable[[date], datetime]) -> datetime:

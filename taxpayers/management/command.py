@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, InterfaceError, OperationalError, connections
+from django.db import Error, connections
 from django.utils import timezone
-from psycopg.errors import UndefinedColumn, UndefinedTable
 
+from taxpayers.management.database_errors import describe
 from taxpayers.services import Author, ServiceError
 
 # Stored in the history where the contract's command takes no reason and none was given.
@@ -99,22 +99,10 @@ def _errors_as_one_line() -> Iterator[None]:
         yield
     except ServiceError as fault:
         raise CommandError(str(fault)) from fault
-    except (DatabaseError, InterfaceError) as fault:
-        _raise_database_error(fault)
+    except Error as fault:
+        raise CommandError(describe(fault, "Nothing has been changed.")) from fault
     except KeyboardInterrupt:
         raise CommandError("Stopped. What was not finished has not been changed.") from None
-
-
-def _raise_database_error(fault: Exception) -> NoReturn:
-    line = (str(fault).strip().splitlines() or ["no reason given"])[0]
-    is_unmigrated = isinstance(fault.__cause__, UndefinedTable | UndefinedColumn)
-    if is_unmigrated or line.startswith(("no such table", "no such column")):
-        line = "The database is not up to date. Run manage.py migrate, then this command again."
-    elif isinstance(fault, OperationalError | InterfaceError):
-        line = f"The database cannot be reached: {line.rstrip('.')}. Nothing has been changed."
-    else:
-        line = f"The database refuses this: {line.rstrip('.')}. Nothing has been changed."
-    raise CommandError(line) from fault
 
 
 def _plain(value: Any) -> str:

@@ -247,6 +247,7 @@ BY_CLIENT_ID = {
     "revoke_secret": ("abcd",),
     "block_system_user": ("--reason", "leaked"),
     "unblock_system_user": ("--reason", "replaced"),
+    "change_system_user": ("--name", "ERP"),
 }
 
 

@@ -1,12 +1,16 @@
 """Every command: exit 0 with its answer, or exit 1 with one line on stderr (contract 6)."""
 
 import json
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from pytest_django import DjangoDbBlocker
 
+from tests.servers.postgres import Postgres
 from tests.servers.processes import free_port
 from tests.servers.service import service_environment
 from tests.support.command_line import error_of, manage, other_database, run
@@ -30,6 +34,10 @@ COMMANDS = {
     "explain_login": ("019d0c5e-8b3a-7cc4-9a51-6e3f0a1b2c3d",),
     "prune_logins": ("--older-than", "400d"),
     "rotate_signing_key": (),
+    "deactivate_taxpayer": (TIN,),
+    "activate_taxpayer": (TIN,),
+    "rename_taxpayer": (TIN, "--name", "Acme"),
+    "change_system_user": (CLIENT_ID, "--expires", "never"),
 }
 OUT_OF_REACH = f"postgresql://identity:hunter2@127.0.0.1:{free_port()}/identity"
 
@@ -126,3 +134,95 @@ def test_a_terminal_that_lacks_a_letter_still_gets_the_whole_answer() -> None:
     code, out, err = run(*arguments, encoding="latin-1")
     assert (code, err) == (0, "")
     assert "C5555555555 is registered as \\u682a" in out
+
+
+# --- Commands of Django ---------------------------------------------------------------------------
+
+
+def line_of_django(result: tuple[int, str, str]) -> str:
+    """The only line on stderr of a command that ended with 1; `migrate` writes what it does."""
+    code, _out, err = result
+    assert code == 1
+    assert err.endswith("\n")
+    assert err.count("\n") == 1, err
+    return err.strip()
+
+
+@pytest.fixture(scope="module")
+def refusing_urls(postgres: Postgres) -> Iterator[dict[str, str]]:
+    """Databases that cannot be used, by what is wrong."""
+    url = postgres.create_database()
+    postgres.execute("CREATE ROLE careful LOGIN PASSWORD 'right'")
+    access = postgres.folder / "data" / "pg_hba.conf"
+    before = access.read_text()
+    access.write_text(f"host all careful 127.0.0.1/32 scram-sha-256\n{before}")
+    postgres.execute("SELECT pg_reload_conf()")
+    by_careful = url.replace("//postgres", "//careful:hunter2", 1)
+    deadline = time.monotonic() + 10
+    while can_connect(by_careful):
+        assert time.monotonic() < deadline, "the server lets everybody in"
+        time.sleep(0.05)
+    yield {
+        "a wrong password": by_careful,
+        "a missing database": f"{url}_missing",
+        "an unreachable server": OUT_OF_REACH,
+        "an unknown option": f"{url}?colour=hunter2",
+    }
+    access.write_text(before)
+    postgres.execute("SELECT pg_reload_conf()")
+    postgres.drop_database(url)
+    postgres.execute("DROP ROLE careful")
+
+
+def can_connect(url: str) -> bool:
+    try:
+        psycopg.connect(url).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+FAULTS = {
+    "a wrong password": 'cannot be reached: .*password authentication failed for user "careful"',
+    "a missing database": 'cannot be reached: .*database "database_[0-9]+_missing" does not exist',
+    "an unreachable server": "cannot be reached: .*[Cc]onnection refused",
+    "an unknown option": 'refuses this: invalid connection option "colour"',
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("migrate",),
+        ("migrate", "--check"),
+        ("showmigrations",),
+        ("createsuperuser", "--no-input", "--username", "boss", "--email", ""),
+        ("check", "--database", "default"),
+        ("register_taxpayer", TIN, "--name", "Acme"),
+        ("rotate_signing_key", "--json"),
+    ],
+    ids=lambda command: " ".join(command[:2]),
+)
+def test_a_database_that_cannot_be_used_is_one_line(
+    refusing_urls: dict[str, str], tmp_path: Path, fault: str, command: tuple[str, ...]
+) -> None:
+    environment = service_environment(tmp_path, 0, DATABASE_URL=refusing_urls[fault])
+    line = line_of_django(manage(environment, *command))
+    assert re.match(f"The database {FAULTS[fault]}", line)
+    assert "hunter2" not in line
+
+
+@pytest.mark.processes
+def test_a_developer_can_ask_for_the_traceback(tmp_path: Path) -> None:
+    environment = service_environment(tmp_path, 0, DATABASE_URL=OUT_OF_REACH)
+    code, _out, err = manage(environment, "migrate", "--traceback")
+    assert code == 1
+    assert "Traceback (most recent call last)" in err
+
+
+@pytest.mark.processes
+def test_a_command_of_django_on_a_database_without_tables_says_what_to_do(tmp_path: Path) -> None:
+    environment = service_environment(tmp_path, 0)
+    line = line_of_django(manage(environment, "changepassword", "boss"))
+    assert line == "The database is not up to date. Run manage.py migrate, then this command again."

@@ -1,7 +1,10 @@
 """Client ids and secrets recognise what happened to them, without a query (contract 3)."""
 
+import random
 import re
 import string
+from functools import reduce
+from operator import and_, or_
 
 import pytest
 from hypothesis import given
@@ -51,6 +54,31 @@ def test_a_new_credential_has_no_fault_and_needs_no_encoding(
 def test_every_credential_is_another_one() -> None:
     assert len({new_client_secret("live") for _ in range(1000)}) == 1000
     assert len({new_client_id("live") for _ in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize(("kind", "bits"), [(Kind.CLIENT_ID, 128), (Kind.CLIENT_SECRET, 256)])
+def test_a_credential_has_this_many_random_bits(kind: Kind, bits: int) -> None:
+    """Each bit is set in some and not in others, and none is set beyond them."""
+    numbers = [number_in(new(kind, "live")) for _ in range(200)]
+    assert reduce(or_, numbers) == 2**bits - 1
+    assert reduce(and_, numbers) == 0
+
+
+def number_in(credential: str) -> int:
+    """The random number that its digits, without the checksum of six, stand for."""
+    digits = string.digits + string.ascii_uppercase + string.ascii_lowercase
+    body = credential.removeprefix(credential[: len("cs_live_")])[:-6]
+    return sum(digits.index(digit) * 62**n for n, digit in enumerate(reversed(body)))
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_who_knows_the_state_of_pythons_generator_knows_no_credential(kind: Kind) -> None:
+    """The module `random` can be predicted; credentials come from the operating system."""
+    state = random.getstate()
+    first = new(kind, "live")
+    random.setstate(state)
+    assert new(kind, "live") != first
+    assert random.getstate() == state  # it was not used at all
 
 
 @given(kinds, environments, st.data())

@@ -10,6 +10,7 @@ from contextlib import closing
 from urllib.parse import urlencode, urlsplit
 
 import httpx
+import jwt
 import pytest
 
 from tests.conftest import StartService
@@ -152,6 +153,43 @@ def test_a_rotated_key_is_picked_up_by_running_workers(
             break
         time.sleep(2)
     assert len(keys) == 2
+
+
+def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
+    service: StartService, postgres_url: str
+) -> None:
+    nodes = [service(postgres_url, AUTH_URL="http://id.example.org") for _ in range(2)]
+    erp = new_client(nodes[0], "--logins-per-minute", "0")
+    old = token_of(nodes[1], erp)
+    kid = jwt.get_unverified_header(old)["kid"]
+    assert [accepts(node, old) for node in nodes] == [True, True]
+    new = nodes[0].manage("rotate_signing_key", f"--compromised={kid}")["kid"]
+    deadline = time.monotonic() + 10  # as promised; READ_EVERY is one second
+    for node in nodes:
+        while accepts(node, old) or published_by(node) != {new}:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        token = token_of(node, erp)
+        assert jwt.get_unverified_header(token)["kid"] == new
+        assert [accepts(each, token) for each in nodes] == [True, True]
+
+
+def token_of(node: Service, erp: Erp) -> str:
+    token: str = httpx.post(f"{node.url}{PATH}", data=erp.form).json()["access_token"]
+    return token
+
+
+def accepts(node: Service, token: str) -> bool:
+    """Whether each of its processes does: a new connection may reach any of them."""
+    headers = {"Authorization": f"Bearer {token}"}
+    statuses = {httpx.get(f"{node.url}/api/v1/me", headers=headers).status_code for _ in range(6)}
+    assert statuses <= {200, 401}
+    return 200 in statuses
+
+
+def published_by(node: Service) -> set[str]:
+    answers = [httpx.get(f"{node.url}/.well-known/jwks.json").json() for _ in range(6)]
+    return {key["kid"] for answer in answers for key in answer["keys"]}
 
 
 PROTOCOL = {"login": 400, "keys": 200, "help": 200, "no help": 404, "health": 200, "metrics": 200}

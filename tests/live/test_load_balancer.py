@@ -165,6 +165,13 @@ def test_a_body_too_long_is_refused_with_json(cluster: Cluster, size: int) -> No
     assert_proxy_answer(cluster.post(b"a" * size), 400, "invalid_request", "16384")
 
 
+def test_a_chunked_login_gets_its_token(cluster: Cluster) -> None:
+    form = urlencode(cluster.erp.form).encode()
+    answer = cluster.post(form[n : n + 10] for n in range(0, len(form), 10))
+    assert (answer.status_code, answer.request.headers["Transfer-Encoding"]) == (200, "chunked")
+    assert "access_token" in answer.json()
+
+
 def test_a_chunked_body_too_long_is_refused_with_json(cluster: Cluster) -> None:
     answer = cluster.post(b"a" * 20_000 for _ in range(10))
     assert_proxy_answer(answer, 400, "invalid_request", "16384")

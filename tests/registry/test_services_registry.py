@@ -237,6 +237,18 @@ def test_a_code_is_revoked_and_the_codes_granted_with_it_stay(pair: dict[str, An
     assert revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": at + DAY}) == []
 
 
+def test_the_rest_of_a_permission_that_is_still_to_come_does_not_start_now(
+    pair: dict[str, Any],
+) -> None:
+    begins = AT + 9 * DAY
+    grant_permission(**pair, codes=[VIEW, SUBMIT], valid_from=begins, **BY)
+    assert len(revoke_codes(**pair, codes=[VIEW], **WHY)) == 1
+    rest = GrantedPermission.objects.get(revoked_at=None)
+    assert (rest.valid_from, rest.valid_until) == (begins, None)
+    assert codes_in_force(begins - TICK) == []
+    assert codes_in_force(begins) == [SUBMIT]
+
+
 def test_a_code_is_revoked_in_every_permission_that_has_it(pair: dict[str, Any]) -> None:
     grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
     grant_permission(**pair, codes=[VIEW], valid_from=AT + DAY, **BY)

@@ -1,10 +1,14 @@
-"""Sessions and cookies of the staff pages: timeouts, sign-out, proxies."""
+"""Sessions and cookies of the staff pages: timeouts, sign-out, confirmations, proxies."""
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
@@ -23,7 +27,7 @@ from tests.staff.signin import (
     officer,
     production,
 )
-from tests.support.accounts import signed_in, totp_code
+from tests.support.accounts import PASSWORD, new_staff, signed_in, totp_code
 
 pytestmark = pytest.mark.django_db
 __all__ = ["officer", "production"]  # the fixtures
@@ -119,6 +123,77 @@ def test_behind_a_proxy_with_tls_the_pages_do_not_redirect_for_ever(
     settings.TRUSTED_PROXIES, settings.SECURE_SSL_REDIRECT = ["127.0.0.1"], True
     assert Client(headers={"x-forwarded-proto": "https"}).get(SIGN_IN).status_code == 200
     assert Client().get(SIGN_IN).status_code == 301
+
+
+# --- Before a second factor changes ---------------------------------------------------------------
+
+# Each page that changes a second factor, or shows what replaces one; with its methods.
+CHANGES = {
+    "mfa_view_recovery_codes": ("get",),
+    "mfa_generate_recovery_codes": ("get", "post"),
+    "mfa_deactivate_totp": ("get", "post"),
+    "mfa_add_webauthn": ("get", "post"),
+}
+
+
+def aged(client: Client, seconds: float) -> Client:
+    """The browser as if its last password or code had been given so many seconds earlier."""
+    session = client.session
+    for record in session["account_authentication_methods"]:
+        record["at"] -= seconds
+    session.save()
+    return client
+
+
+def factors() -> list[tuple[str, Any]]:
+    return list(Authenticator.objects.order_by("pk").values_list("type", "data"))
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [(name, method) for name, methods in CHANGES.items() for method in methods]
+)
+def test_a_second_factor_changes_only_within_five_minutes_of_a_confirmation(
+    officer: User, name: str, method: str
+) -> None:
+    RecoveryCodes.activate(officer)
+    before = factors()
+    client = aged(signed_in(officer), 301)
+    assert is_signed_in(client)
+    answer = getattr(client, method)(reverse(name))
+    assert answer.status_code == 302
+    assert urlsplit(answer.headers["Location"]).path in (
+        reverse("account_reauthenticate"),
+        reverse("mfa_reauthenticate"),
+    )
+    assert factors() == before
+    assert getattr(aged(signed_in(officer), 240), method)(reverse(name)).status_code in (200, 302)
+
+
+def test_the_first_app_too_needs_a_confirmation(settings: Settings) -> None:
+    settings.SECOND_FACTOR_REQUIRED = False  # as in a trial, where a password is enough
+    client = Client()
+    give_password(client, new_staff("viewer").username)
+    assert client.get(reverse("mfa_activate_totp")).status_code == 200
+    answer = aged(client, 301).get(reverse("mfa_activate_totp"))
+    assert urlsplit(answer.headers["Location"]).path == reverse("account_reauthenticate")
+
+
+@pytest.mark.parametrize(
+    ("page", "given", "is_right"),
+    [
+        ("account_reauthenticate", lambda: {"password": PASSWORD}, True),
+        ("account_reauthenticate", lambda: {"password": "wrong"}, False),
+        ("mfa_reauthenticate", lambda: {"code": totp_code()}, True),
+        ("mfa_reauthenticate", lambda: {"code": "000000"}, False),
+    ],
+)
+def test_a_password_or_a_code_confirms_a_change_of_the_second_factor(
+    officer: User, page: str, given: Callable[[], dict[str, str]], is_right: bool
+) -> None:
+    client = aged(signed_in(officer), 301)
+    client.post(reverse(page), given())
+    client.post(reverse("mfa_deactivate_totp"))
+    assert Authenticator.objects.exists() is not is_right
 
 
 @pytest.mark.parametrize("path", ["/connect/token", "/.well-known/jwks.json", "/health/live"])

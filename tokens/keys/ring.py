@@ -1,7 +1,8 @@
 """Signing keys and the ring of those in use, as plain values (contract 2, RFC 7517). Pure.
 
 A key is published before it signs, and stays published until the last token that it signed has
-expired. This module does not know where keys are stored.
+expired. A key that was compromised neither signs nor is published, whatever its dates are. This
+module does not know where keys are stored.
 """
 
 import base64
@@ -57,6 +58,11 @@ class Key:
     signs_from: datetime
     public_jwk: dict[str, str]
     private_key: PrivateKey | None = field(default=None, repr=False, compare=False)
+    is_compromised: bool = False
+
+    @property
+    def can_sign(self) -> bool:
+        return self.private_key is not None and not self.is_compromised
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +74,31 @@ class KeyRing:
     def signer(self, at: datetime) -> Key:
         """The key that signs at this moment: the newest whose `signs_from` has passed.
 
-        A key before its `signs_from` signs only if there is no other: the service's first one, on a
-        node whose clock is slow, or one made because no older one can be decrypted.
-        Raises NoUsableKey.
+        If that one cannot sign, the next newer one does, before its time: one made because another
+        was compromised or cannot be decrypted, on a node whose clock is slow. An older key signs
+        only if there is no newer one. Raises NoUsableKey.
         """
-        usable = [key for key in self.keys if key.private_key is not None]
+        usable = [key for key in self.keys if key.can_sign]
         if not usable:
             raise NoUsableKey("No signing key can be decrypted; see KEY_ENCRYPTION_KEYS.")
-        return next((key for key in reversed(usable) if key.signs_from <= at), usable[0])
+        newest = max((n for n, key in enumerate(self.keys) if key.signs_from <= at), default=0)
+        return next((key for key in self.keys[newest:] if key.can_sign), usable[-1])
 
     def waiting(self, at: datetime) -> Key | None:
-        """The key that is published but does not sign yet; None if there is none."""
-        return next((key for key in self.keys if key.signs_from > at), None)
+        """The newest key, if it is published but does not sign yet; otherwise None."""
+        return next((key for key in self.keys[-1:] if key.signs_from > at), None)
 
     def published(self, at: datetime) -> tuple[Key, ...]:
         """The keys that a verifier may need: the one that signs, the one that waits, and those
-        whose last token may not have expired yet.
+        whose last token may not have expired yet. Never a compromised one.
         """
-        successors = (*self.keys[1:], None)
+        # A compromised key still says when the key before it stopped signing.
+        successors = (*self.keys, None)[1:]
         return tuple(
             key
             for key, successor in zip(self.keys, successors, strict=True)
-            if successor is None or at < successor.signs_from + TOKEN_LIFETIME + LEEWAY
+            if not key.is_compromised
+            and (successor is None or at < successor.signs_from + TOKEN_LIFETIME + LEEWAY)
         )
 
     def find(self, kid: str) -> Key | None:

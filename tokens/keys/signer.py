@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from django.db import DatabaseError, OperationalError
+from django.db import DatabaseError, OperationalError, connection
 from jwt.algorithms import get_default_algorithms
 
 from tokens.keys.ring import Key, KeyRing, NoUsableKey
@@ -17,8 +17,10 @@ from tokens.keys.store import read_key_ring
 
 logger = logging.getLogger("tokens.keys")
 
-# Every process sees a rotation within half a minute; the new key signs ten minutes after it.
-REFRESH_INTERVAL = timedelta(seconds=30)
+# The server reads the ring this often, in a thread: so soon every process obeys a compromise.
+READ_EVERY = timedelta(seconds=1)
+# Without that thread it is read when it is needed, and not more often.
+REFRESH_INTERVAL = timedelta(seconds=10)
 
 
 class KeyRingCache:
@@ -29,6 +31,7 @@ class KeyRingCache:
         self._read_at: datetime | None = None
         self._lock = threading.Lock()
         self._is_kept_fresh = False
+        self._has_failed = False
 
     def get(self, at: datetime) -> KeyRing:
         """Raises django.db.DatabaseError if the ring was never read and cannot be read now."""
@@ -59,13 +62,22 @@ class KeyRingCache:
 
     def _read_again(self, has_tried: threading.Event) -> None:
         while True:
-            at = datetime.now(UTC)
-            try:
-                self._ring, self._read_at = read_key_ring(at, known=self._ring), at
-            except Exception:
-                logger.warning("signing keys not read", exc_info=True)
+            self.read()
             has_tried.set()
-            time.sleep((REFRESH_INTERVAL / 3).total_seconds() if self._ring else 1)
+            time.sleep(READ_EVERY.total_seconds())
+
+    def read(self) -> None:
+        """Reads the ring on the connection of this thread; if it cannot, the last one stays."""
+        at = datetime.now(UTC)
+        try:
+            self._ring, self._read_at = read_key_ring(at, known=self._ring), at
+        except Exception:
+            if not self._has_failed:  # once for each outage
+                logger.warning("signing keys not read", exc_info=True)
+            self._has_failed = True
+            connection.close()  # no request ends here, so nobody else replaces a broken one
+        else:
+            self._has_failed = False
 
     def _refreshed(self, at: datetime) -> KeyRing:
         ring = self._ring

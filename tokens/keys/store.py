@@ -1,4 +1,4 @@
-"""The table of signing keys: the first key, reading the ring, rotation (contract 2)."""
+"""The table of signing keys: the first key, reading the ring, rotation, compromise (contract 2)."""
 
 import logging
 from datetime import datetime
@@ -9,8 +9,15 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.moments import format_moment
-from taxpayers.services.history import Action, Author, ChangeContext, record_change
-from taxpayers.validation import ServiceError
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    record_change,
+    update_and_record,
+)
+from taxpayers.validation import ServiceError, validate_reason
 from tokens.keys.encryption import decrypt, encrypt
 from tokens.keys.ring import PUBLISHED_AHEAD, Key, KeyRing, PrivateKey, generate, public_jwk
 from tokens.models import SigningKey
@@ -19,27 +26,30 @@ logger = logging.getLogger("tokens.keys")
 
 
 def read_key_ring(at: datetime, known: KeyRing | None = None) -> KeyRing:
-    """The keys that are published at this moment; makes the first one if there is none.
+    """All keys, with the private parts of those that are published at this moment.
 
-    A private key that `known` holds is not decrypted again. Raises django.db.DatabaseError.
+    Makes the first one if there is none. What `known` holds of a private key is not decrypted
+    again, nor is one that could not be decrypted. Raises django.db.DatabaseError.
     """
     rows = _rows() or _create_first_key(at)
     decrypted = {key.kid: key.private_key for key in known.keys} if known else {}
     published = {key.kid for key in _public_ring(rows).published(at)}
     return KeyRing(
         tuple(
-            _key(row, decrypted.get(row.kid) or _private_key(row))
-            for row in rows
+            _key(row, decrypted[row.kid] if row.kid in decrypted else _private_key(row))
             if row.kid in published
+            else _key(row, None)
+            for row in rows
         )
     )
 
 
-def rotate(*, alg: str, by: Author, at: datetime) -> Key:
+def rotate(*, alg: str, reason: str = "", by: Author, at: datetime) -> Key:
     """Publishes a new key, which starts to sign PUBLISHED_AHEAD after this moment.
 
     `alg` is one of ALGORITHMS. Raises ServiceError while another new key waits to sign.
     """
+    reason = reason and validate_reason(reason)
     rows = _rows() or _create_first_key(at)
     waiting = _public_ring(rows).waiting(at)
     if waiting is not None:
@@ -51,13 +61,68 @@ def rotate(*, alg: str, by: Author, at: datetime) -> Key:
         )
     # The generation after the newest one read: if two rotate at once, the other insert fails.
     row = _new_row(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
+    context = ChangeContext(Action.ROTATE_SIGNING_KEY, by, at, reason)
+    return _insert(row, context, replaced=rows[-1])
+
+
+@transaction.atomic
+def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: datetime) -> Key:
+    """Ends this key now and for good, whether it signs, waits or only verifies; returns a new key.
+
+    The new key signs from this moment on. Each process applies both when it next reads the ring.
+    No token that the compromised key signed is accepted any more, also none that it signs until
+    then. `alg` is that of the new key. Raises ServiceError for a key that is not published.
+    """
+    context = ChangeContext(Action.ROTATE_SIGNING_KEY, by, at, validate_reason(reason))
+    compromised = lock_for_update(_published_row(kid, at))
+    if compromised.compromised_at is not None:
+        raise _not_published(compromised)  # somebody else was first
+    newest = SigningKey.objects.latest("generation")
+    row = _new_row(newest.generation + 1, alg, at, signs_from=at)
+    key = _insert(row, context, replaced=compromised)
+    # Nobody needs its private part again.
+    compromised.private_key = b""
+    compromised.save(update_fields=["private_key"])
+    update_and_record(compromised, context, compromised_at=at)
+    return key
+
+
+def _published_row(kid: str, at: datetime) -> SigningKey:
+    rows = _rows()
+    published = [key.kid for key in _public_ring(rows).published(at)]
+    row = next((row for row in rows if row.kid == kid), None)
+    if row is None:
+        raise ServiceError(
+            _("There is no signing key {kid}. Published now: {published}.").format(
+                kid=kid, published=", ".join(published) or _("none")
+            )
+        )
+    if row.kid not in published:
+        raise _not_published(row)
+    return row
+
+
+def _not_published(row: SigningKey) -> ServiceError:
+    if row.compromised_at is not None:
+        text = _(
+            "The key {kid} was stopped as compromised {moment}. Nothing more needs to be done."
+        )
+        return ServiceError(text.format(kid=row.kid, moment=format_moment(row.compromised_at)))
+    text = _(
+        "The key {kid} is no longer published, and no token that it signed is accepted."
+        " Nothing more needs to be done."
+    )
+    return ServiceError(text.format(kid=row.kid))
+
+
+def _insert(row: SigningKey, context: ChangeContext, *, replaced: SigningKey) -> Key:
     try:
         with transaction.atomic():
             row.save(force_insert=True)
             record_change(
                 row,
-                ChangeContext(Action.ROTATE_SIGNING_KEY, by, at),
-                before={"kid": rows[-1].kid, "alg": rows[-1].alg},
+                context,
+                before={"kid": replaced.kid, "alg": replaced.alg},
                 after={"kid": row.kid, "alg": row.alg, "signs_from": row.signs_from},
             )
     except IntegrityError:
@@ -98,7 +163,14 @@ def _public_ring(rows: list[SigningKey]) -> KeyRing:
 
 
 def _key(row: SigningKey, private_key: PrivateKey | None) -> Key:
-    return Key(row.kid, row.alg, row.signs_from, row.public_jwk, private_key)
+    return Key(
+        row.kid,
+        row.alg,
+        row.signs_from,
+        row.public_jwk,
+        private_key,
+        is_compromised=row.compromised_at is not None,
+    )
 
 
 def _private_key(row: SigningKey) -> PrivateKey | None:

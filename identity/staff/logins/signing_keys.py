@@ -1,32 +1,45 @@
 """Signing keys: the list, the page of one, and the task that rotates the key (contract 2)."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from identity.staff.framework.badges import Badge
-from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.forms import ReasonField, TaskForm
 from identity.staff.framework.records import RecordAdmin
-from identity.staff.framework.tasks import Task
+from identity.staff.framework.tasks import Button, Task
 from identity.staff.registry.history import recent_changes
 from identity.staff.templatetags.staff import moment
+from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.keys.ring import ALGORITHMS, Key, KeyRing
-from tokens.keys.store import read_key_ring, rotate
+from tokens.keys.store import read_key_ring, rotate, stop_compromised_key
 from tokens.models import SigningKey
 
 SIGNING = gettext_lazy("Signing")
 NOT_YET_SIGNING = gettext_lazy("Published, not yet signing")
 NO_LONGER_SIGNING = gettext_lazy("Published, no longer signing")
 NOT_PUBLISHED = gettext_lazy("No longer published")
+COMPROMISED = gettext_lazy("Stopped: compromised")
+
+
+def published_keys() -> Iterable[tuple[str, Any]]:
+    """The keys that can be stopped, the newest first, and before them the choice of none."""
+    at = timezone.now()
+    yield "", gettext_lazy("None: rotate as usual")
+    for key in reversed(read_key_ring(at).published(at)):
+        yield key.kid, f"{key.kid} ({key.alg})"
 
 
 class RotateForm(TaskForm):
@@ -35,6 +48,23 @@ class RotateForm(TaskForm):
         choices=[(name, name) for name in ALGORITHMS],
         widget=UnfoldAdminSelectWidget,
     )
+    compromised = forms.ChoiceField(
+        label=gettext_lazy("Compromised key"),
+        choices=published_keys,
+        required=False,
+        help_text=gettext_lazy(
+            "Only if somebody else may have a key: it is stopped at once and for good, and the new"
+            " key signs at once. Every token that it signed is refused: its clients log in again."
+        ),
+        widget=UnfoldAdminSelectWidget,
+    )
+    reason = ReasonField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if data.get("compromised") and not data.get("reason"):
+            self.add_error("reason", _("Give the reason why this key is compromised."))
+        return data
 
 
 class RotateSigningKey(Task):
@@ -53,13 +83,18 @@ class RotateSigningKey(Task):
     is_for_record = False
 
     def initial(self, request: HttpRequest, record: None, at: datetime) -> dict[str, Any]:
-        return {"alg": settings.SIGNING_ALGORITHM}
+        return {"alg": settings.SIGNING_ALGORITHM} | super().initial(request, record, at)
 
     def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Key:
-        return rotate(alg=data["alg"], by=by, at=at)
+        alg, kid, reason = data["alg"], data["compromised"], data["reason"]
+        if kid:
+            return stop_compromised_key(kid=kid, alg=alg, reason=reason, by=by, at=at)
+        return rotate(alg=alg, reason=reason, by=by, at=at)
 
     def success_message(self, result: Key) -> str:
-        return _("The key {kid} is published.").format(kid=result.kid)
+        return _("The key {kid} is published and signs from {moment}.").format(
+            kid=result.kid, moment=format_moment(result.signs_from)
+        )
 
     def next_record(self, result: Key) -> SigningKey:
         return SigningKey.objects.get(kid=result.kid)
@@ -67,14 +102,18 @@ class RotateSigningKey(Task):
 
 def badge_of_signing_key(row: SigningKey, ring: KeyRing, at: datetime) -> Badge:
     """What the key does at this moment."""
+    if row.compromised_at is not None:
+        stopped = format_html(_("Stopped {moment}."), moment=moment(row.compromised_at))
+        return Badge(COMPROMISED, "bad", stopped)
     published = {key.kid for key in ring.published(at)}
     if row.kid not in published:
         return Badge(NOT_PUBLISHED, "neutral")
     if row.kid == ring.signer(at).kid:
         return Badge(SIGNING, "good")
+    waiting = ring.waiting(at)
     return (
         Badge(NOT_YET_SIGNING, "warning")
-        if row.signs_from > at
+        if waiting is not None and row.kid == waiting.kid
         else Badge(NO_LONGER_SIGNING, "neutral")
     )
 
@@ -85,6 +124,15 @@ class SigningKeyAdmin(RecordAdmin):
     ordering = ("-generation",)
     record_template = "staff/logins/signing_key.html"
     tasks: ClassVar = (RotateSigningKey,)
+
+    def buttons(self, request: HttpRequest, record: SigningKey, at: datetime) -> list[Button]:
+        buttons, task = super().buttons(request, record, at), RotateSigningKey(self)
+        published = {key.kid for key in read_key_ring(at).published(at)}
+        if record.kid not in published or not task.is_allowed(request):
+            return buttons
+        title = gettext_lazy("Stop: the key is compromised")
+        url = f"{task.url()}?{urlencode({'compromised': record.kid})}"
+        return [*buttons, Button(title, url, "block", "danger")]
 
     def record_context(
         self, request: HttpRequest, record: SigningKey, at: datetime

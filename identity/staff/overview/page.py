@@ -147,7 +147,8 @@ def _expiry_row(title: str, counts: list[ExpiryCount], model: str, parameter: st
 
 def _signing_key(at: datetime) -> dict[str, Any]:
     """The key that signs now; its private part is not read."""
-    signing = SigningKey.objects.filter(signs_from__lte=at).defer("private_key").first()
+    usable = SigningKey.objects.filter(compromised_at=None, signs_from__lte=at)
+    signing = usable.defer("private_key").first()
     age = at - signing.signs_from if signing else timedelta()
     return {
         "signing_key": signing,

@@ -46,6 +46,7 @@ _FIELDS: dict[str, Any] = {
     "kid": gettext_lazy("Key ID"),
     "alg": gettext_lazy("Algorithm"),
     "signs_from": gettext_lazy("Signs from"),
+    "compromised_at": gettext_lazy("Compromised"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`rotate_signing_key [--alg ES256]`: publishes a new signing key (contract 2 and 6)."""
+"""`rotate_signing_key [--alg ES256] [--compromised KID]`: a new signing key (contract 2 and 6)."""
 
 from datetime import datetime
 from typing import Any
@@ -6,15 +6,18 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
-from tokens.keys.ring import ALGORITHMS
-from tokens.keys.store import rotate
+from tokens.keys.ring import ALGORITHMS, Key
+from tokens.keys.store import rotate, stop_compromised_key
 
 
 class Command(ServiceCommand):
-    help = "Publish a new signing key. It starts to sign ten minutes later, without a restart."
+    help = (
+        "Publish a new signing key. It starts to sign ten minutes later, without a restart. With"
+        " --compromised another key is stopped at once, and the new one signs at once."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -23,13 +26,43 @@ class Command(ServiceCommand):
             default=settings.SIGNING_ALGORITHM,
             help="the algorithm of the new key (%(default)s)",
         )
+        parser.add_argument(
+            "--compromised",
+            metavar="KID",
+            help="stop this published key at once and for good: every token that it signed is"
+            " refused, so its clients log in again. For an ID that begins with a hyphen write"
+            " --compromised=KID",
+        )
+        parser.add_argument("--reason", metavar="TEXT", default="", help="for the history")
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        key = rotate(alg=options["alg"], by=by, at=at)
-        return Answer(
-            {"kid": key.kid, "alg": key.alg, "published_at": at, "signs_from": key.signs_from},
-            f"The key {key.kid} ({key.alg}) is published and signs from"
-            f" {format_moment(key.signs_from)}.\n"
-            "The old key stays published until the last token that it signed has expired;"
-            " there is nothing else to do.",
-        )
+        alg, kid, reason = options["alg"], options["compromised"], options["reason"]
+        if kid is None:
+            return _rotated(rotate(alg=alg, reason=reason, by=by, at=at), at)
+        key = stop_compromised_key(kid=kid, alg=alg, reason=reason or NO_REASON, by=by, at=at)
+        return _stopped(kid, key, at)
+
+
+def _rotated(key: Key, at: datetime) -> Answer:
+    return Answer(
+        _data(key, at),
+        f"The key {key.kid} ({key.alg}) is published and signs from"
+        f" {format_moment(key.signs_from)}.\n"
+        "The old key stays published until the last token that it signed has expired;"
+        " there is nothing else to do.",
+    )
+
+
+def _stopped(kid: str, key: Key, at: datetime) -> Answer:
+    return Answer(
+        _data(key, at) | {"compromised": kid},
+        f"The key {kid} is stopped. Within seconds every node refuses the tokens that it signed.\n"
+        f"The new key {key.kid} ({key.alg}) signs from now on.\n"
+        "Next: protected APIs have copies of the published keys that are up to five minutes old."
+        " Let them read the keys again now, or until then they accept tokens of the stopped key"
+        " and may refuse new ones.",
+    )
+
+
+def _data(key: Key, at: datetime) -> dict[str, Any]:
+    return {"kid": key.kid, "alg": key.alg, "published_at": at, "signs_from": key.signs_from}

@@ -1,0 +1,24 @@
+"""An error of the database as one line for the person at the terminal (contract 6)."""
+
+from django.db import Error, InterfaceError, OperationalError
+
+# Codes of PostgreSQL (appendix A): undefined_table, undefined_column.
+_UNMIGRATED = {"42P01", "42703"}
+
+
+def describe(fault: Error, consequence: str = "") -> str:
+    """What is wrong, and what follows from it; one line, without any password.
+
+    `consequence` is left out if the database is only not migrated: the line then says what to do.
+    """
+    line = (str(fault).strip().splitlines() or ["no reason given"])[0]
+    if _is_unmigrated(fault, line):
+        return "The database is not up to date. Run manage.py migrate, then this command again."
+    is_out_of_reach = isinstance(fault, OperationalError | InterfaceError)
+    what = "cannot be reached" if is_out_of_reach else "refuses this"
+    return f"The database {what}: {line.rstrip('.')}. {consequence}".rstrip()
+
+
+def _is_unmigrated(fault: Error, line: str) -> bool:
+    code = getattr(fault.__cause__, "sqlstate", None)
+    return code in _UNMIGRATED or line.startswith(("no such table", "no such column"))

@@ -1,0 +1,448 @@
+"""A compromised signing key is stopped at once, and a new one signs at once (contract 2 and 6)."""
+
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from taxpayers.models import Change
+from taxpayers.services import Author, ServiceError
+from tests.support.answers import body_of
+from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.erp import Erp, claims_of
+from tests.support.staff import errors_of, list_url, page_url, staff_client, task_url, text_of
+from tests.tokens.test_signing import in_threads
+from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.access_tokens.verification import InvalidToken, verify
+from tokens.keys import signer as signing
+from tokens.keys import store as key_store
+from tokens.keys.ring import (
+    ALGORITHMS,
+    LEEWAY,
+    PUBLISHED_AHEAD,
+    Key,
+    KeyRing,
+    NoUsableKey,
+    generate,
+)
+from tokens.keys.signer import REFRESH_INTERVAL, clear_key_ring_cache, current_key_ring, sign
+from tokens.keys.store import read_key_ring, rotate, stop_compromised_key
+from tokens.models import LoginEvent, SigningKey
+
+AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+MOMENT = timedelta(microseconds=1)
+BY = Author("officer", "203.0.113.50")
+WHY: dict[str, Any] = {"reason": "laptop stolen", "by": BY, "at": AT}
+PRIVATE = generate("ES256")
+VERIFIES = TOKEN_LIFETIME + LEEWAY  # so long after its successor began to sign
+JWKS = "/.well-known/jwks.json"
+
+
+def key(kid: str, signs_from: datetime, *, is_compromised: bool = False) -> Key:
+    return Key(kid, "ES256", signs_from, {}, PRIVATE, is_compromised)
+
+
+def kids(keys: tuple[Key, ...]) -> list[str]:
+    return [one.kid for one in keys]
+
+
+# --- The ring, as values --------------------------------------------------------------------------
+
+A_DAY_AGO = AT - timedelta(days=1)
+GONE = key("gone", AT - timedelta(days=90))
+SIGNS = key("signs", A_DAY_AGO)
+WAITS = key("waits", AT + timedelta(minutes=5))
+NEW = key("new", AT)
+
+
+def stopped(one: Key) -> Key:
+    return replace(one, is_compromised=True)
+
+
+@pytest.mark.parametrize(
+    ("keys", "at", "signer", "published"),
+    [
+        pytest.param((stopped(SIGNS), NEW), AT, "new", ["new"], id="the signing key"),
+        pytest.param(
+            (stopped(SIGNS), NEW),
+            AT - timedelta(hours=1),
+            "new",
+            ["new"],
+            id="a clock that is slow",
+        ),
+        pytest.param(
+            (stopped(SIGNS), WAITS, NEW), AT, "new", ["waits", "new"], id="while another one waits"
+        ),
+        pytest.param(
+            (stopped(SIGNS), WAITS, NEW),
+            WAITS.signs_from,
+            "new",
+            ["waits", "new"],
+            id="a key that waited does not sign later",
+        ),
+        pytest.param((SIGNS, stopped(WAITS), NEW), AT, "new", ["signs", "new"], id="a waiting key"),
+        pytest.param(
+            (SIGNS, stopped(WAITS), NEW),
+            AT + VERIFIES - MOMENT,
+            "new",
+            ["signs", "new"],
+            id="the key before a stopped one verifies as long as its last token lives",
+        ),
+        pytest.param(
+            (key("retired", A_DAY_AGO), stopped(key("second", AT - timedelta(minutes=50))), NEW),
+            AT - MOMENT,
+            "new",
+            ["retired", "new"],
+            id="a retired key signs no more, also not where the clock is slow",
+        ),
+        pytest.param(
+            (GONE, stopped(SIGNS), NEW), AT, "new", ["new"], id="a key that was gone stays gone"
+        ),
+    ],
+)
+def test_a_compromised_key_neither_signs_nor_is_published(
+    keys: tuple[Key, ...], at: datetime, signer: str, published: list[str]
+) -> None:
+    ring = KeyRing(keys)
+    assert ring.signer(at).kid == signer
+    assert kids(ring.published(at)) == published
+
+
+def test_no_key_signs_if_all_are_compromised() -> None:
+    with pytest.raises(NoUsableKey):
+        KeyRing((stopped(SIGNS),)).signer(AT)
+
+
+def test_only_the_newest_key_waits() -> None:
+    """Another rotation needs not wait for a key that will never sign."""
+    assert KeyRing((stopped(SIGNS), WAITS, NEW)).waiting(AT) is None
+    assert KeyRing((SIGNS, WAITS)).waiting(AT) == WAITS
+
+
+# --- Stopping one ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def signer(db: None) -> Key:
+    """The key that signs, a day old."""
+    return read_key_ring(A_DAY_AGO).signer(AT)
+
+
+@pytest.mark.parametrize("alg", ALGORITHMS)
+def test_the_signing_key_is_stopped_and_a_new_one_signs_at_once(signer: Key, alg: str) -> None:
+    new = stop_compromised_key(kid=signer.kid, alg=alg, **WHY)
+    assert (new.alg, new.signs_from) == (alg, AT)
+    ring = read_key_ring(AT)
+    assert ring.signer(AT) == new
+    assert kids(ring.published(AT)) == [new.kid]
+
+
+def test_a_key_that_waits_and_one_that_retired_can_be_stopped_too(signer: Key) -> None:
+    waits = rotate(alg="ES256", by=BY, at=AT)
+    second = stop_compromised_key(kid=waits.kid, alg="ES256", **WHY)
+    ring = read_key_ring(AT)
+    assert ring.signer(AT) == second
+    assert kids(ring.published(AT)) == [signer.kid, second.kid]
+
+    later = {**WHY, "at": AT + timedelta(minutes=30)}  # the first one still verifies
+    third = stop_compromised_key(kid=signer.kid, alg="ES256", **later)
+    ring = read_key_ring(later["at"])
+    assert kids(ring.published(later["at"])) == [second.kid, third.kid]
+    assert ring.signer(later["at"]) == third
+
+
+def test_after_a_key_was_stopped_rotation_goes_on_as_usual(signer: Key) -> None:
+    rotate(alg="ES256", by=BY, at=AT)  # it waits, and will never sign
+    new = stop_compromised_key(kid=signer.kid, alg="ES256", **WHY)
+    following = rotate(alg="ES256", by=BY, at=AT)
+    ring = read_key_ring(AT)
+    assert ring.signer(AT + PUBLISHED_AHEAD - MOMENT) == new
+    assert ring.signer(AT + PUBLISHED_AHEAD) == following
+
+
+def test_the_private_part_of_a_stopped_key_is_deleted(signer: Key) -> None:
+    stop_compromised_key(kid=signer.kid, alg="ES256", **WHY)
+    row = SigningKey.objects.get(kid=signer.kid)
+    assert bytes(row.private_key) == b""
+    assert row.compromised_at == AT
+    # Also where a process has it in memory.
+    known = KeyRing((signer,))
+    assert [k.private_key for k in read_key_ring(AT, known).keys if k.kid == signer.kid] == [None]
+
+
+def test_the_history_has_who_when_and_why_for_both_keys(signer: Key) -> None:
+    new = stop_compromised_key(kid=signer.kid, alg="RS256", **WHY)
+    changes = Change.objects.filter(action="rotate_signing_key").order_by("pk")
+    assert {(c.by, c.address, c.at, c.reason) for c in changes} == {
+        ("officer", "203.0.113.50", AT, "laptop stolen")
+    }
+    assert [(c.label, c.before, c.after) for c in changes] == [
+        (
+            new.kid,
+            {"kid": signer.kid, "alg": "ES256"},
+            {"kid": new.kid, "alg": "RS256", "signs_from": AT.isoformat()},
+        ),
+        (signer.kid, {"compromised_at": None}, {"compromised_at": AT.isoformat()}),
+    ]
+
+
+@pytest.mark.parametrize("reason", ["", " ", "x" * 501])
+def test_a_key_is_stopped_with_a_reason_only(signer: Key, reason: str) -> None:
+    with pytest.raises(ServiceError, match=" a reason"):
+        stop_compromised_key(kid=signer.kid, alg="ES256", **{**WHY, "reason": reason})
+    assert SigningKey.objects.get().compromised_at is None
+
+
+def test_a_key_that_is_not_published_is_named_and_nothing_changes(signer: Key) -> None:
+    second = rotate(alg="ES256", by=BY, at=AT - timedelta(hours=2))
+    third = stop_compromised_key(kid=second.kid, alg="ES256", **WHY)
+    before = list(SigningKey.objects.order_by("generation").values())
+    for kid, fault in {
+        "unknown": f"There is no signing key unknown. Published now: {third.kid}.",
+        "": f"There is no signing key . Published now: {third.kid}.",
+        signer.kid: f"The key {signer.kid} is no longer published, and no token that it signed is",
+        second.kid: f"The key {second.kid} was stopped as compromised 2026-11-21 18:00. Nothing",
+    }.items():
+        with pytest.raises(ServiceError) as error:
+            stop_compromised_key(kid=kid, alg="ES256", **WHY)
+        assert str(error.value).startswith(fault)
+    assert list(SigningKey.objects.order_by("generation").values()) == before
+
+
+@pytest.mark.django_db
+def test_without_any_key_there_is_nothing_to_stop() -> None:
+    with pytest.raises(ServiceError, match=r"There is no signing key x\. Published now: none\."):
+        stop_compromised_key(kid="x", alg="ES256", **WHY)
+    assert not SigningKey.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_stop_a_key_at_once_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    kid = read_key_ring(A_DAY_AGO).signer(AT).kid
+    together = threading.Barrier(2, timeout=20)
+    published_row = key_store._published_row
+
+    def find_together(kid: str, at: datetime) -> SigningKey:
+        row = published_row(kid, at)
+        if connection.vendor == "postgresql":  # SQLite lets one transaction begin at a time
+            together.wait()
+        return row
+
+    monkeypatch.setattr(key_store, "_published_row", find_together)
+    outcomes = in_threads(2, lambda: stop_compromised_key(kid=kid, alg="ES256", **WHY))
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Key", "ServiceError"]
+    assert SigningKey.objects.count() == 2
+    assert Change.objects.count() == 2
+
+
+# --- What it means for tokens ---------------------------------------------------------------------
+
+
+def is_accepted(token: str) -> bool:
+    response = Client().get("/api/v1/me", headers={"authorization": f"Bearer {token}"})
+    assert response.status_code in (200, 401)
+    return response.status_code == 200
+
+
+def published_now() -> list[str]:
+    return [jwk["kid"] for jwk in Client().get(JWKS).json()["keys"]]
+
+
+def test_tokens_of_a_stopped_key_are_refused_and_the_next_login_works(erp: Erp) -> None:
+    old = body_of(erp.login())["access_token"]
+    (kid,) = published_now()
+    assert is_accepted(old)
+    new_kid = json_output_of("rotate_signing_key", "--compromised", kid)["kid"]
+    clear_key_ring_cache()  # as after REFRESH_INTERVAL
+    assert not is_accepted(old)
+    assert published_now() == [new_kid]
+    response = erp.login()
+    event = LoginEvent.objects.get(pk=claims_of(response)["jti"])
+    assert event.kid == new_kid
+    assert is_accepted(body_of(response)["access_token"])
+
+
+def test_a_token_that_a_node_signs_before_it_knows_is_refused_by_verification(
+    erp: Erp, signer: Key
+) -> None:
+    """A login does not ask whether its key is still good: that would cost each login a query."""
+    now = datetime.now(UTC)
+    of_a_late_node = current_key_ring(now)  # a node that has not read the ring again
+    stop_compromised_key(kid=signer.kid, alg="ES256", reason="stolen", by=BY, at=now)
+    response = erp.login()
+    assert response.status_code == 200
+    token = body_of(response)["access_token"]
+    assert LoginEvent.objects.get().kid == signer.kid
+    known: dict[str, Any] = {
+        "issuer": "http://127.0.0.1:8000",
+        "audiences": {"InvoicingAPI"},
+        "at": now,
+    }
+    assert verify(token, of_a_late_node, **known).client_id == erp.client_id
+    with pytest.raises(InvalidToken, match="not issued by this service"):
+        verify(token, read_key_ring(now), **known)
+
+
+def test_whoever_has_a_stopped_key_can_no_longer_make_tokens(erp: Erp, signer: Key) -> None:
+    """At any time that a thief writes into a token, also before the key was stopped."""
+    claims = claims_of(erp.login())
+    stop_compromised_key(kid=signer.kid, alg="ES256", reason="stolen", by=BY, at=datetime.now(UTC))
+    clear_key_ring_cache()
+    for age in (timedelta(), timedelta(minutes=59)):
+        issued_at = int((datetime.now(UTC) - age).timestamp())
+        forged = sign({**claims, "iat": issued_at, "exp": issued_at + 3600}, signer)
+        assert not is_accepted(forged)
+
+
+def test_a_process_knows_of_a_stopped_key_within_ten_seconds(signer: Key) -> None:
+    assert REFRESH_INTERVAL.total_seconds() <= 10
+    assert current_key_ring(AT).signer(AT) == signer
+    new = stop_compromised_key(kid=signer.kid, alg="ES256", **WHY)
+    assert current_key_ring(AT + REFRESH_INTERVAL).signer(AT + REFRESH_INTERVAL) == new
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_server_learns_of_a_stopped_key_also_after_its_connection_broke(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its thread must replace the connection itself: no request ends there."""
+    cache = signing.KeyRingCache()
+    now = datetime.now(UTC)
+
+    def read_on_a_connection_that_breaks() -> tuple[Key, Key, Key]:
+        cache.read()
+        first = cache.get(now).signer(now)
+        connection.connection.close()  # as when the server has ended
+        new = in_threads(1, lambda: stop(first.kid, now))[0]
+        for _ in range(2):
+            cache.read()
+        return first, new, cache.get(now).signer(now)
+
+    ((first, new, signs),) = in_threads(1, read_on_a_connection_that_breaks)
+    assert signs == new != first
+    assert [record.message for record in caplog.records] == ["signing keys not read"]
+    assert signing.READ_EVERY.total_seconds() <= 2
+
+
+def stop(kid: str, at: datetime) -> Key:
+    return stop_compromised_key(kid=kid, alg="ES256", reason="stolen", by=BY, at=at)
+
+
+# --- The command ----------------------------------------------------------------------------------
+
+
+def test_the_command_stops_a_key_and_says_what_to_do_next(signer: Key) -> None:
+    answer = json_output_of(
+        "rotate_signing_key", "--alg", "PS256", f"--compromised={signer.kid}", "--reason", "stolen"
+    )
+    row = SigningKey.objects.latest("generation")
+    assert answer.pop("published_at") == answer.pop("signs_from")
+    assert answer == {"kid": row.kid, "alg": "PS256", "compromised": signer.kid}
+    assert {change.reason for change in Change.objects.all()} == {"stolen"}
+    text = output_of("rotate_signing_key", f"--compromised={row.kid}")
+    newest = SigningKey.objects.latest("generation")
+    assert text == (
+        f"The key {row.kid} is stopped. Within seconds every node refuses the tokens that it"
+        " signed.\n"
+        f"The new key {newest.kid} (ES256) signs from now on.\n"
+        "Next: protected APIs have copies of the published keys that are up to five minutes old."
+        " Let them read the keys again now, or until then they accept tokens of the stopped key"
+        " and may refuse new ones.\n"
+    )
+    assert Change.objects.latest("pk").reason == "not given"
+
+
+def test_the_command_refuses_a_key_that_is_not_published_in_one_line(signer: Key) -> None:
+    assert error_of("rotate_signing_key", "--compromised=x") == (
+        f"There is no signing key x. Published now: {signer.kid}."
+    )
+    assert error_of("rotate_signing_key", "--compromised") == (
+        "argument --compromised: expected one argument"
+    )
+    output_of("rotate_signing_key", f"--compromised={signer.kid}")
+    line = error_of("rotate_signing_key", f"--compromised={signer.kid}")
+    assert line.startswith(f"The key {signer.kid} was stopped as compromised ")
+    assert SigningKey.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_an_ordinary_rotation_takes_a_reason_too() -> None:
+    output_of("rotate_signing_key", "--reason", "a year old")
+    assert Change.objects.get().reason == "a year old"
+
+
+# --- The staff pages ------------------------------------------------------------------------------
+
+
+def test_a_security_officer_stops_a_key_from_its_page(erp: Erp) -> None:
+    old = body_of(erp.login())["access_token"]
+    row = SigningKey.objects.get()
+    officer = staff_client("security officer", "ravi")
+    url = task_url(SigningKey, "rotate_signing_key")
+    page = officer.get(page_url(row))
+    assert "Stop: the key is compromised" in text_of(page)
+    (button,) = page.context["buttons"]
+    assert button.url == f"{url}?compromised={row.kid}"
+    form = officer.get(button.url).context["form"]
+    assert (form["compromised"].value(), form["alg"].value()) == (row.kid, "ES256")
+
+    sent = {"alg": "ES256", "compromised": row.kid}
+    assert "Give the reason" in errors_of(officer.post(url, {**sent, "reason": " "}))
+    assert SigningKey.objects.count() == 1
+    response = officer.post(url, {**sent, "reason": "laptop stolen"})
+    new = SigningKey.objects.latest("generation")
+    assert response["Location"] == page_url(new)
+    assert f"The key {new.kid} is published and signs from" in text_of(officer.get(page_url(new)))
+    clear_key_ring_cache()
+    assert not is_accepted(old)
+    row.refresh_from_db()
+    page = officer.get(page_url(row))
+    for shown in ("Stopped: compromised", "laptop stolen", "Compromised"):
+        assert shown in text_of(page)
+    assert page.context["buttons"] == []
+    listed = text_of(officer.get(list_url(SigningKey)))
+    assert "Stopped: compromised" in listed
+    assert "Signing" in listed
+    change = Change.objects.latest("pk")
+    assert (change.by, change.address, change.reason) == ("ravi", "203.0.113.50", "laptop stolen")
+
+
+def test_a_key_that_is_not_published_is_no_choice(erp: Erp) -> None:
+    erp.login()
+    kid = SigningKey.objects.get().kid
+    output_of("rotate_signing_key", f"--compromised={kid}")
+    officer = staff_client("security officer", "ravi")
+    url = task_url(SigningKey, "rotate_signing_key")
+    sent = {"alg": "ES256", "compromised": kid, "reason": "again"}
+    assert "Select a valid choice" in errors_of(officer.post(url, sent))
+    assert SigningKey.objects.count() == 2
+
+
+def test_who_may_not_rotate_keys_may_not_stop_one(erp: Erp) -> None:
+    erp.login()
+    row = SigningKey.objects.get()
+    auditor = staff_client("auditor", "lim")
+    page = auditor.get(page_url(row))
+    assert "Signing" in text_of(page)
+    assert page.context["buttons"] == []
+    url = task_url(SigningKey, "rotate_signing_key")
+    sent = {"alg": "ES256", "compromised": row.kid, "reason": "stolen"}
+    assert auditor.post(url, sent).status_code == 403
+    assert SigningKey.objects.count() == 1
+
+
+def test_the_first_page_shows_the_age_of_the_key_that_signs_now(signer: Key) -> None:
+    now = datetime.now(UTC)
+    SigningKey.objects.update(signs_from=now - timedelta(days=500))
+    officer = staff_client("security officer", "ravi")
+    assert officer.get("/admin/").context["signing_key_days"] == 500
+    waits = rotate(alg="ES256", by=BY, at=now)
+    new = stop_compromised_key(kid=waits.kid, alg="ES256", reason="x", by=BY, at=now)
+    SigningKey.objects.filter(kid=waits.kid).update(signs_from=now - timedelta(days=1))
+    assert officer.get("/admin/").context["signing_key"].kid == new.kid
+    SigningKey.objects.filter(kid=new.kid).delete()
+    assert officer.get("/admin/").context["signing_key_days"] == 500
