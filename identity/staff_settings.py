@@ -86,8 +86,11 @@ SESSION_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 # Lax: a link to a page, sent to a colleague, opens it without another sign-in.
 SESSION_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Strict"
+BROWSER_COOKIE_NAME = "browser"  # who has signed in with this browser before; it opens nothing
+BROWSER_COOKIE_AGE = 180 * 86_400
 if IS_HTTPS:  # the browser then refuses them from any other host (RFC 6265bis, __Host-)
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-session", "__Host-csrf"
+    BROWSER_COOKIE_NAME = "__Host-browser"
 # The language that the switch has chosen; without one, the language of the browser is used.
 LANGUAGE_COOKIE_AGE = 365 * 86_400
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -143,8 +146,17 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_SESSION_REMEMBER = False  # the cookie ends with the browser
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds; then again, before a second factor changes
-# Per user name (known or not) and per address; the same for codes of the second factor.
-ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "20/15m/ip,5/15m/key"}
+# Failed sign-ins are counted in identity/staff/accounts/guesses.py: these would let anybody lock
+# out an officer by name, or whoever shares their address.
+ACCOUNT_RATE_LIMITS = {"login": "", "login_failed": ""}
+MFA_RATE_LIMITS = {"webauthn_login": ""}  # a signature cannot be guessed
+MFA_FORMS = {
+    "authenticate": "identity.staff.accounts.codes.SignInCode",
+    "reauthenticate": "identity.staff.accounts.codes.ConfirmationCode",
+    "login_webauthn": "identity.staff.accounts.passkeys.PasskeySignIn",
+    "authenticate_webauthn": "identity.staff.accounts.passkeys.KeySignIn",
+    "reauthenticate_webauthn": "identity.staff.accounts.passkeys.KeyConfirmation",
+}
 MFA_ADAPTER = "identity.staff.accounts.adapters.SecondFactors"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True

@@ -14,8 +14,8 @@ TIN = "C1234567890"
 STAFF_APPLICATIONS = {
     *("django.contrib.admin", "django.contrib.humanize", "django.contrib.messages"),
     *("django.contrib.sessions", "django.contrib.staticfiles"),
-    *("allauth", "csp", "fido2", "identity.staff", "identity.staff_settings", "openpyxl"),
-    *("qrcode", "unfold", "whitenoise"),
+    *("allauth", "csp", "fido2", "identity.staff", "identity.staff_settings"),
+    *("python_calamine", "qrcode", "unfold", "whitenoise", "xlsxwriter"),
 }
 STAFF_COMMANDS = {
     *("account_unsetmultipleprimaryemails", "clearsessions", "collectstatic", "findstatic"),

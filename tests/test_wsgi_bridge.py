@@ -43,7 +43,7 @@ async def call(bridge: WsgiBridge, *parts: bytes, headers: Any = (), ends: bool 
     sent: Messages = []
 
     async def receive() -> dict[str, Any]:
-        return waiting.pop(0)
+        return waiting.pop(0) if waiting else await asyncio.Future()
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
@@ -114,3 +114,51 @@ def test_more_requests_than_places_are_refused_at_once(places: int) -> None:
         return [late[0]["status"], *[(await task)[0]["status"] for task in first]]
 
     assert asyncio.run(flood()) == [503, *[400] * places]
+
+
+class _Endless:
+    """An answer of a page without an end, as an export of millions of rows."""
+
+    def __init__(self) -> None:
+        self.is_closed = threading.Event()
+        self.chunks = 0
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> "_Endless":
+        start_response("200 OK", [])
+        return self
+
+    def __iter__(self) -> "_Endless":
+        return self
+
+    def __next__(self) -> bytes:
+        self.chunks += 1
+        assert self.chunks < 10_000, "nobody stopped it"
+        return b"row"
+
+    def close(self) -> None:
+        self.is_closed.set()
+
+
+def test_an_answer_that_nobody_reads_any_more_ends() -> None:
+    page, sent = _Endless(), Messages()
+
+    async def scenario() -> None:
+        has_gone = asyncio.Event()
+        whole = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            if whole:
+                return whole.pop()
+            await has_gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+            if len(sent) == 5:
+                has_gone.set()
+
+        await asyncio.wait_for(bridge_to(page)(scope(), receive, send), 30)
+
+    asyncio.run(scenario())
+    assert page.is_closed.is_set()
+    assert 3 < page.chunks < 1_000

@@ -1,13 +1,14 @@
 """Django's synchronous pages under the event loop: in threads, each with a whole request.
 
-a2wsgi translates; this adds what it leaves out: the reason phrase, a limit, and a body that is read
-before a thread is occupied.
+a2wsgi translates; this adds what it leaves out: the reason phrase, a limit, a body that is read
+before a thread is occupied, and the end of an answer that nobody reads any more.
 """
 
+import asyncio
 import io
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from a2wsgi import WSGIMiddleware
@@ -20,8 +21,8 @@ WsgiApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 Scope = dict[str, Any]
 
 _IN_MEMORY_BYTES = 64 * 1024
-# What of a body, and of an answer's status line, passes the translation.
-_BODY, _REASON = "identity.body", "identity.reason"
+# What passes the translation: the body, the reason phrase, and whether the client has gone.
+_BODY, _REASON, _IS_GONE = "identity.body", "identity.reason", "identity.is_gone"
 # With an underscore, X_Forwarded_For and X-Forwarded-For would be one key (RFC 3875 4.1.18).
 _HEADER_NAME = re.compile(rb"[A-Za-z0-9-]+")
 
@@ -67,14 +68,37 @@ class WsgiBridge:
                 self._busy -= 1
 
     async def _answer(self, scope: Scope, body: Any, length: int, receive: Any, send: Any) -> None:
-        inner = {**scope, "headers": [*_translatable(scope["headers"], length)], _BODY: body}
+        headers = [*_translatable(scope["headers"], length)]
+        inner = {**scope, "headers": headers, _BODY: body, _IS_GONE: False}
 
         async def send_with_reason(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 message["reason"] = inner[_REASON]
             await send(message)
 
-        await self._call(inner, receive, send_with_reason)
+        watching = asyncio.ensure_future(_watch(receive, inner))
+        try:
+            await self._call(inner, receive, send_with_reason)
+        finally:
+            watching.cancel()
+
+
+async def _watch(receive: Any, scope: Scope) -> None:
+    """After a whole request nothing is received but the end of the connection or of the answer."""
+    await receive()
+    scope[_IS_GONE] = True
+
+
+def _until_gone(chunks: Iterable[bytes], scope: Scope) -> Iterator[bytes]:
+    """The answer as long as somebody reads it: an export may have millions of rows."""
+    close = getattr(chunks, "close", lambda: None)
+    try:
+        for chunk in chunks:
+            yield chunk
+            if scope[_IS_GONE]:
+                return
+    finally:
+        close()
 
 
 def _translatable(
@@ -102,7 +126,7 @@ def _complete(application: WsgiApplication) -> WsgiApplication:
             return start_response(status, headers, exc_info)
 
         try:
-            return application(environ, start)
+            return _until_gone(application(environ, start), scope)
         except Exception:  # noqa: BLE001 - Django itself answers what fails after its constructor
             return _wsgi_answer(malformed("its Content-Type or query cannot be read"), start)
 

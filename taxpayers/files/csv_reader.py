@@ -1,7 +1,7 @@
 """Reads CSV files as spreadsheets write them; each row comes with its line in the file.
 
-UTF-8 with or without a byte order mark, commas or semicolons, blank rows between. Memory is bounded
-by the longest row, so that no file can exhaust it.
+UTF-8 with or without a byte order mark, commas or semicolons, blank rows between. Lines, rows and
+the file itself are bounded, so that no file can exhaust memory or time.
 """
 
 import csv
@@ -16,7 +16,11 @@ from taxpayers.files.csv_escaping import unescape_formula
 from taxpayers.validation import ServiceError
 
 _MAX_LINE_BYTES = 64 * 1024
+# A cell in quotation marks may have several lines.
+_MAX_ROW_BYTES = 256 * 1024
+MAX_FILE_BYTES = 256 << 20
 _DELIMITERS = ",;"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the byte order mark of another encoding
 SPREADSHEET_SIGNATURE = b"PK\x03\x04"  # .xlsx and .ods are zip archives
 _SAVE_AS = gettext_lazy("Save it as CSV UTF-8 (spreadsheets offer that under Save as)")
 
@@ -56,13 +60,14 @@ def read_cells(
 
     Raises as `read_rows`.
     """
-    lines = _decoded_lines(file)
+    lines = _Lines(file)
     columns, delimiter = _header(next(lines, ""), needed, optional, ignored)
     yield 1, columns
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     line = 2
     try:
         for cells in reader:
+            lines.begin_row()
             if any(cell.strip() for cell in cells):
                 yield line, cells
             line = reader.line_num + 2  # the reader did not count the header
@@ -107,23 +112,46 @@ def _header(
     )
 
 
-def _decoded_lines(file: BinaryIO) -> Iterator[str]:
-    number = 0
-    while line := file.readline(_MAX_LINE_BYTES + 1):
-        number += 1
-        if number == 1 and line.startswith(SPREADSHEET_SIGNATURE):
-            raise ServiceError(
-                _("This is a spreadsheet, not a CSV file. {save_as}.").format(save_as=_SAVE_AS)
-            )
-        if len(line) > _MAX_LINE_BYTES:
-            raise ServiceError(
-                _("Line {line} is too long: this is not a CSV file. {save_as}.").format(
-                    line=number, save_as=_SAVE_AS
-                )
-            )
+class _Lines:
+    """The lines of the file as texts. Raises ServiceError at the first that cannot be one of CSV.
+
+    `begin_row`: what follows is the next row; each may have _MAX_ROW_BYTES.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._number = self._bytes = self._bytes_before_row = 0
+
+    def begin_row(self) -> None:
+        self._bytes_before_row = self._bytes
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._file.readline(_MAX_LINE_BYTES + 1)
+        if not line:
+            raise StopIteration
+        self._number += 1
+        self._bytes += len(line)
+        if fault := self._fault(line):
+            raise ServiceError(fault.format(line=self._number, save_as=_SAVE_AS))
         try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            return line.decode("utf-8-sig" if self._number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise ServiceError(
-                _("Line {line} is not UTF-8. {save_as}.").format(line=number, save_as=_SAVE_AS)
+                _("Line {line} is not UTF-8. {save_as}.").format(
+                    line=self._number, save_as=_SAVE_AS
+                )
             ) from None
+
+    def _fault(self, line: bytes) -> str:
+        if self._number == 1 and line.startswith(SPREADSHEET_SIGNATURE):
+            return _("This is a spreadsheet, not a CSV file. {save_as}.")
+        if len(line) > _MAX_LINE_BYTES or self._bytes - self._bytes_before_row > _MAX_ROW_BYTES:
+            return _("Line {line} is too long: this is not a CSV file. {save_as}.")
+        if self._bytes > MAX_FILE_BYTES:
+            return _("The file is larger than 256 MiB. Split it into smaller files.")
+        if b"\0" in line and not line.startswith(_UTF_16):
+            return _("Line {line} has a NUL character: this is not text in UTF-8. {save_as}.")
+        return ""

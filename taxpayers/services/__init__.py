@@ -9,6 +9,7 @@ from taxpayers.services.bulk_import import (
     ImportPreview,
     ImportResult,
     import_registry,
+    max_rows,
     preview_registry,
 )
 from taxpayers.services.granted_permissions import (
@@ -18,6 +19,7 @@ from taxpayers.services.granted_permissions import (
     set_permission_code,
 )
 from taxpayers.services.history import Action, Author
+from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.secrets import IssuedSecret, issue_secret, retire_secret, revoke_secret
 from taxpayers.services.system_users import (
@@ -44,6 +46,8 @@ __all__ = [
     "grant_permission",
     "import_registry",
     "issue_secret",
+    "max_rows",
+    "one_import_at_a_time",
     "preview_registry",
     "register_intermediary",
     "register_system_user",

@@ -1,6 +1,5 @@
 """The history of every change of state: who, when, from where, what and why (contract 4)."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -106,9 +105,9 @@ def record_change(
     _change(row, context, before=before or {}, after=after).save()
 
 
-def record_changes(rows: Iterable[tuple[Model, dict[str, Any]]], context: ChangeContext) -> None:
-    """Write the creation of many rows, each with its values, in few statements."""
-    Change.objects.bulk_create(_change(row, context, before={}, after=after) for row, after in rows)
+def creation_of(row: Model, context: ChangeContext, *, after: dict[str, Any]) -> Change:
+    """The history's row for a new row, not yet saved: for bulk changes."""
+    return _change(row, context, before={}, after=after)
 
 
 def record_export(model: type[Model], context: ChangeContext, *, filters: str, form: str) -> None:

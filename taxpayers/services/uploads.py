@@ -6,11 +6,18 @@ from taxpayers.models import UploadedFile
 from taxpayers.services.history import Author
 
 UPLOAD_LIFETIME = timedelta(days=1)
+MAX_UPLOADS = 3
 
 
 def save_upload(*, name: str, content: bytes, by: Author, at: datetime) -> UploadedFile:
-    """Save the file for UPLOAD_LIFETIME; all expired ones are deleted."""
+    """Save the file for UPLOAD_LIFETIME, and delete all expired ones.
+
+    Of one person the newest MAX_UPLOADS are saved, so that nobody fills the database.
+    """
     UploadedFile.objects.filter(at__lt=at - UPLOAD_LIFETIME).delete()
+    own = UploadedFile.objects.filter(by=by.name[:150])
+    older = own.order_by("-pk").values_list("pk", flat=True)[MAX_UPLOADS - 1 :]
+    own.filter(pk__in=list(older)).delete()
     return UploadedFile.objects.create(name=name[:255], content=content, by=by.name[:150], at=at)
 
 

@@ -4,11 +4,11 @@ import csv
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
 from tests.browser.clicks import find, press, says
 from tests.browser.office import Office
+from tests.registry import workbooks
 
 TIN = "C7775550010"
 DEPOTS = ("Depot Ipoh", "Depot Kluang", "Depot Muar")
@@ -19,10 +19,7 @@ def rows_of(path: Path, form: str) -> list[list[str]]:
     if form == "csv":
         with path.open(encoding="utf-8-sig", newline="") as file:
             return list(csv.reader(file))
-    with path.open("rb") as file:
-        sheet = openpyxl.load_workbook(file).active
-        assert sheet is not None
-        return [[str(cell or "") for cell in row] for row in sheet.iter_rows(values_only=True)]
+    return workbooks.rows_of(path.read_bytes())
 
 
 @pytest.mark.parametrize("form", ["csv", "xlsx"])

@@ -1,11 +1,8 @@
 """Import of taxpayers from a file: upload, preview with every error, confirmation."""
 
-import io
-import zipfile
 from datetime import timedelta
 from typing import Any
 
-import openpyxl
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -13,12 +10,11 @@ from django.utils import timezone
 
 from identity.staff.registry import taxpayer_import
 from identity.staff.registry.taxpayer_import import MAX_FILE_BYTES
-from taxpayers.files import spreadsheets
-from taxpayers.files.spreadsheets import workbook_to_csv
 from taxpayers.models import Change, Taxpayer, UploadedFile
 from taxpayers.services import Author
-from taxpayers.services.uploads import UPLOAD_LIFETIME, save_upload
-from taxpayers.validation import ServiceError
+from taxpayers.services.uploads import MAX_UPLOADS, UPLOAD_LIFETIME, save_upload
+from tests.registry.other_import import another_import
+from tests.registry.workbooks import workbook
 from tests.support.factories import TaxpayerFactory
 from tests.support.staff import (
     ADDRESS,
@@ -35,6 +31,7 @@ from tests.support.staff import (
 )
 
 pytestmark = pytest.mark.django_db
+__all__ = ["another_import"]  # the fixture
 
 IMPORT = "import_registry"
 HEADER = "tin,rob,name,active"
@@ -55,15 +52,6 @@ def send(client: Client, content: str | bytes, name: str = "march.csv") -> Any:
     sent = content.encode() if isinstance(content, str) else content
     data = {"file": SimpleUploadedFile(name, sent)}
     return client.post(task_url(Taxpayer, IMPORT), data, follow=True)
-
-
-def workbook(*rows: list[Any]) -> bytes:
-    book, file = openpyxl.Workbook(), io.BytesIO()
-    assert book.active is not None
-    for row in rows:
-        book.active.append(row)
-    book.save(file)
-    return file.getvalue()
 
 
 def test_a_preview_changes_nothing_and_its_confirmation_registers_all(registrar: Client) -> None:
@@ -143,17 +131,6 @@ def test_size_and_rows_of_a_file_are_limited(
     assert "more than 1 rows" in errors_of(send(registrar, GOOD))
 
 
-def test_a_workbook_that_unpacks_to_too_many_bytes_is_not_unpacked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(spreadsheets, "_MAX_UNPACKED_BYTES", 1000)
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", b"0" * 100_000)
-    with pytest.raises(ServiceError, match="too large"):
-        workbook_to_csv(file)
-
-
 def test_a_taxpayer_registered_after_the_preview_is_an_error_at_confirmation(
     registrar: Client,
 ) -> None:
@@ -170,7 +147,34 @@ def test_an_upload_is_only_for_the_person_who_sent_it_and_for_a_day(registrar: C
     assert registrar.get(url).status_code == 404
     save_upload(name="x", content=b"", by=Author("x"), at=timezone.now())
     assert UploadedFile.objects.count() == 1
-    assert registrar.get(task_url(Taxpayer, IMPORT) + "?upload=x").status_code == 404
+    for key in ("x", "", "9" * 5_000, "9" * 18, "\0"):
+        assert registrar.get(task_url(Taxpayer, IMPORT), {"upload": key}).status_code == 404
+
+
+def test_nobody_fills_the_database_with_uploads(registrar: Client) -> None:
+    save_upload(name="x", content=b"", by=Author("badrul"), at=timezone.now())
+    for number in range(MAX_UPLOADS + 2):
+        send(registrar, GOOD, f"{number}.csv")
+    names = UploadedFile.objects.filter(by="aminah").order_by("pk").values_list("name", flat=True)
+    assert list(names) == [f"{number}.csv" for number in range(2, MAX_UPLOADS + 2)]
+    assert UploadedFile.objects.filter(by="badrul").exists()
+
+
+def test_a_workbook_is_not_converted_while_another_import_runs(
+    registrar: Client, another_import: None
+) -> None:
+    book = workbook(["tin", "name"], ["C0000000001", "One"])
+    assert "Another import is running" in errors_of(send(registrar, book, "march.xlsx"))
+
+
+def test_nothing_is_imported_while_another_import_runs(
+    registrar: Client, another_import: None
+) -> None:
+    preview = send(registrar, GOOD)
+    done = registrar.post(preview.redirect_chain[-1][0], follow=True)
+    assert "Another import is running" in text_of(done)
+    assert not Taxpayer.objects.exists()
+    assert UploadedFile.objects.exists()
 
 
 @pytest.mark.parametrize("role", [VIEWER, AUDITOR, SECURITY_OFFICER])

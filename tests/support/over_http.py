@@ -21,12 +21,13 @@ def sign_in(browser: httpx.Client, origin: str, username: str) -> httpx.Response
 
     `origin` is the address that the browser shows.
     """
-    first = _send(browser, SIGN_IN, origin, login=username, password=PASSWORD)
+    first = send_form(browser, SIGN_IN, origin, login=username, password=PASSWORD)
     assert first.status_code == 302, first.text
-    return _send(browser, first.headers["Location"], origin, code=totp_code())
+    return send_form(browser, first.headers["Location"], origin, code=totp_code())
 
 
-def _send(browser: httpx.Client, path: str, origin: str, **fields: str) -> httpx.Response:
+def send_form(browser: httpx.Client, path: str, origin: str, **fields: str) -> httpx.Response:
+    """The answer to the form of this page."""
     page = browser.get(path)
     assert page.status_code == 200, (path, page.status_code)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)

@@ -10,12 +10,13 @@ from allauth.account.authentication import get_authentication_records
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from identity.staff.accounts import encryption
+from identity.staff.accounts.guesses import count_guess, fold_name
+from identity.staff.accounts.known_browsers import remember_browser
 
 logger = logging.getLogger("identity.staff.accounts")
 
@@ -30,29 +31,33 @@ class StaffAccounts(DefaultAccountAdapter):
             " password."
         ),
         "too_many_login_attempts": _(
-            "Too many failed attempts. Wait 15 minutes, then try again. If it was not you,"
-            " tell your security officer."
+            "Too many failed attempts. Sign in with a passkey, or wait for 15 minutes, at most for"
+            " an hour, and try again. If it was not you, tell your security officer."
         ),
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 
-    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        try:
-            super().pre_authenticate(request, **credentials)
-        except ValidationError:
-            _log("locked out", request, credentials.get("username", ""), logging.WARNING)
-            raise
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> AbstractBaseUser | None:
+        name = credentials.get("username", "")
+        guess = count_guess(request, "password", name)
+        if guess is None:
+            log_sign_in("locked out", request, name)
+            raise self.validation_error("too_many_login_attempts")
+        user = super().authenticate(request, **credentials)
+        if user is not None:
+            guess.give_back()
+        return user
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        _log("sign-in failed", request, credentials.get("username", ""), logging.WARNING)
+        log_sign_in("sign-in failed", request, credentials.get("username", ""))
 
     def pre_login(
         self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any
     ) -> HttpResponse | None:
         if not getattr(user, "is_staff", False):
-            _log("no staff account", request, user.get_username(), logging.WARNING)
+            log_sign_in("no staff account", request, user.get_username())
             return self.respond_user_inactive(request, user)
         return super().pre_login(request, user, **kwargs)
 
@@ -66,7 +71,14 @@ class StaffAccounts(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
         super().login(request, user)
-        _log("signed in", request, user.get_username())
+        log_sign_in("signed in", request, user.get_username(), logging.INFO)
+
+    def post_login(
+        self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any
+    ) -> HttpResponse:
+        response = super().post_login(request, user, **kwargs)
+        remember_browser(request, response, fold_name(user.get_username()))
+        return response
 
     def send_notification_mail(
         self, template_prefix: str, user: AbstractBaseUser, *args: Any, **kwargs: Any
@@ -74,7 +86,7 @@ class StaffAccounts(DefaultAccountAdapter):
         # allauth calls this when a password or a second factor has changed. Accounts have no e-mail
         # address, so the change is logged instead.
         event = template_prefix.rpartition("/")[2].replace("_", " ")
-        _log(event, self.request, user.get_username())
+        log_sign_in(event, self.request, user.get_username(), logging.INFO)
 
 
 class SecondFactors(DefaultMFAAdapter):
@@ -101,6 +113,9 @@ def passkey_host() -> str:
     return urlsplit(settings.STAFF_URL).hostname or ""
 
 
-def _log(event: str, request: HttpRequest, username: str, level: int = logging.INFO) -> None:
+def log_sign_in(
+    event: str, request: HttpRequest, username: str, level: int = logging.WARNING
+) -> None:
+    """Write what happened, with name and address."""
     address = request.META.get("REMOTE_ADDR")
     logger.log(level, event, extra={"username": username[:150], "address": address})

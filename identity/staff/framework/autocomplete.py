@@ -7,7 +7,7 @@ from django.urls import URLPattern, path
 from identity.staff.framework.export import ExportingAdmin
 from taxpayers.models import Intermediary, Taxpayer
 
-MIN_TERM_LENGTH, MAX_SUGGESTIONS = 3, 10
+MIN_TERM_LENGTH, MAX_TERM_LENGTH, MAX_SUGGESTIONS = 3, 255, 10
 
 
 class AutocompleteAdmin(ExportingAdmin):
@@ -22,7 +22,8 @@ class AutocompleteAdmin(ExportingAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         term = request.GET.get("q", "").strip()
-        if len(term) < MIN_TERM_LENGTH:
+        # A NUL is in no identifier and no name, and PostgreSQL refuses to look for one.
+        if not MIN_TERM_LENGTH <= len(term) <= MAX_TERM_LENGTH or "\0" in term:
             return JsonResponse({"suggestions": []})
         rows, _may_repeat = self.get_search_results(request, self.get_queryset(request), term)
         taxpayers = [self.suggested_taxpayer(row) for row in rows[:MAX_SUGGESTIONS]]

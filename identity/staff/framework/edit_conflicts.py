@@ -32,7 +32,7 @@ class _OriginalValuesField(forms.CharField):
     def clean(self, value: Any) -> dict[str, Any]:
         try:
             original = json.loads(value or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):  # not what the form had sent
             original = None
         return original if isinstance(original, dict) else {}
 

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
 from django.http import (
     FileResponse,
@@ -24,6 +25,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.pagination import in_batches
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, author
 from taxpayers.files.csv_escaping import escape_formula
@@ -92,7 +94,10 @@ class ExportingAdmin(RecordAdmin):
         if not self.may_export(request):
             raise PermissionDenied
         at = timezone.now()
-        records = self.get_changelist_instance(request).get_queryset(request)
+        try:
+            records = self.get_changelist_instance(request).get_queryset(request)
+        except IncorrectLookupParameters:  # no such filter: as the list itself answers
+            return HttpResponseRedirect(self.list_url())
         if file_format == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
             messages.error(
                 request,
@@ -105,7 +110,7 @@ class ExportingAdmin(RecordAdmin):
         context = ChangeContext(self.export.action, author(request), at)
         record_export(self.model, context, filters=request.GET.urlencode(), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"
-        rows = self.export.rows(records.iterator(chunk_size=_CHUNK))
+        rows = self.export.rows(in_batches(records, _CHUNK))
         response = _as_workbook(rows, name) if file_format == "xlsx" else _as_csv(rows, name)
         response["Cache-Control"] = "no-store"
         return response

@@ -21,6 +21,8 @@ from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.moments import end_of_day, start_of_day
 from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH
 
+MAX_IDENTIFIER_LENGTH = 129  # TIN:ROB, as long as the columns are
+
 
 class TaskForm(forms.Form):
     """The form of a task. Screen readers read each error with its field."""
@@ -100,7 +102,8 @@ class TaxpayerField(forms.CharField):
         kwargs.setdefault("help_text", gettext_lazy("TIN, TIN:ROB, or the beginning of the name."))
         suggest_url = reverse_lazy(f"admin:taxpayers_{self.suggests}_suggest")
         attrs = {"autocomplete": "off", "spellcheck": "false", "data-suggest": suggest_url}
-        super().__init__(widget=UnfoldAdminTextInputWidget(attrs=attrs), **kwargs)
+        widget = UnfoldAdminTextInputWidget(attrs=attrs)
+        super().__init__(widget=widget, max_length=MAX_IDENTIFIER_LENGTH, **kwargs)
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
@@ -150,12 +153,14 @@ class CheckboxesField(forms.MultipleChoiceField):
 class LimitField(forms.IntegerField):
     """Logins per minute."""
 
+    most = 1_000_000
+
     widget = UnfoldAdminIntegerFieldWidget
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Logins per minute"))
         kwargs.setdefault("help_text", gettext_lazy("0: unlimited, still counted."))
-        super().__init__(min_value=0, **kwargs)
+        super().__init__(min_value=0, max_value=self.most, **kwargs)
 
 
 def scope_choices() -> Iterable[tuple[str, str]]:

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from django.db.models import Model
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import BadRequest, ValidationError
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -54,6 +56,17 @@ class RecordAdmin(RecordPages):
             for one in self.bulk_tasks
             if one.task(self).is_allowed(request)
         }
+
+    def response_action(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", *args: Any, **kwargs: Any
+    ) -> HttpResponse | None:
+        key = self.model._meta.pk
+        try:
+            for selected in request.POST.getlist(ACTION_CHECKBOX_NAME):
+                key.run_validators(key.to_python(selected))
+        except ValidationError:
+            raise BadRequest("a selected record has no such key") from None
+        return super().response_action(request, queryset, *args, **kwargs)
 
     # --- The page of a record -----------------------------------------------------------------
 

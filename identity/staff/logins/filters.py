@@ -70,5 +70,7 @@ class ResultFilter(admin.SimpleListFilter):
                 return queryset.filter(reason="")
             case "refused":
                 return queryset.exclude(reason="")
-            case reason:
+            case reason if reason in REFUSALS:
                 return queryset.filter(reason=reason)
+            case _:
+                return queryset.none()

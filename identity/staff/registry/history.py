@@ -120,7 +120,13 @@ class ActionFilter(admin.SimpleListFilter):
         return Action.choices
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        return queryset.filter(action=self.value()) if self.value() else queryset
+        match self.value():
+            case None:
+                return queryset
+            case action if action in _ACTIONS:
+                return queryset.filter(action=action)
+            case _:
+                return queryset.none()
 
 
 class ChangeAdmin(RecordAdmin):

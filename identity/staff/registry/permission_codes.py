@@ -20,6 +20,7 @@ from taxpayers.services import Author, set_permission_code
 class CodeForm(TaskForm):
     code = forms.CharField(
         label=gettext_lazy("Code"),
+        max_length=64,
         help_text=gettext_lazy(
             "Words with a-z, 0-9 and _, separated by colons. Example: documents:submit."
         ),

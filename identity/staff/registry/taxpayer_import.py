@@ -35,6 +35,7 @@ from taxpayers.services import (
     ImportResult,
     ServiceError,
     import_registry,
+    one_import_at_a_time,
     preview_registry,
 )
 from taxpayers.services.uploads import delete_upload, find_upload, save_upload
@@ -43,6 +44,7 @@ from taxpayers.validation import taxpayer_notation
 MAX_FILE_BYTES = 16 << 20
 MAX_ROWS = 100_000
 MAX_LISTED = 100
+_KEY_DIGITS = 19  # of the largest integer in a database
 
 
 class ImportForm(TaskForm):
@@ -95,14 +97,16 @@ class ImportRegistry(Task):
     def _store(self, request: HttpRequest, file: "File[bytes]", at: datetime) -> UploadedFile:
         content = file.read()
         if content.startswith(SPREADSHEET_SIGNATURE):
-            content = workbook_to_csv(io.BytesIO(content))
+            with one_import_at_a_time():  # it takes the memory and the time of an import
+                content = workbook_to_csv(io.BytesIO(content))
         _read(content)  # refuses a file that is not a table before it is stored
         name = file.name or "file"
         return save_upload(name=name, content=content, by=author(request), at=at)
 
     def _upload_or_404(self, request: HttpRequest, at: datetime) -> UploadedFile:
         key = request.GET["upload"]
-        upload = find_upload(key=int(key), by=author(request), at=at) if key.isdecimal() else None
+        is_key = key.isdecimal() and len(key) < _KEY_DIGITS
+        upload = find_upload(key=int(key), by=author(request), at=at) if is_key else None
         if upload is None:
             raise RecordNotFound(_("This upload has expired. Upload the file again."))
         return upload

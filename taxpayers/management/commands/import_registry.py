@@ -10,7 +10,13 @@ from tqdm import tqdm
 
 from taxpayers.files.taxpayer_rows import ParsedFile, read_taxpayers
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.services import Author, BadRowsError, ImportResult, import_registry
+from taxpayers.services import (
+    Author,
+    BadRowsError,
+    ImportResult,
+    import_registry,
+    max_rows,
+)
 from taxpayers.validation import ServiceError, taxpayer_notation
 
 
@@ -46,7 +52,7 @@ def _data(result: ImportResult, bad_rows: list[dict[str, Any]]) -> dict[str, Any
 def _read(path: Path) -> ParsedFile:
     try:
         with path.open("rb") as file:
-            return read_taxpayers(file, taxpayer_notation())
+            return read_taxpayers(file, taxpayer_notation(), max_rows())
     except OSError as fault:
         raise ServiceError(f"{path} cannot be read: {fault.strerror}.") from None
 

@@ -1,9 +1,7 @@
-"""How staff sign in: password and second factor, lock-out."""
+"""How staff sign in: password and second factor."""
 
 import logging
 import re
-import time
-from types import SimpleNamespace
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -15,7 +13,7 @@ from django.urls import NoReverseMatch, reverse
 from pytest_django import Settings
 
 from identity.staff.accounts import encryption
-from tests.staff.signin import (
+from tests.signin.steps import (
     ADMIN,
     SIGN_IN,
     give_code,
@@ -204,50 +202,7 @@ def test_the_sign_in_of_the_admin_accepts_no_password(client: Client, officer: U
     assert "_auth_user_id" not in client.session
 
 
-# --- Lock-out -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("username", ["security-officer", "nobody"])
-def test_after_five_failures_even_the_right_password_is_refused(
-    client: Client, officer: User, username: str
-) -> None:
-    for _ in range(5):
-        assert WRONG in html_of(give_password(client, username, "wrong"))
-    answer = html_of(give_password(client, username))
-    assert "Too many failed attempts. Wait 15 minutes" in answer
-
-
-def test_the_lock_out_ends_by_itself(
-    client: Client, officer: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for _ in range(6):
-        give_password(client, officer.username, "wrong")
-    later = SimpleNamespace(
-        time=lambda: time.time() + 15 * 60 + 1, monotonic=time.monotonic, sleep=time.sleep
-    )
-    monkeypatch.setattr("allauth.core.internal.ratelimit.time", later)
-    answer = give_password(client, officer.username)
-    assert answer.headers["Location"] == reverse("mfa_authenticate")
-
-
-def test_one_persons_failures_do_not_lock_out_another(client: Client, officer: User) -> None:
-    for _ in range(6):
-        give_password(Client(REMOTE_ADDR="203.0.113.9"), "auditor", "wrong")
-    assert give_password(client, officer.username).status_code == 302
-
-
-def test_codes_are_locked_out_after_failures_too(client: Client, officer: User) -> None:
-    give_password(client, officer.username)
-    for _ in range(5):
-        give_code(client, "000000")
-    assert "Too many failed attempts" in html_of(give_code(client, totp_code()))
-    assert not is_signed_in(client)
-
-
-def test_an_address_that_tries_many_names_is_stopped(client: Client, officer: User) -> None:
-    for number in range(20):
-        give_password(client, f"guess-{number}", "wrong")
-    assert "Too many failed attempts" in html_of(give_password(client, officer.username))
+# --- The log --------------------------------------------------------------------------------------
 
 
 def test_failures_are_logged_with_name_and_address(

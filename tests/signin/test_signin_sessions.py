@@ -17,7 +17,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from tests.servers.service import manage, service_environment
-from tests.staff.signin import (
+from tests.signin.steps import (
     ADMIN,
     SIGN_IN,
     give_code,

@@ -1,0 +1,58 @@
+"""The forms for the answer of a passkey or security key, whatever a client sends in its place.
+
+The libraries raise many kinds of errors for an answer that is malformed or forged. Each of them
+means that it is not the key of this person.
+"""
+
+from typing import Any
+
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.forms import (
+    AuthenticateWebAuthnForm,
+    LoginWebAuthnForm,
+    ReauthenticateWebAuthnForm,
+)
+from django import forms
+from django.core.exceptions import ValidationError
+
+_MAX_LENGTH = 16 * 1024
+
+
+class _CredentialField(forms.JSONField):
+    widget = forms.HiddenInput
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return super().to_python(value if len(value or "") <= _MAX_LENGTH else "")
+        except (RecursionError, ValueError):  # deeper, or with longer numbers, than Python reads
+            raise get_adapter().validation_error("incorrect_code") from None
+
+
+class _AnyAnswer:
+    """Refuses what is not the answer of a key."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields: dict[str, forms.Field]
+        self.fields["credential"] = _CredentialField()
+
+    def clean_credential(self) -> Authenticator:
+        try:
+            return super().clean_credential()  # type: ignore[misc,no-any-return]  # the form's own
+        except ValidationError:
+            raise
+        except Exception as fault:
+            raise get_adapter().validation_error("incorrect_code") from fault
+
+
+class PasskeySignIn(_AnyAnswer, LoginWebAuthnForm):
+    """A sign-in by passkey alone."""
+
+
+class KeySignIn(_AnyAnswer, AuthenticateWebAuthnForm):
+    """The second step of a sign-in."""
+
+
+class KeyConfirmation(_AnyAnswer, ReauthenticateWebAuthnForm):
+    """A confirmation, before a second step is changed."""

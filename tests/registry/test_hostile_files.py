@@ -1,0 +1,200 @@
+"""Files that were made to do harm: each is refused with what to do, and takes little to refuse.
+
+Memory and time are limited by the kernel, in a process of their own: no test looks at a clock.
+"""
+
+import io
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from taxpayers.files import csv_reader
+from taxpayers.files.csv_reader import MAX_FILE_BYTES
+from taxpayers.files.spreadsheets import workbook_to_csv
+from taxpayers.files.taxpayer_rows import read_taxpayers
+from taxpayers.files.workbook_program import MEMORY_BYTES
+from taxpayers.identifiers import Notation
+from taxpayers.validation import ServiceError
+from tests.registry.workbooks import SHEET, raw_workbook, workbook
+from tests.servers.processes import CHECKOUT
+
+FAR = '<row r="1"><c r="A1"><v>1</v></c></row><row r="{0}"><c r="{1}{0}"><v>2</v></c></row>'
+ENTITIES = b'<!DOCTYPE a [<!ENTITY b "b"><!ENTITY c "&b;&b;">]><a>&c;</a>'
+TOO_LARGE, UNREADABLE = "too large, or its values are far apart", "cannot be read as an XLSX"
+HEADER = b"tin,name\n"
+# Enough for Python, Django and the file; a hundredth of what these files would take.
+OWN_MEMORY_BYTES, OWN_SECONDS = 600 << 20, 30
+
+
+def zeros(megabytes: int) -> Iterator[str]:
+    return itertools.repeat("0" * (1 << 20), megabytes)
+
+
+def lying(content: bytes) -> bytes:
+    """The archive with the declared size of its sheet replaced by 1 byte."""
+    directory = content.rindex(b"PK\x01\x02", 0, content.rindex(SHEET.encode()))
+    place = directory + 24
+    return content[:place] + (1).to_bytes(4, "little") + content[place + 4 :]
+
+
+WORKBOOKS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "two cells in opposite corners": (
+        lambda: raw_workbook(FAR.format(1_048_576, "XFD")),
+        TOO_LARGE,
+    ),
+    "a cell far below and some columns": (
+        lambda: raw_workbook(FAR.format(1_048_576, "AF")),
+        TOO_LARGE,
+    ),
+    "a place by its order alone": (
+        lambda: raw_workbook('<row r="9000000"><c><v>1</v></c></row>'),
+        TOO_LARGE,
+    ),
+    "200 MB of zeros": (lambda: raw_workbook(zeros(200)), TOO_LARGE),
+    "packed beyond any table": (lambda: raw_workbook(zeros(20)), TOO_LARGE),
+    "a declared size that lies": (lambda: lying(raw_workbook(zeros(200))), UNREADABLE),
+    "2,000 entries": (
+        lambda: raw_workbook("", others=((f"x/{n}", b"") for n in range(2_000))),
+        TOO_LARGE,
+    ),
+    "4,000,000 empty cells": (
+        lambda: raw_workbook(itertools.repeat("<row>" + "<c/>" * 1_000 + "</row>", 4_000)),
+        TOO_LARGE,
+    ),
+    "one text in many cells": (
+        lambda: raw_workbook(
+            "<row>" + '<c t="s"><v>0</v></c>' * 400 + "</row>",
+            shared="".join(f"{n:08}" for n in range(500_000)),
+        ),
+        TOO_LARGE,
+    ),
+    "entities": (
+        lambda: raw_workbook("", others=[("xl/worksheets/sheet2.xml", ENTITIES)]),
+        UNREADABLE,
+    ),
+    "no XML": (lambda: raw_workbook("<row><c>"), UNREADABLE),
+    "no archive": (lambda: b"PK\x03\x04 nothing", UNREADABLE),
+}
+
+
+@pytest.mark.parametrize("name", WORKBOOKS)
+def test_a_hostile_workbook_is_refused(name: str) -> None:
+    make, message = WORKBOOKS[name]
+    with pytest.raises(ServiceError, match=message):
+        workbook_to_csv(io.BytesIO(make()))
+
+
+def test_a_workbook_never_takes_more_memory_than_it_may(tmp_path: Path) -> None:
+    make, _message = WORKBOOKS["one text in many cells"]
+    file = tmp_path / "hostile.xlsx"
+    file.write_bytes(make())
+    taken = run(
+        f"""
+from taxpayers.files.spreadsheets import workbook_to_csv
+from taxpayers.validation import ServiceError
+try:
+    workbook_to_csv(open({str(file)!r}, "rb"))
+except ServiceError:
+    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"""
+    )
+    assert 0 < int(taken) <= MEMORY_BYTES
+
+
+def test_a_workbook_as_spreadsheets_save_it_is_read() -> None:
+    rows = workbook(
+        ["TIN", "Name", None, "Active"],
+        [],
+        [70000000011, "Acme", 1.5, True],
+        [None, "two\nlines", None, False],
+    )
+    assert workbook_to_csv(io.BytesIO(rows)).decode().split("\r\n") == [
+        "TIN,Name,,Active",
+        "",
+        "70000000011,Acme,1.5,yes",
+        ",two\vlines,,no",
+        "",
+    ]
+
+
+def test_formatted_cells_far_away_and_many_empty_rows_do_no_harm() -> None:
+    book = raw_workbook(
+        '<row r="3"><c r="B3"><v>1</v></c></row><row r="1048576"><c r="XFD1048576" s="0"/></row>'
+    )
+    assert workbook_to_csv(io.BytesIO(book)) == b"\r\n\r\n,1\r\n"
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (HEADER + b"," * 1_000_000, "Line 2 is too long"),
+        (HEADER + b'C0000000001,"a\n' + b'","\n' * 100_000, "Line .* is too long"),
+        (HEADER + b'C0000000001,"' + b"a\n" * 100_000, "Line 2 and what follows cannot be read"),
+        (HEADER + b"C0000000001,A\nC0000000002,B\0\n", "Line 3 has a NUL character"),
+        ("tin,name\nC0000000001,Café\n".encode("utf-16"), "Line 1 is not UTF-8"),
+        ("tin,name\nC0000000001,Café\n".encode("utf-16-le"), "Line 1 has a NUL character"),
+        ("tin,name\nC0000000001,Café\n".encode("cp1252"), "Line 2 is not UTF-8"),
+        (HEADER + b"C0000000001,\xed\xa0\x80\n", "Line 2 is not UTF-8"),  # half a pair (UTF-8)
+    ],
+    ids=[
+        *("a million columns", "a row of many lines", "an open quotation mark", "NUL"),
+        *("UTF-16", "UTF-16 without its mark", "Windows-1252", "a surrogate"),
+    ],
+)
+def test_a_hostile_csv_file_is_refused_with_its_line(content: bytes, message: str) -> None:
+    with pytest.raises(ServiceError, match=message):
+        read_taxpayers(io.BytesIO(content), Notation())
+
+
+def test_a_file_of_blank_lines_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_FILE_BYTES <= 256 << 20
+    monkeypatch.setattr(csv_reader, "MAX_FILE_BYTES", 10_000)
+    with pytest.raises(ServiceError, match="larger than 256 MiB"):
+        read_taxpayers(io.BytesIO(HEADER + b"\n" * 20_000), Notation())
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b",".join([b'"a\n"'] * 10),
+        b"C!,x",
+        b"cs_live_" * 3000,
+        b'"' * 60_000,
+        b"C0000000001,'\xcc\x81",
+    ],
+    ids=["rows of many lines", "bad rows", "texts like secrets", "quotation marks", "accents"],
+)
+def test_a_file_of_16_mib_takes_little_memory_and_time(row: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "hostile.csv"
+    file.write_bytes(HEADER + (row + b"\n") * ((16 << 20) // (len(row) + 1)))
+    run(
+        f"""
+from taxpayers.files.taxpayer_rows import read_taxpayers
+from taxpayers.identifiers import Notation
+from taxpayers.validation import ServiceError
+resource.setrlimit(resource.RLIMIT_DATA, ({OWN_MEMORY_BYTES}, {OWN_MEMORY_BYTES}))
+resource.setrlimit(resource.RLIMIT_CPU, ({OWN_SECONDS}, {OWN_SECONDS}))
+try:
+    read_taxpayers(open({str(file)!r}, "rb"), Notation(), 100_000)
+except ServiceError:
+    pass"""
+    )
+
+
+def run(code: str) -> str:
+    """What the program writes, in a process of its own. Fails if the process does."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import resource, django\ndjango.setup()\n{code}"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout

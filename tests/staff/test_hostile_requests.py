@@ -1,0 +1,220 @@
+"""Whatever a page of the staff is sent, it answers: never with an error of the server."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+
+from identity.staff.framework.export import ExportingAdmin
+from identity.staff.framework.records import RecordAdmin
+from taxpayers.models import (
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    PermissionCode,
+    SystemUser,
+    Taxpayer,
+)
+from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory
+from tests.support.staff import list_url, page_url, staff_client, task_url
+from tokens.models import LoginEvent, SigningKey
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+HOSTILE = {
+    "NUL": "C\0",
+    "very long": "x" * 20_000,
+    "a number of 5,000 digits": "9" * 5_000,
+    "a big number": str(10**18),
+    "a bigger number": str(10**30),
+    "a negative number": "-1",
+    "foreign digits": "٣",
+    "a pattern": "%_[](){}*+?\\'\";--",
+    "nested JSON": "[" * 10_000,
+    "half a character": "\ud800",
+    "a date out of the calendar": "9999-12-31",
+}
+values = pytest.mark.parametrize("value", [*HOSTILE.values()], ids=[*HOSTILE])
+LISTS = [Taxpayer, Intermediary, GrantedPermission, PermissionCode, SystemUser, LoginEvent]
+FORMS = [Taxpayer, Intermediary, GrantedPermission, PermissionCode, SystemUser, SigningKey]
+
+
+@pytest.fixture
+def client(db: None) -> Client:
+    """A superuser; an error of the server is an answer, not an exception of the test."""
+    everybody = staff_client()
+    everybody.raise_request_exception = False
+    return everybody
+
+
+def check(answer: Any) -> None:
+    assert answer.status_code < 500, answer.request
+    if answer.streaming:
+        b"".join(answer.streaming_content)
+
+
+def encoded(**parameters: str) -> str:
+    return urlencode(parameters, errors="surrogatepass")
+
+
+def parameters_of(model: type[Model]) -> Iterator[str]:
+    """What the list reads of its query."""
+    yield from ("q", "p", "o", "e", "all", "nothing", "pk", "_facets")
+    for spec in admin.site._registry[model].list_filter:
+        if isinstance(spec, tuple):
+            yield from (f"{spec[0]}__exact", f"{spec[0]}__isnull")
+        else:
+            yield spec.parameter_name  # type: ignore[union-attr]
+
+
+@values
+@pytest.mark.parametrize("model", LISTS)
+def test_a_list_and_its_export(model: type[Model], value: str, client: Client) -> None:
+    GrantedPermissionFactory.create()
+    has_export = isinstance(admin.site._registry[model], ExportingAdmin)
+    for name in parameters_of(model):
+        check(client.get(f"{list_url(model)}?{encoded(**{name: value})}"))
+        if has_export:
+            check(client.get(f"{list_url(model)}export.csv?{encoded(**{name: value})}"))
+
+
+@values
+def test_suggestions_and_the_simulation(value: str, client: Client) -> None:
+    user = ClientSecretFactory.create().system_user
+    for url in (
+        f"{list_url(Taxpayer)}suggest/?{encoded(q='C12' + value)}",
+        f"{list_url(Intermediary)}suggest/?{encoded(q='C12' + value)}",
+        f"{reverse('admin:tokens_loginevent_what_if')}?{encoded(client_id=value)}",
+        reverse("admin:tokens_loginevent_what_if")
+        + "?"
+        + encoded(client_id=user.client_id, on_behalf_of=value, moment=value),
+    ):
+        check(client.get(url))
+
+
+@values
+@pytest.mark.parametrize("model", [*LISTS, SigningKey])
+def test_the_page_of_a_record(model: type[Model], value: str, client: Client) -> None:
+    name = encoded(a=value)[2:]
+    for page in ("change/", "history/", "", "delete/"):
+        check(client.get(f"{list_url(model)}{name}/{page}"))
+
+
+def tasks() -> Iterator[Any]:
+    for model in FORMS:
+        pages = admin.site._registry[model]
+        assert isinstance(pages, RecordAdmin)
+        for task in pages.get_tasks():
+            yield pytest.param(model, task, id=task.name)
+
+
+@pytest.fixture
+def records(client: Client) -> dict[type[Model], Model]:
+    secret = ClientSecretFactory.create()
+    permission = GrantedPermissionFactory.create()
+    made: list[Model] = [
+        *(secret.system_user, secret.system_user.taxpayer, permission, permission.intermediary),
+        *PermissionCode.objects.all()[:1],
+        *SigningKey.objects.all()[:1],
+    ]
+    assert ClientSecret.objects.exists()
+    return {type(record): record for record in made}
+
+
+@values
+@pytest.mark.parametrize(("model", "task"), [*tasks()])
+def test_a_form(
+    model: type[Model], task: Any, value: str, client: Client, records: dict[type[Model], Model]
+) -> None:
+    if task.is_for_record and model not in records:
+        pytest.skip("there is no such record")
+    url = task_url(records[model] if task.is_for_record else model, task.name)
+    opened = client.get(url)
+    check(opened)
+    if "form" not in (opened.context or {}):
+        return  # the task is not possible now
+    form = opened.context["form"]
+    filled = {
+        field.html_name: sample(field, records) for field in form if field.html_name != "file"
+    }
+    for name in filled:
+        for sent in (filled | {name: value}, {name: value}):
+            body = urlencode(sent, doseq=True, errors="surrogatepass")
+            check(client.post(url, body, "application/x-www-form-urlencoded"))
+    check(client.get(f"{url}?{encoded(**dict.fromkeys(filled, value))}"))
+
+
+def sample(field: Any, records: dict[type[Model], Model]) -> Any:
+    """A value with which the form may well be valid."""
+    match field.html_name:
+        case "taxpayer" | "identifier" | "represented":
+            return str(records[Taxpayer].identifier)  # type: ignore[attr-defined]
+        case "intermediary":
+            return str(records[Intermediary].taxpayer.identifier)  # type: ignore[attr-defined]
+        case _:
+            return field.value() or "2099-01-01"
+
+
+@values
+def test_selected_records(value: str, client: Client) -> None:
+    ClientSecretFactory.create()
+    for action in ("bulk_block_system_user", value):
+        for selected in (value, "1"):
+            sent = {"action": action, ACTION_CHECKBOX_NAME: selected, "index": value}
+            body = urlencode(sent, errors="surrogatepass")
+            check(client.post(list_url(SystemUser), body, "application/x-www-form-urlencoded"))
+
+
+@values
+def test_the_sign_in(value: str, client: Client) -> None:
+    stranger = Client(raise_request_exception=False)
+    for url, fields in {
+        "/signin/": ("login", "password", "next"),
+        reverse("mfa_login_webauthn"): ("credential",),
+        "/language/": ("language", "next"),
+    }.items():
+        for name in fields:
+            sent = {"login": "boss", "password": "wrong"} | {name: value}
+            body = urlencode(sent, errors="surrogatepass")
+            check(stranger.post(url, body, "application/x-www-form-urlencoded"))
+        check(stranger.get(f"{url}?{encoded(next=value)}"))
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        *(None, 1, [], {}, {"id": 1}, {"response": None}, {"response": {"userHandle": 5}}),
+        {"id": "AA", "rawId": "AA", "type": "public-key", "response": {"userHandle": "OTk5"}},
+        {"id": "AA", "rawId": "AA", "response": {"userHandle": "OTk5", "clientDataJSON": "e30"}},
+        {
+            "id": "AA",
+            "rawId": "AA",
+            "type": "public-key",
+            "response": {
+                "userHandle": "MQ",
+                "clientDataJSON": "e30",
+                "authenticatorData": "AAAA",
+                "signature": "AA",
+            },
+        },
+    ],
+)
+def test_the_answer_of_a_passkey(credential: Any, client: Client) -> None:
+    stranger = Client(raise_request_exception=False)
+    url = reverse("mfa_login_webauthn")
+    stranger.get(url, headers={"x-requested-with": "XMLHttpRequest"})
+    check(stranger.post(url, {"credential": json.dumps(credential)}))
+
+
+def test_the_page_of_a_record_that_exists(
+    records: dict[type[Model], Model], client: Client
+) -> None:
+    """What is checked above can succeed."""
+    assert client.get(page_url(records[SystemUser])).status_code == 200
