@@ -25,7 +25,7 @@ CROWDED = {
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
-    "taxpayers.facts.values",
+    *("taxpayers.redaction", "taxpayers.facts.values"),
     *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite", "triggers")),
     *("tokens.endpoint.form", "tokens.endpoint.request", "tokens.refusals.table"),
     *("tokens.client_auth.authenticated", "tokens.client_auth.client_secret"),

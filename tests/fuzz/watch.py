@@ -1,0 +1,63 @@
+"""The service as seen by its operator: its processes, their memory and its log."""
+
+import os
+from pathlib import Path
+
+from bench.processes import private_bytes
+from tests.fuzz.planted import Planted
+from tests.servers.processes import children_of
+
+_FAULTY = (b"Traceback (most recent call last)", b'"traceback"', b"Fatal Python error")
+_AT_ONCE = 8 * 1024 * 1024
+
+
+class Watch:
+    """Looks at the service again and again; each look returns what is wrong since the last."""
+
+    def __init__(self, pid: int, log_file: Path, planted: Planted) -> None:
+        self._pid = pid
+        self._log_file = log_file
+        self._marks = planted.marks
+        self._offset = log_file.stat().st_size
+        self.workers = sorted(children_of(pid))
+
+    def look(self) -> list[str]:
+        """The faults of the processes and of the log."""
+        return [*self._faults_of_processes(), *self._faults_of_log()]
+
+    def private_megabytes(self) -> list[float]:
+        """Memory of each worker that it shares with no other process."""
+        return [private_bytes(pid) / 2**20 for pid in self.workers]
+
+    def _faults_of_processes(self) -> list[str]:
+        try:
+            os.kill(self._pid, 0)
+            present = sorted(children_of(self._pid))
+        except (ProcessLookupError, FileNotFoundError):
+            return ["the service has ended"]
+        if present == self.workers:
+            return []
+        before, self.workers = self.workers, present
+        return [f"the workers were {before} and are {present}"]
+
+    def _faults_of_log(self) -> list[str]:
+        faults = []
+        with self._log_file.open("rb") as log:
+            log.seek(self._offset)
+            while data := log.read(_AT_ONCE):
+                whole = data[: data.rfind(b"\n") + 1] or data  # a line may be half written
+                self._offset += len(whole)
+                log.seek(self._offset)
+                faults += [
+                    f"the log has {mark!r}: {_line_with(mark, whole)!r}"
+                    for mark in (*_FAULTY, *self._marks)
+                    if mark in whole
+                ]
+                if whole is not data and len(data) < _AT_ONCE:
+                    break
+        return faults
+
+
+def _line_with(mark: bytes, data: bytes) -> bytes:
+    at = data.index(mark)
+    return data[data.rfind(b"\n", 0, at) + 1 :].partition(b"\n")[0][:4_000]
