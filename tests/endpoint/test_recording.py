@@ -105,7 +105,9 @@ def test_the_parameter_and_the_detail_of_a_fault_are_recorded(erp: Erp) -> None:
 
 
 def test_what_a_client_wrote_is_recorded_cut_and_printable(erp: Erp) -> None:
-    response = erp.login(scope="\x00" + "s." * 2500, headers={"User-Agent": "\x1b[2J" + "u." * 2500})
+    response = erp.login(
+        scope="\x00" + "s." * 2500, headers={"User-Agent": "\x1b[2J" + "u." * 2500}
+    )
     event = event_of(response["correlationId"])
     assert event.detail == "?" + "s." * 99 + "s"
     assert event.user_agent == "?[2J" + "u." * 98

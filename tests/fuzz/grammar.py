@@ -44,40 +44,162 @@ CONTENT_TYPES = (
     *(FORM + b"; charset=\x7f", FORM + b"; charset=idna", FORM + b"; charset=utf-16"),
     *(FORM + b"; charset=utf-8", FORM + b'; charset="UTF-8"', FORM + b"; charset=iso-8859-1"),
     *(FORM + b"; charset=utf-7", FORM + b"; charset=punycode", FORM + b"; charset=rot13"),
-    *(FORM + b"; charset=base64", FORM + b"; charset=unicode_escape", FORM + b"; charset=undefined"),
+    *(
+        FORM + b"; charset=base64",
+        FORM + b"; charset=unicode_escape",
+        FORM + b"; charset=undefined",
+    ),
     *(FORM + b'; charset="', FORM + b";;;=;", FORM + b"; " + b"a=b; " * 200, FORM.upper()),
     *(b"application/json", b"multipart/form-data", b"multipart/form-data; boundary*=a''%e4"),
     *(b"multipart/form-data; boundary=x", b"text/xml", b"", b"/", b"a" * 5_000, b"\xff\xfe"),
     b"application/x-www-form-urlencoded\t;\tcharset\t=\tutf-8",
 )
 TEXTS = (
-    *(b"", b" ", b"x", b"%", b"%00", b"%ff", b"%C3%A4", b"%E2%80%AE", b"%0d%0aX:%20y", b"+", b"=", b"\t"),
-    *(b"null", b"true", b"-1", b"NaN", b"1e999", b"9" * 400, b"a" * 2_000, b"../../etc/passwd", b"{{7*7}}"),
-    *(b"' OR 1=1 --", b"<script>", b"${jndi:ldap://x}", b"%25%30%30", b"\xe4\xf6", b"\xf0\x9f\x98\x80"),
-    *(b"ci_test_", b"cs_test_", b"<client_id>", b"Basic", b"eyJ", b"%ed%a0%80", b"InvoicingAPI", GRANT),
+    *(
+        b"",
+        b" ",
+        b"x",
+        b"%",
+        b"%00",
+        b"%ff",
+        b"%C3%A4",
+        b"%E2%80%AE",
+        b"%0d%0aX:%20y",
+        b"+",
+        b"=",
+        b"\t",
+    ),
+    *(
+        b"null",
+        b"true",
+        b"-1",
+        b"NaN",
+        b"1e999",
+        b"9" * 400,
+        b"a" * 2_000,
+        b"../../etc/passwd",
+        b"{{7*7}}",
+    ),
+    *(
+        b"' OR 1=1 --",
+        b"<script>",
+        b"${jndi:ldap://x}",
+        b"%25%30%30",
+        b"\xe4\xf6",
+        b"\xf0\x9f\x98\x80",
+    ),
+    *(
+        b"ci_test_",
+        b"cs_test_",
+        b"<client_id>",
+        b"Basic",
+        b"eyJ",
+        b"%ed%a0%80",
+        b"InvoicingAPI",
+        GRANT,
+    ),
 )
-NAMES = (b"grant_type", b"client_id", b"client_secret", b"scope", b"onbehalfof", b"x", b"grant_type[]", b"")
+NAMES = (
+    b"grant_type",
+    b"client_id",
+    b"client_secret",
+    b"scope",
+    b"onbehalfof",
+    b"x",
+    b"grant_type[]",
+    b"",
+)
 SCOPES = (
-    *(b"InvoicingAPI", b"InvoicingAPI+InvoicingAPI", b"x", b"InvoicingAPI%09x", b"%22", b"%5C", b"a%0ab"),
+    *(
+        b"InvoicingAPI",
+        b"InvoicingAPI+InvoicingAPI",
+        b"x",
+        b"InvoicingAPI%09x",
+        b"%22",
+        b"%5C",
+        b"a%0ab",
+    ),
     *(b"openid", b"a+" * 3_000, b"%20", b"InvoicingAPI%20", b"%F0%9F%98%80", b"invoicingapi"),
 )
 REPRESENTED = (
-    *(b"<represented>", b"<represented>:", b"<represented>:1", b"C1,C2", b"", b" ", b"\t<represented>", b":"),
-    *(b"C1000000009:ROB-12345", b"c1000000009", b"\xc4\xb0" * 5, b"9" * 3_000, b"C1:C2:C3", b"null", b"%43"),
+    *(
+        b"<represented>",
+        b"<represented>:",
+        b"<represented>:1",
+        b"C1,C2",
+        b"",
+        b" ",
+        b"\t<represented>",
+        b":",
+    ),
+    *(
+        b"C1000000009:ROB-12345",
+        b"c1000000009",
+        b"\xc4\xb0" * 5,
+        b"9" * 3_000,
+        b"C1:C2:C3",
+        b"null",
+        b"%43",
+    ),
 )
 ADDRESSES = (
-    *(b"10.0.0.1", b"::1", b"2001:db8::1", b"[2001:db8::1]:443", b"10.0.0.1:80", b"unknown", b"", b","),
-    *(b"1.2.3.4, 5.6.7.8", b"1.2.3.4,," + b"10.0.0.1," * 200, b"::ffff:10.0.0.1", b"fe80::1%eth0", b"\xff"),
+    *(
+        b"10.0.0.1",
+        b"::1",
+        b"2001:db8::1",
+        b"[2001:db8::1]:443",
+        b"10.0.0.1:80",
+        b"unknown",
+        b"",
+        b",",
+    ),
+    *(
+        b"1.2.3.4, 5.6.7.8",
+        b"1.2.3.4,," + b"10.0.0.1," * 200,
+        b"::ffff:10.0.0.1",
+        b"fe80::1%eth0",
+        b"\xff",
+    ),
 )
 OTHER_HEADERS = (
-    *(b"Accept: text/html", b"Accept: */*;q=x", b"Accept-Language: ms", b"Accept-Language: " + b"a," * 900),
-    *(b"Cookie: sessionid=x; csrftoken=y", b"Cookie: " + b"=;" * 500, b"Expect: 100-continue", b"Expect: x"),
-    *(b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AA", b"Connection: x"),
+    *(
+        b"Accept: text/html",
+        b"Accept: */*;q=x",
+        b"Accept-Language: ms",
+        b"Accept-Language: " + b"a," * 900,
+    ),
+    *(
+        b"Cookie: sessionid=x; csrftoken=y",
+        b"Cookie: " + b"=;" * 500,
+        b"Expect: 100-continue",
+        b"Expect: x",
+    ),
+    *(
+        b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AA",
+        b"Connection: x",
+    ),
     *(b"Content-Encoding: gzip", b"Range: bytes=0-1", b"If-None-Match: *", b"If-Modified-Since: x"),
-    *(b"X-HTTP-Method-Override: GET", b"X-Forwarded-Proto: https", b"X-Forwarded-Host: evil", b"TE: x"),
+    *(
+        b"X-HTTP-Method-Override: GET",
+        b"X-Forwarded-Proto: https",
+        b"X-Forwarded-Host: evil",
+        b"TE: x",
+    ),
     *(b"On-Behalf-Of: C1000000009", b"on_behalf_of: C1000000009", b"X-OnBehalfOf: C1000000009"),
-    *(b"X_Forwarded_For: 1.1.1.1", b"Origin: null", b"Referer: \xff", b"DNT:", b"Proxy-Connection: x"),
-    *(b"Forwarded: for=1.1.1.1", b"X-Real-IP: 1.1.1.1", b"Content-Length-X: 5", b"Date: x", b"Via: x"),
+    *(
+        b"X_Forwarded_For: 1.1.1.1",
+        b"Origin: null",
+        b"Referer: \xff",
+        b"DNT:",
+        b"Proxy-Connection: x",
+    ),
+    *(
+        b"Forwarded: for=1.1.1.1",
+        b"X-Real-IP: 1.1.1.1",
+        b"Content-Length-X: 5",
+        b"Date: x",
+        b"Via: x",
+    ),
 )
 AGENTS = (b"erp/1.0", b"", b"\xff", b"a" * 3_000, b"<script>", b"Mozilla/5.0 (Windows NT 10.0)")
 
@@ -213,8 +335,9 @@ class Grammar:
         elif way == 3:
             fields[at] = fields[at][0], self._text()
         elif way == 4:
-            fields[at] = quote_from_bytes(fields[at][0], safe=b"").encode(), b"".join(
-                b"%%%02X" % byte for byte in fields[at][1]
+            fields[at] = (
+                quote_from_bytes(fields[at][0], safe=b"").encode(),
+                b"".join(b"%%%02X" % byte for byte in fields[at][1]),
             )
         elif way == 5:
             value = fields[at][1]

@@ -27,7 +27,7 @@ _LOGIN_HEADERS = {
 }
 _NOT_ON_A_LOGIN = ("www-authenticate", "set-cookie", "location", "vary")
 # Only these may answer with a page for people.
-_STAFF_PATHS = (b"/admin", b"/signin", b"/language", b"/static", b"/errors")
+_STAFF_PATHS = re.compile(rb"/(?:admin|signin|language|static|errors)|\s(?:[a-z]+:/+[^/]*)?/[?\s]")
 _DEBUG_PAGE = (b"Traceback", b"DEBUG = True", b"Request information", b"Exception Value")
 
 
@@ -35,30 +35,40 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
     """Each invariant that this answer breaks."""
     if answer.status >= 500 and answer.status != 503:
         yield f"status {answer.status}"
-    leads_to_staff = any(path in sent.decoded for path in _STAFF_PATHS)
-    kind = answer.headers.get("content-type", "")
-    if "html" in kind or answer.body.lstrip()[:1] == b"<":
-        if not leads_to_staff or sent.is_login:
-            yield "a page where machines call"
-        if any(mark in answer.body for mark in _DEBUG_PAGE):
-            yield "a debug page"
+    if sent.is_canary and answer.status not in (200, 503):
+        yield f"a right login gets {answer.status}"
+    leads_to_staff = _STAFF_PATHS.search(sent.decoded) is not None
+    yield from _faults_of_page(answer, may_be_page=leads_to_staff and not sent.is_login)
     body: Any = None
-    if kind.startswith("application/json") and answer.body:
+    if answer.headers.get("content-type", "").startswith("application/json") and answer.body:
         try:
             body = answer.json
         except ValueError:
             yield "the body is no JSON"
-    if isinstance(body, dict) and "error" in body and set(body) - {"error", "error_description"}:
-        yield f"an error with {sorted(body)}"
     if sent.is_login or "correlationid" in answer.headers:
         yield from _faults_of_login(sent, answer, body)
-    if isinstance(body, dict) and "access_token" in body and not planted.has_right_secret(sent.data):
-        yield "a token without the right secret"
+    yield from _faults_of_json(sent, body, planted)
     if not leads_to_staff:
         text = repr(sorted(answer.headers.items())).encode() + answer.body
         yield from (f"sends back {mark!r}" for mark in planted.marks if mark in text)
-    if sent.is_canary and answer.status not in (200, 503):
-        yield f"a right login gets {answer.status} {answer.body!r}"
+
+
+def _faults_of_page(answer: WireAnswer, *, may_be_page: bool) -> Iterator[str]:
+    is_page = "html" in answer.headers.get("content-type", "") or answer.body.lstrip()[:1] == b"<"
+    if answer.body and is_page:
+        if not may_be_page:
+            yield "a page where machines call"
+        if any(mark in answer.body for mark in _DEBUG_PAGE):
+            yield "a debug page"
+
+
+def _faults_of_json(sent: FuzzInput, body: Any, planted: Planted) -> Iterator[str]:
+    if not isinstance(body, dict):
+        return
+    if "error" in body and set(body) - {"error", "error_description"}:
+        yield f"an error with {sorted(body)}"
+    if "access_token" in body and not planted.has_right_secret(sent.data):
+        yield "a token without the right secret"
 
 
 def _faults_of_login(sent: FuzzInput, answer: WireAnswer, body: Any) -> Iterator[str]:

@@ -43,7 +43,9 @@ class Findings:
     failures: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        listed = ", ".join(f"{status}: {count:,}" for status, count in sorted(self.statuses.items()))
+        listed = ", ".join(
+            f"{status}: {count:,}" for status, count in sorted(self.statuses.items())
+        )
         before, after = (
             ", ".join(f"{megabytes:.1f}" for megabytes in memory)
             for memory in (self.memory_before, self.memory_after)
@@ -53,8 +55,8 @@ class Findings:
             f" ({self.sent / max(self.seconds, 0.001):,.0f}/s)\n"
             f"answers: {listed}; tokens {self.tokens:,}\n"
             f"right logins {self.canaries:,}, answered with 503 {self.unavailable}\n"
-            f"private memory of the workers, MB: {before} after {_WARM_UP_SHARE:.0%}, {after} at the"
-            f" end\nfailures: {len(self.failures)}"
+            f"private memory of the workers, MB: {before} after {_WARM_UP_SHARE:.0%},"
+            f" {after} at the end\nfailures: {len(self.failures)}"
         )
 
 
@@ -129,7 +131,9 @@ class Run:
         found.unavailable += one.is_canary and answer.status == 503
         found.tokens += b'"access_token"' in answer.body
         for fault in faults_of(one, answer, self._planted):
-            self._fail(one, f"{fault}; answer {answer.status} {answer.reason}: {answer.body[:300]!r}")
+            self._fail(
+                one, f"{fault}; answer {answer.status} {answer.reason}: {answer.body[:300]!r}"
+            )
 
     def _look(self) -> bool:
         found = self.findings

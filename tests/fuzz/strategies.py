@@ -30,7 +30,9 @@ def form_bodies(draw: st.DrawFn) -> bytes:
     fields = [pair for pair in _RIGHT if draw(st.integers(0, 9))]
     more = st.tuples(st.sampled_from(_NAMES) | _TEXT, _TEXT)
     fields = draw(st.permutations([*fields, *draw(st.lists(more, max_size=4))]))
-    encode = draw(st.sampled_from([quote, lambda text, *_: text, lambda text, *_: quote(quote(text))]))
+    encode = draw(
+        st.sampled_from([quote, lambda text, *_: text, lambda text, *_: quote(quote(text))])
+    )
     return urlencode(fields, quote_via=encode).encode("utf-8", "replace")
 
 
@@ -38,7 +40,9 @@ def form_bodies(draw: st.DrawFn) -> bytes:
 def content_types(draw: st.DrawFn) -> bytes:
     """That of a form, mostly, with parameters of any kind."""
     kind = draw(st.sampled_from(["application/x-www-form-urlencoded", "multipart/form-data"]))
-    encodings = st.sampled_from([*("utf-8", "idna", "utf-16", "\x7f", "a'b'c%zz"), "unicode_escape"])
+    encodings = st.sampled_from(
+        [*("utf-8", "idna", "utf-16", "\x7f", "a'b'c%zz"), "unicode_escape"]
+    )
     parameters = draw(st.lists(_PARAMETER | st.tuples(st.just("charset"), encodings), max_size=3))
     text = "".join([kind, *(f"; {name}={value}" for name, value in parameters)])
     printable = "".join(c if " " <= c != "\x7f" else "?" for c in text)
@@ -93,7 +97,10 @@ def requests(draw: st.DrawFn) -> FuzzInput:
         if draw(st.integers(0, 3)) == 0:
             headers.append(name + b": " + draw(values))
     method = b"POST" if is_login else b"GET"
-    lines = [method + b" " + (path + query).encode() + b" HTTP/1.1", *draw(st.permutations(headers))]
+    lines = [
+        method + b" " + (path + query).encode() + b" HTTP/1.1",
+        *draw(st.permutations(headers)),
+    ]
     return FuzzInput((b"\r\n".join([*lines, b"", body]),), Kind.FRAMED)
 
 

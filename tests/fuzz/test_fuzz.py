@@ -1,4 +1,4 @@
-"""A small run with another seed each time, and Hypothesis; and what a run would find (contract 1)."""
+"""A small run with another seed each time, and Hypothesis; and what a run would find."""
 
 import os
 import random
@@ -86,7 +86,8 @@ REFUSAL = WireAnswer(
     400,
     "invalid_client",
     LOGIN_HEADERS,
-    b'{"error": "invalid_client", "error_description": "Wrong. Reference: %b"}' % REFERENCE.encode(),
+    b'{"error": "invalid_client", "error_description": "Wrong. Reference: %b"}'
+    % REFERENCE.encode(),
 )
 TOKEN = WireAnswer(
     200,
@@ -131,7 +132,11 @@ def test_a_right_answer_is_no_fault(sent: FuzzInput, answer: WireAnswer) -> None
         (LOGIN, TOKEN, "a token without the right secret"),
         (RIGHT, replace(TOKEN, body=b"{}"), "200 without a token"),
         (RIGHT, replace(TOKEN, body=TOKEN.body.replace(b"3600", b"36")), "a token with"),
-        (RIGHT, replace(TOKEN, body=TOKEN.body.replace(b"a.b.c", FIXED.access_token)), "sends back"),
+        (
+            RIGHT,
+            replace(TOKEN, body=TOKEN.body.replace(b"a.b.c", FIXED.access_token)),
+            "sends back",
+        ),
         (
             LOGIN,
             replace(REFUSAL, body=REFUSAL.body.replace(b"Wrong", FIXED.wrong_secret[10:45])),

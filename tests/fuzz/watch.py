@@ -60,4 +60,4 @@ class Watch:
 
 def _line_with(mark: bytes, data: bytes) -> bytes:
     at = data.index(mark)
-    return data[data.rfind(b"\n", 0, at) + 1 :].partition(b"\n")[0][:4_000]
+    return data[data.rfind(b"\n", 0, at) + 1 :].partition(b"\n")[0][:8_000]
