@@ -81,8 +81,9 @@ def _hide_encoded(part: str) -> str:
 
 def _hide_after_scheme(match: re.Match[str]) -> str:
     scheme, blanks, value = match.groups()
-    is_text = _WORDS.fullmatch(value.rstrip(".:!?)"))  # "the Basic Authorization header"
-    return match[0] if is_text else f"{scheme}{blanks}{HIDDEN}"
+    if _WORDS.fullmatch(value.rstrip(".:")):  # "the Basic Authorization header"
+        return str(match[0])
+    return f"{scheme}{blanks}{HIDDEN}"
 
 
 def _hide_in_groups(match: re.Match[str]) -> str:

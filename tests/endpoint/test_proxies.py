@@ -50,6 +50,8 @@ CASES = [
     Case("an IPv4 peer in IPv6 notation", f"::ffff:{PROXY}", CLIENT, CLIENT),
     Case("an IPv4 hop in IPv6 notation", PROXY, f"::ffff:{CLIENT}", CLIENT),
     Case("an IPv6 client", PROXY, "2001:DB8:1::0001", "2001:db8:1::1"),
+    Case("a link-local client without its zone", PROXY, "fe80::1%eth0", "fe80::1"),
+    Case("a link-local peer without its zone", "fe80::1%eth0", None, "fe80::1"),
     Case("a socket without an address", "", CLIENT, None),
     Case("a peer that is no address", "unix:", CLIENT, None),
 ]  # fmt: skip

@@ -27,7 +27,7 @@ _LOGIN_HEADERS = {
 }
 _NOT_ON_A_LOGIN = ("www-authenticate", "set-cookie", "location", "vary")
 # Only these may answer with a page for people.
-_STAFF_PATHS = re.compile(rb"/(?:admin|signin|language|static|errors)|\s(?:[a-z]+:/+[^/]*)?/[?\s]")
+_STAFF_PATHS = re.compile(rb"/(?:admin|signin|language|static|errors)|\s(?:[a-z]+:/+[^/]*)?/[?#\s]")
 _DEBUG_PAGE = (b"Traceback", b"DEBUG = True", b"Request information", b"Exception Value")
 
 
