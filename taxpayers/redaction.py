@@ -17,6 +17,7 @@ HIDDEN = "[hidden]"
 _CLIENT_ID_LENGTH = 36
 _SHOWN_OF_AN_ID = 8  # of one with a fault: staff recognise it, and it is no use to anybody else
 _LONG = 16
+_SHORTEST = len("eyJ") + 4  # of what is hidden
 _LONGEST_WORDS = 40
 
 _MARKED = re.compile(r"(cs_(?:live|test)_)[0-9A-Za-z]+", re.ASCII)
@@ -42,7 +43,7 @@ _SECRET_PREFIXES, _ID_PREFIXES = ("cs_live_", "cs_test_"), ("ci_live_", "ci_test
 
 def hide_secrets(text: str) -> str:
     """The text with `[hidden]` for everything in it that could be a secret or a token."""
-    if _SUSPECT.search(text) is None or _is_known(text):
+    if len(text) < _SHORTEST or _SUSPECT.search(text) is None or _is_known(text):
         return text
     if "%" in text:
         text = "".join(_hide_encoded(part) for part in _NOT_ENCODED.split(text))

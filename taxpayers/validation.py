@@ -50,8 +50,10 @@ def validate_name(name: str) -> str:
 
 
 def validate_reason(reason: str) -> str:
-    """Why a change is made. Raises ServiceError as `validate_text`."""
-    return validate_text(hide_secrets(reason), _("a reason"), MAX_REASON_LENGTH)
+    """Why a change is made, without anything that could be a secret. Raises as `validate_text`."""
+    what = _("a reason")
+    given = validate_text(reason, what, MAX_REASON_LENGTH)
+    return validate_text(hide_secrets(given), what, MAX_REASON_LENGTH)
 
 
 def validate_end(end: datetime | None, what: str, at: datetime) -> datetime | None:

@@ -8,6 +8,7 @@ import argparse
 import json
 import random
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -36,6 +37,7 @@ def main() -> int:
     parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
     parser.add_argument("--replay", type=Path, help="a corpus file instead of random inputs")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leave no server behind
     folder = new_folder("fuzz")
     processes.running = folder / "running"
     processes.running.mkdir()

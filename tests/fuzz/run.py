@@ -1,5 +1,6 @@
 """A run: so many inputs against a running service, and what was wrong."""
 
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.fuzz.watch import Watch
 from tests.servers.wire import WireAnswer
 
 CANARY_EVERY = 200
+PROGRESS_EVERY = 50_000
 _FRAMED_SHARE = 0.7
 _OPEN_SHARE = 0.003  # of those that are not framed, in the first half
 _MAX_FAILURES = 20
@@ -36,6 +38,7 @@ class Findings:
     canaries: int = 0
     unavailable: int = 0  # of the canaries
     tokens: int = 0
+    too_busy: int = 0  # 503 because the machine was
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
     memory_before: list[float] = field(default_factory=list)
@@ -54,7 +57,8 @@ class Findings:
             f"seed {self.seed}: {self.sent:,} inputs in {self.seconds:.0f} s"
             f" ({self.sent / max(self.seconds, 0.001):,.0f}/s)\n"
             f"answers: {listed}; tokens {self.tokens:,}\n"
-            f"right logins {self.canaries:,}, answered with 503 {self.unavailable}\n"
+            f"right logins {self.canaries:,}, answered with 503 {self.unavailable};"
+            f" 503 because this machine was too busy {self.too_busy}\n"
             f"private memory of the workers, MB: {before} after {_WARM_UP_SHARE:.0%},"
             f" {after} at the end\nfailures: {len(self.failures)}"
         )
@@ -96,18 +100,19 @@ class Run:
         self._planted = planted
         self._file = failures_file
         self._recent: deque[FuzzInput] = deque(maxlen=_RECENT)
+        self._began = time.monotonic()
         self._ends_at = 0.0
+        self._progress_at = PROGRESS_EVERY
         self._warm_up = 0
 
     def run(self, inputs: Iterator[FuzzInput], count: int, minutes: float) -> Findings:
         """At most so many inputs and minutes."""
-        began = time.monotonic()
-        self._ends_at, self._warm_up = began + minutes * 60, int(count * _WARM_UP_SHARE)
+        self._began = time.monotonic()
+        self._ends_at, self._warm_up = self._began + minutes * 60, int(count * _WARM_UP_SHARE)
         rng = Random(self.findings.seed + 1)  # noqa: S311 - of addresses
         Traffic(self._port, self._counted(inputs), self._judge, self._fail, rng).run(self._look)
         self._look()
         found = self.findings
-        found.seconds = time.monotonic() - began
         found.memory_after = self._watch.private_megabytes()
         if found.canaries and found.unavailable > 1 + found.canaries * _MAX_UNAVAILABLE_SHARE:
             found.failures.append(f"{found.unavailable} right logins were answered with 503")
@@ -137,9 +142,15 @@ class Run:
 
     def _look(self) -> bool:
         found = self.findings
+        found.seconds = time.monotonic() - self._began
+        if found.sent >= self._progress_at:
+            self._progress_at = found.sent + PROGRESS_EVERY
+            sys.stderr.write(f"{found.sent:,} inputs, {found.seconds:.0f} s\n")
         if not found.memory_before and found.sent >= self._warm_up:
             found.memory_before = self._watch.private_megabytes()
-        if faults := self._watch.look():
+        faults = self._watch.look()
+        found.too_busy = self._watch.too_busy
+        if faults:
             write_inputs(self._file, self._recent, self._planted)
             self._recent.clear()
             found.failures += faults
