@@ -19,6 +19,7 @@ _SHOWN_OF_AN_ID = 8  # of one with a fault: staff recognise it, and it is no use
 _LONG = 16
 _SHORTEST = len("eyJ") + 4  # of what is hidden
 _LONGEST_WORDS = 40
+_SHORT_WORD = 8
 
 _MARKED = re.compile(r"(cs_(?:live|test)_)[0-9A-Za-z]+", re.ASCII)
 # Without a match nothing is to be hidden: one pass over the text, as most have nothing.
@@ -97,7 +98,7 @@ def _hide_in_groups(match: re.Match[str]) -> str:
     hidden = [_could_be_secret(group) for group in pieces[::2]]
     hidden[0] = hidden[0] or before in _SECRET_PREFIXES
     if not any(hidden):
-        return match[0]
+        return str(match[0])
     _spread(hidden, pieces[::2])
     shown = pieces[0][:_SHOWN_OF_AN_ID] if before in _ID_PREFIXES and hidden[0] else ""
     return known + shown + _joined(pieces, hidden)
@@ -110,12 +111,16 @@ def _could_be_secret(group: str) -> bool:
 
 
 def _spread(hidden: list[bool], groups: list[str]) -> None:
-    """What stands beside a hidden group and is no plain word belongs to it."""
+    """What is no plain word belongs to a hidden group beside it, also beyond one short word."""
     for order in (range(1, len(groups)), range(len(groups) - 2, -1, -1)):
         for place in order:
-            neighbour = place - order.step
-            if hidden[neighbour] and _PLAIN.fullmatch(groups[place]) is None:
+            neighbour, beyond = place - order.step, place - 2 * order.step
+            if hidden[place] or _PLAIN.fullmatch(groups[place]) is not None:
+                continue
+            if hidden[neighbour]:
                 hidden[place] = True
+            elif 0 <= beyond < len(groups) and hidden[beyond]:
+                hidden[place] = hidden[neighbour] = len(groups[neighbour]) <= _SHORT_WORD
 
 
 def _joined(pieces: list[str], hidden: list[bool]) -> str:

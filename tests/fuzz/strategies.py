@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 from hypothesis import strategies as st
@@ -30,7 +31,8 @@ def form_bodies(draw: st.DrawFn) -> bytes:
     fields = [pair for pair in _RIGHT if draw(st.integers(0, 9))]
     more = st.tuples(st.sampled_from(_NAMES) | _TEXT, _TEXT)
     fields = draw(st.permutations([*fields, *draw(st.lists(more, max_size=4))]))
-    encode = draw(st.sampled_from([quote_plus, str, lambda text: quote(quote(text))]))
+    encodings: list[Callable[[str], str]] = [quote_plus, str, lambda text: quote(quote(text))]
+    encode = draw(st.sampled_from(encodings))
     return "&".join(f"{encode(name)}={encode(value)}" for name, value in fields).encode()
 
 

@@ -45,7 +45,7 @@ class Watch:
         return [f"the workers were {before} and are {present}"]
 
     def _faults_of_log(self) -> list[str]:
-        faults = []
+        faults: list[str] = []
         with self._log_file.open("rb") as log:
             log.seek(self._offset)
             while data := log.read(_AT_ONCE):

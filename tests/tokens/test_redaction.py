@@ -38,11 +38,14 @@ JWT = "eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiJDMSJ9.c2ln-bmF0_dXJl"
         (BODY, HIDDEN),
         (f"x{BODY}y", HIDDEN),
         (f"{SECRET[:20]} {SECRET[20:]}", f"cs_test_{HIDDEN}"),
+        (f"{SECRET[:45]} Gn {SECRET[45:]}", f"cs_test_{HIDDEN}"),
+        (f"{BODY} internally {BODY}", f"{HIDDEN} internally {HIDDEN}"),
         (f"the secret {BODY[:20]}\n{BODY[20:]} is wrong", f"the secret {HIDDEN} is wrong"),
         (f"a={SECRET.replace('_', '%5F')}&b=1", f"a={HIDDEN}&b=1"),
         (f"a={SECRET.replace('_', '%255F')}&b=1", f"a={HIDDEN}&b=1"),
         ("".join(f"%{ord(c):02x}" for c in SECRET), HIDDEN),
         ("".join(f"%2525{ord(c):02X}" for c in SECRET), HIDDEN),
+        ("".join(f"%{'25' * 20}{ord(c):02X}" for c in SECRET), HIDDEN),
         (f"Basic {BASIC}", f"Basic {HIDDEN}"),
         (f"authorization: basic {BASIC}", f"authorization: basic {HIDDEN}"),
         ("Basic dXNlcjpwYXNz", f"Basic {HIDDEN}"),
@@ -145,14 +148,14 @@ def assert_nothing_survives(shown: str, secret: str) -> None:
 
 
 @given(TEXT, SECRETS, TEXT)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_secret_does_not_survive_in_any_text(before: str, secret: str, after: str) -> None:
     for form in (secret, secret[8:], secret[:40], secret[9:51], secret.swapcase()):
         assert_nothing_survives(hide_secrets(before + form + after), form)
 
 
 @given(TEXT, SECRETS, st.lists(st.integers(0, 200), min_size=1, max_size=2), TEXT)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_secret_with_blanks_inside_does_not_survive(
     before: str, secret: str, places: list[int], after: str
 ) -> None:
@@ -163,7 +166,7 @@ def test_a_secret_with_blanks_inside_does_not_survive(
 
 
 @given(TEXT, SECRETS, st.randoms(use_true_random=False), st.integers(0, 3), st.floats(0, 1), TEXT)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_an_encoded_secret_does_not_survive(
     before: str, secret: str, rng: Random, depth: int, share: float, after: str
 ) -> None:
@@ -174,7 +177,7 @@ def test_an_encoded_secret_does_not_survive(
 
 
 @given(TEXT, SECRETS, SECRETS, TEXT)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_credentials_of_a_header_do_not_survive(
     before: str, secret: str, other: str, after: str
 ) -> None:
