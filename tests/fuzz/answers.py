@@ -32,6 +32,8 @@ def next_answer(
         raise NotAnAnswer(f"{received[: end + 4]!r}")
     headers = {field[1].lower(): field[2] for field in fields if field}
     status, body_start = int(match[1]), end + 4
+    if has_body is False and headers.get("connection") == "close":
+        has_body = None  # a refusal of what could not be read, perhaps not even its method
     is_empty = has_body is False or status < 200 or status in (204, 304)
     if has_body is None and not is_empty:
         rest = received[body_start : body_start + len(_START)]
