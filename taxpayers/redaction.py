@@ -101,7 +101,7 @@ def _hide_in_groups(match: re.Match[str]) -> str:
         return str(match[0])
     _spread(hidden, pieces[::2])
     shown = pieces[0][:_SHOWN_OF_AN_ID] if before in _ID_PREFIXES and hidden[0] else ""
-    return known + shown + _joined(pieces, hidden)
+    return f"{known}{shown}{_joined(pieces, hidden)}"
 
 
 def _could_be_secret(group: str) -> bool:
