@@ -16,6 +16,7 @@ from identity.logs import JsonFormatter
 from taxpayers import credentials
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.redaction import HIDDEN, hide_marked_secrets, hide_secrets
+from taxpayers.validation import validate_reason
 from tests.support.erp import Erp, post
 from tokens.http import error_description
 from tokens.models import LoginEvent
@@ -240,6 +241,10 @@ def test_what_any_client_can_cause_is_logged_without_a_traceback() -> None:
     line = line_of(name="django.security.TooManyFieldsSent", msg="too many", exc_info=error)
     assert "traceback" not in json.loads(line)
     assert "traceback" in json.loads(line_of(name="tokens.login", msg="x", exc_info=error))
+
+
+def test_a_reason_that_staff_enter_has_no_secret() -> None:
+    assert validate_reason(f"leaked: {BODY}") == f"leaked: {HIDDEN}"
 
 
 def test_an_error_description_has_no_secret() -> None:
