@@ -1,4 +1,4 @@
-"""The 400 for machines where Django refuses a request: a wrong Host, too many query fields."""
+"""The 400 for machines where Django refuses a request: for example for its Host."""
 
 from django.http import HttpRequest, JsonResponse
 
