@@ -18,3 +18,4 @@ health_paths: list[URLPattern] = [
 ]
 urlpatterns = health_paths if settings.SERVE == "staff" else [*protocol, *developers, *health_paths]
 handler404 = "identity.not_found.not_found"
+handler400 = "identity.bad_request.bad_request"

@@ -6,9 +6,9 @@ from datetime import datetime
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from taxpayers.credentials import without_secrets
 from taxpayers.identifiers import Notation
 from taxpayers.moments import format_moment
+from taxpayers.redaction import hide_marked_secrets, hide_secrets
 
 MAX_NAME_LENGTH = 255
 MAX_REASON_LENGTH = 500
@@ -28,7 +28,7 @@ def validate_text(text: str, what: str, longest: int) -> str:
 
     Raises ServiceError if it is blank, too long or unprintable.
     """
-    stripped = without_secrets(text.strip())
+    stripped = hide_marked_secrets(text.strip())
     if not stripped:
         raise ServiceError(_("Give {what}: it is missing or blank.").format(what=what))
     if len(stripped) > longest:
@@ -50,8 +50,10 @@ def validate_name(name: str) -> str:
 
 
 def validate_reason(reason: str) -> str:
-    """Why a change is made. Raises ServiceError as `validate_text`."""
-    return validate_text(reason, _("a reason"), MAX_REASON_LENGTH)
+    """Why a change is made, without anything that could be a secret. Raises as `validate_text`."""
+    what = _("a reason")
+    given = validate_text(reason, what, MAX_REASON_LENGTH)
+    return validate_text(hide_secrets(given), what, MAX_REASON_LENGTH)
 
 
 def validate_end(end: datetime | None, what: str, at: datetime) -> datetime | None:

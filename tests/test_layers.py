@@ -25,7 +25,7 @@ CROWDED = {
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
-    "taxpayers.facts.values",
+    *("taxpayers.redaction", "taxpayers.facts.values"),
     *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite", "triggers")),
     *(f"tokens.endpoint.{noun}" for noun in ("form", "on_behalf_of", "request")),
     "tokens.refusals.table",

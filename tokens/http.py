@@ -7,6 +7,8 @@ from functools import wraps
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from taxpayers.redaction import hide_secrets
+
 View = Callable[[HttpRequest], HttpResponse]
 
 _READ_METHODS = ("GET", "HEAD")
@@ -14,11 +16,11 @@ _FORBIDDEN_CHARACTER = re.compile(r"[^\x20-\x21\x23-\x5B\x5D-\x7E]")
 
 
 def error_description(text: str) -> str:
-    """The text with a question mark for each character that a description must not contain.
+    """The text without secrets, and with a question mark for each character that is not allowed.
 
     RFC 6749 section 5.2, RFC 6750 section 3.
     """
-    return _FORBIDDEN_CHARACTER.sub("?", text)
+    return _FORBIDDEN_CHARACTER.sub("?", hide_secrets(text))
 
 
 def error_body(error: str, description: str) -> dict[str, str]:

@@ -93,17 +93,20 @@ class RequestReader(HttpToolsProtocol):
         return malformed(self.fault or f"it is not HTTP/1.1 ({error})")
 
     def _feed(self, data: bytes) -> None:
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            if not self.is_replaying:
-                raise httptools.HttpParserError("CONNECT is not supported") from None
-            # The client offers another protocol, as Java offers HTTP/2. We go on with HTTP/1.1, and
-            # with a new parser, because this one has stopped before the body.
-            request = without_upgrade(self.parser.get_method(), self.url, self.headers)
-            self.is_replaying, self.header_bytes = False, 0
-            self.parser = httptools.HttpRequestParser(self)
-            self.parser.feed_data(request + data[upgrade.args[0] :])
+        # Once for each offer in these bytes; `may_pipeline` bounds them.
+        while data:
+            try:
+                self.parser.feed_data(data)
+                data = b""
+            except httptools.HttpParserUpgrade as upgrade:
+                if not self.is_replaying:
+                    raise httptools.HttpParserError("CONNECT is not supported") from None
+                # The client offers another protocol, as Java offers HTTP/2. We go on with HTTP/1.1,
+                # and with a new parser, because this one has stopped before the body.
+                request = without_upgrade(self.parser.get_method(), self.url, self.headers)
+                self.is_replaying, self.header_bytes = False, 0
+                self.parser = httptools.HttpRequestParser(self)
+                data = request + data[upgrade.args[0] :]
 
     def _begin_headers(self) -> None:
         self.reading, self.header_bytes = Reading.HEADERS, 0

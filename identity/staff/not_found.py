@@ -8,12 +8,12 @@ from django.utils.translation import gettext as _
 from identity import not_found as machines
 from identity.staff.framework.not_found import RecordNotFound
 
-_STAFF_PATHS = ("/admin/", "/signin/")
+STAFF_PATHS = ("/admin/", "/signin/")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """A page below the paths of staff, with the sidebar for those signed in; elsewhere JSON."""
-    if not request.path_info.startswith(_STAFF_PATHS):
+    if not request.path_info.startswith(STAFF_PATHS):
         return machines.not_found(request, exception)
     context = {"message": str(exception) if isinstance(exception, RecordNotFound) else ""}
     match = request.resolver_match

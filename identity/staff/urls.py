@@ -20,3 +20,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
 ]
 handler404 = "identity.staff.not_found.not_found"
+handler400 = "identity.staff.bad_request.bad_request"

@@ -204,10 +204,19 @@ def test_a_request_that_ends_too_early_is_answered(node: Service, part: bytes) -
     assert_refusal(answer, 400, "invalid_request", "ended before it was complete")
 
 
-@pytest.mark.parametrize("path", ["/connect/token", "/api/v1/me", "/nothing", "/admin/login/"])
+STAFF_PATHS = ("/", "/admin/", "/admin/login/", "/signin/")
+MACHINE_PATHS = (
+    *("/connect/token", "/api/v1/me", "/health/live", "/health/ready", "/metrics", "/nothing"),
+    *("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"),
+    "/.well-known/jwks.json",
+)
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
 @pytest.mark.parametrize(
     ("content_type", "query"),
     [
+        (f"{FORM}; charset=\0", ""),
         (f"{FORM}; charset*=a'b'c%zz", ""),
         (f"{FORM}; charset=\x7f", ""),
         (f"{FORM}; charset=idna", "?a=%ff.b"),
@@ -219,11 +228,19 @@ def test_a_request_that_ends_too_early_is_answered(node: Service, part: bytes) -
     ],
 )
 def test_no_content_type_ends_in_silence(
-    node: Service, path: str, content_type: str, query: str
+    node: Service, content_type: str, query: str, method: str
 ) -> None:
-    head = f"POST {path}{query} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n"
-    (answer,) = send_all(node.url, head.encode("latin-1") + CLOSE + b"Content-Length: 3\r\n\r\na=b")
-    assert 400 <= answer.status < 500
+    for path in (*MACHINE_PATHS, *STAFF_PATHS):
+        head = f"{method} {path}{query} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\n"
+        request = head.encode("latin-1") + CLOSE + b"Content-Length: 3\r\n\r\na=b"
+        (answer,) = send_all(node.url, request)
+        # A path that is only read may be answered whatever the type is.
+        assert answer.status < 500, path
+        assert answer.status >= 400 or path != "/connect/token"
+        if path in MACHINE_PATHS and answer.status >= 400:
+            assert answer.headers["content-type"] == "application/json", path
+    assert "Traceback" not in node.log
+    assert '"traceback"' not in node.log
 
 
 def test_a_content_type_that_django_cannot_read_is_refused_in_json(node: Service) -> None:
@@ -279,6 +296,26 @@ def test_an_offer_of_http_2_is_passed_over(node: Service, erp_of_node: Erp) -> N
         assert read_answer(connection).status == 200
         connection.sendall(login(erp_of_node))
         assert read_answer(connection).status == 200
+
+
+def test_offers_of_http_2_in_the_same_bytes_are_each_answered(
+    node: Service, erp_of_node: Erp
+) -> None:
+    offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAA")
+    answers = send_all(node.url, GET_LIVE + login(erp_of_node, *offer) * 3 + LAST_GET)
+    assert [answer.status for answer in answers] == [200, 200, 200, 200, 200]
+    flood = send_all(node.url, login(erp_of_node, *offer) * 200)
+    assert_refusal(flood[-1], 400, "invalid_request", "without waiting")
+    assert '"traceback"' not in node.log
+
+
+def test_what_django_refuses_is_answered_in_json_to_machines(node: Service) -> None:
+    for path, kind in (("/nothing", "application/json"), ("/admin/", "text/html")):
+        request = f"GET {path} HTTP/1.1\r\nHost: a,b\r\nConnection: close\r\n\r\n"
+        (answer,) = send_all(node.url, request.encode())
+        assert answer.status == 400
+        assert answer.headers["content-type"].startswith(kind)
+    assert '"traceback"' not in node.log
 
 
 def test_a_client_that_waits_for_100_continue_gets_it(node: Service, erp_of_node: Erp) -> None:

@@ -48,7 +48,8 @@ class TrustedProxies:
 @lru_cache(maxsize=1024)
 def _address(text: str) -> Address | None:
     try:
-        address = ip_address(text)
+        # Without the zone of a link-local address, which databases do not know: fe80::1%eth0.
+        address = ip_address(text.partition("%")[0])
     except ValueError:
         return None
     if isinstance(address, IPv4Address):

@@ -9,8 +9,8 @@ from functools import cache
 
 from django.conf import settings
 
-from taxpayers.credentials import without_secrets
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.redaction import hide_secrets
 from taxpayers.rules import Refused
 from tokens.access_tokens.issuing import SignedToken
 from tokens.client_auth.authenticated import AuthenticatedClient
@@ -27,6 +27,7 @@ from tokens.rate_limits.buckets import Buckets
 from tokens.refusals.table import REFUSALS
 
 _CLIENT_ID_LENGTH, _DETAIL_LENGTH, _USER_AGENT_LENGTH = 64, 200, 200
+_EXAMINED_LENGTH = 2_000  # of what may be kilobytes
 
 
 def issued_call(
@@ -75,6 +76,8 @@ def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused)
 
 def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
     """What is stored and logged of it: cut, printable, and never a secret."""
+    if isinstance(sent, TokenRequest):
+        return sent.client_id  # its form and its checksum were checked
     return _printable(sent.client_id, _CLIENT_ID_LENGTH)
 
 
@@ -135,7 +138,7 @@ def _event(
 
 
 def _printable(text: str, length: int) -> str:
-    # Cut last: a text in which a secret is hidden may be longer than before.
-    shown = without_secrets(text)[:length]
+    # Cut again: a text in which a secret is hidden may be longer or shorter than before.
+    shown = hide_secrets(text[:_EXAMINED_LENGTH])[:length]
     # PostgreSQL stores no NUL, and a log line no line break.
     return shown if shown.isprintable() else "".join(c if c.isprintable() else "?" for c in shown)

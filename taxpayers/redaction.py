@@ -1,0 +1,136 @@
+"""Hides secrets and tokens in texts that come from clients, and in log lines (contract 5). Pure.
+
+People swap id and secret and paste secrets into any field there is; programs encode them, wrap them
+and cut them off. So everything is hidden that could be one: what has a secret's prefix, JWTs, what
+follows `Basic` or `Bearer`, and every run of 16 or more letters and digits that is not made of
+words, also percent-encoded. Readable stay words, dates, addresses, UUIDs, and client ids whose
+checksum is right.
+"""
+
+import re
+from functools import lru_cache
+from urllib.parse import unquote_plus
+
+from taxpayers.credentials import is_client_id
+
+HIDDEN = "[hidden]"
+_CLIENT_ID_LENGTH = 36
+_SHOWN_OF_AN_ID = 8  # of one with a fault: staff recognise it, and it is no use to anybody else
+_LONG = 16
+_SHORTEST = len("eyJ") + 4  # of what is hidden
+_LONGEST_WORDS = 40
+_SHORT_WORD = 8
+
+_MARKED = re.compile(r"(cs_(?:live|test)_)[0-9A-Za-z]+", re.ASCII)
+# Without a match nothing is to be hidden: one pass over the text, as most have nothing.
+_SUSPECT = re.compile(
+    r"[0-9A-Za-z]{16}|[Cc][Ss]_[LlTt]|%[0-9A-Fa-f]{2}|eyJ|[Bb](?:asic|earer|ASIC|EARER)", re.ASCII
+)
+_NOT_ENCODED = re.compile(r"([^0-9A-Za-z_.~+%-]+)", re.ASCII)
+_ENCODED_PERCENT = re.compile(r"%(?:25)+(?=[0-9A-Fa-f]{2})", re.ASCII)
+_ENCODINGS = 4  # one inside the other, beyond encoded percent signs
+_SCHEME = re.compile(r"\b(basic|bearer)((?:\s*[:=])?\s+)([0-9A-Za-z._~+/=%:-]{8,})", re.IGNORECASE)
+_TOKEN = re.compile(r"eyJ[0-9A-Za-z_-]{4,}(?:\.[0-9A-Za-z_-]*){0,4}", re.ASCII)
+# Groups of letters and digits with blanks between: a secret may be broken into several, of which
+# some are hidden already.
+_GROUP = r"(?:[0-9A-Za-z]+|\[hidden\])"
+_GROUPS = re.compile(rf"{_GROUP}(?:\s{{1,3}}{_GROUP})*")
+_GROUP_OR_BLANKS = re.compile(rf"{_GROUP}|\s+")
+_WORDS = re.compile(r"[a-z]*(?:[A-Z]{1,5}[a-z]{2,})*[A-Z]{0,5}", re.ASCII)  # also CamelCase
+_PLAIN = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|[0-9]+", re.ASCII)
+_PREFIX_LENGTH = len("cs_live_")
+_SECRET_PREFIXES, _ID_PREFIXES = ("cs_live_", "cs_test_"), ("ci_live_", "ci_test_")
+
+
+def hide_secrets(text: str) -> str:
+    """The text with `[hidden]` for everything in it that could be a secret or a token."""
+    if len(text) < _SHORTEST or _SUSPECT.search(text) is None or _is_known(text):
+        return text
+    if "%" in text:
+        text = "".join(_hide_encoded(part) for part in _NOT_ENCODED.split(text))
+    text = _SCHEME.sub(_hide_after_scheme, text)
+    text = _TOKEN.sub(HIDDEN, text)
+    return _GROUPS.sub(_hide_in_groups, text)
+
+
+def hide_marked_secrets(text: str) -> str:
+    """The text with only those secrets hidden that have their prefix.
+
+    For names that staff enter: nothing else in a name may change.
+    """
+    return _MARKED.sub(rf"\1{HIDDEN}", text) if "cs_" in text else text
+
+
+def _is_known(text: str) -> bool:
+    return len(text) == _CLIENT_ID_LENGTH and text.startswith(_ID_PREFIXES) and _is_id(text)
+
+
+_is_id = lru_cache(maxsize=4096)(is_client_id)
+
+
+def _hide_encoded(part: str) -> str:
+    """`[hidden]` if the decoded part has something to hide, the part as it is otherwise."""
+    if "%" not in part:
+        return part
+    decoded = part
+    for _ in range(_ENCODINGS):
+        before, decoded = decoded, unquote_plus(_ENCODED_PERCENT.sub("%", decoded))
+        if decoded == before:
+            break
+    decoded = decoded.replace("%", " ")  # so that this ends here
+    return part if hide_secrets(decoded) == decoded else HIDDEN
+
+
+def _hide_after_scheme(match: re.Match[str]) -> str:
+    scheme, blanks, value = match.groups()
+    if _WORDS.fullmatch(value.rstrip(".:")):  # "the Basic Authorization header"
+        return str(match[0])
+    return f"{scheme}{blanks}{HIDDEN}"
+
+
+def _hide_in_groups(match: re.Match[str]) -> str:
+    pieces = _GROUP_OR_BLANKS.findall(match[0])  # groups at even places, blanks between
+    before = match.string[max(0, match.start() - _PREFIX_LENGTH) : match.start()].lower()
+    if before in _ID_PREFIXES and _is_id(before + pieces[0]):
+        pieces[0], known = "", pieces[0]
+    else:
+        known = ""
+    hidden = [_could_be_secret(group) for group in pieces[::2]]
+    hidden[0] = hidden[0] or before in _SECRET_PREFIXES
+    if not any(hidden):
+        return str(match[0])
+    _spread(hidden, pieces[::2])
+    shown = pieces[0][:_SHOWN_OF_AN_ID] if before in _ID_PREFIXES and hidden[0] else ""
+    return f"{known}{shown}{_joined(pieces, hidden)}"
+
+
+def _could_be_secret(group: str) -> bool:
+    if len(group) < _LONG:
+        return group == HIDDEN
+    return len(group) > _LONGEST_WORDS or _WORDS.fullmatch(group) is None
+
+
+def _spread(hidden: list[bool], groups: list[str]) -> None:
+    """What is no plain word belongs to a hidden group beside it, also beyond one short word."""
+    for order in (range(1, len(groups)), range(len(groups) - 2, -1, -1)):
+        for place in order:
+            neighbour, beyond = place - order.step, place - 2 * order.step
+            if hidden[place] or _PLAIN.fullmatch(groups[place]) is not None:
+                continue
+            if hidden[neighbour]:
+                hidden[place] = True
+            elif 0 <= beyond < len(groups) and hidden[beyond]:
+                hidden[place] = hidden[neighbour] = len(groups[neighbour]) <= _SHORT_WORD
+
+
+def _joined(pieces: list[str], hidden: list[bool]) -> str:
+    parts: list[str] = []
+    for place, is_hidden in enumerate(hidden):
+        follows_hidden = place > 0 and hidden[place - 1]
+        if place and not (is_hidden and follows_hidden):
+            parts.append(pieces[2 * place - 1])
+        if not is_hidden:
+            parts.append(pieces[2 * place])
+        elif not follows_hidden:
+            parts.append(HIDDEN)
+    return "".join(parts)

@@ -1,0 +1,82 @@
+"""What is sent on one connection, and files of it that can be read, committed and replayed.
+
+An input in a file: a comment with its name, one with its kind, then one Python bytes literal for
+each part; an empty line ends it. Placeholders stand for credentials (`planted`).
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from tests.fuzz.planted import Planted
+
+CORPUS = Path(__file__).with_name("corpus")
+_ORIGIN = re.compile(rb"[a-z]+://[^/]*", re.IGNORECASE)
+LOGIN_PATH = b"/connect/token"
+
+
+class Kind(StrEnum):
+    """What the client does, and so what it must get."""
+
+    FRAMED = "framed"  # one request with a clear end, among others on a connection: one answer
+    ENDED = "ended"  # any bytes, then the client stops sending: an answer, then the end
+    OPEN = "open"  # any bytes, and the client waits: an answer (408), then the end
+
+
+@dataclass(frozen=True)
+class FuzzInput:
+    """The parts are sent one after the other. `is_canary`: a right login, which must succeed."""
+
+    parts: tuple[bytes, ...]
+    kind: Kind = Kind.ENDED
+    name: str = field(default="", compare=False)
+    is_canary: bool = False
+
+    @cached_property
+    def data(self) -> bytes:
+        return b"".join(self.parts)
+
+    @cached_property
+    def method(self) -> bytes:
+        return self.data.partition(b" ")[0]
+
+    @cached_property
+    def decoded(self) -> bytes:
+        """All of it, percent-decoded: where it could lead to."""
+        return unquote_to_bytes(self.data)
+
+    @cached_property
+    def is_login(self) -> bool:
+        """Whether it is clearly one request for the login's path."""
+        target = self.data.split(b"\r\n", 1)[0].split(b" ")[1:2] or [b""]
+        path = _ORIGIN.sub(b"", re.split(rb"[?#]", target[0])[0], count=1)
+        return self.kind is Kind.FRAMED and unquote_to_bytes(path) == LOGIN_PATH
+
+
+def read_inputs(file: Path, planted: Planted) -> Iterator[FuzzInput]:
+    """The inputs of a corpus file, with credentials for placeholders."""
+    for block in file.read_text("ascii").strip().split("\n\n"):
+        lines = block.splitlines()
+        name, kind = (line.removeprefix("# ") for line in lines[:2])
+        parts = tuple(planted.fill(ast.literal_eval(line)) for line in lines[2:])
+        yield FuzzInput(parts, Kind(kind), name)
+
+
+def read_corpus(planted: Planted) -> list[FuzzInput]:
+    """All committed inputs."""
+    return [found for file in sorted(CORPUS.glob("*.txt")) for found in read_inputs(file, planted)]
+
+
+def write_inputs(file: Path, inputs: Iterable[FuzzInput], planted: Planted) -> None:
+    """Adds them to a corpus file, with placeholders for credentials."""
+    with file.open("a", encoding="ascii") as output:
+        for one in inputs:
+            shown = replace(one, parts=tuple(planted.blank(part) for part in one.parts))
+            name = ascii(one.name or "unnamed").strip("'\"")
+            lines = [f"# {name}", f"# {one.kind}", *(repr(part) for part in shown.parts)]
+            output.write("\n".join(lines) + "\n\n")

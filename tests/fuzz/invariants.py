@@ -1,0 +1,111 @@
+"""What must hold for every answer, whatever was sent (contract 1). Checked from the outside."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.fuzz.corpus import FuzzInput
+from tests.fuzz.planted import Planted
+from tests.servers.wire import WireAnswer
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DESCRIPTION = re.compile(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+")
+_ERRORS_OF_400 = (
+    *("invalid_request", "invalid_client", "invalid_grant", "unauthorised_client"),
+    *("unsupported_grant_type", "invalid_scope"),
+)
+_ERRORS = {
+    400: _ERRORS_OF_400,
+    **dict.fromkeys((405, 408, 413, 429), ("invalid_request",)),
+    503: ("temporarily_unavailable",),
+}
+_LOGIN_HEADERS = {
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    "pragma": "no-cache",
+}
+_NOT_ON_A_LOGIN = ("www-authenticate", "set-cookie", "location", "vary")
+# Only these may answer with a page for people.
+_STAFF_PATHS = re.compile(rb"/(?:admin|signin|language|static|errors)|\s(?:[a-z]+:/+[^/]*)?/[?#\s]")
+_DEBUG_PAGE = (b"Traceback", b"DEBUG = True", b"Request information", b"Exception Value")
+
+
+def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator[str]:
+    """Each invariant that this answer breaks."""
+    if answer.status >= 500 and answer.status != 503:
+        yield f"status {answer.status}"
+    if sent.is_canary and answer.status not in (200, 503):
+        yield f"a right login gets {answer.status}"
+    leads_to_staff = _STAFF_PATHS.search(sent.decoded) is not None
+    yield from _faults_of_page(answer, may_be_page=leads_to_staff and not sent.is_login)
+    body: Any = None
+    if answer.headers.get("content-type", "").startswith("application/json") and answer.body:
+        try:
+            body = answer.json
+        except ValueError:
+            yield "the body is no JSON"
+    if sent.is_login or "correlationid" in answer.headers:
+        yield from _faults_of_login(sent, answer, body)
+    yield from _faults_of_json(sent, body, planted)
+    if not leads_to_staff:
+        text = repr(sorted(answer.headers.items())).encode() + answer.body
+        yield from (f"sends back {mark!r}" for mark in planted.marks if mark in text)
+
+
+def _faults_of_page(answer: WireAnswer, *, may_be_page: bool) -> Iterator[str]:
+    is_page = "html" in answer.headers.get("content-type", "") or answer.body.lstrip()[:1] == b"<"
+    if answer.body and is_page:
+        if not may_be_page:
+            yield "a page where machines call"
+        if any(mark in answer.body for mark in _DEBUG_PAGE):
+            yield "a debug page"
+
+
+def _faults_of_json(sent: FuzzInput, body: Any, planted: Planted) -> Iterator[str]:
+    if not isinstance(body, dict):
+        return
+    if "error" in body and set(body) - {"error", "error_description"}:
+        yield f"an error with {sorted(body)}"
+    if "access_token" in body and not planted.has_right_secret(sent.data):
+        yield "a token without the right secret"
+
+
+def _faults_of_login(sent: FuzzInput, answer: WireAnswer, body: Any) -> Iterator[str]:
+    headers = answer.headers
+    for name, value in _LOGIN_HEADERS.items():
+        if headers.get(name) != value:
+            yield f"{name}: {headers.get(name)}"
+    yield from (f"a header {name}" for name in _NOT_ON_A_LOGIN if name in headers)
+    reference = headers.get("correlationid", "")
+    if not _UUID.fullmatch(reference):
+        yield f"correlationId {reference!r}"
+    if answer.status == 200:
+        yield from _faults_of_token(body)
+    elif answer.status not in _ERRORS:
+        yield f"status {answer.status} on the login"
+    elif body is not None or b"HEAD" not in sent.data:
+        yield from _faults_of_refusal(answer, body, reference)
+
+
+def _faults_of_token(body: Any) -> Iterator[str]:
+    wanted = {"token_type": "Bearer", "expires_in": 3600}
+    if not isinstance(body, dict) or not body.get("access_token"):
+        yield "200 without a token"
+    elif {name: body.get(name) for name in wanted} != wanted:
+        yield f"a token with {sorted(body)}"
+
+
+def _faults_of_refusal(answer: WireAnswer, body: Any, reference: str) -> Iterator[str]:
+    if not isinstance(body, dict) or set(body) != {"error", "error_description"}:
+        yield f"a refusal with the body {answer.body!r}"
+        return
+    error, description = body["error"], body["error_description"]
+    if error not in _ERRORS[answer.status]:
+        yield f"{answer.status} with {error}"
+    if answer.reason != error:
+        yield f"the reason phrase {answer.reason!r} for {error}"
+    if not _DESCRIPTION.fullmatch(description) or not description.endswith(
+        f" Reference: {reference}"
+    ):
+        yield f"the description {json.dumps(description)}"

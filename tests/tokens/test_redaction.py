@@ -1,0 +1,265 @@
+"""What is hidden of a text that a client sent, and what stays readable (contract 5)."""
+
+import base64
+import json
+import logging
+import sys
+from random import Random
+from urllib.parse import quote, quote_plus
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from identity.logs import JsonFormatter
+from taxpayers import credentials
+from taxpayers.credentials import new_client_id, new_client_secret
+from taxpayers.redaction import HIDDEN, hide_marked_secrets, hide_secrets
+from taxpayers.validation import validate_reason
+from tests.support.erp import Erp, post
+from tokens.http import error_description
+from tokens.models import LoginEvent
+from tokens.refusals.table import REFUSALS
+
+ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
+BODY = SECRET[8:]
+BASIC = base64.b64encode(f"{ID}:{SECRET}".encode()).decode()
+JWT = "eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiJDMSJ9.c2ln-bmF0_dXJl"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (SECRET, f"cs_test_{HIDDEN}"),
+        (SECRET.replace("test", "live"), f"cs_live_{HIDDEN}"),
+        (SECRET.upper(), f"CS_TEST_{HIDDEN}"),
+        ("cs_test_abc, cut off", f"cs_test_{HIDDEN}, cut off"),
+        (BODY, HIDDEN),
+        (f"x{BODY}y", HIDDEN),
+        (f"{SECRET[:20]} {SECRET[20:]}", f"cs_test_{HIDDEN}"),
+        (f"{SECRET[:45]} Gn {SECRET[45:]}", f"cs_test_{HIDDEN}"),
+        (f"{BODY} internally {BODY}", f"{HIDDEN} internally {HIDDEN}"),
+        (f"the secret {BODY[:20]}\n{BODY[20:]} is wrong", f"the secret {HIDDEN} is wrong"),
+        (f"a={SECRET.replace('_', '%5F')}&b=1", f"a={HIDDEN}&b=1"),
+        (f"a={SECRET.replace('_', '%255F')}&b=1", f"a={HIDDEN}&b=1"),
+        ("".join(f"%{ord(c):02x}" for c in SECRET), HIDDEN),
+        ("".join(f"%2525{ord(c):02X}" for c in SECRET), HIDDEN),
+        ("".join(f"%{'25' * 7}{ord(c):02X}" for c in SECRET), HIDDEN),
+        (f"Basic {BASIC}", f"Basic {HIDDEN}"),
+        (f"authorization: basic {BASIC}", f"authorization: basic {HIDDEN}"),
+        ("Basic dXNlcjpwYXNz", f"Basic {HIDDEN}"),
+        (BASIC.rstrip("="), HIDDEN),
+        (f"Bearer {JWT}", f"Bearer {HIDDEN}"),
+        (JWT, HIDDEN),
+        (f"token={JWT};", f"token={HIDDEN};"),
+        ("Bearer 0193a5c0-7b1e", f"Bearer {HIDDEN}"),
+        ("a" * 41, HIDDEN),
+        ("0" * 16, HIDDEN),
+        ("ci_test_" + BODY, f"ci_test_{BODY[:8]}{HIDDEN}"),
+        (ID[:-1] + "X", f"{ID[:16]}{HIDDEN}"),
+    ],
+)
+def test_what_could_be_a_secret_is_hidden(text: str, shown: str) -> None:
+    assert hide_secrets(text) == shown
+    assert hide_secrets(f"({text})") == f"({shown})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ID,
+        f"client {ID}: no such client",
+        f"{ID.replace('test', 'live')[:8]}short",
+        "ci_test_abc",
+        "reference 0193a5c0-7b1e-7c44-9d3f-2b1a5e6f7081",
+        "2026-11-21T10:00:00.123456+08:00",
+        "C1000000001:202001234567",
+        "2001:db8:85a3::8a2e:370:7334",
+        "python-requests/2.31.0",
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
+        " Chrome/120.0.0.0 Safari/537.36",
+        'File "/usr/lib/python3.11/site-packages/django/core/handlers/base.py", line 197, in _f',
+        "django.core.exceptions.ImproperlyConfigured: AccessTokenAuthentication",
+        "application/x-www-form-urlencoded; charset=utf-8",
+        "the Basic Authorization header is not base64 of client_id:client_secret",
+        "Send the header Authorization: Bearer, followed by a token.",
+        "100% of internationalization",
+        "a%20b%2Fc",
+    ],
+)
+def test_what_is_no_secret_stays_readable(text: str) -> None:
+    assert hide_secrets(text) == text
+
+
+def test_no_text_of_a_refusal_is_changed() -> None:
+    for refusal in REFUSALS.values():
+        for text in (refusal.text, refusal.without_date, refusal.without_detail):
+            assert hide_secrets(text) == text
+
+
+def test_of_a_name_only_what_has_the_prefix_is_hidden() -> None:
+    assert hide_marked_secrets(f"Node 0a1b2c3d4e5f60718293, {SECRET}") == (
+        f"Node 0a1b2c3d4e5f60718293, cs_test_{HIDDEN}"
+    )
+
+
+def test_a_new_client_id_stays_readable_and_a_new_secret_does_not() -> None:
+    for environment in ("live", "test"):
+        client_id, secret = new_client_id(environment), new_client_secret(environment)
+        assert hide_secrets(f"{client_id}:{secret}") == f"{client_id}:{secret[:8]}{HIDDEN}"
+
+
+# --- Any secret, in any disguise, in any text -----------------------------------------------------
+
+
+def broken(text: str, places: list[int], blank: str) -> str:
+    for place in sorted({1 + p % (len(text) - 1) for p in places}, reverse=True):
+        text = text[:place] + blank + text[place:]
+    return text
+
+
+def encoded(text: str, rng: Random, depth: int, share: float) -> str:
+    percent = "%" + "25" * depth
+    return "".join(
+        f"{percent}{ord(c):02{rng.choice('xX')}}" if rng.random() < share else c for c in text
+    )
+
+
+SECRETS = st.integers(0, 2**32).map(lambda seed: secret_of(Random(seed)))  # noqa: S311 - repeatable
+TEXT = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet="%250aZ_ \n.:=-", max_size=20),
+    st.sampled_from(["ci_test_", "cs_test_", "ci_live_", "Basic ", "bearer ", "eyJ", "kid=", "%2"]),
+)
+
+
+def secret_of(rng: Random) -> str:
+    body = "".join(rng.choices(credentials._DIGITS, k=49))
+    return rng.choice(["cs_test_", "cs_live_"]) + body
+
+
+def assert_nothing_survives(shown: str, secret: str) -> None:
+    """No 16 characters of it in a row, also when somebody removes the blanks."""
+    for text in (shown, "".join(shown.split())):
+        for start in range(len(secret) - 15):
+            assert secret[start : start + 16] not in text
+
+
+@given(TEXT, SECRETS, TEXT)
+@settings(max_examples=150)
+def test_a_secret_does_not_survive_in_any_text(before: str, secret: str, after: str) -> None:
+    for form in (secret, secret[8:], secret[:40], secret[9:51], secret.swapcase()):
+        assert_nothing_survives(hide_secrets(before + form + after), form)
+
+
+@given(TEXT, SECRETS, st.lists(st.integers(0, 200), min_size=1, max_size=2), TEXT)
+@settings(max_examples=150)
+def test_a_secret_with_blanks_inside_does_not_survive(
+    before: str, secret: str, places: list[int], after: str
+) -> None:
+    for blank in (" ", "\n", "\r\n", "\t"):
+        for form in (secret, secret[8:]):
+            shown = hide_secrets(before + broken(form, places, blank) + after)
+            assert_nothing_survives(shown, form)
+
+
+@given(TEXT, SECRETS, st.randoms(use_true_random=False), st.integers(0, 3), st.floats(0, 1), TEXT)
+@settings(max_examples=150)
+def test_an_encoded_secret_does_not_survive(
+    before: str, secret: str, rng: Random, depth: int, share: float, after: str
+) -> None:
+    form = encoded(secret, rng, depth, share)
+    shown = hide_secrets(f"{before}{form}{after}")
+    assert_nothing_survives(shown, form)
+    assert_nothing_survives(shown, secret)
+
+
+@given(TEXT, SECRETS, SECRETS, TEXT)
+@settings(max_examples=100)
+def test_credentials_of_a_header_do_not_survive(
+    before: str, secret: str, other: str, after: str
+) -> None:
+    pair = base64.b64encode(f"{ID}:{quote_plus(secret)}".encode()).decode()
+    jwt = f"eyJ{other[8:]}.{secret[8:]}.{other[20:]}"
+    for form in (f"Basic {pair}", pair, f"Bearer {jwt}", jwt, f"Basic%20{pair}"):
+        assert_nothing_survives(hide_secrets(before + form + after), form[-60:])
+
+
+@given(st.text(max_size=300))
+def test_hiding_is_done_once_and_for_all(text: str) -> None:
+    shown = hide_secrets(text)
+    assert hide_secrets(shown) == shown
+
+
+@pytest.mark.parametrize("unit", ["a", "%25", "a ", "%2", "cs_test_", "eyJ.", "Basic ", "%61"])
+def test_a_hostile_text_takes_no_time(unit: str) -> None:
+    """Linear: a quadratic rule would take minutes."""
+    hide_secrets(unit * 200_000)
+
+
+# --- Where it is applied --------------------------------------------------------------------------
+
+
+def line_of(**fields: object) -> str:
+    record = logging.makeLogRecord({"name": "x", "levelname": "INFO", **fields})
+    return JsonFormatter().format(record)
+
+
+def test_no_part_of_a_log_line_has_a_secret() -> None:
+    try:
+        raise ValueError(f"not this: {BODY}")
+    except ValueError:
+        error = sys.exc_info()
+    line = line_of(
+        msg="%s failed",
+        args=(SECRET,),
+        exc_info=error,
+        stack_info=f"Stack: {BODY}",
+        username=BODY,
+        request=Erp(ID, SECRET),
+        listed=[BODY],
+        nested={"a": {"b": f"Basic {BASIC}"}},
+    )
+    assert_nothing_survives(line, SECRET)
+    assert_nothing_survives(line, BASIC)
+    assert "ValueError: not this" in json.loads(line)["traceback"]
+
+
+def test_a_log_line_names_clients_keys_and_references() -> None:
+    reference = UUID("0193a5c0-7b1e-7c44-9d3f-2b1a5e6f7081")
+    kid = "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"
+    fields = {"client_id": ID, "kid": kid, "reference": str(reference), "n": 12, "who": [ID]}
+    line = json.loads(line_of(msg="rotated", **fields))
+    assert {name: line[name] for name in fields} == fields
+
+
+def test_what_any_client_can_cause_is_logged_without_a_traceback() -> None:
+    error = (ValueError, ValueError("too many fields"), None)
+    line = line_of(name="django.security.TooManyFieldsSent", msg="too many", exc_info=error)
+    assert "traceback" not in json.loads(line)
+    assert "traceback" in json.loads(line_of(name="tokens.login", msg="x", exc_info=error))
+
+
+def test_a_reason_that_staff_enter_has_no_secret() -> None:
+    assert validate_reason(f"leaked: {BODY}") == f"leaked: {HIDDEN}"
+
+
+def test_an_error_description_has_no_secret() -> None:
+    assert error_description(f"unknown: {BODY}") == f"unknown: {HIDDEN}"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "disguised",
+    [SECRET, BODY, f"{BODY[:30]} {BODY[30:]}", SECRET.replace("_", "%255F"), f"Basic {BASIC}", JWT],
+)
+def test_no_disguise_of_a_secret_is_recorded_or_answered(disguised: str) -> None:
+    body = f"grant_type=client_credentials&client_id={quote(disguised)}&client_secret=wrong"
+    response = post(body, headers={"User-Agent": disguised})
+    event = LoginEvent.objects.get(pk=response["correlationId"])
+    for text in (event.client_id, event.user_agent, event.detail, response.content.decode()):
+        assert_nothing_survives(text, disguised)
+        assert_nothing_survives(text, BODY)
