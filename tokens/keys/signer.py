@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from django.db import DatabaseError, OperationalError
+from django.db import DatabaseError, OperationalError, connection
 from jwt.algorithms import get_default_algorithms
 
+from taxpayers.shut_down import answered_within
 from tokens.keys.ring import Key, KeyRing, NoUsableKey
 from tokens.keys.store import read_key_ring
 
@@ -19,6 +20,8 @@ logger = logging.getLogger("tokens.keys")
 
 # Every process sees a rotation within half a minute; the new key signs ten minutes after it.
 REFRESH_INTERVAL = timedelta(seconds=30)
+# Of the thread that reads the keys; nobody waits for it.
+_ANSWER_SECONDS = 5.0
 
 
 class KeyRingCache:
@@ -61,9 +64,11 @@ class KeyRingCache:
         while True:
             at = datetime.now(UTC)
             try:
-                self._ring, self._read_at = read_key_ring(at, known=self._ring), at
+                with answered_within(_ANSWER_SECONDS):
+                    self._ring, self._read_at = read_key_ring(at, known=self._ring), at
             except Exception:
                 logger.warning("signing keys not read", exc_info=True)
+                connection.close()  # it may have broken, and nobody else replaces that of a thread
             has_tried.set()
             time.sleep((REFRESH_INTERVAL / 3).total_seconds() if self._ring else 1)
 
