@@ -57,6 +57,9 @@ interleavings: $(DEV)  ## logins and changes in random order against a serial or
 fuzz: $(DEV)  ## a million hostile inputs against the running service; INPUTS=5000 SEED=n ARGS=--replay=file
 	@$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),1000000) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
+chaos: $(DEV)  ## faults under load with real processes, into docs/reliability.md (within 15 min)
+	@$(BIN)/python -m tests.chaos $(or $(ARGS),--write)
+
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile both catalogues
 	@$(BIN)/python -m tests.support.catalogues
 

@@ -6,8 +6,6 @@ if it can, and at the latest when it runs again.
 """
 
 import asyncio
-import os
-import socket
 from collections.abc import Mapping
 from math import inf
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import psycopg
 from django.db import DatabaseError, OperationalError, connection
 
+from taxpayers.shut_down import shut_down
 from taxpayers.sql import Parameters, Row
 
 CONNECT_SECONDS = 1.0
@@ -161,8 +160,7 @@ class AsyncSession:
         # Not by cancelling the task: psycopg would then wait for the server to confirm it.
         self._is_late = True
         if self._connection is not None and not self._connection.closed:
-            with socket.socket(fileno=os.dup(self._connection.fileno())) as copy:
-                copy.shutdown(socket.SHUT_RDWR)
+            shut_down(self._connection)
 
 
 def _connection_parameters() -> dict[str, Any]:

@@ -16,8 +16,8 @@ DOCUMENTS = [
 ]
 # Folders that `make` creates, and an address.
 NOT_FILES = (".venv/", "var/", "STAFF_URL/")
-# Placeholders for the name of a setting or of a command.
-PLACEHOLDERS = {"NAME_FILE", "COMMAND"}
+# Placeholders for the name of a setting or of a command, and a variable of psql.
+PLACEHOLDERS = {"NAME_FILE", "COMMAND", "ON_ERROR_STOP"}
 
 _BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]+)`")

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
@@ -16,6 +18,20 @@ class Greeter(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         transport.write(b"accepted")
         transport.close()
+
+
+@dataclass
+class Share:
+    """Always gives way, or never."""
+
+    always: bool
+    step: int = 1
+
+    def gives_way(self, unpublished: int) -> bool:
+        return self.always
+
+    def next_step(self) -> int:
+        return self.step
 
 
 def test_after_the_last_call_nobody_new_gets_into_the_queue() -> None:
@@ -34,7 +50,7 @@ def test_after_the_last_call_nobody_new_gets_into_the_queue() -> None:
 def test_the_queue_is_emptied_before_the_socket_is_closed() -> None:
     async def close_at_once(listening: socket.socket) -> None:
         # It always gives way, so it is far from the end of the queue when it is closed.
-        await Listener(listening, Greeter, gives_way=lambda: True).close()
+        await Listener(listening, Greeter, Share(always=True)).close()
 
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=500))
@@ -46,3 +62,41 @@ def test_the_queue_is_emptied_before_the_socket_is_closed() -> None:
             runner.run(close_at_once(listening))
             runner.run(asyncio.sleep(0.2))  # until all of them have been answered
             assert {client.recv(100) for client in clients} == {b"accepted"}
+
+
+@contextlib.contextmanager
+def crowd(size: int) -> Iterator[socket.socket]:
+    """A listening socket with so many connections in its queue."""
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=500))
+        for _ in range(size):
+            stack.enter_context(socket.create_connection(listening.getsockname(), timeout=5))
+        yield listening
+
+
+async def accepted(listening: socket.socket, share: Share, seconds: float, turns: int) -> int:
+    """How many are accepted in this time, and in so many turns of the loop."""
+    opened: list[Greeter] = []
+
+    def protocol() -> Greeter:
+        opened.append(Greeter())
+        return opened[-1]
+
+    listener = Listener(listening, protocol, share)
+    await asyncio.sleep(seconds)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    count = len(opened)
+    await listener.close()
+    return count
+
+
+def test_a_crowd_in_the_queue_is_accepted_at_once() -> None:
+    with crowd(300) as listening:
+        assert asyncio.run(accepted(listening, Share(always=False), 0, turns=20)) == 300
+
+
+def test_a_crowd_that_no_other_process_takes_does_not_wait() -> None:
+    with crowd(300) as listening:
+        share = Share(always=True, step=50)
+        assert asyncio.run(accepted(listening, share, 0.3, turns=20)) == 300

@@ -1,4 +1,4 @@
-"""Accepts connections, one at a time, and ends without losing one that was accepted.
+"""Accepts connections, and ends without losing one that was accepted.
 
 All processes listen on one socket. A process that has more connections than another gives way.
 """
@@ -9,11 +9,15 @@ import ctypes
 import socket
 import struct
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 # After EMFILE, or whatever else keeps a connection from being accepted.
 _PAUSE_SECONDS = 0.1
 # How long a process that has more connections than another leaves the next one to that.
 _GIVE_WAY_SECONDS = 0.002
+# So many are accepted before what the others have sent is read. A crowd must not wait in the queue,
+# where nobody tells it that it is too large, and a login must not wait for a crowd.
+_AT_ONCE = 128
 # A handshake that had begun when `refuse_handshakes` was called has ended by then.
 _HANDSHAKE_SECONDS = 0.2
 
@@ -42,6 +46,16 @@ def refuse_handshakes(sockets: Iterable[socket.socket]) -> None:
             sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
 
 
+class Share(Protocol):
+    """What part of the new connections this process takes."""
+
+    def gives_way(self, unpublished: int) -> bool:
+        """Whether another process should accept first; so many were accepted, and are not open."""
+
+    def next_step(self) -> int:
+        """How many it takes after it has given way, and nobody came."""
+
+
 class Listener:
     """The accepting side of one listening socket in this process."""
 
@@ -49,11 +63,11 @@ class Listener:
         self,
         sock: socket.socket,
         protocol: Callable[[], asyncio.Protocol],
-        gives_way: Callable[[], bool],
+        share: Share,
     ) -> None:
         self._socket = sock
         self._protocol = protocol
-        self._gives_way = gives_way
+        self._share = share
         self._loop = asyncio.get_running_loop()
         self._beginning: set[asyncio.Task[object]] = set()
         sock.setblocking(False)
@@ -68,15 +82,20 @@ class Listener:
         self._loop.call_later(seconds, then)
 
     def _on_client(self) -> None:
-        if self._gives_way():
-            self._pause(_GIVE_WAY_SECONDS, self._accept_after_all)
-        else:
-            self._accept()
+        for _ in range(_AT_ONCE):
+            if self._share.gives_way(len(self._beginning)):
+                self._pause(_GIVE_WAY_SECONDS, self._accept_after_all)
+                return
+            if not self._accept():
+                return
 
     def _accept_after_all(self) -> None:
-        if self._socket.fileno() >= 0:
-            self._resume()
-            self._accept()
+        if self._socket.fileno() < 0:
+            return
+        self._resume()
+        for _ in range(self._share.next_step()):
+            if not self._accept():
+                return
 
     def _accept(self) -> bool:
         """Accepts one; whether there was one."""

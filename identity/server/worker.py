@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,22 +72,29 @@ class Process(Server):
         self.server_state = ServerState()
         self.server_state.connections = Connections(slot)
 
-    def _gives_way(self) -> bool:
-        return counts.has_more_than_another(self.slot)
+    def gives_way(self, unpublished: int) -> bool:
+        """See `Share`, also for the next one."""
+        return counts.has_more_than_another(self.slot, unpublished)
+
+    def next_step(self) -> int:
+        return counts.next_step(self.slot)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(Arbiter.WORKER_BOOT_ERROR)
         await self.on_tick(0)  # the header Date is there for the first answer
-        self.listeners = [
-            Listener(sock, self._connection, self._gives_way) for sock in sockets or ()
-        ]
+        self.listeners = [Listener(sock, self._connection, self) for sock in sockets or ()]
         self.deadlines = asyncio.create_task(self._enforce_deadlines())
         self.started = True
 
     def _connection(self) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Uvicorn measures the time between signs of life by the clock, which may be set back."""
+        self.last_notified = min(self.last_notified, time.time())
+        return await super().on_tick(counter)
 
     async def _enforce_deadlines(self) -> None:
         loop = asyncio.get_running_loop()

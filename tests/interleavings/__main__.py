@@ -4,7 +4,6 @@
 """
 
 import argparse
-import os
 import random
 import shutil
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from tests.servers import processes
 from tests.servers.postgres import start_postgres
 from tests.servers.processes import new_folder, stopping
-from tests.servers.service import TEST_SECRETS, clean_environment
+from tests.servers.service import set_django_up
 
 
 def main() -> int:
@@ -29,26 +28,14 @@ def main() -> int:
     try:
         server = start_postgres()
         with stopping(server):
-            _set_django_up(server.create_database(), folder)
+            _set_database_up(server.create_database(), folder)
             return _run(options.seed, options.steps, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _set_django_up(database_url: str, folder: Path) -> None:
-    settings = {
-        **TEST_SECRETS,
-        "VAR_DIR": str(folder),
-        "ALLOWED_HOSTS": "*",
-        "DJANGO_SETTINGS_MODULE": "identity.settings",
-        "DATABASE_URL": database_url,
-    }
-    environment = clean_environment() | settings
-    os.environ.clear()
-    os.environ.update(environment)
-    import django
-
-    django.setup()
+def _set_database_up(database_url: str, folder: Path) -> None:
+    set_django_up(folder, database_url)
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)

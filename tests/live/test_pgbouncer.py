@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import psycopg
@@ -18,9 +19,11 @@ from tests.conftest import StartService
 from tests.live.test_live_service import logins, new_client, recorded
 from tests.servers.pgbouncer import Pooler, start_pooler
 from tests.servers.postgres import Postgres
-from tests.servers.processes import stopping
+from tests.servers.processes import children, stopping, suspended
+from tests.servers.service import Service
 from tests.support.erp import PATH, Erp
 from tests.support.over_http import new_boss, sign_in
+from tokens.models import LoginEvent
 
 SESSIONS = 2  # of PostgreSQL, for all threads of two nodes
 
@@ -103,6 +106,61 @@ def test_a_database_lost_behind_the_pooler_is_a_503_in_time(
         assert time.monotonic() < deadline
         time.sleep(0.5)
     assert logins([node], erp, 4) == {200: 4}
+
+
+def issued(node: Service, erp: Erp) -> int:
+    return node.run(LoginEvent.objects.filter(client_id=erp.client_id, reason="").count)
+
+
+def test_a_database_that_hangs_behind_the_pooler_is_a_503_in_time_and_stores_nothing_later(
+    service: StartService, postgres: Postgres, postgres_url: str
+) -> None:
+    pooler = start_pooler(postgres_url, 8, "query_timeout = 1.1")
+    with stopping(pooler):
+        node = service(pooler.url)
+        erp = new_client(node, "--logins-per-minute", "0")
+        assert logins([node], erp, 8) == {200: 8}
+        with suspended(*children(postgres.process.pid), postgres.process.pid):
+            began = time.monotonic()
+            assert logins([node], erp, 8) == {503: 8}
+            assert time.monotonic() - began < 2.5
+            time.sleep(max(0.0, 3 - (time.monotonic() - began)))
+        deadline = time.monotonic() + 15
+        while logins([node], erp, 1) != {200: 1}:
+            assert time.monotonic() < deadline
+        received = 8 + 1
+        assert issued(node, erp) == received
+
+
+@pytest.mark.parametrize(
+    ("role", "lines", "stored"),
+    [
+        ("", [], 1),
+        ("", ["query_timeout = 1.1"], 1),
+        ("SET statement_timeout = '1s'", [], 0),
+    ],
+    ids=["as it is", "query_timeout", "statement_timeout"],
+)
+def test_what_gave_up_is_stored_unless_the_role_has_a_deadline(
+    service: StartService, postgres_url: str, role: str, lines: list[str], stored: int
+) -> None:
+    """docs/scaling.md, PgBouncer: PostgreSQL goes on with what a node and a pooler gave up."""
+    if role:
+        name = urlsplit(postgres_url).path[1:]
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f'ALTER ROLE postgres IN DATABASE "{name}" {role}'.encode())
+    pooler = start_pooler(postgres_url, 8, *lines)
+    with stopping(pooler):
+        node = service(pooler.url)
+        erp = new_client(node, "--logins-per-minute", "0")
+        assert logins([node], erp, 8) == {200: 8}
+        with psycopg.connect(postgres_url) as other:
+            other.execute("LOCK TABLE login_events IN ACCESS EXCLUSIVE MODE")
+            began = time.monotonic()
+            assert logins([node], erp, 1) == {503: 1}
+            assert time.monotonic() - began < 2.5
+        time.sleep(1)
+        assert issued(node, erp) == 8 + stored
 
 
 def test_nothing_is_kept_in_a_session_that_the_pooler_gives_to_another(tmp_path: Path) -> None:

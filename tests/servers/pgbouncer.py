@@ -52,8 +52,11 @@ class Pooler:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start_pooler(postgres_url: str, sessions: int) -> Pooler:
-    """A PgBouncer with so many sessions of that database, which it calls `identity`."""
+def start_pooler(postgres_url: str, sessions: int, *more: str) -> Pooler:
+    """A PgBouncer with so many sessions of that database, which it calls `identity`.
+
+    `more` are lines of its configuration.
+    """
     program = shutil.which("pgbouncer") or shutil.which("/usr/sbin/pgbouncer")
     if program is None:
         raise NotAvailable("no PgBouncer here (apt install pgbouncer)")
@@ -72,7 +75,7 @@ def start_pooler(postgres_url: str, sessions: int) -> Pooler:
     ):
         text, found = re.subn(pattern, replacement, text)
         assert found, f"{CONFIGURATION} has no {pattern}"
-    (folder / "pgbouncer.ini").write_text(f"{text}unix_socket_dir =\n")
+    (folder / "pgbouncer.ini").write_text("\n".join([text, "unix_socket_dir =", *more, ""]))
     (folder / "userlist.txt").write_text('"postgres" ""\n')
     return Pooler(program, folder, port, _start(program, folder, port))
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +41,7 @@ class Postgres:
     """A server of this run; its data are deleted when it stops."""
 
     folder: Path
+    programs: Path
     port: int
     process: subprocess.Popen[bytes]
     start_again: Callable[[], subprocess.Popen[bytes]]
@@ -73,9 +74,41 @@ class Postgres:
 
     def crash_and_restart(self) -> None:
         """Ends all its processes at once, and starts it on what they left."""
+        self.crash()
+        self.restart()
+
+    def crash(self) -> None:
+        """Ends all its processes at once."""
         self._signal_all(signal.SIGKILL)
         stop_process(self.process, signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Starts it on what is left of one that has ended."""
         self.process = self.start_again()
+
+    def set(self, name: str, value: str) -> None:
+        """Changes a setting that needs no restart. Those of its start cannot be changed."""
+        self.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.execute("SELECT pg_reload_conf()")
+
+    def run(self, program: str, *arguments: str) -> str:
+        """The output of one of PostgreSQL's own programs, such as `pg_dump`.
+
+        Raises RuntimeError with its error output.
+        """
+        done: subprocess.CompletedProcess[str] = subprocess.run(
+            [str(self.programs / program), *arguments],
+            cwd=self.folder,
+            env=_environment(self.folder),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            **as_user(postgres_user()),
+        )
+        if done.returncode:
+            raise RuntimeError(f"{program}: {done.stderr or done.stdout}")
+        return done.stdout
 
     def _signal_all(self, number: signal.Signals) -> None:
         # Each of its processes leads its own group. The first one comes first: it starts them.
@@ -89,20 +122,30 @@ class Postgres:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start_postgres(**more: str) -> Postgres:
-    """A new server, with `more` settings.
+def start_postgres(folder: Path | None = None, **more: str) -> Postgres:
+    """A new server, with `more` settings, in `folder` or in a new one.
 
     Raises NotAvailable where there is no PostgreSQL for this machine.
     """
-    folder, port = new_folder("postgres", postgres_user()), free_port()
-    # A short environment: no PG* variable and no locale of the developer's shell.
-    environment = {"PATH": os.defpath, "HOME": str(folder), "TZ": "UTC", "LC_ALL": "C"}
+    return _start(["initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8"], folder, more)
+
+
+def start_standby(primary: Postgres, **more: str) -> Postgres:
+    """A copy of the primary that follows it by streaming, with `more` settings."""
+    source = ["-h", "127.0.0.1", "-p", str(primary.port), "-U", "postgres"]
+    copy = ["pg_basebackup", *source, "--write-recovery-conf", "--checkpoint=fast"]
+    return _start(copy, None, more)
+
+
+def _start(fill: Sequence[str], folder: Path | None, more: Mapping[str, str]) -> Postgres:
+    """A server on the data that the command `fill` makes."""
+    folder, port = folder or new_folder("postgres", postgres_user()), free_port()
+    environment = _environment(folder)
     try:
         programs = _programs(folder)
         data = str(folder / "data")
-        initdb = [str(programs / "initdb"), "-D", data, "-U", "postgres", "--auth=trust"]
         made = subprocess.run(
-            [*initdb, "--encoding=UTF8", "--no-sync"],
+            [str(programs / fill[0]), "-D", data, *fill[1:], "--no-sync"],
             cwd=folder,
             env=environment,
             capture_output=True,
@@ -111,7 +154,7 @@ def start_postgres(**more: str) -> Postgres:
             **as_user(postgres_user()),
         )
         if made.returncode:
-            raise DidNotStart(f"initdb: {made.stderr.strip() or made.stdout.strip()}")
+            raise DidNotStart(f"{fill[0]}: {made.stderr.strip() or made.stdout.strip()}")
         settings = [f"-c{key}={value}" for key, value in {**SETTINGS, **more, "port": port}.items()]
 
         def start() -> subprocess.Popen[bytes]:
@@ -128,7 +171,12 @@ def start_postgres(**more: str) -> Postgres:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Postgres(folder, port, process, start)
+    return Postgres(folder, programs, port, process, start)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    # A short one: no PG* variable and no locale of the developer's shell.
+    return {"PATH": os.defpath, "HOME": str(folder), "TZ": "UTC", "LC_ALL": "C"}
 
 
 def postgres_user() -> str | None:

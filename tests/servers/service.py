@@ -104,6 +104,22 @@ class Service:
         stop_process(self.process, signal.SIGKILL)
 
 
+def set_django_up(var: Path, database_url: str = "") -> None:
+    """For a program that is no test and runs in this process what tests run; data are in `var`."""
+    environment = clean_environment() | {
+        **TEST_SECRETS,
+        "VAR_DIR": str(var),
+        "ALLOWED_HOSTS": "*",
+        "DJANGO_SETTINGS_MODULE": "identity.settings",
+        "DATABASE_URL": database_url,
+    }
+    os.environ.clear()
+    os.environ.update(environment)
+    import django
+
+    django.setup()
+
+
 def is_ready(url: str) -> bool:
     """Whether the service at that address says that it is."""
     try:

@@ -48,11 +48,10 @@ class TrustedProxies:
 @lru_cache(maxsize=1024)
 def _address(text: str) -> Address | None:
     try:
-        # Without the zone of a link-local address, which databases do not know: fe80::1%eth0.
+        # Without the zone, the name of an interface here (fe80::1%eth0): no database stores it.
         address = ip_address(text.partition("%")[0])
     except ValueError:
         return None
     if isinstance(address, IPv4Address):
         return address
-    # Without the zone, the name of an interface of this machine: no database stores it.
-    return address.ipv4_mapped or IPv6Address(int(address))
+    return address.ipv4_mapped or address

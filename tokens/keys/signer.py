@@ -12,6 +12,7 @@ import msgspec
 from django.db import DatabaseError, OperationalError, connection
 from jwt.algorithms import get_default_algorithms
 
+from taxpayers.shut_down import answered_within
 from tokens.keys.ring import Key, KeyRing, NoUsableKey
 from tokens.keys.store import read_key_ring
 
@@ -21,6 +22,8 @@ logger = logging.getLogger("tokens.keys")
 READ_EVERY = timedelta(seconds=1)
 # Without that thread it is read when it is needed, and not more often.
 REFRESH_INTERVAL = timedelta(seconds=10)
+# Of that thread; nobody waits for it.
+_ANSWER_SECONDS = 5.0
 
 
 class KeyRingCache:
@@ -70,7 +73,8 @@ class KeyRingCache:
         """Reads the ring on the connection of this thread; if it cannot, the last one stays."""
         at = datetime.now(UTC)
         try:
-            self._ring, self._read_at = read_key_ring(at, known=self._ring), at
+            with answered_within(_ANSWER_SECONDS):
+                self._ring, self._read_at = read_key_ring(at, known=self._ring), at
         except Exception:
             if not self._has_failed:  # once for each outage
                 logger.warning("signing keys not read", exc_info=True)

@@ -1,0 +1,164 @@
+"""Who logs in during the drill: ERP systems of taxpayers and intermediaries, and callers that may
+not log in.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any
+from urllib.parse import urlencode
+
+from taxpayers.credentials import hash_secret, hint_of, new_client_id, new_client_secret
+from taxpayers.models import ClientSecret, SystemUser, Taxpayer
+from tests.servers.service import Service
+from tests.support.erp import Erp
+from tests.support.factories import SystemUserFactory
+
+Manage = Callable[..., Any]
+
+TAXPAYERS, INTERMEDIARY = ("C1000000001", "C1000000002", "C1000000003"), "C2000000001"
+PERMISSION = "documents:submit"
+CROWD = 1000
+
+
+class Kind(Enum):
+    HONEST = "honest"  # gets a token unless the service is out of order
+    BAD = "bad"  # never gets one
+    CHANGING = "changing"  # as the registry is at that moment
+
+
+@dataclass
+class Caller:
+    """One ERP system: what it sends, how often, and from where."""
+
+    name: str
+    kind: Kind
+    erp: Erp
+    on_behalf_of: str = ""
+    form: Mapping[str, str] = field(default_factory=dict)  # instead of a right one
+
+    @property
+    def body(self) -> str:
+        return urlencode(self.form or self.erp.form)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"onbehalfof": self.on_behalf_of} if self.on_behalf_of else {}
+
+    @property
+    def address(self) -> str:
+        """Whoever fails does so from another address: its failures are counted there."""
+        return "127.0.0.66" if self.kind is Kind.BAD else "127.0.0.2"
+
+    @property
+    def pause_seconds(self) -> float:
+        return {Kind.HONEST: 0.12, Kind.BAD: 0.5, Kind.CHANGING: 0.2}[self.kind]
+
+
+@dataclass(frozen=True)
+class Population:
+    """Everybody who logs in."""
+
+    callers: list[Caller]
+    blocked: Caller  # blocked and unblocked by scenarios
+    represented: Caller  # whose permission is revoked and granted by scenarios
+    crowd: list[Erp]  # system users that nobody else uses
+
+    @property
+    def honest(self) -> frozenset[str]:
+        return frozenset(one.name for one in self.callers if one.kind is Kind.HONEST)
+
+    @property
+    def bad(self) -> list[str]:
+        return [one.name for one in self.callers if one.kind is Kind.BAD]
+
+
+def register(service: Service) -> Population:
+    """Registers them by the service's own commands; the crowd by two statements."""
+    manage = service.manage
+
+    def issue(tin: str, name: str) -> Erp:
+        issued = manage("issue_credentials", tin, "--name", name, "--logins-per-minute", "0")
+        return Erp(issued["client_id"], issued["client_secret"])
+
+    for tin in (*TAXPAYERS, INTERMEDIARY):
+        manage("register_taxpayer", tin, "--name", f"Taxpayer {tin}")
+    manage("register_intermediary", INTERMEDIARY)
+    for tin in TAXPAYERS:
+        grant(manage, tin)
+    honest = [
+        *(Caller(f"ERP {n}", Kind.HONEST, issue(tin, f"ERP {n}")) for n, tin in _numbered()),
+        Caller("intermediary 1", Kind.HONEST, issue(INTERMEDIARY, "one"), TAXPAYERS[0]),
+        Caller("intermediary 2", Kind.HONEST, issue(INTERMEDIARY, "two"), TAXPAYERS[1]),
+    ]
+    blocked = Caller("blocked at times", Kind.CHANGING, issue(TAXPAYERS[2], "blocked at times"))
+    represented = Caller(
+        "permitted at times", Kind.CHANGING, issue(INTERMEDIARY, "three"), TAXPAYERS[2]
+    )
+    callers = [*honest, *_bad(manage, issue, honest[0].erp), blocked, represented]
+    return Population(callers, blocked, represented, service.run(_register_crowd))
+
+
+def _register_crowd() -> list[Erp]:
+    taxpayer = Taxpayer.objects.get(tin=TAXPAYERS[0])
+    users: list[SystemUser] = SystemUserFactory.build_batch(
+        CROWD, taxpayer=taxpayer, logins_per_minute=0
+    )
+    SystemUser.objects.bulk_create(users)
+    secrets = [_secret(user) for user in users]
+    ClientSecret.objects.bulk_create(secret for secret, _clear in secrets)
+    return [
+        Erp(user.client_id, clear) for user, (_secret, clear) in zip(users, secrets, strict=True)
+    ]
+
+
+def _secret(user: SystemUser) -> tuple[ClientSecret, str]:
+    clear = new_client_secret("test")
+    at = datetime.now(UTC)
+    secret = ClientSecret(
+        system_user=user,
+        slot=1,
+        hashed=hash_secret(clear),
+        hint=hint_of(clear),
+        created_at=at,
+        expires_at=at + timedelta(days=1),
+    )
+    return secret, clear
+
+
+def grant(manage: Manage, taxpayer: str) -> None:
+    """Permits the intermediary to act for this taxpayer."""
+    manage(
+        *("grant_permission", "--taxpayer", taxpayer),
+        *("--intermediary", INTERMEDIARY, "--permission", PERMISSION),
+    )
+
+
+def revoke(manage: Manage, taxpayer: str) -> None:
+    """The end of that permission."""
+    manage("revoke_permission", "--taxpayer", taxpayer, "--intermediary", INTERMEDIARY)
+
+
+def block(manage: Manage, caller: Caller) -> None:
+    manage("block_system_user", caller.erp.client_id, "--reason", "drill")
+
+
+def unblock(manage: Manage, caller: Caller) -> None:
+    manage("unblock_system_user", caller.erp.client_id, "--reason", "drill")
+
+
+def _numbered() -> list[tuple[int, str]]:
+    return list(enumerate((*TAXPAYERS, *TAXPAYERS), start=1))
+
+
+def _bad(manage: Manage, issue: Callable[[str, str], Erp], victim: Erp) -> list[Caller]:
+    stopped = Caller("blocked for good", Kind.BAD, issue(TAXPAYERS[1], "blocked"))
+    block(manage, stopped)
+    other = issue(TAXPAYERS[1], "other").client_secret
+    return [
+        stopped,
+        Caller("wrong secret", Kind.BAD, Erp(victim.client_id, other)),
+        Caller("unknown id", Kind.BAD, Erp(new_client_id("test"), other)),
+        Caller("malformed", Kind.BAD, victim, form={**victim.form, "grant_type": "password"}),
+    ]

@@ -1,0 +1,106 @@
+"""A database that falls silent with its connections open: its host vanished, or is replaced."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from django.db import OperationalError, connection
+
+from taxpayers.shut_down import answered_within
+from tests.conftest import StartService
+from tests.servers.processes import stopping
+from tests.servers.service import Service
+from tests.servers.tcp_proxy import TcpProxy
+from tests.support.command_line import other_database
+
+TCP_SECONDS = 10.0  # tcp_user_timeout of identity/databases.py
+ROOM = 5.0
+REQUESTS = 12  # over both processes of a node
+
+
+@pytest.fixture
+def door(postgres_url: str) -> Iterator[TcpProxy]:
+    proxy = TcpProxy(urlsplit(postgres_url).port or 0)
+    with stopping(proxy):
+        yield proxy
+
+
+@pytest.fixture
+def url(postgres_url: str, door: TcpProxy) -> str:
+    return f"postgresql://postgres@127.0.0.1:{door.port}{urlsplit(postgres_url).path}"
+
+
+def seconds_until_it_fails(statement: Callable[[], object]) -> float:
+    began = time.monotonic()
+    with pytest.raises(OperationalError):
+        statement()
+    return time.monotonic() - began
+
+
+def execute(sql: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def test_a_host_that_vanishes_is_noticed_in_ten_seconds(
+    door: TcpProxy, url: str, tmp_path: Path
+) -> None:
+    def wait_for_an_answer() -> float:
+        with other_database(url, tmp_path):
+            return seconds_until_it_fails(lambda: execute("SELECT pg_sleep(60)"))
+
+    def send_a_statement() -> float:
+        with other_database(url, tmp_path):
+            execute("SELECT 1")
+            time.sleep(2)
+            return seconds_until_it_fails(lambda: execute("SELECT 1"))
+
+    with ThreadPoolExecutor(2) as threads:
+        waiting = threads.submit(wait_for_an_answer)
+        sending = threads.submit(send_a_statement)
+        time.sleep(1)
+        door.vanish()
+        for took in (waiting.result(60), sending.result(60)):
+            assert TCP_SECONDS - 1 < took < TCP_SECONDS + ROOM
+
+
+def test_what_waits_longer_than_it_may_fails_and_the_next_connection_works(
+    door: TcpProxy, url: str, tmp_path: Path
+) -> None:
+    with other_database(url, tmp_path):
+        execute("SELECT 1")
+        door.strand()
+        with answered_within(0.5):
+            assert 0.4 < seconds_until_it_fails(lambda: execute("SELECT 1")) < 2
+        connection.close()
+        with answered_within(10):
+            execute("SELECT 1")
+
+
+def test_readiness_and_signing_keys_find_the_database_that_has_taken_over(
+    service: StartService, door: TcpProxy, url: str
+) -> None:
+    node = service(url)
+    assert keys_of(node) == {1}
+    door.strand()
+    began = time.monotonic()
+    while statuses(node, "/health/ready") != {200}:
+        assert time.monotonic() - began < 12
+    node.manage("rotate_signing_key")
+    while keys_of(node) != {2}:
+        assert time.monotonic() - began < 40
+        time.sleep(0.5)
+
+
+def statuses(node: Service, path: str) -> set[int]:
+    return {httpx.get(f"{node.url}{path}", timeout=5).status_code for _ in range(REQUESTS)}
+
+
+def keys_of(node: Service) -> set[int]:
+    """How many keys each process publishes."""
+    url = f"{node.url}/.well-known/jwks.json"
+    return {len(httpx.get(url, timeout=5).json()["keys"]) for _ in range(REQUESTS)}
