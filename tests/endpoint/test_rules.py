@@ -428,3 +428,9 @@ def test_an_authorization_cannot_be_changed_afterwards() -> None:
     authorization = decision(AS_TAXPAYER)
     with pytest.raises(AttributeError):
         authorization.subject = OTHER  # type: ignore[misc,union-attr]
+
+
+def test_a_refusal_that_ends_in_a_traceback_says_all_of_it() -> None:
+    refused = Refused("a_reason", since=AT, parameter="scope", detail="Nonsense")
+    for word in ("a_reason", "2026", "scope", "Nonsense"):
+        assert word in str(refused)
