@@ -16,8 +16,8 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test lint format types check bench interleavings messages screenshots lock \
-        check-lock clean
+.PHONY: help run quick test lint format types check bench interleavings mutants messages \
+        screenshots lock check-lock clean
 
 help:  ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ bench: $(DEV)  ## what a login costs beside its peers, into docs/performance.md 
 
 interleavings: $(DEV)  ## logins and changes in random order against a serial oracle; STEPS=1000000 SEED=n
 	@$(BIN)/python -m tests.interleavings --steps $(or $(STEPS),1000000) $(if $(SEED),--seed $(SEED))
+
+mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="taxpayers/rules.py" chooses
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile both catalogues
 	@$(BIN)/python -m tests.support.catalogues
