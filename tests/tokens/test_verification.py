@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import jwt
 import pytest
 
 from taxpayers.identifiers import TaxpayerId
@@ -149,6 +150,14 @@ def test_a_token_for_another_service_is_not_ours(changes: dict[str, Any]) -> Non
 def test_claims_of_another_shape_are_not_ours(claims: dict[str, Any]) -> None:
     with pytest.raises(InvalidToken, match=NOT_OURS):
         verified(sign(claims_of() | claims, NEW))
+
+
+@pytest.mark.parametrize("kind", ["JWT", "jwt", "AT+JWT", "logout+jwt", None])
+def test_another_kind_of_token_is_not_ours_though_our_key_signed_it(kind: str | None) -> None:
+    header = {"typ": kind, "kid": NEW.kid}
+    token = jwt.encode(claims_of(), NEW.private_key, "ES256", header)  # type: ignore[arg-type]
+    with pytest.raises(InvalidToken, match=NOT_OURS):
+        verified(token)
 
 
 @pytest.mark.parametrize("text", ["", "a", "a.b.c", "e30.e30.", "\x00", "." * 9])
