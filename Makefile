@@ -60,6 +60,9 @@ fuzz: $(DEV)  ## a million hostile inputs against the running service; INPUTS=50
 chaos: $(DEV)  ## faults under load with real processes, into docs/reliability.md (within 15 min)
 	@$(BIN)/python -m tests.chaos $(or $(ARGS),--write)
 
+mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="taxpayers/rules.py" chooses
+	@$(BIN)/python -m tests.mutants $(ARGS)
+
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile both catalogues
 	@$(BIN)/python -m tests.support.catalogues
 

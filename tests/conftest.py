@@ -84,6 +84,7 @@ def _configure_django(config: pytest.Config, var: Path) -> None:
         "VAR_DIR": str(var),
         "ALLOWED_HOSTS": "*",
         "DJANGO_SETTINGS_MODULE": "identity.settings",
+        "SERVE": config.option.serve,
     }
     if config.option.database == "postgresql":
         environment["DATABASE_URL"] = _postgres_for_all_tests(config)

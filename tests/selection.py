@@ -31,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the database of the tests; a real PostgreSQL is started for them (sqlite)",
     )
     parser.addoption(
+        "--serve",
+        choices=["both", "login"],
+        default="both",
+        help="login: without the staff pages; tests that need none start sooner (both)",
+    )
+    parser.addoption(
         "--seed",
         type=int,
         default=random.randrange(1_000_000),  # noqa: S311 - of an order

@@ -3,6 +3,7 @@
 import random
 import re
 import string
+import zlib
 from functools import reduce
 from operator import and_, or_
 
@@ -23,6 +24,7 @@ from taxpayers.credentials import (
     new_client_secret,
 )
 
+DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 ALPHABET = string.ascii_letters + string.digits + "_"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
@@ -34,6 +36,23 @@ kinds = st.sampled_from(Kind)
 
 def new(kind: Kind, environment: Environment) -> str:
     return (new_client_id if kind is Kind.CLIENT_ID else new_client_secret)(environment)
+
+
+def number_in(credential: str) -> int:
+    """The random number: all digits to the base 62 but the last six, which are the checksum."""
+    number = 0
+    for digit in credential.rpartition("_")[2][:-6]:
+        number = 62 * number + DIGITS.index(digit)
+    return number
+
+
+def with_checksum(text: str) -> str:
+    """The text with the checksum that a credential with these characters would have."""
+    number, digits = zlib.crc32(text.encode()), ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        digits = DIGITS[digit] + digits
+    return text + digits
 
 
 def other(environment: Environment) -> Environment:
@@ -61,13 +80,6 @@ def test_a_credential_has_this_many_random_bits(kind: Kind, bits: int) -> None:
     numbers = [number_in(new(kind, "live")) for _ in range(200)]
     assert reduce(or_, numbers) == 2**bits - 1
     assert reduce(and_, numbers) == 0
-
-
-def number_in(credential: str) -> int:
-    """The random number that its digits, without the checksum of six, stand for."""
-    digits = string.digits + string.ascii_uppercase + string.ascii_lowercase
-    body = credential.removeprefix(credential[: len("cs_live_")])[:-6]
-    return sum(digits.index(digit) * 62**n for n, digit in enumerate(reversed(body)))
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -180,6 +192,14 @@ def test_blanks_around_are_named(
         ("cs_live_xxxxxxxxxxxxxxxx", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("cs_live_YOURSECRET", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("cs_test_" + "0" * 49, Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        # What is around or inside a placeholder makes it no other thing.
+        (" <client_secret>\t", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("<client\nsecret>", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("\u017fample", Kind.CLIENT_SECRET, Fault.FOREIGN),  # only looks like "sample"
+        (" 550e8400-e29b-41d4-a716-446655440000", Kind.CLIENT_ID, Fault.FOREIGN),
+        # As long as a secret without its checksum, or shorter.
+        ("cs_test_" + "7" * 42 + "-", Kind.CLIENT_SECRET, Fault.MISTYPED),
+        ("cs_test_" + "7" * 41 + "-", Kind.CLIENT_SECRET, Fault.CUT_OFF),
         ("550e8400-e29b-41d4-a716-446655440000", Kind.CLIENT_ID, Fault.FOREIGN),
         ("correct horse battery staple", Kind.CLIENT_SECRET, Fault.FOREIGN),
         (CLIENT_SECRET.upper(), Kind.CLIENT_SECRET, Fault.FOREIGN),
@@ -189,6 +209,14 @@ def test_blanks_around_are_named(
 )
 def test_a_fault_is_named(text: str, kind: Kind, fault: Fault | None) -> None:
     assert fault_of(text, kind, "test") == fault
+
+
+@pytest.mark.parametrize(("kind", "length"), [(Kind.CLIENT_ID, 22), (Kind.CLIENT_SECRET, 43)])
+def test_only_the_right_length_is_right_even_with_a_checksum(kind: Kind, length: int) -> None:
+    faults = {length - 1: Fault.CUT_OFF, length: None, length + 1: Fault.MISTYPED}
+    for digits, fault in faults.items():
+        credential = with_checksum(f"{kind}_test_{'7aQ2bZ' * 9:.{digits}}")
+        assert fault_of(credential, kind, "test") is fault
 
 
 def test_a_live_secret_in_the_test_environment_is_named_and_not_called_mistyped() -> None:

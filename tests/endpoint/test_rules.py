@@ -363,6 +363,11 @@ def test_only_codes_of_permissions_in_force_count_each_once_and_sorted() -> None
             [permission(valid_until=AT - 3 * DAY, revoked_at=AT - DAY)],
             Refusal(RegistryReason.PERMISSION_EXPIRED, AT - 3 * DAY),
         ),
+        # Revoked at its last moment, at which it was still in force.
+        (
+            [permission(valid_from=AT - 9 * DAY, valid_until=AT - DAY, revoked_at=AT - DAY)],
+            Refusal(RegistryReason.PERMISSION_REVOKED, AT - DAY),
+        ),
     ],
 )
 def test_of_permissions_not_in_force_the_most_useful_is_told(
@@ -428,3 +433,9 @@ def test_an_authorization_cannot_be_changed_afterwards() -> None:
     authorization = decision(AS_TAXPAYER)
     with pytest.raises(AttributeError):
         authorization.subject = OTHER  # type: ignore[misc,union-attr]
+
+
+def test_a_refusal_that_ends_in_a_traceback_says_all_of_it() -> None:
+    refused = Refused("a_reason", since=AT, parameter="scope", detail="Nonsense")
+    for word in ("a_reason", "2026", "scope", "Nonsense"):
+        assert word in str(refused)

@@ -323,6 +323,8 @@ def test_each_kind_of_bucket_has_its_own_numbers_and_there_is_no_other_one() -> 
 
 def test_pauses_double_up_to_the_cap() -> None:
     assert Backoff(free=2, cap_seconds=10).pauses_seconds == (0, 0, 1, 2, 4, 8, 10)
+    assert Backoff(free=0, cap_seconds=8).pauses_seconds == (1, 2, 4, 8)
+    assert Backoff(free=1, cap_seconds=1).pauses_seconds == (0, 1)
 
 
 # --- Values -------------------------------------------------------------------------------------
@@ -334,7 +336,9 @@ def test_a_quota_knows_what_remains_and_when_it_resets() -> None:
     assert Quota(3, 1, AT).resets_at == END
 
 
-@pytest.mark.parametrize(("left", "seconds"), [(0.0001, 1), (1, 1), (1.0001, 2), (59.5, 60)])
+@pytest.mark.parametrize(
+    ("left", "seconds"), [(-3, 1), (0, 1), (0.0001, 1), (1, 1), (1.0001, 2), (59.5, 60)]
+)
 def test_retry_after_is_rounded_up_to_whole_seconds(left: float, seconds: int) -> None:
     assert Throttle(AT + timedelta(seconds=left)).retry_after_seconds(AT) == seconds
 
@@ -345,3 +349,23 @@ def test_denials_are_dropped_when_they_end_and_never_grow_beyond_their_size() ->
         denials.remember(name, Throttle(AT + SECOND))
     assert [denials.find(name, AT) is not None for name in "abc"] == [False, True, True]
     assert denials.find("c", AT + SECOND) is None
+
+
+def test_a_denial_that_has_ended_takes_no_place_of_another() -> None:
+    denials = DenialCache(size=2)
+    denials.remember("first", Throttle(END))
+    denials.remember("ended", Throttle(AT))
+    assert denials.find("ended", AT) is None
+    denials.remember("last", Throttle(END))
+    assert denials.find("first", AT) == denials.find("last", AT) == Throttle(END)
+
+
+def test_a_denial_is_for_failures_and_for_nobody_known_unless_it_says_so() -> None:
+    assert (Throttle(AT).limit, Throttle(AT).secret_expires_at) == (0, None)
+
+
+def test_a_process_remembers_4096_denials() -> None:
+    denials = DenialCache()
+    for name in range(5000):
+        denials.remember(name, Throttle(END))
+    assert [name for name in range(5000) if denials.find(name, AT)] == list(range(904, 5000))

@@ -1,0 +1,170 @@
+"""`make mutants`: do the tests notice a fault in what decides, counts, signs and verifies?
+
+`python -m tests.mutants [MODULE…] [--minutes N] [--again] [--list]`. Each mutant is one small fault
+in one module of `plan.toml`; the tests of that module must fail. A run that was stopped goes on
+where it ended. The exit status is 1 if a survivor is not explained or too few were killed, and 2 if
+the time was too short.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.mutants.mutants import Mutant, mutants_of
+from tests.mutants.plan import Plan, read_plan
+from tests.mutants.results import Results
+from tests.mutants.runner import Limits, NoVerdict, Outcome, prepare, run_tests
+
+_HERE = Path(__file__).resolve().parent
+
+
+@dataclass
+class Report:
+    """What became of the mutants of this run."""
+
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    explained: int = 0
+    unexplained: list[Mutant] = field(default_factory=list)
+    missing: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.outcomes.total()
+
+    @property
+    def killed_percent(self) -> float:
+        survived = self.outcomes[Outcome.SURVIVED]
+        return 100 * (self.total - survived) / self.total if self.total else 100.0
+
+
+def main() -> int:
+    """See the module; 0 if every survivor is explained and enough mutants were killed."""
+    options = _options()
+    root = options.root.resolve()
+    os.chdir(root)
+    sys.path.insert(0, str(root))
+    plan = read_plan(options.plan, root)
+    chosen = {
+        name: tests
+        for given in options.modules or [""]
+        for name, tests in plan.modules.items()
+        if name.startswith(given)
+    }
+    if not chosen:
+        _say(f"No module of the plan begins with {' or '.join(options.modules)}.")
+        return 1
+    if options.list:
+        for module in chosen:
+            for mutant in mutants_of(module, plan.source(module)):
+                _say(f"{module}: {mutant.difference}")
+        return 0
+    folder = root / "var" / "mutants"
+    folder.mkdir(parents=True, exist_ok=True)
+    results = Results(folder / "results.jsonl")
+    if options.again:
+        results.runs.clear()
+    prepare()
+    report = Report()
+    until = time.monotonic() + 60 * options.minutes
+    try:
+        for module, tests in chosen.items():
+            _run_module(plan, module, tests, results, report, until)
+    except NoVerdict as written:
+        _say(f"The tests of a module do not pass without a mutant, or there are none:\n{written}")
+        return 1
+    return _verdict(plan, report)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Do the tests notice a fault?")
+    parser.add_argument("modules", nargs="*", help="the beginning of their paths; none: all")
+    parser.add_argument("--minutes", type=float, default=240, help="stop after that time (240)")
+    parser.add_argument("--again", action="store_true", help="forget what earlier runs found")
+    parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
+    parser.add_argument("--plan", type=Path, default=_HERE / "plan.toml")
+    parser.add_argument("--root", type=Path, default=_HERE.parents[1], help="of the modules")
+    return parser.parse_args()
+
+
+def _run_module(
+    plan: Plan, module: str, tests: tuple[str, ...], results: Results, report: Report, until: float
+) -> None:
+    output = results.path.with_name("output.txt")
+    mutants = list(mutants_of(module, plan.source(module)))
+    waiting = [mutant for mutant in mutants if not results.is_killed(mutant)]
+    limits = None
+    for mutant in waiting:
+        if time.monotonic() >= until:
+            report.missing += 1
+            continue
+        limits = limits or _limits(tests, output)
+        run = run_tests(tests, output, mutant, limits)
+        results.store(mutant, run)
+        if run.outcome is Outcome.SURVIVED and not plan.reason(mutant):
+            _say(f"SURVIVED {module}\n  {_line(mutant)}")
+    for line in _add_up(plan, module, mutants, results, report):
+        _say(line)
+
+
+def _limits(tests: tuple[str, ...], output: Path) -> Limits:
+    """By a run without a mutant, which must pass."""
+    unchanged = run_tests(tests, output)
+    if unchanged.outcome is not Outcome.SURVIVED:
+        raise NoVerdict(output.read_text(encoding="utf-8"))
+    return Limits.after(unchanged)
+
+
+def _add_up(
+    plan: Plan, module: str, mutants: list[Mutant], results: Results, report: Report
+) -> Iterator[str]:
+    killed = 0
+    for mutant in mutants:
+        run = results.runs.get(mutant.id)
+        if run is None:
+            continue
+        report.outcomes[run.outcome] += 1
+        if run.outcome is not Outcome.SURVIVED:
+            killed += 1
+        elif plan.reason(mutant):
+            report.explained += 1
+        else:
+            report.unexplained.append(mutant)
+    yield f"{module}: {killed} of {len(mutants)} killed"
+
+
+def _verdict(plan: Plan, report: Report) -> int:
+    _say("")
+    for mutant in report.unexplained:
+        _say(f"not explained: {mutant.module}\n  {_line(mutant)}")
+    _say(
+        f"{report.total} mutants, {report.killed_percent:.1f} % killed"
+        f" ({report.outcomes[Outcome.TIMEOUT]} of them by a time limit);"
+        f" survived: {report.explained} explained, {len(report.unexplained)} not"
+    )
+    if report.unexplained or report.killed_percent < plan.killed_percent:
+        _say(f"FAILED: kill or explain each survivor; at least {plan.killed_percent} % are killed")
+        return 1
+    if report.missing:
+        _say(f"NOT FINISHED: {report.missing} mutants wait for the next run")
+        return 2
+    return 0
+
+
+def _line(mutant: Mutant) -> str:
+    """As it stands in `plan.toml`, with the reason still to be written."""
+    return f'{json.dumps(mutant.difference, ensure_ascii=False)} = "…"'
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

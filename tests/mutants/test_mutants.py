@@ -1,0 +1,159 @@
+"""The mutation run itself: a fault that no test notices fails it, until somebody explains it."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.mutants import OPERATORS, mutants_of
+from tests.mutants.plan import read_plan
+from tests.servers.processes import CHECKOUT
+
+PLAN = read_plan(Path(__file__).with_name("plan.toml"), CHECKOUT)
+
+
+# --- The plan -----------------------------------------------------------------------------------
+
+
+def test_every_test_and_every_module_of_the_plan_exists() -> None:
+    assert PLAN.modules.keys() >= {"taxpayers/rules.py", "tokens/keys/ring.py"}
+    for arguments in PLAN.modules.values():
+        chosen = [argument for argument in arguments if argument.startswith("tests/")]
+        assert chosen
+        assert all((CHECKOUT / path).exists() for path in chosen), chosen
+
+
+def test_an_explained_survivor_is_still_a_mutant_of_its_module() -> None:
+    for module, reasons in PLAN.survivors.items():
+        mutants = {mutant.difference for mutant in mutants_of(module, PLAN.source(module))}
+        assert reasons.keys() <= mutants
+        assert all(reasons.values()), "each has its reason"
+
+
+# --- The mutants --------------------------------------------------------------------------------
+
+MODULE = '''"""A module."""
+
+from functools import cache
+
+FREE: int | None = 10
+
+
+@cache
+def pause(failures: int, busy: bool) -> int:
+    """How long."""
+    if failures <= FREE and not busy:
+        return 0
+    stored.append(failures)
+    self.last = failures
+    return [2**n for n in range(9) if n in known][0]
+'''
+MUTATED = {
+    "FREE: int | None = 10  =>  FREE: int | None = 11",
+    "FREE: int | None = 10  =>  FREE: int | None = 9",
+    "@cache  =>  ",
+    "if failures <= FREE and not busy:  =>  if failures < FREE and not busy:",
+    "if failures <= FREE and not busy:  =>  if failures > FREE and not busy:",
+    "if failures <= FREE and not busy:  =>  if not failures <= FREE and not busy:",
+    "if failures <= FREE and not busy:  =>  if failures <= FREE or not busy:",
+    "if failures <= FREE and not busy:  =>  if failures <= FREE and  busy:",
+    "return 0  =>  return 1",
+    "return 0  =>  return -1",
+    "return 0  =>  pass",
+    "stored.append(failures)  =>  pass",
+    "self.last = failures  =>  pass",
+}
+LAST = "return [2**n for n in range(9) if n in known][0]  =>  "
+MUTATED |= {
+    f"{LAST}{after}"
+    for after in (
+        "return [3**n for n in range(9) if n in known][0]",
+        "return [1**n for n in range(9) if n in known][0]",
+        "return [2*n for n in range(9) if n in known][0]",
+        "return [2**n for n in range(10) if n in known][0]",
+        "return [2**n for n in range(8) if n in known][0]",
+        "return [2**n for n in range(9) if n not in known][0]",
+        "return [2**n for n in range(9) if not (n in known)][0]",
+        "return [2**n for n in range(9) if n in known][1]",
+        "return [2**n for n in range(9) if n in known][-1]",
+        "pass",
+    )
+}
+
+
+def test_a_module_has_these_mutants_each_once_and_none_in_its_annotations() -> None:
+    found = [without_blanks(mutant.difference) for mutant in mutants_of("a.py", MODULE)]
+    assert sorted(found) == sorted(map(without_blanks, MUTATED))
+
+
+def without_blanks(text: str) -> str:
+    return "".join(text.split())
+
+
+def test_an_end_without_a_value_may_be_left_out() -> None:
+    early = "def f(x):\n    if x:\n        return None\n    return None\n"
+    found = [mutant.source for mutant in mutants_of("a.py", early)]
+    assert found == [early.replace("if x", "if not x"), early.replace("return None", "pass", 1)]
+
+
+def test_every_mutant_is_a_program() -> None:
+    for mutant in mutants_of("a.py", MODULE):
+        ast.parse(mutant.source)
+
+
+def test_cosmic_ray_knows_every_operator() -> None:
+    from cosmic_ray.plugins import operator_names
+
+    assert set(OPERATORS) <= set(operator_names())
+
+
+# --- A run --------------------------------------------------------------------------------------
+
+RULES = "def is_over(used, limit):\n    return used > limit\n"
+TESTS = "from limits import is_over\ndef test_over(): assert is_over(3, 2) and not is_over(1, 2)\n"
+BOUNDARY = "def test_the_limit_is_allowed(): assert not is_over(2, 2)\n"
+SURVIVOR = "return used > limit  =>  return used >= limit"
+
+
+def run(folder: Path, tests: str, survivors: str = "", *options: str) -> tuple[int, str]:
+    """The exit status and the output of a run over one module of one rule."""
+    (folder / "limits.py").write_text(RULES)
+    (folder / "test_limits.py").write_text(tests)
+    plan = folder / "plan.toml"
+    plan.write_text(
+        'arguments = ["-q", "-p", "no:cacheprovider"]\nkilled_percent = 50\n'
+        f'[modules]\n"limits.py" = ["test_limits.py"]\n[survivors]\n{survivors}'
+    )
+    command = [sys.executable, "-m", "tests.mutants", f"--plan={plan}", f"--root={folder}"]
+    done = subprocess.run(
+        [*command, *options], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.processes
+def test_a_survivor_that_nobody_has_explained_fails_the_run(tmp_path: Path) -> None:
+    status, output = run(tmp_path, TESTS)
+    assert (status, SURVIVOR in output) == (1, True), output
+    status, output = run(tmp_path, TESTS, f'"limits.py" = {{ "{SURVIVOR}" = "for this test" }}')
+    assert (status, "1 explained, 0 not" in output) == (0, True), output
+    # A better test kills it, and what was killed is not tried again.
+    status, output = run(tmp_path, TESTS + BOUNDARY)
+    assert (status, "100.0 % killed" in output) == (0, True), output
+    results = (tmp_path / "var/mutants/results.jsonl").read_text().splitlines()
+    assert len(results) == len(set(results)) + 1, "only the survivor was tried again, twice"
+
+
+@pytest.mark.processes
+def test_tests_that_fail_without_a_mutant_kill_nothing(tmp_path: Path) -> None:
+    status, output = run(tmp_path, TESTS + "def test_wrong(): assert not is_over(3, 2)\n")
+    assert (status, "do not pass without a mutant" in output) == (1, True), output
+
+
+@pytest.mark.processes
+def test_a_mutant_that_never_ends_is_killed(tmp_path: Path) -> None:
+    endless = "def test_ends():\n    while not is_over(3, 2): pass\n"
+    status, output = run(tmp_path, f"from limits import is_over\n{endless}{BOUNDARY}")
+    assert (status, "100.0 % killed" in output) == (0, True), output

@@ -1,0 +1,291 @@
+"""Every state of the facts that decide a login, and what the contract says about them. Pure.
+
+A fact has as many values here as differ for a decision: absent or present; before, at or after the
+moment of the login. They stand from the most generous to the strictest one, each with the refusal
+of a login in which nothing else is wrong. No two moments are the same, so a refusal that names the
+date of another fact is found.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple
+
+from taxpayers.facts.values import (
+    ClientFacts,
+    Facts,
+    IntermediaryFacts,
+    PermissionFacts,
+    RepresentedFacts,
+    SecretFacts,
+)
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.rules import AuthorizationRequest, Refused, decide
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+OWN, OTHER = TaxpayerId("C1000000001"), TaxpayerId("C2000000002", "201901234567")
+CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+KNOWN_SCOPES = ("A", "B")
+Asked = tuple[str, ...] | None
+
+
+def ago(microseconds: int) -> datetime:
+    return AT - timedelta(microseconds=microseconds)
+
+
+def ahead(microseconds: int) -> datetime:
+    return AT + timedelta(microseconds=microseconds)
+
+
+class Refusal(NamedTuple):
+    """The whole refusal: the reason, the date that it names, the parameter, the detail."""
+
+    reason: str
+    since: datetime | None = None
+    parameter: str = ""
+    detail: str = ""
+
+
+class Granted(NamedTuple):
+    """Who is represented by whom, and what the token allows."""
+
+    subject: TaxpayerId
+    actor: TaxpayerId | None
+    scopes: frozenset[str]
+    codes: frozenset[str]
+
+
+Outcome = Granted | Refusal
+
+
+class Value(NamedTuple):
+    """One value of a fact, and the refusal if it alone is wrong."""
+
+    fact: Any
+    refusal: Refusal | None = None
+
+
+# --- The facts, in the order in which the contract checks them ------------------------------------
+
+SECRET_EXPIRES_AT = (
+    Value(ahead(1)),
+    Value(AT),  # its last moment
+    Value(ago(1), Refusal("secret_expired", ago(1))),
+)
+# What is revoked or blocked is so whatever the clock says.
+SECRET_REVOKED_AT = (
+    Value(None),
+    Value(ago(2), Refusal("secret_revoked", ago(2))),
+    Value(AT, Refusal("secret_revoked", AT)),
+    Value(ahead(2), Refusal("secret_revoked", ahead(2))),
+)
+BLOCKED_AT = (
+    Value(None),
+    Value(ago(3), Refusal("system_user_blocked", ago(3))),
+    Value(ahead(3), Refusal("system_user_blocked", ahead(3))),
+)
+EXPIRES_AT = (
+    Value(None),
+    Value(ahead(4)),
+    Value(AT),
+    Value(ago(4), Refusal("system_user_expired", ago(4))),
+)
+TAXPAYER_IS_ACTIVE = (Value(True), Value(False, Refusal("taxpayer_inactive")))
+ROLE = (
+    Value(IntermediaryFacts(True, None)),
+    Value(IntermediaryFacts(True, ahead(5))),
+    Value(IntermediaryFacts(True, AT)),
+    Value(IntermediaryFacts(True, ago(5)), Refusal("intermediary_inactive", ago(5))),
+    Value(IntermediaryFacts(False, None), Refusal("intermediary_inactive")),
+    Value(None, Refusal("not_an_intermediary")),
+)
+# The taxpayer of `onbehalfof`; None: there is no such taxpayer.
+REPRESENTED_IS_ACTIVE = (Value(True), Value(False), Value(None))
+# Each of these permissions is granted or not, so several of them stand side by side.
+PERMISSIONS = {
+    "in force": PermissionFacts(("view", "submit"), ago(9), None, None),
+    "to come": PermissionFacts(("cancel",), ahead(6), None, None),
+    "expired": PermissionFacts(("reject",), ago(9), ago(7), None),
+    "revoked": PermissionFacts(("reject", "view"), ago(9), None, ago(8)),
+}
+IS_GRANTED = (Value(True), Value(False))
+HELD_SCOPES = (Value(("A", "B")), Value(("A",)), Value(()))
+# What a client asks for is its wish, so its values have no order.
+ASKED_SCOPES: tuple[Asked, ...] = (None, ("A", "B"), ("A", "Unknown"))
+
+SECRET = (SECRET_EXPIRES_AT, SECRET_REVOKED_AT)
+CLIENT = (BLOCKED_AT, EXPIRES_AT, TAXPAYER_IS_ACTIVE, ROLE, HELD_SCOPES)
+REPRESENTED = (REPRESENTED_IS_ACTIVE, *[IS_GRANTED] * len(PERMISSIONS))
+Dimensions = Sequence[Sequence[Value]]
+
+
+# --- The states, and what the contract says -----------------------------------------------------
+
+
+class Secret(NamedTuple):
+    facts: SecretFacts
+    refusal: Refusal | None
+
+
+class Client(NamedTuple):
+    facts: ClientFacts
+    refusal: Refusal | None
+    role_refusal: Refusal | None  # where another taxpayer is named
+
+
+class Represented(NamedTuple):
+    facts: RepresentedFacts | None
+    refusal: Refusal | None
+
+
+class State(NamedTuple):
+    """One value of each fact."""
+
+    secret: Secret
+    client: Client
+    represented: Represented
+
+    @property
+    def is_on_behalf(self) -> bool:
+        return self.represented.facts is not None
+
+
+NOBODY = Represented(None, None)  # a taxpayer logs in for itself
+
+
+def states(
+    secret: Dimensions = SECRET, client: Dimensions = CLIENT, represented: Dimensions = ()
+) -> Iterator[State]:
+    """Each combination of these values, the last one changing first."""
+    parts = product(secrets(secret), clients(client), taxpayers(represented))
+    return map(State._make, parts)
+
+
+def secrets(dimensions: Dimensions) -> list[Secret]:
+    return [
+        Secret(SecretFacts(51, "7aQ2", expires.fact, revoked.fact), first(expires, revoked))
+        for expires, revoked in product(*dimensions)
+    ]
+
+
+def clients(dimensions: Dimensions) -> list[Client]:
+    return [
+        Client(
+            ClientFacts(
+                id=41,
+                client_id=CLIENT_ID,
+                taxpayer=OWN,
+                taxpayer_is_active=is_active.fact,
+                scopes=held.fact,
+                logins_per_minute=12,
+                blocked_at=blocked.fact,
+                expires_at=expires.fact,
+                intermediary=role.fact,
+            ),
+            first(blocked, expires, is_active),
+            role.refusal,
+        )
+        for blocked, expires, is_active, role, held in product(*dimensions)
+    ]
+
+
+def taxpayers(dimensions: Dimensions) -> list[Represented]:
+    if not dimensions:
+        return [NOBODY]
+    found = []
+    for is_active, *granted in product(*dimensions):
+        both = zip(PERMISSIONS.values(), granted, strict=True)
+        permissions = tuple(permission for permission, is_granted in both if is_granted.fact)
+        facts = RepresentedFacts(OTHER, is_active.fact, permissions)
+        refusal = permission_refusal(*(is_granted.fact for is_granted in granted))
+        found.append(Represented(facts, refusal if is_active.fact else Refusal("no_permission")))
+    return found
+
+
+def first(*values: Value) -> Refusal | None:
+    """Of several faults the one that the contract names first."""
+    return next((value.refusal for value in values if value.refusal), None)
+
+
+def permission_refusal(
+    in_force: bool, to_come: bool, expired: bool, revoked: bool
+) -> Refusal | None:
+    """Of several permissions the most useful answer: one to come, then the one that ended last."""
+    if in_force:
+        return None
+    if to_come:
+        return Refusal("permission_not_yet_valid", ahead(6))
+    if expired:
+        return Refusal("permission_expired", ago(7))
+    return Refusal("permission_revoked", ago(8)) if revoked else Refusal("no_permission")
+
+
+@cache
+def scope_refusal(asked: Asked, held: tuple[str, ...]) -> Refusal | None:
+    """An unknown scope, which is named, or nothing left."""
+    for scope in asked or ():
+        if scope not in KNOWN_SCOPES:
+            return Refusal("invalid_scope", parameter="scope", detail=scope)
+    return None if allowed_scopes(asked, held) else Refusal("invalid_scope", parameter="scope")
+
+
+@cache
+def allowed_scopes(asked: Asked, held: tuple[str, ...]) -> frozenset[str]:
+    """What is asked for, or everything, as far as the client may have it."""
+    return frozenset(KNOWN_SCOPES if asked is None else asked) & frozenset(held)
+
+
+def refusal(state: State, asked: Asked) -> Refusal | None:
+    """The first refusal in the contract's order; None: there is a token."""
+    secret, client, represented = state
+    return (
+        secret.refusal
+        or client.refusal
+        or (client.role_refusal if represented.facts else None)
+        or represented.refusal
+        or scope_refusal(asked, client.facts.scopes)
+    )
+
+
+def expected(state: State, asked: Asked) -> Outcome:
+    """That refusal, or what the token is for."""
+    refused = refusal(state, asked)
+    if refused:
+        return refused
+    scopes = allowed_scopes(asked, state.client.facts.scopes)
+    if not state.is_on_behalf:
+        return Granted(OWN, None, scopes, frozenset())
+    return Granted(OTHER, OWN, scopes, frozenset({"view", "submit"}))
+
+
+# --- What the service decides -------------------------------------------------------------------
+
+
+def facts_of(state: State) -> Facts:
+    return Facts(state.client.facts, state.secret.facts, state.represented.facts)
+
+
+def decided(state: State, asked: Asked) -> Outcome:
+    return outcome_of(AuthorizationRequest(facts_of(state), asked, KNOWN_SCOPES, AT))
+
+
+def outcome_of(request: AuthorizationRequest) -> Outcome:
+    """What the service decides, in the form in which the contract's outcomes are written here."""
+    try:
+        granted = decide(request)
+    except Refused as refused:
+        return Refusal(refused.reason, refused.since, refused.parameter, refused.detail)
+    scopes, codes = frozenset(granted.scopes), frozenset(granted.permissions)
+    return Granted(granted.subject, granted.actor, scopes, codes)
+
+
+@cache
+def allows(outcome: Outcome) -> frozenset[str]:
+    """Everything that it allows; nothing, if it is a refusal."""
+    if isinstance(outcome, Refusal):
+        return frozenset()
+    return frozenset({"a token"}) | outcome.scopes | outcome.codes
+
+
+IN_ORDER = next(states())

@@ -1,0 +1,142 @@
+"""What stands around the decision: who is told its reason, and where the limit comes (contract 1).
+
+The steps of a login, without a database, for every combination of facts that are right or wrong.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from pytest_django import Settings
+
+from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
+from taxpayers.facts.local import NoLocalFacts
+from taxpayers.facts.values import Facts, FactsQuery, Reading
+from tests.facts.login_cases import NO_PAUSE, drive, names
+from tests.rules.states import (
+    AT,
+    CLIENT,
+    CLIENT_ID,
+    KNOWN_SCOPES,
+    OTHER,
+    REPRESENTED,
+    SECRET,
+    Granted,
+    State,
+    ago,
+    expected,
+    facts_of,
+    states,
+)
+from tests.support.erp import FORM
+from tokens.endpoint.arrival import receive
+from tokens.endpoint.clock import LocalClock
+from tokens.endpoint.login import EndedLogin, log_in
+from tokens.endpoint.node import Node
+from tokens.keys import signer
+from tokens.keys.ring import Key, KeyRing, generate
+from tokens.rate_limits.quota import Quota
+
+CLIENT_SECRET = new_client_secret("test")
+RIGHT = {
+    "grant_type": "client_credentials",
+    "client_id": CLIENT_ID,
+    "client_secret": CLIENT_SECRET,
+}
+STRANGERS: dict[str, dict[str, str]] = {
+    "a wrong secret": {"client_secret": new_client_secret("test")},
+    "an unknown id": {"client_id": new_client_id("test")},
+    "nothing right": {
+        "client_id": new_client_id("test"),
+        "client_secret": new_client_secret("test"),
+    },
+}
+KEY = Key("a-kid", "ES256", ago(1), {}, generate("ES256"))
+LIMIT = 12
+
+
+@pytest.fixture(autouse=True)
+def _service(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.SCOPES = {name: {"description": "", "audience": name} for name in KNOWN_SCOPES}
+    monkeypatch.setattr(signer._cache, "_ring", KeyRing((KEY,)))
+    monkeypatch.setattr(signer._cache, "_read_at", AT)
+
+
+def right_or_wrong() -> Iterator[State]:
+    """Each fact as generous and as strict as it can be; of the permissions one is in force."""
+    secret, client, represented = (
+        [(values[0], values[-1]) for values in dimensions]
+        for dimensions in (SECRET, CLIENT, REPRESENTED)
+    )
+    yield from states(secret, client)
+    not_granted = [values[-1:] for values in represented[2:]]
+    yield from states(secret, client, [*represented[:2], *not_granted])
+
+
+class KnownClient:
+    """What the registry answers: these facts, to the right id with the right secret."""
+
+    def __init__(self, facts: Facts, used: int) -> None:
+        self.facts, self.used = facts, used
+
+    def read(self, query: FactsQuery) -> Reading:
+        if (query.client_id, query.hashed_secret) != (CLIENT_ID, hash_secret(CLIENT_SECRET)):
+            return Reading(AT, None)
+        return Reading(AT, self.facts, (AT, self.used))
+
+
+def log_in_with(
+    state: State, form: dict[str, str], used: int, results: list[Any]
+) -> tuple[str, EndedLogin]:
+    """The calls after the registry was read, which get these results, and the end."""
+    meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": "192.0.2.1"}
+    if state.is_on_behalf:
+        meta["HTTP_ONBEHALFOF"] = str(OTHER)
+    sent = RIGHT | form
+    query = FactsQuery(
+        sent["client_id"],
+        hash_secret(sent["client_secret"]),
+        OTHER if state.is_on_behalf else None,
+    )
+    registry = KnownClient(facts_of(state), used)
+    arrival, raw = receive(meta, urlencode(sent).encode(), AT)
+    steps = log_in(Node(NoLocalFacts(), LocalClock()), arrival, raw)
+    calls, ended = drive(steps, [registry.read(query), *results])
+    return names(calls[1:]), ended
+
+
+def test_the_limit_is_checked_after_the_secret_and_before_everything_else() -> None:
+    for state in right_or_wrong():
+        right = expected(state, None)
+        reason = "issued" if isinstance(right, Granted) else right.reason
+        if reason in ("secret_expired", "secret_revoked"):
+            # Nobody was authenticated: it counts as a failure, not against the client's limit.
+            for used in (0, LIMIT):
+                calls, ended = log_in_with(state, {}, used, [NO_PAUSE])
+                assert (calls, ended.outcome) == ("FailedLogin", reason)
+            continue
+        calls, ended = log_in_with(state, {}, 0, [Quota(LIMIT, 1, AT)])
+        assert (calls, ended.outcome) == ("CountedLogin", reason)
+        calls, ended = log_in_with(state, {}, LIMIT, [])
+        assert (calls, ended.outcome) == ("", "rate_limited"), state
+
+
+def test_strangers_get_one_answer_whatever_the_registry_holds() -> None:
+    answers = set()
+    for state in right_or_wrong():
+        for form in STRANGERS.values():
+            calls, ended = log_in_with(state, form, LIMIT, [NO_PAUSE])
+            assert calls == "FailedLogin"
+            answers.add(_without_reference(ended))
+    (answer,) = answers
+    assert "client_id or client_secret is wrong" in answer
+
+
+def _without_reference(ended: EndedLogin) -> str:
+    headers = dict(ended.answer.headers)
+    reference = headers.pop("correlationId")
+    body = ended.answer.body.decode()
+    assert reference in body
+    return json.dumps([ended.outcome, ended.answer.status, headers, body.replace(reference, "")])

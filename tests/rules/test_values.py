@@ -1,0 +1,59 @@
+"""What was decided, read or signed cannot be changed afterwards, and shows no secret."""
+
+import importlib
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+from tests.servers.processes import CHECKOUT
+
+# Each stage of a login, and what it is made of (docs/architecture.md).
+ROOMS = (
+    *("taxpayers/credentials.py", "taxpayers/identifiers.py", "taxpayers/rules.py"),
+    *("taxpayers/facts", "tokens/access_tokens", "tokens/client_auth", "tokens/endpoint"),
+    *("tokens/keys", "tokens/rate_limits", "tokens/refusals", "tokens/explanation.py"),
+)
+# Fields that a log line or an error page must not show.
+HIDDEN = {
+    "taxpayers.facts.values.FactsQuery": {"hashed_secret"},
+    "tokens.access_tokens.issuing.SignedToken": {"encoded"},
+    "tokens.client_auth.client_secret.ClientSecretCredentials": {"client_secret"},
+    "tokens.endpoint.request.RawTokenRequest": {"body", "query_string", "authorization"},
+    "tokens.endpoint.response.Answer": {"body"},
+    "tokens.endpoint.toolkit.IssuedLogin": {"body"},
+    "tokens.keys.ring.Key": {"private_key"},
+}
+
+
+def values() -> dict[str, Any]:
+    """Every dataclass of these rooms, by its name."""
+    found = {}
+    for room in ROOMS:
+        path = CHECKOUT / room
+        for file in [path] if path.suffix else sorted(path.rglob("*.py")):
+            module = ".".join(file.relative_to(CHECKOUT).with_suffix("").parts)
+            for name, value in vars(importlib.import_module(module)).items():
+                if is_dataclass(value) and getattr(value, "__module__", "") == module:
+                    found[f"{module}.{name}"] = value
+    return found
+
+
+VALUES = values()
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_cannot_be_changed(name: str) -> None:
+    assert VALUES[name].__dataclass_params__.frozen
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_value_does_not_show_its_secrets(name: str) -> None:
+    assert {field.name for field in fields(VALUES[name]) if not field.repr} == HIDDEN[name]
+
+
+def test_nothing_else_is_hidden() -> None:
+    hides = {
+        name for name, value in VALUES.items() if not all(field.repr for field in fields(value))
+    }
+    assert hides == HIDDEN.keys()
