@@ -17,5 +17,5 @@ health_paths: list[URLPattern] = [
     path("metrics", health.metrics),
 ]
 urlpatterns = health_paths if settings.SERVE == "staff" else [*protocol, *developers, *health_paths]
-handler404 = "identity.not_found.not_found"
-handler400 = "identity.bad_request.bad_request"
+handler404 = "identity.errors.not_found"
+handler400 = "identity.errors.bad_request"

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
-from identity import bad_request as machines
+from identity import errors as machines
 from identity.staff.not_found import STAFF_PATHS
 
 

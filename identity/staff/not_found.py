@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from identity import not_found as machines
+from identity import errors as machines
 from identity.staff.framework.not_found import RecordNotFound
 
 STAFF_PATHS = ("/admin/", "/signin/")

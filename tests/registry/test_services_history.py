@@ -276,7 +276,7 @@ def test_a_rotation_records_the_new_end_of_the_old_secret_too() -> None:
 
 def changing_services() -> set[str]:
     functions = {name for name in services.__all__ if inspect.isfunction(getattr(services, name))}
-    return functions - {"preview_registry"}  # it only looks
+    return functions - {"preview_registry", "max_rows", "one_import_at_a_time"}  # change nothing
 
 
 def test_every_service_is_in_these_tests() -> None:

@@ -23,6 +23,7 @@ HIDDEN = {
     "tokens.endpoint.response.Answer": {"body"},
     "tokens.endpoint.toolkit.IssuedLogin": {"body"},
     "tokens.keys.ring.Key": {"private_key"},
+    "tokens.endpoint.form.Form": {"values", "names"},
 }
 
 
