@@ -256,7 +256,7 @@ def test_tokens_of_a_stopped_key_are_refused_and_the_next_login_works(erp: Erp) 
     old = body_of(erp.login())["access_token"]
     (kid,) = published_now()
     assert is_accepted(old)
-    new_kid = json_output_of("rotate_signing_key", "--compromised", kid)["kid"]
+    new_kid = json_output_of("rotate_signing_key", f"--compromised={kid}")["kid"]
     clear_key_ring_cache()  # as after REFRESH_INTERVAL
     assert not is_accepted(old)
     assert published_now() == [new_kid]
