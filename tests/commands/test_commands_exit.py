@@ -226,3 +226,12 @@ def test_a_command_of_django_on_a_database_without_tables_says_what_to_do(tmp_pa
     environment = service_environment(tmp_path, 0)
     line = line_of_django(manage(environment, "changepassword", "boss"))
     assert line == "The database is not up to date. Run manage.py migrate, then this command again."
+
+
+@pytest.mark.parametrize("command", ["changepassword", "block_system_user"])
+def test_a_postgresql_without_tables_says_what_to_do(
+    empty_postgres_url: str, tmp_path: Path, command: str
+) -> None:
+    environment = service_environment(tmp_path, 0, DATABASE_URL=empty_postgres_url)
+    line = line_of_django(manage(environment, command, *COMMANDS.get(command, ("boss",))))
+    assert line == "The database is not up to date. Run manage.py migrate, then this command again."

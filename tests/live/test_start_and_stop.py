@@ -280,6 +280,7 @@ def test_a_wrong_setting_is_one_clear_line(
         capture_output=True,
         text=True,
         check=False,
+        timeout=60,  # a server that starts all the same
     )
     assert (done.returncode, done.stderr) == (1, f"{line}\n")
 
