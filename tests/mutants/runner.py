@@ -31,7 +31,7 @@ from tests.mutants.mutants import Mutant
 
 # Imported once, before the first test: none of them needs Django's settings.
 _LIBRARIES = (
-    *("hypothesis", "factory", "httpx", "requests", "authlib", "joserfc.jwk", "openpyxl"),
+    *("hypothesis", "factory", "httpx", "requests", "authlib", "joserfc.jwk", "python_calamine"),
     *("django.test", "django.db.models", "django.db.backends.sqlite3.base", "django.views.debug"),
     *("django.core.management", "django.core.mail", "django.template.loader"),
     *("cryptography.fernet", "jwt", "lmdb", "msgspec", "oauthlib.oauth2", "prometheus_client"),
