@@ -36,6 +36,8 @@ _TOKEN = re.compile(r"eyJ[0-9A-Za-z_-]{4,}(?:\.[0-9A-Za-z_-]*){0,4}", re.ASCII)
 _GROUP = r"(?:[0-9A-Za-z]+|\[hidden\])"
 _GROUPS = re.compile(rf"{_GROUP}(?:\s{{1,3}}{_GROUP})*")
 _GROUP_OR_BLANKS = re.compile(rf"{_GROUP}|\s+")
+# The rest of a token of which some parts are hidden already: "_" and "-" make its runs short.
+_REST_OF_TOKEN = re.compile(r"(?<=\[hidden\])(?:\.[0-9A-Za-z_-]{4,})+", re.ASCII)
 _WORDS = re.compile(r"[a-z]*(?:[A-Z]{1,5}[a-z]{2,})*[A-Z]{0,5}", re.ASCII)  # also CamelCase
 _PLAIN = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|[0-9]+", re.ASCII)
 _PREFIX_LENGTH = len("cs_live_")
@@ -50,7 +52,8 @@ def hide_secrets(text: str) -> str:
         text = "".join(_hide_encoded(part) for part in _NOT_ENCODED.split(text))
     text = _SCHEME.sub(_hide_after_scheme, text)
     text = _TOKEN.sub(HIDDEN, text)
-    return _GROUPS.sub(_hide_in_groups, text)
+    text = _GROUPS.sub(_hide_in_groups, text)
+    return _REST_OF_TOKEN.sub(_hide_rest, text)
 
 
 def hide_marked_secrets(text: str) -> str:
@@ -86,6 +89,11 @@ def _hide_after_scheme(match: re.Match[str]) -> str:
     if _WORDS.fullmatch(value.rstrip(".:")):  # "the Basic Authorization header"
         return str(match[0])
     return f"{scheme}{blanks}{HIDDEN}"
+
+
+def _hide_rest(match: re.Match[str]) -> str:
+    parts = match[0][1:].split(".")
+    return match[0] if all(_WORDS.fullmatch(part) for part in parts) else f".{HIDDEN}"
 
 
 def _hide_in_groups(match: re.Match[str]) -> str:

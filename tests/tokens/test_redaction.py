@@ -54,6 +54,8 @@ JWT = "eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiJDMSJ9.c2ln-bmF0_dXJl"
         (f"Bearer {JWT}", f"Bearer {HIDDEN}"),
         (JWT, HIDDEN),
         (f"token={JWT};", f"token={HIDDEN};"),
+        (f"{BODY}.{BODY}.X6zPVx1uyl_P4Ex79yYmmM", f"{HIDDEN}.{HIDDEN}.{HIDDEN}"),
+        (f"{SECRET}.Then it failed", f"cs_test_{HIDDEN}.Then it failed"),
         ("Bearer 0193a5c0-7b1e", f"Bearer {HIDDEN}"),
         ("a" * 41, HIDDEN),
         ("0" * 16, HIDDEN),
