@@ -40,6 +40,6 @@ def _shut_down_connection(database: BaseDatabaseWrapper) -> None:
 
 
 def shut_down(opened: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-    """Both directions, so that whoever waits on it finds the end; it must still be closed."""
+    """Both directions, so that a thread that waits on it finds the end; it must still be closed."""
     with socket.socket(fileno=os.dup(opened.fileno())) as copy:
         copy.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""XLSX workbooks: converts the first sheet to CSV, in a process of its own; writes tables."""
+"""XLSX workbooks: converts the first sheet to CSV, in a separate process; writes tables."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""A program of its own: an XLSX workbook on stdin becomes CSV on stdout, in UTF-8.
+"""A separate program: an XLSX workbook on stdin becomes CSV on stdout, in UTF-8.
 
 A workbook is a zip archive of XML that somebody sent. A few kilobytes of it can unpack to
 gigabytes, and two cells far apart make the library ask for half a terabyte and abort its process.

@@ -18,7 +18,7 @@ _SCENARIO_SECONDS = 45.0  # more than any one takes
 
 
 def main() -> int:
-    """0 if every promise was kept, and no scenario was left out."""
+    """0 if every scenario passed, and no scenario was left out."""
     parser = argparse.ArgumentParser(description="Faults under load.")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these scenarios")
     parser.add_argument("--minutes", type=float, default=15.0, help="no scenario starts later")
@@ -67,8 +67,8 @@ def _drill(options: argparse.Namespace) -> int:
     text = report.written(results, (time.monotonic() - began) / 60)
     if options.write:
         report.write(text)
-    kept = sum(1 for result in results if result.seen and not result.broken)
-    sys.stdout.write(f"{kept} of {len(results)} scenarios kept every promise\n")
+    passed = sum(1 for result in results if result.seen and not result.broken)
+    sys.stdout.write(f"{passed} of {len(results)} scenarios passed\n")
     return int(any(result.broken or result.not_tested for result in results))
 
 

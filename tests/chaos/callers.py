@@ -48,7 +48,7 @@ class Caller:
 
     @property
     def address(self) -> str:
-        """Whoever fails does so from another address: its failures are counted there."""
+        """A caller that fails does so from another address: its failures are counted there."""
         return "127.0.0.66" if self.kind is Kind.BAD else "127.0.0.2"
 
     @property

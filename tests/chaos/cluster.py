@@ -1,6 +1,6 @@
 """What the drill breaks: two login nodes behind nginx, and PostgreSQL with a synchronous standby.
 
-Each node reaches the database through a proxy of its own, which stands for its network and for the
+Each node reaches the database through a separate proxy, which stands for its network and for the
 address that moves to the standby when that is promoted.
 """
 

@@ -1,4 +1,4 @@
-"""What a scenario promises, and whether it was kept, by what clients saw and what is stored. Pure.
+"""What a scenario promises, and whether it holds, by what clients saw and what is stored. Pure.
 
 Each promise of issue and contract is one function here; a scenario may only change its numbers.
 """
@@ -88,7 +88,7 @@ class Observed:
 
 
 def broken_promises(promise: Promise, seen: Observed) -> list[str]:
-    """Each promise that was not kept, in words; empty if all were."""
+    """Each promise that was broken, in words; empty if none was."""
     return [
         *_without_record(seen),
         *_forbidden_tokens(seen),

@@ -23,13 +23,13 @@ _HEAD = (
 def written(results: Sequence[Result], minutes: float) -> str:
     """The part of the document that the drill writes."""
     ran = [result for result in results if result.seen]
-    kept = [result for result in ran if not result.broken]
+    passed = [result for result in ran if not result.broken]
     answers = sum(len(result.seen.answers) for result in ran if result.seen)
     parts = [
-        f"{len(kept)} of {len(ran)} scenarios kept every promise; {answers:,} answers."
+        f"{len(passed)} of {len(ran)} scenarios passed; {answers:,} answers."
         f" {datetime.now(UTC):%Y-%m-%d}, {minutes:.0f} minutes, {_machine()}.",
         "\n".join([_HEAD, *(_row(result) for result in ran)]),
-        *_list("Not kept", [(r.scenario.name, text) for r in results for text in r.broken]),
+        *_list("Failed", [(r.scenario.name, text) for r in results for text in r.broken]),
         *_list("Not tested", [(r.scenario.name, r.not_tested) for r in results if r.not_tested]),
         *_list(
             "Notes",
@@ -52,7 +52,7 @@ def line_of(result: Result) -> str:
         f" slowest {seen.slowest:.1f} s, recovery {seen.recovery_seconds:.1f} s,"
         f" {len(seen.issued_in_vain)} in vain, {result.seconds:.0f} s"
     )
-    problems = "".join(f"\n    NOT KEPT: {text}" for text in result.broken)
+    problems = "".join(f"\n    FAILED: {text}" for text in result.broken)
     notes = "".join(f"\n    {text}" for text in seen.notes)
     return f"{name:18} {figures}{notes}{problems}"
 
@@ -75,7 +75,7 @@ def _row(result: Result) -> str:
         f"{seen.slowest:.1f}",
         f"{seen.recovery_seconds:.1f}",
         f"{len(seen.issued_in_vain)} ({len(seen.told_unavailable)})",
-        "not kept" if result.broken else "kept",
+        "failed" if result.broken else "passed",
     )
     return f"| {' | '.join(cells)} |"
 

@@ -1,4 +1,4 @@
-"""Each promise that was not kept is found, and one that was kept is not blamed."""
+"""Each broken promise is found, and no other one is blamed."""
 
 import json
 from dataclasses import replace
@@ -84,7 +84,7 @@ def refused(caller: str, sent_at: float, status: int = 503, reference: str = "r"
     return Answer(caller, sent_at, sent_at + 0.1, status, reference)
 
 
-KEPT = Observed(
+GOOD = Observed(
     answers=[
         token("erp", 1, "a"),
         refused("erp", 11),
@@ -101,14 +101,14 @@ KEPT = Observed(
 
 
 def also(*answers: Answer) -> Observed:
-    return replace(KEPT, answers=[*KEPT.answers, *answers], issued=KEPT.issued | set("cd"))
+    return replace(GOOD, answers=[*GOOD.answers, *answers], issued=GOOD.issued | set("cd"))
 
 
 def test_what_was_kept_is_not_blamed() -> None:
-    assert broken_promises(Promise(), KEPT) == []
-    assert KEPT.recovery_seconds == 0
-    assert KEPT.slowest == pytest.approx(0.1)
-    assert KEPT.statuses == {(True, 200): 2, (True, 503): 1, (False, 400): 1}
+    assert broken_promises(Promise(), GOOD) == []
+    assert GOOD.recovery_seconds == 0
+    assert GOOD.slowest == pytest.approx(0.1)
+    assert GOOD.statuses == {(True, 200): 2, (True, 503): 1, (False, 400): 1}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_was_kept_is_not_blamed() -> None:
         (
             "1 tokens without a login event, such as b",
             Promise(),
-            replace(KEPT, issued=frozenset("a")),
+            replace(GOOD, issued=frozenset("a")),
         ),
         ("1 forbidden tokens of bad, such as c", Promise(), also(token("bad", 5, "c"))),
         ("1 forbidden tokens of erp, such as c", Promise(), also(token("erp", 3, "c"))),
@@ -132,15 +132,15 @@ def test_what_was_kept_is_not_blamed() -> None:
             Promise(),
             also(refused("erp", 15), token("erp", 16, "c")),
         ),
-        ("1 honest logins without a token", Promise(may_refuse=False), KEPT),
+        ("1 honest logins without a token", Promise(may_refuse=False), GOOD),
         ("honest logins were answered with [400]", Promise(), also(refused("erp", 11, 400))),
         (
             "1 logins stored as issued that got no token, not 0",
             Promise(),
-            replace(KEPT, new=frozenset("abc")),
+            replace(GOOD, new=frozenset("abc")),
         ),
-        ("no honest login before the fault", Promise(), replace(KEPT, began_at=0.5)),
-        ("no login after the fault by erp", Promise(), replace(KEPT, ended_at=20)),
+        ("no honest login before the fault", Promise(), replace(GOOD, began_at=0.5)),
+        ("no login after the fault by erp", Promise(), replace(GOOD, ended_at=20)),
     ],
 )
 def test_each_broken_promise_is_found(broken: str, promise: Promise, seen: Observed) -> None:
@@ -160,7 +160,7 @@ def test_a_slow_answer_before_the_fault_is_not_blamed_on_it() -> None:
 
 
 def test_records_that_a_restore_lost_are_not_missed() -> None:
-    seen = replace(KEPT, issued=frozenset("b"), lost_until=12)
+    seen = replace(GOOD, issued=frozenset("b"), lost_until=12)
     assert broken_promises(Promise(), seen) == []
 
 

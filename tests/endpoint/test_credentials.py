@@ -244,7 +244,7 @@ def test_only_the_same_secret_matches_its_stored_value(environment: Environment)
     stored = hash_secret(secret)
     assert is_same_secret(hash_secret(secret), stored)
     assert not is_same_secret(hash_secret(new_client_secret(environment)), stored)
-    # Whoever reads the database cannot log in with what stands there.
+    # A person who reads the database cannot log in with what stands there.
     assert not is_same_secret(hash_secret(stored), stored)
     assert fault_of(stored, Kind.CLIENT_SECRET, environment) is not None
 

@@ -1,4 +1,4 @@
-"""Runs the tests of a module against one mutant, in a process of its own.
+"""Runs the tests of a module against one mutant, in a separate process.
 
 That process is forked from one that has imported the libraries, but nothing of the service: a new
 one would need three times as long. It imports the mutant in place of the module; no file changes.

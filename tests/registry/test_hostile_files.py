@@ -188,7 +188,7 @@ except ServiceError:
 
 
 def run(code: str) -> str:
-    """What the program writes, in a process of its own. Fails if the process does."""
+    """What the program writes, in a separate process. Fails if the process does."""
     done = subprocess.run(
         [sys.executable, "-c", f"import resource, django\ndjango.setup()\n{code}"],
         cwd=CHECKOUT,

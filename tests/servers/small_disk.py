@@ -1,4 +1,4 @@
-"""A disk that can be full: a file system of its own, in memory. It needs the right to mount."""
+"""A disk that can be full: a separate file system, in memory. It needs the right to mount."""
 
 import contextlib
 import os

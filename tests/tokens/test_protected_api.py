@@ -329,7 +329,7 @@ def test_a_token_expires_in_the_very_second_of_its_exp() -> None:
 
 
 def test_a_token_of_a_key_that_is_no_longer_published_is_refused() -> None:
-    """Whoever finds a retired key cannot use it, though the service still has it in its ring."""
+    """A retired key is no use to a finder, though the service still has it in its ring."""
     retired, successor = (generate("ES256") for _ in range(2))
     began = now() - timedelta(days=90)
     retires = began + timedelta(days=30)

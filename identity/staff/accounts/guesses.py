@@ -1,6 +1,6 @@
 """How many passwords and codes may be tried, so that nobody can lock out somebody else.
 
-Counted in Django's cache, which all processes and nodes share. Whoever has signed in with this
+Counted in Django's cache, which all processes and nodes share. A person who has signed in with this
 browser before is counted by it alone; anybody else by name and address, by address, and by name
 (docs/decisions.md). A passkey cannot be guessed, so it is never counted.
 """
