@@ -10,6 +10,8 @@ from hashlib import sha256
 
 # So many clients of a role have logged in before their logins are measured.
 _MET = 100_000
+# Fewer would meet at one row of the database, however many connections there are.
+_FEWEST = 64
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -24,7 +26,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The clients of a registry with so many taxpayers; of each other role one in a hundred.
+    """The clients of a registry with so many taxpayers; of each other role one in a hundred, or 64.
 
     The key of a client's taxpayer, system user and secret is its number.
     """
@@ -35,7 +37,7 @@ class Population:
         """The numbers of the clients of this role."""
         if role is Role.TAXPAYER:
             return range(1, self.taxpayers + 1)
-        count = max(1, self.taxpayers // 100)
+        count = max(_FEWEST, self.taxpayers // 100)
         start = self.taxpayers + 1 + count * (list(Role).index(role) - 1)
         return range(start, start + count)
 

@@ -47,7 +47,7 @@ def test_the_roles_share_no_client_and_leave_no_gap() -> None:
     assert ranges[0] == range(1, 41)
     assert all(first.stop == second.start for first, second in pairwise(ranges))
     assert all(SMALL.intermediary_of(number) in ranges[1] for number in ranges[0])
-    assert len({client_id(number) for numbers in ranges for number in numbers}) == 43
+    assert len({client_id(number) for numbers in ranges for number in numbers}) == 40 + 3 * 64
 
 
 def test_a_client_that_was_met_is_never_one_of_a_first_login() -> None:

@@ -16,7 +16,7 @@ from taxpayers.async_sql import ANSWER_SECONDS, AsyncSession, NotAnswered
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.login_events import sqlite
 from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
-from tokens.login_events.lanes import Lane, Overloaded
+from tokens.login_events.lanes import Lane, TooLate
 from tokens.login_events.postgresql import results_of_stored, statement_for
 from tokens.login_events.sqlite_turns import Turns
 from tokens.login_events.store import LOCK_CLIENT, Call
@@ -57,10 +57,9 @@ class AsyncStore:
         if connection.vendor != "postgresql":
             yield await self.perform(query, ends_at), lambda call: self.perform(call, ends_at)
             return
-        if self._locked.locked():
-            raise Overloaded("too many clients change all the time")
-        async with self._locked:
-            executor, send_by = _PostgresqlExecutor(self._observe), ends_at - ANSWER_SECONDS
+        send_by = ends_at - ANSWER_SECONDS
+        async with self._turn_to_lock(send_by):
+            executor = _PostgresqlExecutor(self._observe)
 
             async def perform(call: Call) -> Any:
                 return (await executor.execute([call], send_by))[0]
@@ -72,6 +71,20 @@ class AsyncStore:
                 await executor.fetch("COMMIT", (), send_by)
             finally:
                 await executor.close()
+
+    @asynccontextmanager
+    async def _turn_to_lock(self, until: float) -> AsyncIterator[None]:
+        # They wait: where one client logs in through several processes at once, each finds its row
+        # locked by the others, for as long as a commit takes.
+        try:
+            async with asyncio.timeout_at(until):
+                await self._locked.acquire()
+        except TimeoutError as error:
+            raise TooLate("too many logins wait for a client that others have locked") from error
+        try:
+            yield
+        finally:
+            self._locked.release()
 
     async def close(self) -> None:
         """Waits for what is under way."""
