@@ -18,6 +18,7 @@ Environment = Literal["live", "test"]
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _CHECKSUM_LENGTH = 6  # 62**6 > 2**32: holds a CRC-32
+_PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
 _HASH = "sha256"
 
 
@@ -140,7 +141,10 @@ def _new(kind: Kind, environment: Environment) -> str:
 
 
 def _checksum(text: str) -> str:
-    return _digits(zlib.crc32(text.encode()), _CHECKSUM_LENGTH)
+    # As `_digits` does it, with two digits at a time: each login checks two of them.
+    rest, low = divmod(zlib.crc32(text.encode()), len(_PAIRS))
+    high, middle = divmod(rest, len(_PAIRS))
+    return _PAIRS[high] + _PAIRS[middle] + _PAIRS[low]
 
 
 def _digits(number: int, length: int) -> str:

@@ -3,7 +3,7 @@
 A client that means to act for another taxpayer never silently gets a token for itself.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.rules import Refused
@@ -11,6 +11,16 @@ from tokens.refusals.table import ProtocolReason
 
 HEADER = "onbehalfof"
 HEADER_IN_META = "HTTP_ONBEHALFOF"  # as CGI names it (RFC 3875 section 4.1.18)
+
+# Names that a login is expected to have, so there is no need to look at their letters.
+_EXPECTED_IN_META = frozenset(
+    {
+        *("REQUEST_METHOD", "QUERY_STRING", "REMOTE_ADDR", "wsgi.url_scheme", "CONTENT_TYPE"),
+        *("HTTP_AUTHORIZATION", "HTTP_USER_AGENT", "HTTP_X_FORWARDED_FOR"),
+        *("HTTP_X_FORWARDED_PROTO", HEADER_IN_META),
+    }
+)
+_EXPECTED_PARAMETERS = frozenset({"grant_type", "client_id", "client_secret", "scope"})
 
 _LETTERS = b"onbehalf"  # without the rest: some clients send only these
 _NOT_LETTERS = bytes(set(range(256)) - set(b"abcdefghijklmnopqrstuvwxyz"))
@@ -27,8 +37,8 @@ def spells_on_behalf_of(name: bytes) -> bool:
 def has_misspelled_header(names_in_meta: Iterable[str]) -> bool:
     """Whether one of these headers, named as in CGI, was meant as the header without being it."""
     return any(
-        name != HEADER_IN_META and spells_on_behalf_of(name.encode(errors="replace"))
-        for name in names_in_meta
+        spells_on_behalf_of(name.encode(errors="replace"))
+        for name in set(names_in_meta) - _EXPECTED_IN_META
     )
 
 
@@ -37,7 +47,7 @@ def read_on_behalf_of(
     notation: Notation,
     *,
     is_misspelled: bool = False,
-    parameters: Iterable[str] = (),
+    parameters: Set[str] = frozenset(),
 ) -> TaxpayerId | None:
     """Whom the client means to act for; None if it means itself.
 
@@ -46,7 +56,7 @@ def read_on_behalf_of(
     """
     if is_misspelled:
         raise _malformed("it is sent under another name")
-    if any(spells_on_behalf_of(name.encode()) for name in parameters):
+    if any(spells_on_behalf_of(name.encode()) for name in parameters - _EXPECTED_PARAMETERS):
         raise _malformed("it is sent as a parameter, not as a header")
     if header is None:
         return None

@@ -20,32 +20,36 @@ class TrustedProxies:
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks: tuple[Network, ...] = tuple(ip_network(n, strict=False) for n in networks)
+        self._hop = lru_cache(maxsize=1024)(self._read_hop)
 
     def source_address(self, meta: Mapping[str, str]) -> str | None:
         """The address of the last hop that is no trusted proxy; None if it cannot be known."""
-        address = _address(meta.get("REMOTE_ADDR", ""))
-        if self._is_trusted(address):
+        address, is_trusted = self._hop(meta.get("REMOTE_ADDR", ""))
+        if is_trusted:
             for hop in reversed(meta.get("HTTP_X_FORWARDED_FOR", "").split(",")):
-                named = _address(hop.strip())
+                named, is_trusted = self._hop(hop.strip())
                 if named is None:
                     break  # what an untrusted party wrote further left is not believed
                 address = named
-                if not self._is_trusted(named):
+                if not is_trusted:
                     break
-        return None if address is None else str(address)
+        return address
 
     def is_secure(self, meta: Mapping[str, str], scheme: str) -> bool:
         """Whether the client's own connection was HTTPS; `scheme` is that of the last hop."""
         forwarded = meta.get("HTTP_X_FORWARDED_PROTO")
-        if forwarded is not None and self._is_trusted(_address(meta.get("REMOTE_ADDR", ""))):
+        if forwarded is not None and self._hop(meta.get("REMOTE_ADDR", ""))[1]:
             return forwarded.split(",")[-1].strip().lower() == "https"
         return scheme == "https"
 
-    def _is_trusted(self, address: Address | None) -> bool:
-        return address is not None and any(address in network for network in self._networks)
+    def _read_hop(self, text: str) -> tuple[str | None, bool]:
+        """The address, None if it is none, and whether it is that of a trusted proxy."""
+        address = _address(text)
+        if address is None:
+            return None, False
+        return str(address), any(address in network for network in self._networks)
 
 
-@lru_cache(maxsize=1024)
 def _address(text: str) -> Address | None:
     try:
         # Without the zone, the name of an interface here (fe80::1%eth0): no database stores it.

@@ -9,7 +9,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.endpoint.throttle import RateLimited
-from tokens.http import error_body, rfc3339
+from tokens.http import rfc3339
 from tokens.rate_limits.quota import Quota
 from tokens.refusals.description import TOO_MANY, describe
 from tokens.refusals.help_page import help_link
@@ -37,7 +37,7 @@ def issued_answer(
     quota: Quota | None,
 ) -> Answer:
     """200 with oauthlib's body, and for whom the token is."""
-    answer = _answer(reference, 200, "OK", body)
+    answer = _answer(str(reference), 200, "OK", body)
     answer.headers["X-Represented-Taxpayer"] = str(represented)
     _add_client_headers(answer, client, quota)
     return answer
@@ -54,13 +54,18 @@ def refused_answer(
 
     `at` is the moment from which `Retry-After` counts.
     """
-    refusal = REFUSALS[refused.reason]
+    refusal, shown = REFUSALS[refused.reason], str(reference)
     # Many ERP systems show nothing but the status line, so it names the error.
     answer = _answer(
-        reference,
+        shown,
         refusal.status,
         refusal.error,
-        json.dumps(error_body(refusal.error, f"{_description(refused)} Reference: {reference}")),
+        json.dumps(
+            {
+                "error": refusal.error,
+                "error_description": f"{_description(refused)} Reference: {shown}",
+            }
+        ),
     )
     answer.headers["Link"] = help_link(refused.reason)
     if isinstance(refused, RateLimited):
@@ -79,7 +84,7 @@ def _description(refused: Refused) -> str:
     return TOO_MANY.get(cause) or describe(refused)
 
 
-def _answer(reference: UUID, status: int, phrase: str, body: str) -> Answer:
+def _answer(reference: str, status: int, phrase: str, body: str) -> Answer:
     encoded = body.encode()
     return Answer(
         status,
@@ -89,7 +94,7 @@ def _answer(reference: UUID, status: int, phrase: str, body: str) -> Answer:
             "Content-Length": str(len(encoded)),
             "Cache-Control": "no-store",
             "Pragma": "no-cache",
-            "correlationId": str(reference),
+            "correlationId": reference,
         },
         encoded,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 
 from django.utils import timezone
 
@@ -49,6 +50,8 @@ def describe(refused: Refused) -> str:
         text = refusal.without_date
     elif refusal.without_detail and not refused.detail:
         text = refusal.without_detail
+    if "{" not in text:
+        return _own_text(text)
     return error_description(
         text.format(
             since=format_moment_with_offset(refused.since) if refused.since else "an unknown date",
@@ -57,6 +60,9 @@ def describe(refused: Refused) -> str:
             fault=_fault(refused),
         )
     )
+
+
+_own_text = cache(error_description)  # as many as the table has
 
 
 def describe_in_general(reason: str) -> list[str]:
