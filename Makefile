@@ -1,4 +1,5 @@
-# Everything that these targets install or write stays in .venv/ and var/ of the checkout.
+# Everything that these targets install or write stays in .venv/ and var/ of the checkout, but the databases of the
+# benchmark, which are in .bench/.
 
 PYTHON  ?= python3
 PORT    ?= 8000
@@ -95,8 +96,8 @@ check-lock: $(DEV)  ## whether requirements*.txt are what pyproject.toml resolve
 	        || { echo "$$file does not match pyproject.toml: run make lock." >&2; exit 1; }; \
 	done
 
-clean:  ## remove .venv/, var/ and every cache
-	rm -rf $(VENV) var .mypy_cache .pytest_cache .ruff_cache .hypothesis
+clean:  ## remove .venv/, var/, .bench/ and every cache
+	rm -rf $(VENV) var .bench .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file stands for "this lock file is installed": a second run is instant, and a changed

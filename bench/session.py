@@ -126,7 +126,7 @@ class Session:
 
 @contextmanager
 def open_session() -> Iterator[Session]:
-    """A session with its own PostgreSQL, in `var/bench/`. Raises NotStarted."""
+    """A session with its own PostgreSQL, in `.bench/`. Raises NotStarted."""
     folder = _folder()
     server = postgres.start_postgres(folder / "postgres")
     try:

@@ -15,7 +15,7 @@ DOCUMENTS = [
     *sorted((CHECKOUT / "docs").glob("*.md")),
 ]
 # Folders that `make` creates, and an address.
-NOT_FILES = (".venv/", "var/", "STAFF_URL/")
+NOT_FILES = (".venv/", ".bench/", "var/", "STAFF_URL/")
 # Placeholders for the name of a setting or of a command, and a variable of psql.
 PLACEHOLDERS = {"NAME_FILE", "COMMAND", "ON_ERROR_STOP"}
 
