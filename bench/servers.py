@@ -16,8 +16,8 @@ import httpx
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(sys.executable).parent
-# Not in var/, which only its owner may enter: PostgreSQL refuses to run as root, and root's bench runs
-# it as another user.
+# Not in var/, which only its owner may enter: PostgreSQL refuses to run as root, so root's bench
+# runs it as another user.
 VAR = CHECKOUT / ".bench"
 WORKERS = 2
 # Nothing else: a setting in the developer's shell must not change what is measured.
