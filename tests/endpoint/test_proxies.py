@@ -1,5 +1,6 @@
 """Whose X-Forwarded-For and X-Forwarded-Proto are believed: every case as a row of a table."""
 
+import tracemalloc
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -123,6 +124,20 @@ def test_whether_a_request_came_by_https(
     header = {} if forwarded_proto is None else {"HTTP_X_FORWARDED_PROTO": forwarded_proto}
     meta = {"REMOTE_ADDR": peer, **header}
     assert TrustedProxies(TRUSTED).is_secure(meta, scheme) is is_secure
+
+
+def test_a_long_text_that_is_no_address_is_not_remembered() -> None:
+    proxies = TrustedProxies(["10.0.0.0/8"])
+    hops = [f"{number}{'x' * 10_000}" for number in range(200)]
+    tracemalloc.start()
+    try:
+        for hop in hops:
+            meta = {"REMOTE_ADDR": "10.0.0.1", "HTTP_X_FORWARDED_FOR": f"{hop} "}
+            assert proxies.source_address(meta) == "10.0.0.1"
+        remembered, _peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert remembered < 100_000
 
 
 def test_by_default_nobody_is_trusted(settings: Settings) -> None:

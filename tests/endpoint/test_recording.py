@@ -8,6 +8,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 import pytest
+from django.db import OperationalError
 from pytest_django import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
@@ -148,6 +149,19 @@ def test_a_failure_inside_is_logged_with_its_cause_but_recorded_without(
     assert vars(record)["reference"] == response["correlationId"]
     event = event_of(response["correlationId"])
     assert (event.reason, event.detail) == ("server_error", "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_outage_is_logged_in_a_line_for_each_login_without_a_traceback(
+    erp: Erp, caplog: pytest.LogCaptureFixture
+) -> None:
+    with patch("tokens.login_events.store.perform", side_effect=OperationalError("disk full")):
+        response = erp.login()
+    assert response.status_code == 503
+    record = caplog.records[0]
+    assert (record.getMessage(), record.exc_info) == ("login failed", None)
+    assert vars(record)["error"] == "django.db.utils.OperationalError: disk full"
+    assert vars(record)["reference"] == response["correlationId"]
 
 
 def test_a_refusal_by_oauthlib_itself_is_an_error_of_ours(

@@ -218,7 +218,8 @@ def test_a_wrong_behaviour_is_found(
         (FIXED.client_secret[12:50], "the log has"),
         (FIXED.wrong_secret[20:], "the log has"),
         (b'{"outcome": "issued"}', ""),
-        (b'{"traceback": "lanes.TooLate: the database does not answer"}', ""),
+        (b'{"message": "login failed", "error": "lanes.TooLate: no answer"}', ""),
+        (b'{"message": "login failed", "error": "UniqueViolation"}', "login failed"),
     ],
 )
 def test_what_must_not_be_in_the_log_is_found(line: bytes, fault: str, tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ from bench.processes import private_bytes
 from tests.fuzz.planted import Planted
 from tests.servers.processes import children_of
 
-_FAULTY = (b"Traceback (most recent call last)", b'"traceback"', b"Fatal Python error")
+_FAULTY = (
+    *(b"Traceback (most recent call last)", b'"traceback"', b"Fatal Python error"),
+    b'"login failed"',
+)
 # Causes of a 503, on a machine that is too busy for the database to answer in time: also too many
 # logins at once of the one client that all inputs have.
 _TOO_BUSY = re.compile(rb"lanes\.(?:TooLate|Overloaded): |NoConnection: it is too late")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import Error
+from django.db import Error, OperationalError
 
 from taxpayers.facts.values import FactsQuery, Reading
 from taxpayers.identifiers import Notation
@@ -222,7 +222,12 @@ def _refusal(arrival: Arrival, error: Exception) -> Refused:
     """What the client is told of an error: the refusal itself, or a 503 or 500 without detail."""
     if isinstance(error, Refused):
         return error
-    logger.error("login failed", exc_info=error, extra={"reference": str(arrival.id)})
+    # While the database is out of reach each login fails, and a traceback of each would tell nobody
+    # more than the error's own text.
+    exc_info = None if isinstance(error, OperationalError) else error
+    cause = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
+    extra = {"reference": str(arrival.id), "error": cause}
+    logger.error("login failed", exc_info=exc_info, extra=extra)
     is_outage = isinstance(error, Error)
     reason = ProtocolReason.TEMPORARILY_UNAVAILABLE if is_outage else ProtocolReason.SERVER_ERROR
     return Refused(reason)

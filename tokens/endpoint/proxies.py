@@ -11,6 +11,7 @@ from ipaddress import (
     ip_network,
 )
 
+_LONGEST = 64  # of an address; the name of an interface may follow it
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -20,7 +21,7 @@ class TrustedProxies:
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks: tuple[Network, ...] = tuple(ip_network(n, strict=False) for n in networks)
-        self._hop = lru_cache(maxsize=1024)(self._read_hop)
+        self._read_hop = lru_cache(maxsize=1024)(self._hop_of)
 
     def source_address(self, meta: Mapping[str, str]) -> str | None:
         """The address of the last hop that is no trusted proxy; None if it cannot be known."""
@@ -42,8 +43,12 @@ class TrustedProxies:
             return forwarded.split(",")[-1].strip().lower() == "https"
         return scheme == "https"
 
-    def _read_hop(self, text: str) -> tuple[str | None, bool]:
+    def _hop(self, text: str) -> tuple[str | None, bool]:
         """The address, None if it is none, and whether it is that of a trusted proxy."""
+        # What is remembered is small, so that nobody can fill the memory with long texts.
+        return self._read_hop(text) if len(text) <= _LONGEST else (None, False)
+
+    def _hop_of(self, text: str) -> tuple[str | None, bool]:
         address = _address(text)
         if address is None:
             return None, False
