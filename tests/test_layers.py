@@ -10,7 +10,7 @@ from tests.support import layers
 from tests.support.source_tree import SourceTree
 
 ROOMS = ("identity", "tokens", "taxpayers")  # each may import itself and those to its right
-STAFF_ROOMS = (("overview",), ("logins", "registry"), ("framework",))  # from top to bottom
+STAFF_ROOMS = (("overview",), ("logins", "registry"), ("history",), ("framework",))  # top first
 APPLICATIONS = ("identity.staff", "identity.demo", "tokens", "taxpayers")
 FOLDERS = (*ROOMS, "templates", "tests", "bench")
 MOST_FILES = 16

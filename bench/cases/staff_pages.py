@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import psycopg
 
-from bench.clients import Population, client_id, tin
+from bench.cases.staff_history import add_history
+from bench.clients import Population, Role, client_id, tin
 from bench.figures import percentile
 from bench.login_events import add_login_events
 from bench.peers import service
@@ -33,6 +34,8 @@ _TAXPAYERS, _INTERMEDIARIES, _PERMISSIONS, _SYSTEM_USERS = (
     for model in ("taxpayer", "intermediary", "grantedpermission", "systemuser")
 )
 _LOGINS = "/admin/tokens/loginevent/"
+_HISTORY = "/admin/taxpayers/change/"
+_AS_OF = f"{_HISTORY}as_of/?day={datetime.now(UTC) - timedelta(days=10):%Y-%m-%d}&about="
 # Every page whose cost could grow with the registry or the logins; what differs is in braces.
 PAGES = {
     "first page": "/admin/",
@@ -51,7 +54,16 @@ PAGES = {
     "logins": _LOGINS,
     "logins of 30 days, refused": f"{_LOGINS}?period=30&reason=refused",
     "logins of 24 hours, one reason": f"{_LOGINS}?period=1&reason=invalid_scope",
-    "history": "/admin/taxpayers/change/",
+    "history": _HISTORY,
+    "report of changes": f"{_HISTORY}report/",
+    "report of changes until a day": f"{_HISTORY}report/?until={datetime.now(UTC):%Y-%m}-01",
+    "report of a person": f"{_HISTORY}report/?by=officer3",
+    "report of an import of every taxpayer": f"{_HISTORY}report/?by=importer",
+    "report about a taxpayer": f"{_HISTORY}report/?about={{tin}}",
+    "as of a date, a taxpayer": f"{_AS_OF}{{tin}}",
+    "as of a date, a system user": f"{_AS_OF}{{client_id}}",
+    "as of a date, an intermediary's system user": f"{_AS_OF}{{agent}}",
+    "as of a date, a system user with 10,000 changes": f"{_AS_OF}{client_id(1)}",
     "signing keys": "/admin/tokens/signingkey/",
     "taxpayers by TIN": f"{_TAXPAYERS}?q={{tin}}",
     "taxpayers by name": f"{_TAXPAYERS}?q=taxpayer+{{number}}",
@@ -79,6 +91,7 @@ def run(
     """
     url = session.copy_of_registry(Population(users), "staff")
     logins = _add_month(url, events, users)
+    add_history(url)
     run_python("manage.py", "count_logins", DATABASE_URL=url)
     server = service.start_on(session, "staff", url, SERVE="staff")
     chance = random.Random(1)  # noqa: S311 - which record it is, is no secret
@@ -105,6 +118,7 @@ def _path(template: str, users: int, logins: Sequence[str], chance: random.Rando
         client_id=client_id(number),
         number=number,
         login=chance.choice(logins),
+        agent=client_id(chance.choice(Population(users).numbers(Role.INTERMEDIARY))),
         address=f"10.0.{chance.randrange(256)}.{chance.randrange(1, 255)}",
     )
 

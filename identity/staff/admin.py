@@ -8,10 +8,10 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Model
 
 from identity.staff.accounts.admin import GroupAccounts, UserAccounts
+from identity.staff.history.history_admin import HistoryAdmin
 from identity.staff.logins.logins import LoginEventAdmin
 from identity.staff.logins.signing_keys import SigningKeyAdmin
 from identity.staff.registry.granted_permissions import GrantedPermissionAdmin
-from identity.staff.registry.history import ChangeAdmin
 from identity.staff.registry.intermediaries import IntermediaryAdmin
 from identity.staff.registry.permission_codes import PermissionCodeAdmin
 from identity.staff.registry.system_users import SystemUserAdmin
@@ -46,7 +46,7 @@ admin.site.register(Intermediary, IntermediaryAdmin)
 admin.site.register(GrantedPermission, GrantedPermissionAdmin)
 admin.site.register(PermissionCode, PermissionCodeAdmin)
 admin.site.register(SystemUser, SystemUserAdmin)
-admin.site.register(Change, ChangeAdmin)
+admin.site.register(Change, HistoryAdmin)
 admin.site.register(LoginEvent, LoginEventAdmin)
 admin.site.register(SigningKey, SigningKeyAdmin)
 admin.site.register(User, UserAccounts)

@@ -28,12 +28,13 @@ class Change(models.Model):
         verbose_name = _("change")
         verbose_name_plural = _("history")
         default_permissions: ClassVar = VIEW_ONLY
-        ordering: ClassVar = ["-at", "-id"]
+        # The changes of one task, which have one moment and one person, are next to each other.
+        ordering: ClassVar = ["-at", "-by", "-id"]
         indexes: ClassVar = [
             models.Index(fields=["object_type", "object_id", "-at"], name="change_of_object"),
-            models.Index(fields=["-at"], name="change_by_time"),
-            models.Index(fields=["by", "-at"], name="change_by_who"),
-            models.Index(fields=["action", "-at"], name="change_by_action"),
+            models.Index(fields=["-at", "-by", "-id"], name="change_by_time"),
+            models.Index(fields=["by", "-at", "-id"], name="change_by_who"),
+            models.Index(fields=["action", "-at", "-by", "-id"], name="change_by_action"),
         ]
 
     def __str__(self) -> str:

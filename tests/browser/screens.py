@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ WHOLE = ("today", "why")  # down to the last panel, not as far as a screen goes
 LIGHT_ONLY = (
     "grant",
     "intermediary",
+    "report",
+    "as-of",
     "signing-keys",
     "system-users",
 )  # the other pages show what dark looks like
@@ -71,8 +74,14 @@ def _paths(page: Any) -> dict[str, str]:
         "logins": "/admin/tokens/loginevent/?reason=refused",
         "why": refused,
         "history": "/admin/taxpayers/change/",
+        "report": "/admin/taxpayers/change/report/",
+        "as-of": f"/admin/taxpayers/change/as_of/?about=C2581234010&day={_yesterday()}",
         "signing-keys": "/admin/tokens/signingkey/",
     }
+
+
+def _yesterday() -> date:
+    return (datetime.now(UTC) - timedelta(days=1)).date()
 
 
 def _found(page: Any, path: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import (
     FileResponse,
     HttpRequest,
@@ -67,12 +68,24 @@ class ExportingAdmin(RecordAdmin):
     def list_buttons(self, request: HttpRequest) -> list[Button]:
         buttons = super().list_buttons(request)
         if self.may_export(request):
-            query = f"?{request.GET.urlencode()}" if request.GET else ""
-            buttons += [
-                Button(title, reverse(f"admin:{self._export_url_name(name)}") + query, "download")
-                for name, title in _FORMATS.items()
-            ]
+            buttons += self.export_buttons(request.GET.urlencode())
         return buttons
+
+    def export_buttons(self, query: str) -> list[Button]:
+        """The export in each format; `query` chooses the rows."""
+        suffix = f"?{query}" if query else ""
+        return [
+            Button(title, reverse(f"admin:{self._export_url_name(name)}") + suffix, "download")
+            for name, title in _FORMATS.items()
+        ]
+
+    def export_page_url(self) -> str:
+        """The page that has the export buttons."""
+        return self.list_url()
+
+    def exported_rows(self, request: HttpRequest) -> "QuerySet[Any]":
+        """The rows of the list, with its search and filters."""
+        return self.get_changelist_instance(request).get_queryset(request)
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -95,7 +108,7 @@ class ExportingAdmin(RecordAdmin):
             raise PermissionDenied
         at = timezone.now()
         try:
-            records = self.get_changelist_instance(request).get_queryset(request)
+            records = self.exported_rows(request)
         except IncorrectLookupParameters:  # no such filter: as the list itself answers
             return HttpResponseRedirect(self.list_url())
         if file_format == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
@@ -106,7 +119,7 @@ class ExportingAdmin(RecordAdmin):
                     " first."
                 ).format(max=f"{MAX_ROWS_WRITTEN:,}"),
             )
-            return HttpResponseRedirect(f"{self.list_url()}?{request.GET.urlencode()}")
+            return HttpResponseRedirect(f"{self.export_page_url()}?{request.GET.urlencode()}")
         context = ChangeContext(self.export.action, author(request), at)
         record_export(self.model, context, filters=request.GET.urlencode(), form=file_format)
         name = f"{self.opts.model_name}-{timezone.localtime(at):%Y-%m-%d-%H%M}.{file_format}"

@@ -75,7 +75,10 @@ class _DayField(forms.DateField):
 
     def clean(self, value: Any) -> Any:
         day = super().clean(value)
-        return None if day is None else self.moment(day)
+        try:
+            return None if day is None else self.moment(day)
+        except OverflowError:  # the first and the last day of the calendar
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
 
 
 class FirstDayField(_DayField):

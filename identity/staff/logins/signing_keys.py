@@ -19,7 +19,7 @@ from identity.staff.framework.badges import Badge
 from identity.staff.framework.forms import ReasonField, TaskForm
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Task
-from identity.staff.registry.history import recent_changes
+from identity.staff.history.changes import recent_changes
 from identity.staff.templatetags.staff import moment
 from taxpayers.moments import format_moment
 from taxpayers.services import Author

@@ -11,34 +11,59 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.badges import Badge, badge_of_permission
+from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import expires_within, expiry_choices
 from identity.staff.framework.search import taxpayer_conditions
+from identity.staff.history.changes import recent_changes
+from identity.staff.history.revocations import revocations_of
+from identity.staff.history.time_bars import TimeBar, time_bars
 from identity.staff.registry import exports
-from identity.staff.registry.history import recent_changes
 from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
 from identity.staff.templatetags.staff import moment
-from taxpayers.models import GrantedPermission
+from taxpayers.models import Change, GrantedPermission
 from taxpayers.services.granted_permissions import codes_of
 
 MAX_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
+class ShownPermission:
+    """A permission with its state, its time as a bar, and who revoked it and why."""
+
+    row: GrantedPermission
+    state: Badge
+    bar: TimeBar
+    revocation: Change | None
+
+
+@dataclass(frozen=True, slots=True)
 class ListedPermissions:
     """The newest permissions of a taxpayer or an intermediary, and whether there are more."""
 
-    rows: list[tuple[GrantedPermission, Badge]]
+    rows: list[ShownPermission]
     has_more: bool
 
 
-def listed_permissions(granted: "Manager[GrantedPermission]", at: datetime) -> ListedPermissions:
-    """The permissions on the page of a taxpayer or an intermediary, in two queries."""
+def listed_permissions(
+    request: HttpRequest, granted: "Manager[GrantedPermission]", at: datetime
+) -> ListedPermissions:
+    """The permissions on the page of a taxpayer or an intermediary, in three queries."""
     rows = granted.select_related("taxpayer", "intermediary__taxpayer").prefetch_related("codes")
     newest = list(rows.order_by("-pk")[: MAX_LISTED + 1])
-    shown = [(row, badge_of_permission(row, at)) for row in newest[:MAX_LISTED]]
+    shown = shown_permissions(request, newest[:MAX_LISTED], at)
     return ListedPermissions(shown, has_more=len(newest) > MAX_LISTED)
+
+
+def shown_permissions(
+    request: HttpRequest, rows: list[GrantedPermission], at: datetime
+) -> list[ShownPermission]:
+    """The permissions as the pages show them, their bars over one axis of time."""
+    revocations = revocations_of(request, rows)
+    return [
+        ShownPermission(row, badge_of_permission(row, at), bar, revocations.get(row.pk))
+        for row, bar in zip(rows, time_bars(rows, at), strict=True)
+    ]
 
 
 class PermissionStateFilter(admin.SimpleListFilter):
@@ -99,6 +124,7 @@ class GrantedPermissionAdmin(ExportingAdmin):
     ) -> dict[str, Any]:
         return {
             "state": badge_of_permission(record, at),
+            "shown": shown_permissions(request, [record], at)[0],
             "codes": record.codes.order_by("code"),
             "changes": recent_changes(request, record),
         }
@@ -125,4 +151,4 @@ class GrantedPermissionAdmin(ExportingAdmin):
 
     @admin.display(description=gettext_lazy("until"))
     def expires(self, row: GrantedPermission) -> str:
-        return moment(row.valid_until)
+        return moment(facts_of(row).ended_at)

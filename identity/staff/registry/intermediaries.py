@@ -20,9 +20,9 @@ from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, Task
+from identity.staff.history.changes import recent_changes
 from identity.staff.registry import exports
 from identity.staff.registry.granted_permissions import listed_permissions
-from identity.staff.registry.history import recent_changes
 from identity.staff.registry.permission_tasks import GrantPermission
 from identity.staff.templatetags.staff import moment
 from taxpayers.models import GrantedPermission, Intermediary
@@ -137,7 +137,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
         return {
             "state": badge_of_intermediary(record, at),
             "taxpayer_state": badge_of_taxpayer(record.taxpayer),
-            "granted": listed_permissions(record.permissions, at),
+            "granted": listed_permissions(request, record.permissions, at),
             "changes": recent_changes(request, record),
         }
 

@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Task
-from identity.staff.registry.history import recent_changes
+from identity.staff.history.changes import recent_changes
 from taxpayers.models import PermissionCode
 from taxpayers.services import Author, set_permission_code
 

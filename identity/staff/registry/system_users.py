@@ -21,10 +21,10 @@ from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import expires_within, expiry_choices
 from identity.staff.framework.search import taxpayer_conditions
+from identity.staff.history.changes import recent_changes
 from identity.staff.registry import exports
 from identity.staff.registry.blocking import BlockSystemUser, UnblockSystemUser
 from identity.staff.registry.credentials import IssueCredentials
-from identity.staff.registry.history import recent_changes
 from identity.staff.registry.secret_filter import SecretExpiryFilter
 from identity.staff.registry.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
 from identity.staff.registry.system_user_tasks import (

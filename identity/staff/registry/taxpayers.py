@@ -17,10 +17,10 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button
+from identity.staff.history.changes import recent_changes
 from identity.staff.registry import exports
 from identity.staff.registry.credentials import IssueCredentials
 from identity.staff.registry.granted_permissions import listed_permissions
-from identity.staff.registry.history import recent_changes
 from identity.staff.registry.intermediaries import RegisterIntermediary
 from identity.staff.registry.permission_tasks import GrantPermission
 from identity.staff.registry.taxpayer_import import ImportRegistry
@@ -82,7 +82,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
                 for user in users[:MAX_SYSTEM_USERS]
             ],
             "has_more_system_users": len(users) > MAX_SYSTEM_USERS,
-            "granted": listed_permissions(record.granted, at),
+            "granted": listed_permissions(request, record.granted, at),
             "changes": recent_changes(request, record),
         }
 

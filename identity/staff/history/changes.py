@@ -4,17 +4,25 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import PeriodFilter
-from identity.staff.framework.records import RecordAdmin
+from identity.staff.history import exports
+from identity.staff.history.as_of_page import as_of_url
+from identity.staff.history.grouping import ORDER
+from identity.staff.history.record_links import record_link
+from identity.staff.history.related import changes_about
 from identity.staff.templatetags.staff import display_value, moment
-from taxpayers.models import Change
+from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import Action
 
 MAX_RECENT = 20
@@ -61,24 +69,64 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A change as the pages show it."""
+    """A change as the pages show it; `url`: the page of its record, empty if there is none."""
 
     row: Change
     action: Any
     differences: list[Difference]
+    url: str = ""
+
+    def is_of(self, record: Model) -> bool:
+        """Whether it changed this record, not one that belongs to it."""
+        changed = (self.row.object_type, self.row.object_id)
+        return changed == (record._meta.model_name, str(record.pk))
 
 
-def recent_changes(request: HttpRequest, record: Model) -> list[HistoryEntry] | None:
-    """The latest changes of the record, newest first; None if this person may not see them."""
+@dataclass(frozen=True, slots=True)
+class RecentChanges:
+    """The latest changes of a record and of what belongs to it; links, empty where none fits."""
+
+    entries: list[tuple[HistoryEntry, bool]]  # and whether it is of the record itself
+    all_url: str
+    as_of_url: str
+
+
+def recent_changes(request: HttpRequest, record: Model) -> RecentChanges | None:
+    """The latest changes, newest first; None if this person may not see them."""
     if not request.user.has_perm("taxpayers.view_change"):
         return None
-    rows = Change.objects.filter(object_type=record._meta.model_name, object_id=str(record.pk))
-    return [entry_of(row) for row in rows[:MAX_RECENT]]
+    rows = list(changes_about(record)[: MAX_RECENT + 1])
+    entries = [entry_of(request, row) for row in rows[:MAX_RECENT]]
+    about = _about(record)
+    has_more = len(rows) > MAX_RECENT and about
+    return RecentChanges(
+        [(entry, entry.is_of(record)) for entry in entries],
+        all_url=_report(about=about) if has_more else "",
+        as_of_url=as_of_url(request, about),
+    )
 
 
-def entry_of(row: Change) -> HistoryEntry:
+def _report(**query: str) -> str:
+    """The report of these changes."""
+    return f"{reverse('admin:taxpayers_change_report')}?{urlencode(query)}"
+
+
+def _about(record: Model) -> str:
+    """The record as the forms of the history name it; empty for kinds that they do not know."""
+    match record:
+        case Taxpayer():
+            return str(record.identifier)
+        case Intermediary():
+            return str(record.taxpayer.identifier)
+        case SystemUser():
+            return record.client_id
+        case _:
+            return ""
+
+
+def entry_of(request: HttpRequest, row: Change) -> HistoryEntry:
     """The change as the pages show it; an unknown field name is shown as it is."""
-    return HistoryEntry(row, action_of(row), list(_differences(row)))
+    return HistoryEntry(row, action_of(row), list(_differences(row)), record_link(request, row))
 
 
 def action_of(row: Change) -> Any:
@@ -129,14 +177,15 @@ class ActionFilter(admin.SimpleListFilter):
                 return queryset.none()
 
 
-class ChangeAdmin(RecordAdmin):
+class ChangeAdmin(ExportingAdmin):
+    export = exports.CHANGES
     list_display = ("when", "who", "action_text", "label", "why")
     list_display_links = ("when",)
     list_filter = (ChangePeriodFilter, ActionFilter)
-    ordering = ("-at", "-id")
+    ordering = ORDER
     search_fields = ("label",)
     search_help_text = gettext_lazy("Client ID, TIN or user name")
-    record_template = "staff/registry/change.html"
+    record_template = "staff/history/change.html"
 
     def record_title(self, record: Change) -> str:
         return f"{action_of(record)}: {record.label}"
@@ -148,7 +197,7 @@ class ChangeAdmin(RecordAdmin):
         return conditions
 
     def record_context(self, request: HttpRequest, record: Change, at: datetime) -> dict[str, Any]:
-        return {"entry": entry_of(record)}
+        return {"entry": entry_of(request, record)}
 
     @admin.display(description=gettext_lazy("when"))
     def when(self, row: Change) -> str:
@@ -156,7 +205,7 @@ class ChangeAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("who"))
     def who(self, row: Change) -> str:
-        return row.by
+        return format_html('<a href="{}">{}</a>', _report(by=row.by), row.by)
 
     @admin.display(description=gettext_lazy("action"))
     def action_text(self, row: Change) -> str:

@@ -1,0 +1,211 @@
+"""Who could act for a taxpayer, and what a system user could do, at a moment of the past.
+
+Each answer is the decision of `taxpayers.rules` about the facts of that moment.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.badges import Badge, badge_of_secret
+from identity.staff.history.time_bars import TimeBar, time_bars
+from taxpayers.facts.as_of import rows_as_of
+from taxpayers.facts.past_clients import (
+    PastClient,
+    PastPair,
+    clients_as_of,
+    decide_as_of,
+    pairs_as_of,
+)
+from taxpayers.facts.values import RepresentedFacts
+from taxpayers.models import (
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+)
+from taxpayers.rules import Authorization, Refused, RegistryReason
+from tokens.refusals.table import REFUSALS
+
+PAGE_SIZE = 25
+MAX_CLIENTS = 500  # of the intermediaries on one page
+MAX_SECRETS = 20
+MAX_PERMISSIONS = 5  # of one pair: the newest ones
+
+_ORDER = {reason: position for position, reason in enumerate(RegistryReason)}
+_YES, _NO = gettext_lazy("Yes"), gettext_lazy("No")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a login would have got: the token, or why there was none."""
+
+    authorization: Authorization | None
+    reason: str = ""
+    since: datetime | None = None
+
+    @property
+    def badge(self) -> Badge:
+        return Badge(_YES, "good") if self.authorization else Badge(_NO, "bad")
+
+    @property
+    def text(self) -> str:
+        """Why not, in the words of the refusal; empty after a yes."""
+        if self.authorization:
+            return ""
+        if not self.reason:
+            return _("There was no system user with a secret.")
+        return _(REFUSALS[self.reason].staff_text)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLine:
+    """A system user as it was, and whether it could log in for its own taxpayer."""
+
+    client: PastClient
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class PairLine:
+    """A taxpayer and an intermediary: whether it could act, and every permission between them."""
+
+    pair: PastPair
+    outcome: Outcome
+    permissions: list[tuple[GrantedPermission, TimeBar]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """One page of pairs."""
+
+    lines: list[PairLine]
+    page: int
+    has_more: bool
+    lacks_clients: bool = False  # more system users than are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class TaxpayerAsOf:
+    """A taxpayer at the moment: its role, its system users, and who could act for it."""
+
+    taxpayer: Taxpayer
+    role: Intermediary | None
+    users: list[ClientLine]
+    has_more_users: bool
+    acting: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class SystemUserAsOf:
+    """A system user at the moment: what it could do for itself, and for whom else."""
+
+    client: PastClient
+    outcome: Outcome
+    secrets: list[tuple[ClientSecret, Badge]]
+    represented: Pairs | None  # None: its taxpayer was no intermediary
+
+
+def taxpayer_as_of(row: Taxpayer, at: datetime, page: int) -> TaxpayerAsOf | None:
+    """None: it was not registered by then."""
+    for taxpayer in rows_as_of([row], at):
+        roles = rows_as_of(Intermediary.objects.filter(taxpayer=row), at)
+        users = list(SystemUser.objects.filter(taxpayer=row).order_by("-pk")[: PAGE_SIZE + 1])
+        own = clients_as_of(users[:PAGE_SIZE], at)
+        return TaxpayerAsOf(
+            taxpayer=taxpayer,
+            role=roles[0] if roles else None,
+            users=[ClientLine(client, outcome_of([client], None, at)) for client in own],
+            has_more_users=len(users) > PAGE_SIZE,
+            acting=_acting_for(row, at, page),
+        )
+    return None
+
+
+def system_user_as_of(row: SystemUser, at: datetime, page: int) -> SystemUserAsOf | None:
+    """None: it was not registered by then."""
+    for client in clients_as_of([row], at):
+        return SystemUserAsOf(
+            client=client,
+            outcome=outcome_of([client], None, at),
+            secrets=[(row, badge_of_secret(row, at)) for row in client.secrets[:MAX_SECRETS]],
+            represented=_represented_by(client, at, page) if client.role else None,
+        )
+    return None
+
+
+def outcome_of(
+    clients: Iterable[PastClient], represented: RepresentedFacts | None, at: datetime
+) -> Outcome:
+    """The best that a login of one of these clients could get."""
+    best = Outcome(None)
+    for client in clients:
+        try:
+            token = decide_as_of(client, represented, tuple(settings.SCOPES), at)
+        except Refused as refused:
+            if not best.reason or _ORDER[_reason(refused)] > _ORDER[RegistryReason(best.reason)]:
+                best = Outcome(None, refused.reason, refused.since)
+        else:
+            if token is not None:
+                return Outcome(token)
+    return best
+
+
+def _reason(refused: Refused) -> RegistryReason:
+    return RegistryReason(refused.reason)
+
+
+def _acting_for(taxpayer: Taxpayer, at: datetime, page: int) -> Pairs:
+    """The intermediaries with a permission of this taxpayer, those that could act first."""
+    granted = GrantedPermission.objects.filter(taxpayer=taxpayer.pk, created_at__lte=at)
+    keys, has_more = _page_of(granted, "intermediary_id", page)
+    pairs = _pairs(granted.filter(intermediary__in=keys), at)
+    owners = {pair.intermediary.taxpayer_id for pair in pairs}
+    users = list(SystemUser.objects.filter(taxpayer__in=owners).order_by("pk")[: MAX_CLIENTS + 1])
+    clients = defaultdict(list)
+    for client in clients_as_of(users[:MAX_CLIENTS], at):
+        clients[client.user.taxpayer_id].append(client)
+    lines = _lines([(pair, clients[pair.intermediary.taxpayer_id]) for pair in pairs], at)
+    lines.sort(key=lambda line: (line.outcome.authorization is None, line.pair.intermediary.pk))
+    return Pairs(lines, page, has_more, lacks_clients=len(users) > MAX_CLIENTS)
+
+
+def _represented_by(client: PastClient, at: datetime, page: int) -> Pairs:
+    """The taxpayers that granted a permission to the intermediary of this client."""
+    assert client.role is not None  # noqa: S101 - the caller has asked
+    granted = GrantedPermission.objects.filter(intermediary=client.role.pk, created_at__lte=at)
+    keys, has_more = _page_of(granted, "taxpayer_id", page)
+    pairs = _pairs(granted.filter(taxpayer__in=keys), at)
+    lines = _lines([(pair, [client]) for pair in pairs], at)
+    lines.sort(key=lambda line: line.pair.taxpayer.pk)
+    return Pairs(lines, page, has_more)
+
+
+def _page_of(granted: "QuerySet[GrantedPermission]", key: str, page: int) -> tuple[list[Any], bool]:
+    """The keys of the other side on this page, in the order of the index, and if there are more."""
+    start = (page - 1) * PAGE_SIZE
+    keys = granted.order_by(key).values_list(key, flat=True).distinct()
+    found = list(keys[start : start + PAGE_SIZE + 1])
+    return found[:PAGE_SIZE], len(found) > PAGE_SIZE
+
+
+def _pairs(granted: "QuerySet[GrantedPermission]", at: datetime) -> list[PastPair]:
+    return pairs_as_of(granted.order_by("pk").prefetch_related("codes"), at)
+
+
+def _lines(pairs: list[tuple[PastPair, list[PastClient]]], at: datetime) -> list[PairLine]:
+    """Each pair with the decision about its clients; all bars have one axis of time."""
+    shown = [pair.permissions[-MAX_PERMISSIONS:] for pair, _clients in pairs]
+    bars = iter(time_bars([row for rows in shown for row in rows], at))
+    return [
+        PairLine(pair, outcome_of(clients, pair.facts(), at), [(row, next(bars)) for row in rows])
+        for (pair, clients), rows in zip(pairs, shown, strict=True)
+    ]

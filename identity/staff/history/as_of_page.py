@@ -1,0 +1,92 @@
+"""The page *As of a date*: who could act for a taxpayer, what a system user could do."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
+from identity.staff.history.as_of_answers import Pairs, system_user_as_of, taxpayer_as_of
+from identity.staff.history.as_of_form import AsOfForm
+from taxpayers.facts.as_of import history_begins_at
+from taxpayers.models import SystemUser, Taxpayer
+
+TITLE = gettext_lazy("As of a date")
+_PAGE_NUMBER = re.compile("[1-9][0-9]{0,3}")
+MAX_PAGE = 2_000  # an intermediary with more taxpayers is asked about one by one
+_NEEDED = ("taxpayers.view_change", "taxpayers.view_taxpayer", "taxpayers.view_systemuser")
+
+
+def may_see_as_of(request: HttpRequest) -> bool:
+    """Whoever may see the history and the records."""
+    return request.user.has_perms(_NEEDED)
+
+
+def as_of_url(request: HttpRequest, about: str) -> str:
+    """The page about this TIN, TIN:ROB or client ID; empty for who may not see it."""
+    if not about or not may_see_as_of(request):
+        return ""
+    return f"{reverse('admin:taxpayers_change_as_of')}?{urlencode({'about': about})}"
+
+
+def as_of_context(request: HttpRequest) -> dict[str, Any]:
+    """The form, and the answer if one was asked for."""
+    is_asked = "day" in request.GET
+    form = AsOfForm(request.GET) if is_asked else AsOfForm(initial=_initial(request))
+    context = {"form": form, "title": TITLE}
+    if not (is_asked and form.is_valid()):
+        return context
+    about, moment = form.cleaned_data["about"], form.cleaned_data["moment"]
+    begins = history_begins_at()
+    context |= {"is_asked": True, "moment": moment, "begins": begins}
+    context |= {"about": about, "about_today": str(about)}  # `about` gets its values of then
+    if begins is None or moment < begins:
+        return context | {"is_unknown": True}
+    context["when"] = urlencode({name: request.GET.get(name, "") for name in ("day", "time")})
+    page = _page(request)
+    if isinstance(about, SystemUser):
+        user = system_user_as_of(about, moment, page)
+        return context | {"system_user": user} | _pages(request, user.represented if user else None)
+    return context | _taxpayer(request, about, page, moment)
+
+
+def _taxpayer(request: HttpRequest, row: Taxpayer, page: int, moment: datetime) -> dict[str, Any]:
+    answer = taxpayer_as_of(row, moment, page)
+    if answer is None:
+        return {"taxpayer": None}
+    role = answer.role
+    return {
+        "taxpayer": answer,
+        "state": badge_of_taxpayer(answer.taxpayer),
+        "role_state": badge_of_intermediary(role, moment) if role else None,
+        **_pages(request, answer.acting),
+    }
+
+
+def _page(request: HttpRequest) -> int:
+    """Which page of the list was asked for; the first one if that is no number of a page."""
+    text = request.GET.get("p", "")
+    return min(int(text), MAX_PAGE) if _PAGE_NUMBER.fullmatch(text) else 1
+
+
+def _pages(request: HttpRequest, pairs: Pairs | None) -> dict[str, str]:
+    """The links to the previous and the next page; empty where there is none."""
+    if pairs is None:
+        return {}
+    asked = {name: request.GET.get(name, "") for name in ("about", "day", "time")}
+    before, after = (f"?{urlencode(asked | {'p': pairs.page + step})}" for step in (-1, 1))
+    has_next = pairs.has_more and pairs.page < MAX_PAGE
+    return {
+        "previous_url": before if pairs.page > 1 else "",
+        "next_url": after if has_next else "",
+    }
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """The record that the link names, and the present day."""
+    return {"about": request.GET.get("about", ""), "day": timezone.localdate()}

@@ -1,0 +1,85 @@
+"""All pages of the history: the list, a change, the report, a task, and *As of a date*."""
+
+from typing import Any
+
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+
+from identity.staff.framework.tasks import Button
+from identity.staff.history.as_of_page import TITLE as AS_OF
+from identity.staff.history.as_of_page import as_of_context, may_see_as_of
+from identity.staff.history.changes import ChangeAdmin
+from identity.staff.history.grouping import ORDER
+from identity.staff.history.report import TITLE as REPORT
+from identity.staff.history.report import report_context, task_context
+from identity.staff.history.report_form import ReportForm, query_of
+from taxpayers.models import Change
+
+
+class HistoryAdmin(ChangeAdmin):
+    """The list with links to the report, which has the export, and to *As of a date*."""
+
+    def list_buttons(self, request: HttpRequest) -> list[Button]:
+        buttons = [Button(REPORT, self.export_page_url(), "summarize")]
+        if may_see_as_of(request):
+            buttons.append(Button(AS_OF, reverse("admin:taxpayers_change_as_of"), "event"))
+        return buttons
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path("report/", wrap(self.report_view), name="taxpayers_change_report"),
+            path("task/<int:key>/", wrap(self.task_view), name="taxpayers_change_task"),
+            path("as_of/", wrap(self.as_of_view), name="taxpayers_change_as_of"),
+            *super().get_urls(),
+        ]
+
+    # --- The report and its export --------------------------------------------------------------
+
+    def report_view(self, request: HttpRequest) -> HttpResponse:
+        """The changes of a period, grouped by task."""
+        self._require_history(request)
+        context = report_context(request)
+        if self.may_export(request) and "lines" in context:
+            context["buttons"] = self.export_buttons(query_of(request))
+        return self._page(request, "staff/history/report.html", context)
+
+    def task_view(self, request: HttpRequest, key: int) -> HttpResponse:
+        """Every change of one task."""
+        self._require_history(request)
+        context = task_context(request, self.record_or_404(request, str(key)))
+        return self._page(request, "staff/history/task.html", context)
+
+    def may_export(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request) and super().may_export(request)
+
+    def export_page_url(self) -> str:
+        return reverse("admin:taxpayers_change_report")
+
+    def exported_rows(self, request: HttpRequest) -> "QuerySet[Change]":
+        """The changes that the report shows."""
+        form = ReportForm(request.GET)
+        if not form.is_valid():
+            raise BadRequest("the report does not take these values")
+        return form.changes().order_by(*ORDER)
+
+    # --- As of a date ---------------------------------------------------------------------------
+
+    def as_of_view(self, request: HttpRequest) -> HttpResponse:
+        """Who could act for a taxpayer, or what a system user could do, at a moment."""
+        if not may_see_as_of(request):
+            raise PermissionDenied
+        return self._page(request, "staff/history/as_of.html", as_of_context(request))
+
+    def _require_history(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
+    def _page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+        title = context.get("title", REPORT)
+        frame = self.page_context(request, None, timezone.now(), breadcrumb=title)
+        return TemplateResponse(request, template, frame | context)

@@ -1,0 +1,116 @@
+"""Which changes the report shows: of a period, by a person, of one action, about a record."""
+
+from datetime import date
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from identity.staff.framework.forms import (
+    MAX_IDENTIFIER_LENGTH,
+    FirstDayField,
+    LastDayField,
+    parsed_identifier,
+)
+from identity.staff.history import periods
+from identity.staff.history.grouping import ORDER
+from identity.staff.history.related import changes_about
+from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.services import Action
+
+_TEXT = {"autocomplete": "off", "spellcheck": "false"}
+PARAMETERS = ("since", "until", "by", "action", "about")
+
+
+class ReportForm(forms.Form):
+    """Every field is optional: together they narrow the report down."""
+
+    since = FirstDayField(label=gettext_lazy("From"), required=False)
+    until = LastDayField(label=gettext_lazy("Until"), required=False)
+    by = forms.CharField(
+        label=gettext_lazy("Who"),
+        required=False,
+        max_length=150,
+        help_text=gettext_lazy("User name, exactly as in the history."),
+        widget=UnfoldAdminTextInputWidget(attrs=_TEXT),
+    )
+    action = forms.ChoiceField(
+        label=gettext_lazy("Action"),
+        required=False,
+        choices=lambda: [("", _("All")), *Action.choices],
+        widget=UnfoldAdminSelectWidget,
+    )
+    about = forms.CharField(
+        label=gettext_lazy("Taxpayer or system user"),
+        required=False,
+        max_length=MAX_IDENTIFIER_LENGTH,
+        help_text=gettext_lazy("TIN, TIN:ROB, or client ID."),
+        widget=UnfoldAdminTextInputWidget(attrs=_TEXT),
+    )
+
+    def clean_about(self) -> Taxpayer | SystemUser | None:
+        text = self.cleaned_data["about"].strip()
+        return record_of(text) if text else None
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = self.cleaned_data
+        since, until = data.get("since"), data.get("until")
+        if since and until and until < since:
+            raise ValidationError({"until": _("This day is before the first one.")})
+        return data
+
+    def changes(self) -> "QuerySet[Change]":
+        """The changes that are asked for, those of one task next to each other."""
+        data = self.cleaned_data
+        about = data["about"]
+        rows = changes_about(about) if about else Change.objects.order_by(*ORDER)
+        conditions = {
+            "at__gte": data["since"],
+            "at__lte": data["until"],
+            "by": data["by"],
+            "action": data["action"],
+        }
+        return rows.filter(**{name: value for name, value in conditions.items() if value})
+
+
+def record_of(text: str) -> Taxpayer | SystemUser:
+    """The taxpayer or system user that this text names. Raises ValidationError."""
+    if text.startswith("ci_"):
+        user = SystemUser.objects.filter(client_id=text).first()
+        if user is None:
+            raise ValidationError(_("There is no system user with this client ID."))
+        return user
+    identifier = parsed_identifier(text)
+    row = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
+    if row is None:
+        raise ValidationError(_("There is no taxpayer {identifier}.").format(identifier=identifier))
+    return row
+
+
+def preset_links(request: HttpRequest) -> list[tuple[Any, str]]:
+    """Links to the report of usual periods; what else was chosen stays."""
+    today = timezone.localdate()
+    chosen = {
+        _("This month"): periods.month(today),
+        _("Last month"): periods.month(today, back=1),
+        _("This quarter"): periods.quarter(today),
+        _("Last quarter"): periods.quarter(today, back=1),
+        _("This year"): periods.year(today),
+    }
+    return [
+        (title, "?" + query_of(request, since=period.first, until=period.last))
+        for title, period in chosen.items()
+    ]
+
+
+def query_of(request: HttpRequest, **changed: date | int | str) -> str:
+    """The query string of the report as it is shown, with these parameters changed."""
+    present = {name: request.GET.get(name, "") for name in PARAMETERS} | changed
+    return urlencode({name: str(value) for name, value in present.items() if value})

@@ -1,0 +1,197 @@
+"""*As of* a moment the facts, and so the decision, are those of that moment (contract 4)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from taxpayers.facts.as_of import history_begins_at, rows_as_of, system_users_as_of
+from taxpayers.facts.past_clients import (
+    clients_as_of,
+    decide_as_of,
+    pairs_as_of,
+    represented_facts,
+)
+from taxpayers.facts.query import load_facts
+from taxpayers.facts.values import Facts, FactsQuery
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import Change, ClientSecret, GrantedPermission, SystemUser, Taxpayer
+from taxpayers.rules import AuthorizationRequest, Refused, decide
+from taxpayers.services import Author, block_system_user, unblock_system_user
+from tests.facts.registry_changes import World
+from tests.history.random_changes import CHANGES, SCOPES, TAXPAYERS, Registrar
+from tests.support.factories import SystemUserFactory
+
+pytestmark = pytest.mark.django_db
+BEGIN = datetime(2026, 1, 5, 1, 2, 3, 4, tzinfo=UTC)
+DAY, INSTANT = timedelta(days=1), timedelta(microseconds=1)
+STEPS, COMBINATIONS = 40, 8
+KNOWN = tuple(SCOPES)
+
+# What is asked: the secret of a system user, and the taxpayer that its login names.
+Asked = tuple[int, TaxpayerId | None]
+
+
+def outcome(facts: Facts, at: datetime) -> Any:
+    """The decision in a form that can be compared."""
+    try:
+        return decide(AuthorizationRequest(facts, None, KNOWN, at))
+    except Refused as refused:
+        return refused.args
+
+
+def in_order(facts: Facts) -> Facts:
+    """Without the epoch, which is for logins, and with the permissions in one order."""
+    represented = facts.represented
+    if represented is not None:
+        permissions = (
+            replace(one, codes=tuple(sorted(one.codes))) for one in represented.permissions
+        )
+        represented = replace(represented, permissions=tuple(sorted(permissions, key=repr)))
+    return replace(facts, epoch=0, represented=represented)
+
+
+def present_facts(rng: Random) -> dict[Asked, Facts]:
+    """What logins read now, for some of the secrets and taxpayers."""
+    secrets = list(ClientSecret.objects.select_related("system_user").order_by("pk"))
+    asked = [(secret, name) for secret in secrets for name in (None, *TAXPAYERS)]
+    found = {}
+    for secret, name in rng.sample(asked, min(len(asked), COMBINATIONS)):
+        query = FactsQuery(secret.system_user.client_id, secret.hashed, name)
+        facts = load_facts(query).facts
+        assert facts is not None
+        found[secret.pk, name] = in_order(facts)
+    return found
+
+
+def names_and_blocks() -> dict[str, Any]:
+    """What the pages show beside the facts."""
+    users = SystemUser.objects.values_list("pk", "name", "blocked_by", "blocked_reason")
+    return {
+        "taxpayers": sorted(Taxpayer.objects.values_list("pk", "name")),
+        "users": sorted(users),
+    }
+
+
+class Past:
+    """The registry as of the moment."""
+
+    def __init__(self, at: datetime) -> None:
+        self.taxpayers = {row.identifier: row for row in rows_as_of(Taxpayer.objects.all(), at)}
+        pairs = pairs_as_of(GrantedPermission.objects.prefetch_related("codes"), at)
+        self.pairs = {
+            (pair.intermediary.taxpayer.identifier, pair.taxpayer.identifier): pair.permissions
+            for pair in pairs
+        }
+        self.clients = clients_as_of(SystemUser.objects.all(), at)
+        self.secrets = {
+            secret.pk: (client, secret) for client in self.clients for secret in client.secrets
+        }
+
+    def facts(self, asked: Asked) -> Facts:
+        """What a login read then, in the same order as `present_facts`."""
+        key, name = asked
+        client, secret = self.secrets[key]
+        if name is None:
+            return in_order(client.facts(secret, None))
+        permissions = self.pairs.get((client.user.taxpayer.identifier, name), [])
+        represented = represented_facts(name, self.taxpayers.get(name), permissions)
+        return in_order(client.facts(secret, represented))
+
+    def names_and_blocks(self) -> dict[str, Any]:
+        users = [client.user for client in self.clients]
+        return {
+            "taxpayers": sorted((row.pk, row.name) for row in self.taxpayers.values()),
+            "users": sorted((u.pk, u.name, u.blocked_by, u.blocked_reason) for u in users),
+        }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_facts_of_every_moment_are_those_that_logins_read_then(
+    seed: int, settings: Settings
+) -> None:
+    settings.SCOPES = SCOPES
+    rng = Random(seed)  # noqa: S311 - repeats the same changes
+    registrar = Registrar(rng, BEGIN)
+    facts: dict[datetime, dict[Asked, Facts]] = {}
+    shown: dict[datetime, dict[str, Any]] = {}
+    while len(facts) < STEPS:
+        if registrar.change():
+            facts[registrar.at], shown[registrar.at] = present_facts(rng), names_and_blocks()
+    moments = sorted(facts)
+    assert history_begins_at() == moments[0]
+    for moment, following in zip(moments, [*moments[1:], moments[-1] + 9 * DAY], strict=True):
+        for at in (moment, following - INSTANT):  # nothing changes in between but the clock
+            past = Past(at)
+            for asked, expected in facts[moment].items():
+                assert past.facts(asked) == expected, (at, asked)
+                assert outcome(past.facts(asked), at) == outcome(expected, at)
+            assert past.names_and_blocks() == shown[moment]
+
+
+def test_the_random_changes_make_every_kind_of_change(settings: Settings) -> None:
+    settings.SCOPES = SCOPES
+    registrar = Registrar(Random(1), BEGIN)  # noqa: S311 - repeats the same changes
+    for _ in range(400):
+        registrar.change()
+    assert registrar.made == {change.__name__ for change in CHANGES}
+
+
+def test_before_its_first_moment_a_record_was_not_there() -> None:
+    registrar = Registrar(Random(2), BEGIN)  # noqa: S311 - repeats the same changes
+    while not GrantedPermission.objects.exists() or not SystemUser.objects.exists():
+        registrar.change()
+    before = BEGIN - DAY
+    assert rows_as_of(Taxpayer.objects.all(), before) == []
+    assert pairs_as_of(GrantedPermission.objects.all(), before) == []
+    assert clients_as_of(SystemUser.objects.all(), before) == []
+
+
+def test_changes_count_in_the_order_in_which_they_took_effect() -> None:
+    """Two people change one record at once: whose moment is earlier may get the lock later."""
+    user = SystemUserFactory.create()
+    block_system_user(system_user=user, reason="one", by=Author("a"), at=BEGIN + 2 * INSTANT)
+    unblock_system_user(system_user=user, reason="two", by=Author("b"), at=BEGIN + INSTANT)
+    SystemUser.objects.update(created=BEGIN - DAY)
+    (before,) = system_users_as_of(SystemUser.objects.all(), BEGIN)
+    assert before.blocked_at is None
+    (after,) = system_users_as_of(SystemUser.objects.all(), BEGIN + 2 * INSTANT)
+    assert after.blocked_at is None
+
+
+def test_a_login_is_decided_with_the_secret_that_had_the_best_chance() -> None:
+    world = World()
+    at = datetime.now(UTC)
+    (client,) = clients_as_of([world.user], at)
+    token = decide_as_of(client, None, KNOWN, at)
+    assert token is not None
+    assert token.subject == world.taxpayer.identifier
+    world.user.secrets.update(revoked_at=at - DAY, slot=None)
+    (client,) = clients_as_of([world.user], at)
+    with pytest.raises(Refused, match="secret_revoked"):
+        decide_as_of(client, None, KNOWN, at)
+    SystemUser.objects.update(created=BEGIN)
+    Taxpayer.objects.update(created_at=BEGIN)
+    (client,) = clients_as_of(SystemUser.objects.all(), at - 2 * DAY)
+    assert decide_as_of(client, None, KNOWN, at) is None  # it had no secret yet
+
+
+@pytest.mark.parametrize("changes", [2, 2_000])
+def test_a_long_history_takes_as_many_queries_as_a_short_one(changes: int) -> None:
+    world = World()
+    row = {"object_type": "systemuser", "object_id": str(world.user.pk), "by": "a", "action": "x"}
+    later = [
+        Change(**row, at=BEGIN + number * INSTANT, before={"blocked_at": None})
+        for number in range(changes)
+    ]
+    Change.objects.bulk_create(later)
+    Taxpayer.objects.update(created_at=BEGIN)
+    with CaptureQueriesContext(connection) as queries:
+        (client,) = clients_as_of(SystemUser.objects.all(), BEGIN)
+    assert client.user.blocked_at is None
+    assert len(queries) <= 11, [query["sql"] for query in queries]

@@ -1,0 +1,356 @@
+"""The auditor's report: changes of a period, grouped by task, with links, exported to a file."""
+
+import io
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from identity.staff.history import grouping, periods, report
+from identity.staff.history.grouping import ORDER, group_changes
+from identity.staff.history.periods import Period
+from taxpayers import services
+from taxpayers.files.taxpayer_rows import read_taxpayers
+from taxpayers.identifiers import Notation, TaxpayerId
+from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.services import Action, Author
+from tests.registry.workbooks import rows_of
+from tests.support.factories import (
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+from tests.support.staff import ADDRESS, csv_rows_of, list_url, page_url, staff_client, text_of
+
+pytestmark = pytest.mark.django_db
+REPORT = reverse("admin:taxpayers_change_report")
+NOON = datetime(2026, 3, 1, 4, 0, tzinfo=UTC)  # in Kuala Lumpur
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def auditor(db: None) -> Client:
+    return staff_client("auditor")
+
+
+def by(name: str = "aminah", at: datetime = NOON) -> dict[str, Any]:
+    return {"by": Author(name, "192.0.2.7"), "at": at}
+
+
+def import_taxpayers(count: int, at: datetime = NOON) -> None:
+    rows = "".join(f"C{number:010},,Company {number}\n" for number in range(count))
+    parsed = read_taxpayers(io.BytesIO(f"tin,rob,name\n{rows}".encode()), Notation())
+    services.import_registry(parsed=parsed, source="march.csv", **by(at=at))
+
+
+def lines_of(client: Client, **query: str) -> list[Any]:
+    response = client.get(REPORT, query)
+    assert response.status_code == 200
+    return list(response.context["lines"])
+
+
+# --- Grouping -----------------------------------------------------------------------------------
+
+
+def changes(*moments: tuple[int, str]) -> None:
+    """A change at each of these seconds by each of these people."""
+    rows = [
+        Change(at=NOON + timedelta(seconds=s), by=who, label=f"{s} {who}") for s, who in moments
+    ]
+    Change.objects.bulk_create(rows)
+
+
+def groups(size: int = 100, after: Change | None = None) -> list[tuple[str, int]]:
+    found, _has_more = group_changes(Change.objects.order_by(*ORDER), size, after)
+    return [(group.rows[0].label, group.count) for group in found]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 200])
+def test_changes_of_one_person_at_one_moment_are_one_task(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grouping, "BATCH", batch)
+    changes((1, "a"), (2, "a"), (1, "b"), (1, "a"), (3, "b"), (2, "a"), (1, "a"), (1, "c"))
+    expected = [("3 b", 1), ("2 a", 2), ("1 c", 1), ("1 b", 1), ("1 a", 3)]
+    assert groups() == expected
+    assert groups(size=2) == expected[:2]
+    for position, (label, _count) in enumerate(expected):
+        last = Change.objects.filter(label=label).first()
+        assert groups(after=last) == expected[position + 1 :], label
+
+
+def test_a_page_knows_whether_there_are_more_tasks() -> None:
+    changes((1, "a"), (2, "a"), (3, "a"))
+    rows = Change.objects.order_by(*ORDER)
+    assert group_changes(rows, 3)[1] is False
+    assert group_changes(rows, 2)[1] is True
+
+
+def test_a_large_task_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "BATCH", 10)
+    monkeypatch.setattr(grouping, "MAX_COUNTED", 50)
+    changes(*[(2, "a")] * 200, (1, "a"), *[(0, "a")] * 40)
+    with CaptureQueriesContext(connection) as queries:
+        found, _ = group_changes(Change.objects.order_by(*ORDER), 5)
+    assert [(len(g.rows), g.count, g.is_capped) for g in found] == [
+        (10, 51, True),
+        (1, 1, False),
+        (10, 40, False),
+    ]
+    assert len(queries) <= 9, [query["sql"] for query in queries]
+
+
+# --- The page -----------------------------------------------------------------------------------
+
+
+def test_an_import_is_one_line_that_opens(auditor: Client) -> None:
+    import_taxpayers(30)
+    services.rename_taxpayer(
+        taxpayer=Taxpayer.objects.earliest("pk"), name="New", reason="merger", **by(at=NOON + DAY)
+    )
+    renamed, imported = lines_of(auditor)
+    assert (renamed.count, renamed.is_one) == ("1", True)
+    assert (imported.count, len(imported.entries), imported.has_more) == ("30", 20, True)
+    page = text_of(auditor.get(REPORT))
+    for shown in ("Imported the taxpayer from a file · 30 changes", "file march.csv", "merger"):
+        assert shown in page
+    assert "by aminah" not in page
+    assert "aminah from 192.0.2.7" in page
+    task = reverse("admin:taxpayers_change_task", args=[imported.first.pk])
+    content = auditor.get(REPORT).content.decode()
+    assert f'href="{task}"' in content
+    for taxpayer in Taxpayer.objects.order_by("-pk")[:20]:
+        assert f'href="{page_url(taxpayer)}"' in content
+
+
+def test_a_task_shows_all_of_its_changes_in_pages(
+    auditor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "CHANGES_ON_A_PAGE", 20)
+    import_taxpayers(30)
+    import_taxpayers(31, at=NOON + DAY)  # another task
+    url = reverse("admin:taxpayers_change_task", args=[Change.objects.earliest("pk").pk])
+    first = auditor.get(url)
+    second = auditor.get(url + first.context["older_url"])
+    found = [e.row.label for page in (first, second) for e in page.context["entries"]]
+    assert sorted(found) == [f"C{number:010} Company {number}" for number in range(30)]
+    assert (second.context["older_url"], second.context["newest_url"]) == ("", "?")
+    assert auditor.get(reverse("admin:taxpayers_change_task", args=[9999])).status_code == 404
+
+
+def test_the_report_of_a_period_has_its_first_and_last_moment(auditor: Client) -> None:
+    begin = datetime(2026, 2, 28, 16, 0, tzinfo=UTC)  # midnight in Kuala Lumpur
+    instant = timedelta(microseconds=1)
+    for at in (begin - instant, begin, begin + DAY - instant, begin + DAY):
+        Change.objects.create(at=at, by="a", label=f"{at}")
+    found = lines_of(auditor, since="2026-03-01", until="2026-03-01")
+    assert [line.first.at for line in found] == [begin + DAY - instant, begin]
+
+
+def test_the_report_is_narrowed_down_by_person_action_and_record(auditor: Client) -> None:
+    one = services.register_taxpayer(taxpayer=TaxpayerId("C1000001"), name="One", **by("siti"))
+    two = services.register_taxpayer(taxpayer=TaxpayerId("C1000002"), name="Two", **by("kumar"))
+    services.rename_taxpayer(taxpayer=two, name="Zwei", reason="x", **by("siti", NOON + DAY))
+    role = services.register_intermediary(taxpayer=two, **by("siti", NOON + 2 * DAY))
+    services.grant_permission(
+        taxpayer=one, intermediary=role, codes=["documents:view"], **by(at=NOON + 3 * DAY)
+    )
+
+    def found(**query: str) -> list[str]:
+        return [line.first.action for line in lines_of(auditor, **query)]
+
+    rename, grant = "rename_taxpayer", "grant_permission"
+    register, become = "register_taxpayer", "register_intermediary"
+    assert found() == [grant, become, rename, register, register]
+    assert found(by="siti") == [become, rename, register]
+    assert found(by="Siti") == []
+    assert found(action=rename) == [rename]
+    assert found(by="siti", action=register) == [register]
+    assert found(about="c1000001") == [grant, register]
+    assert found(about="C1000002") == [grant, become, rename, register]
+    assert found(about="C1000002", by="siti", until="2026-03-02") == [rename]
+    page = text_of(auditor.get(REPORT, {"by": "siti"}))
+    assert "Changes by siti" in page
+
+
+def test_a_report_longer_than_a_page_is_read_to_its_end(
+    auditor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "TASKS_ON_A_PAGE", 2)
+    changes((1, "a"), (2, "a"), (2, "a"), (3, "b"), (4, "a"), (5, "a"))
+    found: list[str] = []
+    url = f"{REPORT}?by=a&since=2026-03-01"
+    while True:
+        response = auditor.get(url)
+        found += [line.first.label for line in response.context["lines"]]
+        if not response.context["older_url"]:
+            break
+        url = REPORT + response.context["older_url"]
+    assert found == ["5 a", "4 a", "2 a", "1 a"]
+    assert response.context["newest_url"] == "?since=2026-03-01&by=a"
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ({"since": "2026-03-02", "until": "2026-03-01"}, "This day is before the first one."),
+        ({"since": "yesterday"}, "valid date"),
+        ({"since": "0001-01-01"}, "valid date"),
+        ({"action": "explode"}, "valid choice"),
+        ({"about": "C9999999999"}, "There is no taxpayer C9999999999."),
+        ({"about": "ci_\0"}, "Null characters"),
+        ({"by": "a\0"}, "Null characters"),
+    ],
+)
+def test_a_wrong_value_shows_its_error(query: dict[str, str], error: str, auditor: Client) -> None:
+    response = auditor.get(REPORT, query)
+    assert error in str(response.context["form"].errors)
+    assert "lines" not in response.context
+    assert auditor.get(f"{list_url(Change)}export.csv", query).status_code == 400
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "9" * 30, "4"])
+def test_an_unknown_place_in_the_report_is_its_beginning(after: str, auditor: Client) -> None:
+    changes((1, "a"))
+    assert len(lines_of(auditor, after=after)) == 1
+
+
+def test_presets_are_whole_months_and_quarters() -> None:
+    day = date(2026, 2, 28)
+    assert periods.month(day) == Period(date(2026, 2, 1), date(2026, 2, 28))
+    assert periods.month(day, back=2) == Period(date(2025, 12, 1), date(2025, 12, 31))
+    assert periods.quarter(day) == Period(date(2026, 1, 1), date(2026, 3, 31))
+    assert periods.quarter(day, back=1) == Period(date(2025, 10, 1), date(2025, 12, 31))
+    assert periods.quarter(date(2026, 12, 31)) == Period(date(2026, 10, 1), date(2026, 12, 31))
+    assert periods.year(day) == Period(date(2026, 1, 1), date(2026, 12, 31))
+
+
+def test_a_preset_leaves_the_other_choices(auditor: Client) -> None:
+    presets = auditor.get(REPORT, {"by": "kumar", "after": "7"}).context["presets"]
+    last_month = dict(presets)["Last month"]
+    period = periods.month(timezone.localdate(), back=1)
+    assert last_month == f"?since={period.first}&until={period.last}&by=kumar"
+
+
+# --- What belongs to a record -------------------------------------------------------------------
+
+
+def test_the_history_of_a_taxpayer_has_that_of_its_credentials_role_and_permissions(
+    auditor: Client,
+) -> None:
+    taxpayer, other = TaxpayerFactory.create(), IntermediaryFactory.create()
+    issued = services.register_system_user(taxpayer=taxpayer, name="Till", **by())
+    services.revoke_secret(secret=issued.secret, reason="leaked", **by(at=NOON + DAY))
+    services.register_intermediary(taxpayer=taxpayer, **by(at=NOON + 2 * DAY))
+    granted = services.grant_permission(
+        taxpayer=taxpayer, intermediary=other, codes=["documents:view"], **by(at=NOON + 3 * DAY)
+    )
+    services.block_system_user(
+        system_user=SystemUserFactory.create(), reason="another one", **by(at=NOON + 4 * DAY)
+    )
+    response = auditor.get(page_url(taxpayer))
+    entries = response.context["changes"].entries
+    assert [(entry.row.action, is_own) for entry, is_own in entries] == [
+        ("grant_permission", False),
+        ("register_intermediary", False),
+        ("revoke_secret", False),
+        ("issue_credentials", False),
+    ]
+    assert f'href="{page_url(granted)}"' in response.content.decode()
+    assert "leaked" in text_of(response)
+    assert [line.first.action for line in lines_of(auditor, about=str(taxpayer.identifier))] == [
+        entry.row.action for entry, _is_own in entries
+    ]
+
+
+def test_a_long_history_links_to_the_report_about_the_record(auditor: Client) -> None:
+    user = SystemUserFactory.create()
+    for number in range(11):
+        at = NOON + number * DAY
+        services.block_system_user(system_user=user, reason="x", **by(at=at))
+        services.unblock_system_user(system_user=user, reason="y", **by(at=at))
+    changes_ = auditor.get(page_url(user)).context["changes"]
+    assert len(changes_.entries) == 20
+    assert all(is_own for _entry, is_own in changes_.entries)
+    assert changes_.all_url == f"{REPORT}?about={user.client_id}"
+    assert len(lines_of(auditor, about=user.client_id)) == 11
+
+
+def test_a_person_has_a_page_of_changes(auditor: Client) -> None:
+    services.register_taxpayer(taxpayer=TaxpayerId("C1000001"), name="One", **by("siti"))
+    change = Change.objects.get()
+    assert f'href="{REPORT}?by=siti"' in auditor.get(page_url(change)).content.decode()
+    assert f'href="{REPORT}?by=siti"' in auditor.get(list_url(Change)).content.decode()
+    (line,) = lines_of(auditor)
+    assert f"?{line.query_of_person}" == "?by=siti"
+
+
+# --- The export ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+def test_the_report_is_exported_and_the_export_is_in_the_history(
+    form: str, auditor: Client
+) -> None:
+    import_taxpayers(3)
+    taxpayer = Taxpayer.objects.earliest("pk")
+    renaming = by("siti", NOON + DAY)
+    services.rename_taxpayer(taxpayer=taxpayer, name="=Neu", reason="merger", **renaming)
+    services.rename_taxpayer(
+        taxpayer=taxpayer, name="Later", reason="typing error", **by("siti", NOON + 9 * DAY)
+    )
+    query = {"since": "2026-03-01", "until": "2026-03-05"}
+    buttons = auditor.get(REPORT, query).context["buttons"]
+    (url,) = [button.url for button in buttons if f"export.{form}" in button.url]
+    response: Any = auditor.get(url)
+    if form == "csv":
+        header, *rows = csv_rows_of(response)
+    else:
+        header, *rows = rows_of(b"".join(response.streaming_content))
+    found = [dict(zip(header, row, strict=True)) for row in rows]
+    assert [row["action"] for row in found] == ["rename_taxpayer", *["import_registry"] * 3]
+    assert found[0]["who"] == "siti"
+    assert found[0]["from"] == "192.0.2.7"
+    assert found[0]["at"] == "2026-03-02T12:00:00+08:00"
+    assert found[0]["why"] == "merger"
+    assert json.loads(found[0]["after"]) == {"name": "=Neu"}
+    assert len({row["task"] for row in found}) == 2
+    change = Change.objects.latest("pk")
+    assert (change.action, change.by) == (Action.EXPORT_REGISTRY, "aminah")
+    assert (change.object_type, change.address) == ("change", ADDRESS)
+    assert change.after == {"form": form, "filters": "since=2026-03-01&until=2026-03-05"}
+
+
+def test_only_who_may_see_the_history_and_export_gets_the_report(db: None) -> None:
+    url = f"{list_url(Change)}export.csv"
+    viewer = staff_client("viewer")
+    assert [viewer.get(page).status_code for page in (REPORT, url)] == [403, 403]
+    for role in ("registrar", "security officer", "auditor"):
+        client = staff_client(role, role.replace(" ", "_"))
+        assert [client.get(page).status_code for page in (REPORT, url)] == [200, 200]
+
+
+# --- Permissions that were revoked --------------------------------------------------------------
+
+
+def test_a_revoked_permission_shows_its_end_by_whom_and_why(auditor: Client) -> None:
+    granted = GrantedPermissionFactory.create(valid_from=NOON - DAY)
+    services.revoke_permission(permission=granted, reason="The contract ended", **by("kumar"))
+    for record in (granted, granted.taxpayer, granted.intermediary):
+        page = text_of(auditor.get(page_url(record)))
+        assert "revoked 1 Mar 2026, 12:00" in page
+        assert "Revoked by kumar: The contract ended" in page
+    (row,) = auditor.get(list_url(type(granted))).context["cl"].result_list
+    admin = auditor.get(list_url(type(granted))).context["cl"].model_admin
+    assert "1 Mar 2026, 12:00" in admin.expires(row)
+    seen = text_of(staff_client("viewer", "azlan").get(page_url(granted)))
+    assert "revoked 1 Mar 2026, 12:00" in seen
+    assert "kumar" not in seen
+    assert SystemUser.objects.count() == 0

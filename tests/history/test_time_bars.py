@@ -1,0 +1,72 @@
+"""The bar of a permission shows when it is valid, was planned to be, and where the present is."""
+
+from datetime import UTC, datetime, timedelta
+
+from identity.staff.history.time_bars import WIDTH, TimeBar, time_bars
+from taxpayers.models import GrantedPermission
+
+DAY = timedelta(days=1)
+AT = datetime(2026, 3, 1, 4, 0, tzinfo=UTC)  # noon in Kuala Lumpur
+
+
+def permission(start: int, end: int | None = None, revoked: int | None = None) -> GrantedPermission:
+    """Days from AT."""
+    return GrantedPermission(
+        valid_from=AT + start * DAY,
+        valid_until=None if end is None else AT + end * DAY,
+        revoked_at=None if revoked is None else AT + revoked * DAY,
+    )
+
+
+def bar(start: int, end: int | None = None, revoked: int | None = None) -> TimeBar:
+    (only,) = time_bars([permission(start, end, revoked)], AT)
+    return only
+
+
+def test_a_valid_permission_fills_its_whole_plan() -> None:
+    shown = bar(-10, 10)
+    assert shown.valid == shown.planned
+    assert (shown.planned.x, shown.planned.width, shown.at) == (40, 920, 500)
+    assert shown.text == "Valid from 19 Feb 2026, 12:00 until 11 Mar 2026, 12:00."
+
+
+def test_a_permission_without_an_end_goes_to_the_edge() -> None:
+    shown = bar(-10)
+    assert shown.planned.x + shown.planned.width == WIDTH
+    assert shown.text == "Valid from 19 Feb 2026, 12:00, no end date."
+
+
+def test_a_revoked_permission_ends_at_its_revocation() -> None:
+    shown = bar(-10, 10, revoked=-5)
+    assert shown.is_revoked
+    assert shown.valid is not None
+    assert shown.valid.x == shown.planned.x
+    assert shown.valid.width == shown.planned.width / 4
+    assert shown.text == (
+        "Valid from 19 Feb 2026, 12:00, revoked 24 Feb 2026, 12:00."
+        " It would have ended 11 Mar 2026, 12:00."
+    )
+    assert bar(-10, None, revoked=-5).text.endswith("It had no end date.")
+
+
+def test_a_revocation_after_the_end_changes_nothing() -> None:
+    shown = bar(-10, -5, revoked=-1)
+    assert not shown.is_revoked
+    assert shown.valid == shown.planned
+
+
+def test_a_permission_revoked_before_its_first_moment_was_never_valid() -> None:
+    assert bar(5, 10, revoked=1).valid is None
+
+
+def test_all_bars_have_one_axis() -> None:
+    first, second = time_bars([permission(-100, -50), permission(0, 100)], AT)
+    assert first.planned.x == 40
+    assert second.planned.x == second.at == first.at == 500
+    assert second.planned.x + second.planned.width == 960
+    assert first.planned.x + first.planned.width == 270
+
+
+def test_no_bar_is_invisible_and_there_may_be_none() -> None:
+    assert bar(0, 0).planned.width == 1
+    assert time_bars([], AT) == []
