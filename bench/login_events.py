@@ -15,7 +15,7 @@ INSERT INTO {name} (id, at, reason, parameter, detail, client_id, system_user_id
                     subject, actor, scope, kid, source_address, user_agent)
 SELECT (lpad(to_hex((extract(epoch FROM e.at) * 1000)::bigint), 12, '0') || '7'
         || substr(e.random, 1, 3) || '8' || substr(e.random, 4, 15))::uuid,
-       e.at, e.reason, '', '', u.client_id, u.id, u.id, t.tin, '', 'InvoicingAPI',
+       e.at, e.reason, '', '', u.client_id, u.id, u.id, t.tin, e.actor, 'InvoicingAPI',
        'a-former-signing-key', '10.0.0.0'::inet + (e.n % 16000000), 'ERP/1.0'
 FROM (SELECT n, {since}::timestamptz + n * ({until}::timestamptz - {since}::timestamptz) / {count}
               AS at,
@@ -23,6 +23,11 @@ FROM (SELECT n, {since}::timestamptz + n * ({until}::timestamptz - {since}::time
              CASE WHEN n % 100 < {refused} THEN (ARRAY['invalid_credentials', 'secret_expired',
                  'no_permission', 'system_user_blocked', 'invalid_scope'])[1 + n / 100 % 5]
              ELSE '' END AS reason,
+             -- A tenth is on behalf of others, a hundredth by the first of the intermediaries.
+             CASE WHEN n % 10 = 5 THEN
+                 'C' || lpad(({users} + 1 + n / 10 % greatest(1, {users} / 100))::text, 10, '0')
+             WHEN n % 100 = 51 THEN 'C' || lpad(({users} + 1)::text, 10, '0')
+             ELSE '' END AS actor,
              -- The same fiftieth of the clients is refused each time, so that some only fail.
              1 + (n * 7919) % (CASE WHEN n % 100 < {refused} THEN 1 + {users} / 50 ELSE {users} END)
               AS system_user_id

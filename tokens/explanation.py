@@ -3,7 +3,7 @@
 Read from the login event alone, so it shows the facts of that moment, not of today.
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -59,9 +59,16 @@ def explain(event: LoginEvent) -> Explanation:
 
 
 def results_of(
-    refused: Refused | None, *, is_on_behalf: bool, checks: Set[Check] = frozenset(Check)
+    refused: Refused | None,
+    *,
+    is_on_behalf: bool,
+    checks: Set[Check] = frozenset(Check),
+    translate: Callable[[str], str] = str,
 ) -> tuple[CheckResult, ...]:
-    """How each of `checks` ended for a login that ended so (None: with a token)."""
+    """How each of `checks` ended for a login that ended so (None: with a token).
+
+    The advice is what the client was told, in English unless `translate` is another language.
+    """
     failed = REFUSALS[refused.reason].check if refused else None
     # Where the service itself failed, nobody knows which checks were passed.
     state = CheckState.NOT_REACHED if refused and failed is None else CheckState.PASSED
@@ -70,7 +77,7 @@ def results_of(
         if check not in checks:
             continue
         if refused and check is failed:
-            results.append(CheckResult(check, CheckState.FAILED, describe(refused)))
+            results.append(CheckResult(check, CheckState.FAILED, describe(refused, translate)))
             state = CheckState.NOT_REACHED
         elif state is CheckState.PASSED and check in ON_BEHALF_CHECKS and not is_on_behalf:
             results.append(CheckResult(check, CheckState.NOT_ASKED))

@@ -56,6 +56,10 @@ class LoginEvent(models.Model):
             models.Index(fields=["client_id", "-id"], name="login_by_client"),
             models.Index(fields=["subject", "-id"], name="login_by_subject"),
             models.Index(fields=["source_address", "-id"], name="login_by_address"),
+            # Only logins on behalf of another taxpayer have an entry.
+            models.Index(
+                fields=["actor", "-id"], name="login_by_actor", condition=~models.Q(actor="")
+            ),
             models.Index(
                 fields=["reason", "-id"],
                 name="login_by_reason",

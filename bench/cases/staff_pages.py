@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import httpx
 import psycopg
@@ -16,9 +17,11 @@ from bench.peers import service
 from bench.report import Table, progress
 from bench.servers import Server, run_python
 from bench.session import Session
+from tokens.login_events.partitions import first_id
 
 _LIMIT_MS = 300.0
 _DAYS, _REFUSED_PERCENT = 30, 5
+_UUID7 = (7 << 76) | (1 << 63)  # version and variant
 _WARM_UP_REQUESTS = 4  # open each process's connection to the database
 
 _EXPIRY_DATES = """
@@ -62,8 +65,16 @@ PAGES = {
     "report about a taxpayer": f"{_HISTORY}report/?about={{tin}}",
     "as of a date, a taxpayer": f"{_AS_OF}{{tin}}",
     "as of a date, a system user": f"{_AS_OF}{{client_id}}",
-    "as of a date, an intermediary's system user": f"{_AS_OF}{{agent}}",
+    "as of a date, an intermediary's system user": f"{_AS_OF}{{agent_client}}",
     "as of a date, a system user with 10,000 changes": f"{_AS_OF}{client_id(1)}",
+    "logins of one hour": f"{_LOGINS}?from={{hour}}&to={{hour_after}}",
+    "logins of a month, refused": f"{_LOGINS}?month={{month}}&reason=refused",
+    "logins of 24 hours that the authority can fix": (
+        f"{_LOGINS}?period=1&fixed_by=the-tax-authority"
+    ),
+    "logins by an intermediary": f"{_LOGINS}?q={{agent}}&role=by",
+    "logins by and for an intermediary": f"{_LOGINS}?q={{agent}}",
+    "logins by reference, throttled": f"{_LOGINS}?q={{throttled}}",
     "signing keys": "/admin/tokens/signingkey/",
     "taxpayers by TIN": f"{_TAXPAYERS}?q={{tin}}",
     "taxpayers by name": f"{_TAXPAYERS}?q=taxpayer+{{number}}",
@@ -113,12 +124,20 @@ def run(
 
 def _path(template: str, users: int, logins: Sequence[str], chance: random.Random) -> str:
     number = chance.randint(1, users)
+    agents = Population(users).numbers(Role.INTERMEDIARY)
+    now = datetime.now(UTC)
+    hour = now - timedelta(hours=chance.randint(1, 24 * (_DAYS - 1)))
     return template.format(
+        agent=tin(chance.choice([agents[0], chance.choice(agents)])),  # the first is the busiest
+        hour=f"{hour:%Y-%m-%dT%H:00Z}",
+        hour_after=f"{hour + timedelta(hours=1):%Y-%m-%dT%H:00Z}",
+        month=f"{now - timedelta(days=5):%Y-%m}",
+        throttled=UUID(int=first_id(hour).int | _UUID7),
         tin=tin(number),
         client_id=client_id(number),
         number=number,
         login=chance.choice(logins),
-        agent=client_id(chance.choice(Population(users).numbers(Role.INTERMEDIARY))),
+        agent_client=client_id(chance.choice(agents)),
         address=f"10.0.{chance.randrange(256)}.{chance.randrange(1, 255)}",
     )
 

@@ -87,8 +87,7 @@ def test_the_page_of_a_refused_login_shows_every_check_and_who_can_fix_it(
     page = text_of(viewer.get(page_url(event)))
     for shown in (
         "Why did this login fail?",
-        "System user blocked. Who can fix it: The tax authority",
-        "Is the system user not blocked? failed",
+        "Is the system user not blocked? failed System user blocked. Who can fix it:",
         "This system user was blocked on",
         f"client ID {blocked.client_id}",
     ):
@@ -100,16 +99,19 @@ def test_the_page_shows_the_state_of_today_beside_that_of_the_login(blocked: Erp
     officer = staff_client("security officer")
     officer.post(task_url(blocked.system_user, "unblock_system_user"), {"reason": "fixed"})
     page = officer.get(page_url(event))
-    assert "The system user today System user" in text_of(page)
-    assert page.context["today"].state.word == "Active"
-    answer = officer.get(page.context["today"].what_if_url)
+    assert "The records of this login, as they are now System user" in text_of(page)
+    assert [str(state.word) for _title, _row, state in page.context["records"]] == [
+        "Active",
+        "Active",
+    ]
+    answer = officer.get(page.context["what_if_url"])
     assert "A token would be issued." in text_of(answer)
 
 
 def test_a_login_of_an_unknown_client_is_explained_too(viewer: Client) -> None:
     event = event_of(post(b"a=%zz"))
     assert "Malformed request" in text_of(viewer.get(page_url(event)))
-    assert viewer.get(page_url(event)).context["today"] is None
+    assert viewer.get(page_url(event)).context["records"] == []
 
 
 def test_a_failure_of_the_service_claims_no_check_as_passed(viewer: Client, erp: Erp) -> None:

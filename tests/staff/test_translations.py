@@ -1,5 +1,6 @@
 """The staff's pages in English and Malay: complete catalogues, and pages that use them."""
 
+import json
 import re
 from datetime import UTC, datetime
 from io import BytesIO
@@ -23,11 +24,14 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from taxpayers.rules import Refused
 from tests.support import catalogues
+from tests.support.erp import Erp
 from tests.support.factories import SystemUserFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent, SigningKey
-from tokens.refusals.table import REFUSALS
+from tokens.refusals.description import describe
+from tokens.refusals.table import REFUSALS, ProtocolReason
 
 MALAY = {"Accept-Language": "ms"}
 _PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}")
@@ -213,6 +217,24 @@ def without_reference(response: Any) -> str:
     return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "", response.content.decode())
 
 
-def test_no_text_of_the_protocol_is_marked_for_translation() -> None:
-    marked = set(catalogues.sources())
-    assert not {refusal.text for refusal in REFUSALS.values()} & marked
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_a_client_is_answered_in_english_and_staff_read_it_in_malay(reason: str) -> None:
+    detail = "cut_off" if reason == ProtocolReason.MALFORMED_CREDENTIALS else ""
+    refused = Refused(reason, parameter="client_id", detail=detail)
+    english = describe(refused)
+    with translation.override("ms"):
+        assert describe(refused) == english
+        assert describe(refused, translation.gettext) != english
+
+
+def test_on_a_page_in_malay_the_explanation_is_malay_and_the_answer_stays_english(
+    officer: Client, blocked: Erp
+) -> None:
+    answer = blocked.login(headers=MALAY)
+    told = json.loads(answer.content)["error_description"].split(" Reference: ")[0]
+    assert told.startswith("This system user was blocked on ")
+    page = officer.get(page_url(LoginEvent.objects.get(pk=answer["correlationId"])))
+    (failed,) = [check for check in page.context["checks"] if check.kind == "failed"]
+    assert failed.result.advice.startswith("Pengguna sistem ini disekat pada ")
+    assert told.partition(" on ")[2][:19] in failed.result.advice  # the date
+    assert text_of(page).count(told) == 1  # what to tell a caller who reads English

@@ -27,7 +27,8 @@ _APPS = ("identity", "taxpayers", "tokens")
 _KEYWORDS = {
     **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop")),
     **dict.fromkeys(("ngettext", "ngettext_lazy"), (1, 2)),
-    "MalformedIdentifier": None,  # raised by a pure module, translated where a page shows it
+    # Raised by pure modules, translated where a page shows them.
+    **dict.fromkeys(("MalformedIdentifier", "malformed", "_malformed")),
 }
 _PLURALS = {"en": "nplurals=2; plural=(n != 1);", "ms": "nplurals=1; plural=0;"}
 _WIDTH = 100

@@ -1,8 +1,10 @@
 """`explain_login`: every check of a login, and what to do (contract 6)."""
 
 import json
+from datetime import timedelta
 from io import StringIO
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.core.management import call_command
@@ -13,7 +15,9 @@ from tests.support.erp import Erp, post
 from tests.support.factories import GrantedPermissionFactory
 from tests.support.staff import page_url, staff_client, text_of
 from tokens.explanation import CheckState, explain, refusal_of, results_of
+from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
+from tokens.refusals.description import format_moment_with_offset
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 pytestmark = pytest.mark.django_db
@@ -74,13 +78,32 @@ def test_the_text_is_for_people(blocked: Erp) -> None:
     assert "[ok] Is the secret not expired?" in out.getvalue()
 
 
+def test_a_text_without_a_reference_is_refused() -> None:
+    with pytest.raises(CommandError, match="There is no reference in it"):
+        call_command("explain_login", "nonsense")
+
+
 @pytest.mark.parametrize(
-    ("reference", "says"),
-    [("nonsense", "There is no reference in it"), ("01a1fdc5-6dc6-7036-8db3-a8b24a38effe", "429")],
+    ("age", "why", "tell"),
+    [
+        (timedelta(hours=1), "Logins that a limit refused .429.", "too many logins"),
+        (timedelta(days=900), "older ones were deleted", "log in again"),
+        (-timedelta(days=1), "a time in the future", "the whole error message"),
+        (None, "not a reference of this service", "the whole error message"),
+    ],
 )
-def test_what_cannot_be_explained_is_said(reference: str, says: str) -> None:
-    with pytest.raises(CommandError, match=says):
-        call_command("explain_login", reference)
+def test_a_reference_without_a_record_is_explained_in_one_line_by_its_time(
+    age: timedelta | None, why: str, tell: str, erp: Erp
+) -> None:
+    oldest = _now() - timedelta(days=800)
+    LoginEvent.objects.create(pk=first_id(oldest), at=oldest)
+    made = _now() - age if age is not None else None
+    reference = UUID(int=first_id(made).int | (7 << 76) | (1 << 63)) if made else uuid4()
+    with pytest.raises(CommandError, match=f"No record: .*{why}.* Tell the caller: .*{tell}") as no:
+        call_command("explain_login", f"Error. Reference: {reference}")
+    assert "\n" not in str(no.value)
+    if made and age and age < timedelta(days=800):
+        assert format_moment_with_offset(made)[:16] in str(no.value)
 
 
 @pytest.mark.parametrize("reason", sorted(set(REFUSALS) - {ProtocolReason.RATE_LIMITED}))

@@ -1,10 +1,11 @@
 """The public text of a refusal: `error_description` (contract 1, RFC 6749 section 5.2)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from taxpayers.credentials import Fault
 from taxpayers.rules import Refused
@@ -30,34 +31,42 @@ TOO_MANY: Mapping[ThrottleCause | None, str] = {
 }
 
 _FAULTS = {
-    Fault.BLANKS: "{parameter} has blanks around it.",
-    Fault.SWAPPED: "client_id and client_secret are swapped: {parameter} holds the other one.",
-    Fault.OTHER_ENVIRONMENT: "{parameter} belongs to the other environment (live and test have"
-    " different credentials and addresses).",
-    Fault.PLACEHOLDER: "{parameter} is a placeholder, not a value that was issued.",
-    Fault.CUT_OFF: "{parameter} is cut off: characters are missing.",
-    Fault.MISTYPED: "{parameter} was changed on the way: its checksum is wrong.",
-    Fault.FOREIGN: "{parameter} is not of this service: what it issues begins with ci_ for an id"
-    " and cs_ for a secret.",
+    Fault.BLANKS: _("{parameter} has blanks around it."),
+    Fault.SWAPPED: _("client_id and client_secret are swapped: {parameter} holds the other one."),
+    Fault.OTHER_ENVIRONMENT: _(
+        "{parameter} belongs to the other environment (live and test have different credentials and"
+        " addresses)."
+    ),
+    Fault.PLACEHOLDER: _("{parameter} is a placeholder, not a value that was issued."),
+    Fault.CUT_OFF: _("{parameter} is cut off: characters are missing."),
+    Fault.MISTYPED: _("{parameter} was changed on the way: its checksum is wrong."),
+    Fault.FOREIGN: _(
+        "{parameter} is not of this service: what it issues begins with ci_ for an id and cs_ for a"
+        " secret."
+    ),
 }
 
 
-def describe(refused: Refused) -> str:
-    """What happened and who can fix it, in the characters that RFC 6749 allows."""
+def describe(refused: Refused, translate: Callable[[str], str] = str) -> str:
+    """What happened and who can fix it, in the characters that RFC 6749 allows.
+
+    A client gets it in English. Staff pages give `gettext`, to show it in their reader's language.
+    """
     refusal = REFUSALS[refused.reason]
     text = refusal.text
     if refusal.has_date and refused.since is None and refusal.without_date:
         text = refusal.without_date
     elif refusal.without_detail and not refused.detail:
         text = refusal.without_detail
-    if "{" not in text:
+    if "{" not in text and translate is str:
         return _own_text(text)
+    since = refused.since
     return error_description(
-        text.format(
-            since=format_moment_with_offset(refused.since) if refused.since else "an unknown date",
+        translate(text).format(
+            since=format_moment_with_offset(since) if since else translate(_("an unknown date")),
             parameter=refused.parameter,
-            detail=refused.detail,
-            fault=_fault(refused),
+            detail=translate(refused.detail) if refused.detail else "",
+            fault=_fault(refused, translate),
         )
     )
 
@@ -90,7 +99,7 @@ def format_moment_with_offset(moment: datetime) -> str:
     return f"{local:%Y-%m-%d %H:%M:%S} (UTC{local:%z})"
 
 
-def _fault(refused: Refused) -> str:
+def _fault(refused: Refused, translate: Callable[[str], str]) -> str:
     if refused.reason != ProtocolReason.MALFORMED_CREDENTIALS:
         return ""
-    return _FAULTS[Fault(refused.detail)].format(parameter=refused.parameter)
+    return translate(_FAULTS[Fault(refused.detail)]).format(parameter=refused.parameter)

@@ -12,7 +12,10 @@ from taxpayers.rules import RegistryReason
 
 
 def _(text: str) -> str:
-    """Marks a text for the catalogues; the staff pages translate it when they show it."""
+    """Marks a text for the catalogues; the staff pages translate it when they show it.
+
+    The texts for clients too: staff read them to a caller in the caller's language.
+    """
     return text
 
 
@@ -103,7 +106,7 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.METHOD_NOT_ALLOWED: Refusal(
         405,
         _INVALID_REQUEST,
-        "The login takes POST only. The developer of the ERP system must change the request.",
+        _("The login takes POST only. The developer of the ERP system must change the request."),
         _("Not sent with POST"),
         _DEVELOPER,
         Check.METHOD,
@@ -111,8 +114,10 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.INSECURE_TRANSPORT: Refusal(
         400,
         _INVALID_REQUEST,
-        "This request came without HTTPS, so its secret may have been read on the way. The"
-        " developer of the ERP system must use an https address and have the secret replaced.",
+        _(
+            "This request came without HTTPS, so its secret may have been read on the way. The"
+            " developer of the ERP system must use an https address and have the secret replaced."
+        ),
         _("Sent without HTTPS"),
         _DEVELOPER,
         Check.TRANSPORT,
@@ -120,7 +125,7 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.MALFORMED_REQUEST: Refusal(
         400,
         _INVALID_REQUEST,
-        "The request is malformed: {detail}. The developer of the ERP system must correct it.",
+        _("The request is malformed: {detail}. The developer of the ERP system must correct it."),
         _("Malformed request"),
         _DEVELOPER,
         Check.REQUEST,
@@ -128,8 +133,10 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.MISSING_PARAMETER: Refusal(
         400,
         _INVALID_REQUEST,
-        "The parameter {parameter} is missing or empty. The developer of the ERP system must send"
-        " it in the form body.",
+        _(
+            "The parameter {parameter} is missing or empty. The developer of the ERP system must"
+            " send it in the form body."
+        ),
         _("Parameter missing"),
         _DEVELOPER,
         Check.PARAMETERS,
@@ -137,8 +144,10 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.UNSUPPORTED_GRANT_TYPE: Refusal(
         400,
         "unsupported_grant_type",
-        "grant_type must be exactly client_credentials. The developer of the ERP system must"
-        " correct it.",
+        _(
+            "grant_type must be exactly client_credentials. The developer of the ERP system must"
+            " correct it."
+        ),
         _("Wrong grant type"),
         _DEVELOPER,
         Check.GRANT_TYPE,
@@ -146,8 +155,10 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.MALFORMED_ON_BEHALF_OF: Refusal(
         400,
         _INVALID_REQUEST,
-        "The header onbehalfof is wrong: {detail}. The developer of the ERP system must send it"
-        " once, as TIN or TIN:ROB, or leave it out to log in as the taxpayer itself.",
+        _(
+            "The header onbehalfof is wrong: {detail}. The developer of the ERP system must send it"
+            " once, as TIN or TIN:ROB, or leave it out to log in as the taxpayer itself."
+        ),
         _("Malformed onbehalfof"),
         _DEVELOPER,
         Check.ON_BEHALF_OF,
@@ -155,7 +166,7 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.MALFORMED_CREDENTIALS: Refusal(
         400,
         _INVALID_CLIENT,
-        "{fault} The operator of the ERP system must correct its settings.",
+        _("{fault} The operator of the ERP system must correct its settings."),
         _("Malformed credentials"),
         _OPERATOR,
         Check.CREDENTIALS_FORM,
@@ -163,8 +174,10 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.INVALID_CREDENTIALS: Refusal(
         400,
         _INVALID_CLIENT,
-        "client_id or client_secret is wrong. The operator of the ERP system must compare both"
-        " with what was issued at registration, or have a new secret issued.",
+        _(
+            "client_id or client_secret is wrong. The operator of the ERP system must compare both"
+            " with what was issued at registration, or have a new secret issued."
+        ),
         _("Wrong client ID or secret"),
         _OPERATOR,
         Check.CREDENTIALS,
@@ -173,8 +186,10 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.SECRET_EXPIRED: Refusal(
         400,
         _INVALID_CLIENT,
-        "This client_secret expired on {since}. The person who rotates the secrets of this ERP"
-        " system must put a new one in place.",
+        _(
+            "This client_secret expired on {since}. The person who rotates the secrets of this ERP"
+            " system must put a new one in place."
+        ),
         _("Secret expired"),
         _ROTATES,
         Check.SECRET_EXPIRY,
@@ -184,8 +199,10 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.SECRET_REVOKED: Refusal(
         400,
         _INVALID_CLIENT,
-        "This client_secret was revoked on {since}. The person who rotates the secrets of this ERP"
-        " system must put the new one in place.",
+        _(
+            "This client_secret was revoked on {since}. The person who rotates the secrets of this"
+            " ERP system must put the new one in place."
+        ),
         _("Secret revoked"),
         _ROTATES,
         Check.SECRET_REVOCATION,
@@ -195,8 +212,11 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.RATE_LIMITED: Refusal(
         429,
         _INVALID_REQUEST,
-        "Too many logins. Wait as long as Retry-After says. The developer of the ERP system must"
-        " reuse a token until shortly before it expires, and wait longer after each failure.",
+        _(
+            "Too many logins. Wait as long as Retry-After says. The developer of the ERP system"
+            " must reuse a token until shortly before it expires, and wait longer after each"
+            " failure."
+        ),
         _("Too many logins"),
         _DEVELOPER,
         Check.RATE_LIMIT,
@@ -205,7 +225,7 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.SYSTEM_USER_BLOCKED: Refusal(
         400,
         _UNAUTHORISED,
-        "This system user was blocked on {since}. Ask the tax authority why, and to unblock it.",
+        _("This system user was blocked on {since}. Ask the tax authority why, and to unblock it."),
         _("System user blocked"),
         _AUTHORITY,
         Check.BLOCK,
@@ -214,7 +234,7 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.SYSTEM_USER_EXPIRED: Refusal(
         400,
         _UNAUTHORISED,
-        "This system user expired on {since}. Ask the tax authority to extend it.",
+        _("This system user expired on {since}. Ask the tax authority to extend it."),
         _("System user expired"),
         _AUTHORITY,
         Check.SYSTEM_USER_EXPIRY,
@@ -223,7 +243,7 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.TAXPAYER_INACTIVE: Refusal(
         400,
         _UNAUTHORISED,
-        "The taxpayer of this system user is not active. Ask the tax authority.",
+        _("The taxpayer of this system user is not active. Ask the tax authority."),
         _("Taxpayer not active"),
         _AUTHORITY,
         Check.TAXPAYER,
@@ -231,8 +251,10 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.NOT_AN_INTERMEDIARY: Refusal(
         400,
         _UNAUTHORISED,
-        "The taxpayer of this system user is not registered as an intermediary, so it cannot use"
-        " onbehalfof. Ask the tax authority, or leave the header out.",
+        _(
+            "The taxpayer of this system user is not registered as an intermediary, so it cannot"
+            " use onbehalfof. Ask the tax authority, or leave the header out."
+        ),
         _("Not an intermediary"),
         _AUTHORITY,
         Check.INTERMEDIARY,
@@ -240,18 +262,23 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.INTERMEDIARY_INACTIVE: Refusal(
         400,
         _UNAUTHORISED,
-        "The registration as an intermediary is not active since {since}. Ask the tax authority.",
+        _(
+            "The registration as an intermediary is not active since {since}. Ask the tax"
+            " authority."
+        ),
         _("Intermediary not active"),
         _AUTHORITY,
         Check.INTERMEDIARY_ACTIVE,
         has_date=True,
-        without_date="The registration as an intermediary is not active. Ask the tax authority.",
+        without_date=_("The registration as an intermediary is not active. Ask the tax authority."),
     ),
     RegistryReason.NO_PERMISSION: Refusal(
         400,
         _INVALID_GRANT,
-        "The taxpayer named by onbehalfof has granted this intermediary no permission, or the"
-        " number is wrong. The represented taxpayer must grant it.",
+        _(
+            "The taxpayer named by onbehalfof has granted this intermediary no permission, or the"
+            " number is wrong. The represented taxpayer must grant it."
+        ),
         _("No permission"),
         _REPRESENTED,
         Check.PERMISSION,
@@ -259,8 +286,10 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.PERMISSION_NOT_YET_VALID: Refusal(
         400,
         _INVALID_GRANT,
-        "The permission from the taxpayer named by onbehalfof is valid only from {since}. The"
-        " represented taxpayer can change that.",
+        _(
+            "The permission from the taxpayer named by onbehalfof is valid only from {since}. The"
+            " represented taxpayer can change that."
+        ),
         _("Permission not yet valid"),
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
@@ -269,8 +298,10 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.PERMISSION_EXPIRED: Refusal(
         400,
         _INVALID_GRANT,
-        "The permission from the taxpayer named by onbehalfof expired on {since}. The represented"
-        " taxpayer must grant it again.",
+        _(
+            "The permission from the taxpayer named by onbehalfof expired on {since}. The"
+            " represented taxpayer must grant it again."
+        ),
         _("Permission expired"),
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
@@ -279,8 +310,10 @@ REFUSALS: Mapping[str, Refusal] = {
     RegistryReason.PERMISSION_REVOKED: Refusal(
         400,
         _INVALID_GRANT,
-        "The permission from the taxpayer named by onbehalfof was revoked on {since}. The"
-        " represented taxpayer must grant it again.",
+        _(
+            "The permission from the taxpayer named by onbehalfof was revoked on {since}. The"
+            " represented taxpayer must grant it again."
+        ),
         _("Permission revoked"),
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
@@ -290,19 +323,25 @@ REFUSALS: Mapping[str, Refusal] = {
         400,
         "invalid_scope",
         # The name of the scope is not repeated: it could be a secret in the wrong place.
-        "A scope that was asked for is unknown, or there is not exactly one space between two of"
-        " them. The developer of the ERP system must correct scope, or leave it out.",
+        _(
+            "A scope that was asked for is unknown, or there is not exactly one space between two"
+            " of them. The developer of the ERP system must correct scope, or leave it out."
+        ),
         _("Scope not allowed"),
         _DEVELOPER,
         Check.SCOPE,
-        without_detail="This client may have none of the scopes that it asks for. The developer of"
-        " the ERP system must correct scope, or leave it out.",
+        without_detail=_(
+            "This client may have none of the scopes that it asks for. The developer of"
+            " the ERP system must correct scope, or leave it out."
+        ),
     ),
     ProtocolReason.TEMPORARILY_UNAVAILABLE: Refusal(
         503,
         "temporarily_unavailable",
-        "The service cannot answer right now. Nothing is wrong with the request: try again after"
-        " the time in Retry-After, and wait longer after each failure.",
+        _(
+            "The service cannot answer right now. Nothing is wrong with the request: try again"
+            " after the time in Retry-After, and wait longer after each failure."
+        ),
         _("Service unavailable"),
         _NOBODY,
         None,
@@ -311,8 +350,10 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.SERVER_ERROR: Refusal(
         500,
         "server_error",
-        "Something went wrong on our side. Nothing needs to be changed on yours; if it lasts,"
-        " report the reference.",
+        _(
+            "Something went wrong on our side. Nothing needs to be changed on yours; if it lasts,"
+            " report the reference."
+        ),
         _("Error in the service"),
         _US,
         None,

@@ -84,7 +84,7 @@ class ExportingAdmin(RecordAdmin):
         return self.list_url()
 
     def exported_rows(self, request: HttpRequest) -> "QuerySet[Any]":
-        """The rows of the list, with its search and filters."""
+        """The rows of the list, with its search and filters, on all of its pages."""
         return self.get_changelist_instance(request).get_queryset(request)
 
     def get_urls(self) -> list[URLPattern]:

@@ -23,6 +23,7 @@ class ViewOnlyList(ModelAdmin):
     list_max_show_all = 0
     show_full_result_count = False
     sortable_by = ()  # the order of a list is the order of an index
+    list_before_template: Any = "staff/framework/list_head.html"  # the theme reads this
     list_filter_sheet = True
     list_filter_submit = False
     show_facets = ShowFacets.NEVER  # each would count the whole table
@@ -63,4 +64,4 @@ def _parameters(spec: Any) -> set[str]:
     """The query parameters that the filter reads."""
     if isinstance(spec, tuple):
         return {f"{spec[0]}__exact", f"{spec[0]}__isnull"}
-    return {spec.parameter_name}
+    return set(getattr(spec, "parameter_names", ())) or {spec.parameter_name}

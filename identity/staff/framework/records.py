@@ -15,11 +15,12 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.record_pages import RecordPages
+from identity.staff.framework.filtering.chips import chips_of
+from identity.staff.framework.filtering.saved_views import SavedViewPages
 from identity.staff.framework.tasks import Button, Task
 
 
-class RecordAdmin(RecordPages):
+class RecordAdmin(SavedViewPages):
     """View-only, except for its tasks."""
 
     record_template: ClassVar[str] = "staff/framework/record.html"
@@ -36,6 +37,8 @@ class RecordAdmin(RecordPages):
         context = getattr(response, "context_data", None)
         if context is not None and "cl" in context:
             context["breadcrumbs"] = [(self.list_title(), "")]
+            context["chips"] = chips_of(request, context["cl"])
+            context["views"] = self.shown_views(request, context["cl"])
             context["actions_list"] = [
                 {"title": b.title, "path": b.url, "icon": b.icon, "variant": b.variant}
                 for b in self.list_buttons(request)

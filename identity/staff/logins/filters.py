@@ -1,4 +1,7 @@
-"""Filters of the list of logins: by period, day and result; each uses an index."""
+"""Filters of the list of logins: by time, result, who can fix it, and part of the taxpayer.
+
+Each uses an index.
+"""
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
@@ -7,9 +10,17 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import formats
+from django.utils.text import slugify
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.filtering.time_ranges import (
+    FromToFilter,
+    MonthFilter,
+    other_parameters,
+)
 from identity.staff.framework.filters import PeriodFilter
+from identity.staff.logins.login_search import BY_IT, BY_ITSELF, FOR_IT
 from identity.staff.logins.reasons import ISSUED, staff_text_of
 from taxpayers.moments import start_of_day
 from tokens.login_events.partitions import first_id
@@ -37,18 +48,48 @@ class DayFilter(admin.SimpleListFilter):
         return True
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        others = {k: v for k, v in changelist.get_filters_params().items() if k != "day"}
-        if changelist.query:
-            others["q"] = [changelist.query]
-        yield {"day": self.value() or "", "other_parameters": others}
+        yield {
+            "day": self.value() or "",
+            "other_parameters": other_parameters(changelist, ("day",)),
+        }
+
+    def chip_text(self) -> str:
+        """The day in words; empty if there is none."""
+        day = self._day()
+        return formats.date_format(day, "j M Y") if day else ""
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        if (day := self._day()) is None:
+            return queryset
+        return _between(queryset, start_of_day(day), start_of_day(day + timedelta(days=1)))
+
+    def _day(self) -> date | None:
         try:
             day = date.fromisoformat(self.value() or "")
-            start, end = start_of_day(day), start_of_day(day + timedelta(days=1))
+            start_of_day(day), start_of_day(day + timedelta(days=1))
         except (ValueError, OverflowError):
-            return queryset
-        return queryset.filter(pk__gte=first_id(start), pk__lt=first_id(end))
+            return None
+        return day
+
+
+class LoginFromToFilter(FromToFilter):
+    def between(
+        self, queryset: "QuerySet[Any]", start: datetime | None, end: datetime | None
+    ) -> "QuerySet[Any]":
+        return _between(queryset, start, end)
+
+
+class LoginMonthFilter(MonthFilter):
+    def between(self, queryset: "QuerySet[Any]", start: datetime, end: datetime) -> "QuerySet[Any]":
+        return _between(queryset, start, end)
+
+
+def _between(
+    queryset: "QuerySet[Any]", start: datetime | None, end: datetime | None
+) -> "QuerySet[Any]":
+    if start is not None:
+        queryset = queryset.filter(pk__gte=first_id(start))
+    return queryset if end is None else queryset.filter(pk__lt=first_id(end))
 
 
 class ResultFilter(admin.SimpleListFilter):
@@ -64,7 +105,7 @@ class ResultFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         match self.value():
-            case None:
+            case None | "":
                 return queryset
             case "issued":
                 return queryset.filter(reason="")
@@ -74,3 +115,55 @@ class ResultFilter(admin.SimpleListFilter):
                 return queryset.filter(reason=reason)
             case _:
                 return queryset.none()
+
+
+def fixer_key(fixed_by: str) -> str:
+    """The name of a person who can fix logins, as the filter has it in an address."""
+    return slugify(fixed_by)
+
+
+class FixedByFilter(admin.SimpleListFilter):
+    """Refused logins by who can fix them."""
+
+    title = gettext_lazy("who can fix it")
+    parameter_name = "fixed_by"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        recorded = {r.fixed_by: reason for reason, r in REFUSALS.items() if r.recorded}
+        return [(fixer_key(who), staff_text_of(reason).who) for who, reason in recorded.items()]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        if self.value() is None:
+            return queryset
+        return queryset.filter(
+            reason__in=[r for r, row in REFUSALS.items() if fixer_key(row.fixed_by) == self.value()]
+        )
+
+
+class RoleFilter(admin.SimpleListFilter):
+    """The part of the taxpayer that the search names; the search itself uses it."""
+
+    title = gettext_lazy("part of the taxpayer")
+    parameter_name = "role"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            (FOR_IT, gettext_lazy("For it, also through an intermediary")),
+            (BY_ITSELF, gettext_lazy("For it, by itself")),
+            (BY_IT, gettext_lazy("By it, as an intermediary")),
+        ]
+
+    def __init__(
+        self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any
+    ) -> None:
+        self._is_search = bool(request.GET.get("q", "").strip())
+        super().__init__(request, params, model, model_admin)
+
+    def has_output(self) -> bool:
+        return self._is_search
+
+    def value(self) -> str | None:
+        return super().value() if self._is_search else None
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        return queryset

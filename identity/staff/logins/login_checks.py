@@ -1,15 +1,11 @@
-"""What was known at each check of a login, and what of it is so today."""
+"""What was known at each check of a login."""
 
 from dataclasses import dataclass
-from datetime import datetime
-from urllib.parse import urlencode
 
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from identity.staff.framework.badges import Badge, badge_of_secret, badge_of_system_user
-from taxpayers.models import ClientSecret, SystemUser
-from tokens.explanation import CheckResult, CheckState, explain
+from taxpayers.models import ClientSecret
+from tokens.explanation import CheckResult, CheckState, refusal_of, results_of
 from tokens.models import LoginEvent
 from tokens.refusals.table import Check
 
@@ -38,47 +34,16 @@ class ShownCheck:
         return self.result.state.name.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Today:
-    """The client of the login as it is now."""
-
-    system_user: SystemUser
-    state: Badge
-    secret: ClientSecret | None
-    secret_state: Badge | None
-    what_if_url: str
-
-
 def checks_of(event: LoginEvent, secret: ClientSecret | None) -> list[ShownCheck]:
     """Every check in order, with what the event says about it."""
     facts = _facts(event, secret)
+    results = results_of(refusal_of(event), is_on_behalf=event.is_on_behalf, translate=_)
     return [
         ShownCheck(
             result, "" if result.state is CheckState.NOT_REACHED else facts.get(result.check, "")
         )
-        for result in explain(event).results
+        for result in results
     ]
-
-
-def secret_of(event: LoginEvent) -> ClientSecret | None:
-    """The secret that was used, if one matched."""
-    return ClientSecret.objects.filter(pk=event.secret_id).first() if event.secret_id else None
-
-
-def today(event: LoginEvent, secret: ClientSecret | None, at: datetime) -> Today | None:
-    """The client as it is now; None if the client id was never one of ours."""
-    key = event.system_user_id
-    user = SystemUser.objects.filter(pk=key).first() if key is not None else None
-    if user is None:
-        return None
-    asked = {"client_id": user.client_id, "on_behalf_of": event.subject if event.actor else ""}
-    return Today(
-        system_user=user,
-        state=badge_of_system_user(user, at),
-        secret=secret,
-        secret_state=badge_of_secret(secret, at) if secret else None,
-        what_if_url=f"{reverse('admin:tokens_loginevent_what_if')}?{urlencode(asked)}",
-    )
 
 
 def _facts(event: LoginEvent, secret: ClientSecret | None) -> dict[Check, str]:

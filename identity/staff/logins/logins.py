@@ -1,9 +1,8 @@
 """Logins: the list, the page of one with its checks, and the simulation (contract 1 and 5)."""
 
-from collections.abc import Iterable
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -14,15 +13,29 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.badges import badge_of_secret
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.tasks import Button
 from identity.staff.logins import exports
-from identity.staff.logins.filters import DayFilter, LoginPeriodFilter, ResultFilter
-from identity.staff.logins.login_checks import checks_of, secret_of, today
+from identity.staff.logins.filters import (
+    DayFilter,
+    FixedByFilter,
+    LoginFromToFilter,
+    LoginMonthFilter,
+    LoginPeriodFilter,
+    ResultFilter,
+    RoleFilter,
+)
+from identity.staff.logins.login_checks import checks_of
+from identity.staff.logins.login_search import all_found, newest_found, search_conditions
+from identity.staff.logins.not_recorded import not_found_context
 from identity.staff.logins.reasons import badge_of_login, staff_text_of
+from identity.staff.logins.refused.answer import answer_to, records_of
+from identity.staff.logins.refused.involved import involved_in
 from identity.staff.logins.what_if import WhatIfForm, what_if
 from identity.staff.templatetags.staff import moment
-from tokens.login_events.reference import reference_in
+from taxpayers.models import SystemUser
+from tokens.explanation import CheckState
 from tokens.models import LoginEvent
 
 SIMULATE = gettext_lazy("Simulate a login")
@@ -32,43 +45,61 @@ class LoginEventAdmin(ExportingAdmin):
     export = exports.LOGINS
     list_display = ("when", "result", "client_id", "taxpayer", "source_address")
     list_display_links = ("when",)
-    list_filter = (LoginPeriodFilter, DayFilter, ResultFilter)
+    list_filter = (
+        RoleFilter,
+        LoginPeriodFilter,
+        DayFilter,
+        LoginFromToFilter,
+        LoginMonthFilter,
+        ResultFilter,
+        FixedByFilter,
+    )
     ordering = ("-pk",)
     search_fields = ("client_id",)
     search_help_text = gettext_lazy("Reference, client ID, TIN or source address")
     record_template = "staff/logins/login.html"
 
-    def search_conditions(self, term: str) -> Iterable[Q]:
-        """Depends on the form of the term; each condition is the beginning of an index."""
-        reference = reference_in(term)
-        if reference is not None:
-            return [Q(pk=reference)]
-        address = _address(term)
-        if address is not None:
-            return [Q(source_address=address)]
-        return [Q(client_id=term), Q(subject=term.upper())]
-
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        # The first condition with a match is enough. Its index has the order of the list, so
-        # no ids need to be collected first.
+        conditions = self._conditions(request, search_term)
+        return newest_found(queryset, conditions) if conditions else queryset, False
+
+    def exported_rows(self, request: HttpRequest) -> "QuerySet[Any]":
+        changelist = self.get_changelist_instance(request)
+        conditions = self._conditions(request, changelist.query)
+        changelist.query = ""
+        rows = changelist.get_queryset(request)
+        return all_found(rows, conditions) if conditions else rows
+
+    def _conditions(self, request: HttpRequest, search_term: str) -> list[Q]:
         term = " ".join(search_term.split())
-        conditions = list(self.search_conditions(term)) if term else []
-        for condition in conditions[:-1]:
-            if queryset.filter(condition).order_by("-pk")[:1]:
-                return queryset.filter(condition), False
-        return (queryset.filter(conditions[-1]) if conditions else queryset), False
+        return search_conditions(term, request.GET.get("role")) if term else []
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        response = super().changelist_view(request, extra_context)
+        context = getattr(response, "context_data", None)
+        if context is not None and "cl" in context and not context["cl"].result_count:
+            context |= not_found_context(context["cl"].query, timezone.now())
+        return response
 
     def record_context(
         self, request: HttpRequest, record: LoginEvent, at: datetime
     ) -> dict[str, Any]:
-        secret = secret_of(record)
+        involved = involved_in(record)
+        checks = checks_of(record, involved.secret)
+        secret, user = involved.secret, involved.system_user
         return {
             "state": badge_of_login(record),
             "words": staff_text_of(record.reason),
-            "checks": checks_of(record, secret),
-            "today": today(record, secret, at),
+            "checks": checks,
+            "failed": next((c for c in checks if c.result.state is CheckState.FAILED), None),
+            "answer": None if record.is_issued else answer_to(request, involved, at),
+            "records": records_of(involved, at),
+            "secret": (secret, badge_of_secret(secret, at)) if secret else None,
+            "what_if_url": _what_if_url(user, record) if user else "",
         }
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
@@ -105,8 +136,6 @@ class LoginEventAdmin(ExportingAdmin):
         return f"{row.subject} ({row.actor})" if row.actor else row.subject or "—"
 
 
-def _address(text: str) -> str | None:
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        return None
+def _what_if_url(user: SystemUser, event: LoginEvent) -> str:
+    asked = {"client_id": user.client_id, "on_behalf_of": event.subject if event.actor else ""}
+    return f"{reverse('admin:tokens_loginevent_what_if')}?{urlencode(asked)}"

@@ -95,7 +95,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
         return None
     facts = load_facts(FactsQuery(user.client_id, secret.hashed, on_behalf_of)).facts
     assert facts is not None  # noqa: S101 - the secret is one of its own
-    authorization, refused = _decide(facts, at)
+    authorization, refused = decide_at(facts, at)
     return WhatIf(
         system_user=user,
         user_state=badge_of_system_user(user, at),
@@ -107,7 +107,10 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
         checks=[
             ShownCheck(result)
             for result in results_of(
-                refused, is_on_behalf=on_behalf_of is not None, checks=_REGISTRY_CHECKS
+                refused,
+                is_on_behalf=on_behalf_of is not None,
+                checks=_REGISTRY_CHECKS,
+                translate=_,
             )
         ],
     )
@@ -118,7 +121,8 @@ _REGISTRY_CHECKS = frozenset(
 )
 
 
-def _decide(facts: Facts, at: datetime) -> tuple[Authorization | None, Refused | None]:
+def decide_at(facts: Facts, at: datetime) -> tuple[Authorization | None, Refused | None]:
+    """The decision about a login that asks for no scope, at the moment `at`: one of the two."""
     request = AuthorizationRequest(
         facts, asked_scopes=None, known_scopes=tuple(settings.SCOPES), at=at
     )

@@ -16,24 +16,31 @@ _ISSUED, _REFUSED, _TEXT = "#3b82f6", "#dc2626", "#737c8c"
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart, and the same figures as rows for a table: label, issued, refused."""
+    """A chart, and the same figures as rows for a table: label, issued, refused, URL.
+
+    `urls` has the URL of each bar: overview.js opens it.
+    """
 
     data: str
     options: str
-    rows: list[tuple[str, int, int]]
+    urls: str
+    rows: list[tuple[str, int, int, str]]
 
 
-def chart_of(bars: Sequence[Bar], label: Callable[[datetime], str]) -> Chart:
+def chart_of(
+    bars: Sequence[Bar], label: Callable[[datetime], str], url: Callable[[datetime], str]
+) -> Chart:
     """A stacked bar chart of issued and refused logins."""
-    rows = [(label(bar.begins), bar.issued, bar.refused) for bar in bars]
+    rows = [(label(bar.begins), bar.issued, bar.refused, url(bar.begins)) for bar in bars]
     data = {
-        "labels": [name for name, _issued, _refused in rows],
+        "labels": [row[0] for row in rows],
         "datasets": [
             _dataset(_("Token issued"), [bar.issued for bar in bars], _ISSUED),
             _dataset(_("Refused"), [bar.refused for bar in bars], _REFUSED),
         ],
     }
-    return Chart(json.dumps(data), json.dumps(_OPTIONS), rows)
+    urls = json.dumps([row[-1] for row in rows])
+    return Chart(json.dumps(data), json.dumps(_OPTIONS), urls, rows)
 
 
 def _dataset(label: str, figures: list[int], colour: str) -> dict[str, Any]:

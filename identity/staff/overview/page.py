@@ -3,9 +3,10 @@
 Every panel needs the permission of the list that it links to.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,6 +27,7 @@ from identity.staff.overview.expiring import (
 from identity.staff.overview.failing import failing_clients
 from identity.staff.overview.throttled import throttled_clients
 from identity.staff.overview.traffic import Period, traffic
+from identity.staff.overview.week import week_of
 from taxpayers.models import SystemUser
 from tokens.login_events.hourly_counts import count_settled
 from tokens.models import SigningKey
@@ -71,9 +73,10 @@ def _logins(at: datetime) -> dict[str, Any]:
     failing = failing_clients(at)
     return {
         "traffic": now,
+        "week": week_of(now, partial(_list_url, _LOGINS)),
         "panels": [
-            _traffic_panel(now.hours, "1", _("Last 24 hours"), _("Hour"), "H:i"),
-            _traffic_panel(now.days, "30", _("Last 30 days"), _("Day"), "j M"),
+            _traffic_panel(now.hours, "1", _("Last 24 hours"), _("Hour"), "H:i", _hour_url),
+            _traffic_panel(now.days, "30", _("Last 30 days"), _("Day"), "j M", _day_url),
         ],
         "reasons": [
             {
@@ -102,10 +105,24 @@ def _reason_count(title: str, count: int, period: str, reason: str) -> dict[str,
     return {"title": title, "count": count, "url": url}
 
 
+def _hour_url(begins: datetime) -> str:
+    hour = {"from": begins.isoformat(), "to": (begins + timedelta(hours=1)).isoformat()}
+    return _list_url(_LOGINS, **hour)
+
+
+def _day_url(begins: datetime) -> str:
+    return _list_url(_LOGINS, day=timezone.localtime(begins).date())
+
+
 def _traffic_panel(
-    period: Period, name: str, title: str, column: str, date_format: str
+    period: Period,
+    name: str,
+    title: str,
+    column: str,
+    date_format: str,
+    url_of: Callable[[datetime], str],
 ) -> dict[str, Any]:
-    """A chart with its totals; each total with the URL of its list."""
+    """A chart with its totals; each total and each bar with the URL of its list."""
 
     def label(moment: datetime) -> str:
         return formats.date_format(timezone.localtime(moment), date_format)
@@ -114,7 +131,7 @@ def _traffic_panel(
         "id": f"logins-{name}",
         "title": title,
         "column": column,
-        "chart": chart_of(period.bars, label),
+        "chart": chart_of(period.bars, label, url_of),
         "figures": [
             (_("Logins"), period.total, _list_url(_LOGINS, period=name)),
             (_("Token issued"), period.issued, _list_url(_LOGINS, period=name, reason="issued")),

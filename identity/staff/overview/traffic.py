@@ -14,6 +14,7 @@ from tokens.login_events.partitions import first_id
 from tokens.models import LoginCount
 
 HOURS, DAYS = 24, 30
+FULL_HOURS, WEEK = timedelta(hours=24), timedelta(days=7)
 _MAX_REASONS = 8
 _CLOCKS_DIFFER = timedelta(minutes=5)
 
@@ -56,11 +57,18 @@ class TopReason:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Both periods; `lacks_latest`: older logins must be counted before the latest ones."""
+    """Both periods; `lacks_latest`: older logins must be counted before the latest ones.
+
+    `full_hours`: the latest 24 hours that are over, by reason; `week_ago`: the same hours, 7 days
+    earlier. `full_hours_begin` is when the first of them began.
+    """
 
     hours: Period
     days: Period
     lacks_latest: bool
+    full_hours_begin: datetime
+    full_hours: Counter[str]
+    week_ago: Counter[str]
 
     @property
     def top_reasons(self) -> list[TopReason]:
@@ -81,10 +89,12 @@ def traffic(at: datetime, counted: CountingProgress) -> Traffic:
     last = this_hour.astimezone(UTC)
     hours = [last - timedelta(hours=back) for back in range(HOURS - 1, -1, -1)]
     days = list(_days(this_hour))
+    begin = last - FULL_HOURS
     live = {} if counted.is_behind else by_hour(counted.next_id, first_id(at + _CLOCKS_DIFFER))
     tail = [(hour, reason, logins) for (hour, reason), logins in live.items()]
+    recent = [*_counted_hours(begin), *tail]
     return Traffic(
-        hours=_period(hours, [*_counted_hours(hours[0]), *tail]),
+        hours=_period(hours, recent),
         days=_period(
             days,
             [
@@ -93,6 +103,9 @@ def traffic(at: datetime, counted: CountingProgress) -> Traffic:
             ],
         ),
         lacks_latest=counted.is_behind,
+        full_hours_begin=begin,
+        full_hours=_by_reason(recent, begin, last),
+        week_ago=_by_reason(_counted_hours(begin - WEEK, last - WEEK), begin - WEEK, last - WEEK),
     )
 
 
@@ -112,8 +125,19 @@ def _period(begins: list[datetime], counts: LoginCounts) -> Period:
     return Period(tuple(Bar(b, issued[b], refused[b]) for b in begins), reasons)
 
 
-def _counted_hours(since: datetime) -> LoginCounts:
-    return LoginCount.objects.filter(hour__gte=since).values_list("hour", "reason", "logins")
+def _by_reason(counts: LoginCounts, begin: datetime, end: datetime) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for hour, reason, logins in counts:
+        if begin <= hour < end:
+            found[reason] += logins
+    return found
+
+
+def _counted_hours(since: datetime, before: datetime | None = None) -> LoginCounts:
+    counts = LoginCount.objects.filter(hour__gte=since)
+    if before is not None:
+        counts = counts.filter(hour__lt=before)
+    return counts.values_list("hour", "reason", "logins")
 
 
 def _counted_days(since: datetime) -> LoginCounts:

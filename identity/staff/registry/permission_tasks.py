@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -64,6 +65,12 @@ class GrantPermission(Task):
     variant = "primary"
     form = GrantPermissionForm
     is_for_record = False
+
+    def initial(self, request: HttpRequest, record: None, at: datetime) -> dict[str, Any]:
+        initial = super().initial(request, record, at)
+        if "codes" in request.GET:
+            initial["codes"] = request.GET.getlist("codes")
+        return initial
 
     def perform(
         self, record: None, data: dict[str, Any], *, by: Author, at: datetime

@@ -8,8 +8,10 @@ from django.core.management.base import CommandError, CommandParser
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
 from tokens.explanation import CheckState, Explanation, explain
-from tokens.login_events.reference import find_login
+from tokens.login_events.missing import CALLER_TEXTS, explain_missing
+from tokens.login_events.reference import find_login, reference_in
 from tokens.models import LoginEvent
+from tokens.refusals.description import format_moment_with_offset
 
 _MARKS = {
     CheckState.PASSED: "ok",
@@ -33,12 +35,20 @@ class Command(ServiceCommand):
         except ValueError as fault:
             raise CommandError(str(fault)) from None
         if event is None:
-            raise CommandError(
-                "No login with this reference is recorded. A login refused by a limit (429) or"
-                " while the service was unavailable (503) is only in the log."
-            )
+            raise CommandError(_why_missing(options["reference"], at))
         explanation = explain(event)
         return Answer(_data(event, explanation), _text(event, explanation))
+
+
+def _why_missing(text: str, at: datetime) -> str:
+    reference = reference_in(text)
+    assert reference is not None  # noqa: S101 - find_login has found it
+    missing = explain_missing(reference, at)
+    explanation = missing.cause.value.format(
+        made=missing.made_at and format_moment_with_offset(missing.made_at),
+        oldest=missing.oldest_at and format_moment_with_offset(missing.oldest_at),
+    )
+    return f"{explanation} Tell the caller: {CALLER_TEXTS[missing.cause]}"
 
 
 def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:

@@ -1,0 +1,177 @@
+"""What staff can do about a refused login: one table from each reason to the tasks that cure it.
+
+A task is named by its action. Who may do it, whether it is possible now, and its page are the
+task's own business.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+from identity.staff.accounts.roles import ROLES
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.tasks import Button, Task
+from identity.staff.logins.refused.involved import Involved
+from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.rules import RegistryReason
+from taxpayers.services import Action
+from taxpayers.services.granted_permissions import codes_of
+from tokens.refusals.table import ProtocolReason
+
+
+class Target(NamedTuple):
+    """Where the task is done: on a record, or (None) with initial values for its form."""
+
+    model: type[Model]
+    record: Model | None = None
+    initial: Mapping[str, Any] = {}
+
+
+class Cure(NamedTuple):
+    """A task that would cure the login; `target` is None if it would not cure this one."""
+
+    action: Action
+    target: Callable[[Involved], Target | None]
+
+
+def _on_system_user(involved: Involved) -> Target | None:
+    user = involved.system_user
+    return Target(SystemUser, user) if user is not None else None
+
+
+def _on_system_user_without_scope(involved: Involved) -> Target | None:
+    # An unknown scope is a fault of the request; a known one may be given to the client.
+    return None if involved.event.detail else _on_system_user(involved)
+
+
+def _on_own_taxpayer(involved: Involved) -> Target | None:
+    taxpayer = involved.own_taxpayer
+    return Target(Taxpayer, taxpayer) if taxpayer is not None else None
+
+
+def _as_intermediary(involved: Involved) -> Target | None:
+    if involved.role is not None:
+        return None
+    return Target(Intermediary, initial={"taxpayer": involved.event.actor})
+
+
+def _on_role(involved: Involved) -> Target | None:
+    return Target(Intermediary, involved.role) if involved.role is not None else None
+
+
+def _new_represented(involved: Involved) -> Target | None:
+    if involved.represented is not None:
+        return None
+    return Target(Taxpayer, initial={"identifier": involved.event.subject})
+
+
+def _on_represented(involved: Involved) -> Target | None:
+    represented = involved.represented
+    if represented is None or represented.is_active:
+        return None
+    return Target(Taxpayer, represented)
+
+
+def _permission(involved: Involved) -> Target | None:
+    """The permission once more, with the codes that it had."""
+    if involved.represented is None or involved.role is None:
+        return None
+    initial = {
+        "taxpayer": involved.event.subject,
+        "intermediary": involved.event.actor,
+        "codes": codes_of(involved.permission) if involved.permission is not None else [],
+    }
+    return Target(GrantedPermission, initial=initial)
+
+
+_NEW_SECRET = Cure(Action.ROTATE_SECRET, _on_system_user)
+_GRANT = Cure(Action.GRANT_PERMISSION, _permission)
+
+CURES: Mapping[str, tuple[Cure, ...]] = {
+    ProtocolReason.METHOD_NOT_ALLOWED: (),
+    ProtocolReason.INSECURE_TRANSPORT: (_NEW_SECRET,),  # the old one may have been read on the way
+    ProtocolReason.MALFORMED_REQUEST: (),
+    ProtocolReason.MISSING_PARAMETER: (),
+    ProtocolReason.UNSUPPORTED_GRANT_TYPE: (),
+    ProtocolReason.MALFORMED_ON_BEHALF_OF: (),
+    ProtocolReason.MALFORMED_CREDENTIALS: (_NEW_SECRET,),
+    ProtocolReason.INVALID_CREDENTIALS: (_NEW_SECRET,),
+    RegistryReason.SECRET_EXPIRED: (_NEW_SECRET,),
+    RegistryReason.SECRET_REVOKED: (_NEW_SECRET,),
+    ProtocolReason.RATE_LIMITED: (Cure(Action.CHANGE_SYSTEM_USER, _on_system_user),),
+    RegistryReason.SYSTEM_USER_BLOCKED: (Cure(Action.UNBLOCK_SYSTEM_USER, _on_system_user),),
+    RegistryReason.SYSTEM_USER_EXPIRED: (Cure(Action.EXTEND_SYSTEM_USER, _on_system_user),),
+    RegistryReason.TAXPAYER_INACTIVE: (Cure(Action.ACTIVATE_TAXPAYER, _on_own_taxpayer),),
+    RegistryReason.NOT_AN_INTERMEDIARY: (Cure(Action.REGISTER_INTERMEDIARY, _as_intermediary),),
+    RegistryReason.INTERMEDIARY_INACTIVE: (Cure(Action.CHANGE_INTERMEDIARY, _on_role),),
+    RegistryReason.NO_PERMISSION: (
+        Cure(Action.REGISTER_TAXPAYER, _new_represented),
+        Cure(Action.ACTIVATE_TAXPAYER, _on_represented),
+        _GRANT,
+    ),
+    RegistryReason.PERMISSION_NOT_YET_VALID: (_GRANT,),
+    RegistryReason.PERMISSION_EXPIRED: (_GRANT,),
+    RegistryReason.PERMISSION_REVOKED: (_GRANT,),
+    RegistryReason.INVALID_SCOPE: (Cure(Action.CHANGE_SYSTEM_USER, _on_system_user_without_scope),),
+    ProtocolReason.TEMPORARILY_UNAVAILABLE: (),
+    ProtocolReason.SERVER_ERROR: (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedCures:
+    """What the page offers.
+
+    `buttons`: tasks that this person may do now. `not_now`: tasks that are not possible, and why.
+    `for_others`: tasks that need another role, and the roles that have it.
+    """
+
+    buttons: list[Button] = field(default_factory=list)
+    not_now: list[tuple[Text, Text]] = field(default_factory=list)
+    for_others: list[tuple[Text, list[str]]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.buttons or self.not_now or self.for_others)
+
+
+def offered_cures(
+    request: HttpRequest, reason: str, involved: Involved, at: datetime
+) -> OfferedCures:
+    """The tasks that would cure a login with this reason; none for one that staff cannot cure."""
+    offered = OfferedCures()
+    for cure in CURES.get(reason, ()):
+        target = cure.target(involved)
+        if target is None:
+            continue
+        task = _task(target.model, cure.action)
+        if not task.is_allowed(request):
+            if not (target.record and task.unavailable_reason(target.record, at)):
+                offered.for_others.append((task.title, _roles_with(task)))
+        elif target.record and (why := task.unavailable_reason(target.record, at)):
+            offered.not_now.append((task.title, why))
+        else:
+            offered.buttons.append(_button(task, target))
+    return offered
+
+
+def _task(model: type[Model], action: Action) -> Task:
+    pages = admin.site.get_model_admin(model)
+    assert isinstance(pages, RecordAdmin)  # noqa: S101 - so are all of ours
+    return next(task for task in pages.get_tasks() if task.name == action)
+
+
+def _button(task: Task, target: Target) -> Button:
+    query = f"?{urlencode(target.initial, doseq=True)}" if target.initial else ""
+    return Button(task.title, task.url(target.record) + query, task.icon, task.variant)
+
+
+def _roles_with(task: Task) -> list[str]:
+    permission = f"{task.app_label}.{task.name}"
+    return [name for name, role in ROLES.items() if permission in role.permissions]

@@ -1,0 +1,87 @@
+"""How a refused login would end now, and what has changed since: a cured login needs no task."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpRequest
+
+from identity.staff.logins.refused.involved import Involved, subject_of
+from identity.staff.logins.refused.latest_logins import LatestLogins
+from identity.staff.logins.what_if import decide_at
+from taxpayers.facts.query import load_facts
+from taxpayers.facts.values import FactsQuery
+from taxpayers.models import Change
+from taxpayers.rules import Refused, RegistryReason
+from taxpayers.services import Action
+
+MAX_CHANGES = 3
+# The same secret stays refused, and the scope that was asked for is not stored: for these, as for a
+# fault of the request, only a later login shows that they are fixed.
+_DECIDABLE = set(RegistryReason) - {
+    RegistryReason.SECRET_EXPIRED,
+    RegistryReason.SECRET_REVOKED,
+    RegistryReason.INVALID_SCOPE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """How the login would end now.
+
+    `is_decided`: the registry decided, and `refused` is None if the login would get a token.
+    `last_token_at`: the latest token since, of the same client for the same taxpayer.
+    """
+
+    is_decided: bool
+    refused: Refused | None
+    last_token_at: datetime | None
+
+    @property
+    def is_cured(self) -> bool:
+        """Whether the login would get a token now; where nobody can tell, whether one did since."""
+        if self.is_decided:
+            return self.refused is None
+        return self.last_token_at is not None
+
+
+def present_of(involved: Involved, latest: LatestLogins, at: datetime) -> Present:
+    """How the refused login would end at the moment `at`."""
+    last_token_at = latest.last_token_since(involved.event)
+    query = _facts_query(involved)
+    facts = load_facts(query).facts if query is not None else None
+    if facts is None:
+        return Present(False, None, last_token_at)
+    _authorization, refused = decide_at(facts, at)
+    return Present(True, refused, last_token_at)
+
+
+def changes_since(request: HttpRequest, involved: Involved) -> list[tuple[Any, Change]]:
+    """The latest changes of these records since the login; none if this person may not see them."""
+    if not request.user.has_perm("taxpayers.view_change"):
+        return []
+    records = (
+        involved.system_user,
+        involved.own_taxpayer,
+        involved.role,
+        involved.represented,
+        involved.permission,
+    )
+    of_one = Q()
+    for record in records:
+        if record is not None:
+            of_one |= Q(object_type=record._meta.model_name, object_id=str(record.pk))
+    if not of_one:
+        return []
+    names = dict(Action.choices)
+    changes = Change.objects.filter(of_one, at__gt=involved.event.at)[:MAX_CHANGES]
+    return [(names.get(change.action, change.action), change) for change in changes]
+
+
+def _facts_query(involved: Involved) -> FactsQuery | None:
+    event, user, secret = involved.event, involved.system_user, involved.secret
+    if event.reason not in _DECIDABLE or user is None or secret is None:
+        return None
+    on_behalf_of = subject_of(event) if event.is_on_behalf else None
+    return FactsQuery(user.client_id, secret.hashed, on_behalf_of)

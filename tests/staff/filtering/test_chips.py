@@ -1,0 +1,88 @@
+"""Each active filter of a list is named by a chip, and a click removes it."""
+
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from django.db.models import Model
+from django.test import Client
+
+from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from tests.support.staff import list_url, staff_client, text_of
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db
+
+FILTERED: list[tuple[type[Model], str, str]] = [
+    (LoginEvent, "reason=refused", "Result: Refused, any reason"),
+    (LoginEvent, "period=1h", "Period: Last hour"),
+    (LoginEvent, "day=2026-03-01", "Day: 1 Mar 2026"),
+    (LoginEvent, "from=2026-03-01T10:00", "Time range: from 1 Mar 2026, 10:00"),
+    (LoginEvent, "to=2026-03-01T10:00", "Time range: before 1 Mar 2026, 10:00"),
+    (
+        LoginEvent,
+        "from=2026-03-01T10:00&to=2026-03-01T11:00",
+        "Time range: 1 Mar 2026, 10:00 to 1 Mar 2026, 11:00",
+    ),
+    (LoginEvent, "month=2020-01", "Month: 2020-01"),
+    (LoginEvent, "fixed_by=the-tax-authority", "Who can fix it: The tax authority"),
+    (LoginEvent, "q=C1", "Search: C1"),
+    (LoginEvent, "reason=unheard_of", "Result: unheard_of"),
+    (Taxpayer, "is_active__exact=0", "Active: No"),
+    (Intermediary, "is_active__exact=1", "Active: Yes"),
+    (SystemUser, "state=blocked", "State: Blocked"),
+    (GrantedPermission, "state=30", "State: Expires within 30 days"),
+    (Change, "period=7", "Period: Last 7 days"),
+]
+
+
+@pytest.fixture
+def auditor(db: None) -> Client:
+    return staff_client("auditor")
+
+
+def page_of(client: Client, model: type[Model], query: str) -> Any:
+    return client.get(f"{list_url(model)}?{query}")
+
+
+@pytest.mark.parametrize(("model", "query", "shown"), FILTERED)
+def test_an_active_filter_has_a_chip_that_removes_it(
+    model: type[Model], query: str, shown: str, auditor: Client
+) -> None:
+    page = page_of(auditor, model, query)
+    (chip,) = page.context["chips"]
+    assert f"{chip.title}: {chip.value}" == shown
+    assert shown in text_of(page)
+    assert f"Remove the filter {shown}" in text_of(page)
+    assert chip.url == "?"
+    assert page_of(auditor, model, chip.url[1:]).context["chips"] == []
+
+
+def test_a_chip_removes_its_own_filter_and_the_page_number_only(auditor: Client) -> None:
+    query = "q=C1&reason=refused&from=2026-03-01&to=2026-03-02&p=1"
+    chips = {chip.title: chip.url for chip in page_of(auditor, LoginEvent, query).context["chips"]}
+    every = {"q": ["C1"], "reason": ["refused"], "from": ["2026-03-01"], "to": ["2026-03-02"]}
+    for title, names in {
+        "Search": ["q"],
+        "Result": ["reason"],
+        "Time range": ["from", "to"],
+    }.items():
+        left = {name: value for name, value in every.items() if name not in names}
+        assert parse_qs(chips[title][1:]) == left
+
+
+def test_all_filters_are_removed_at_once_where_there_are_several(auditor: Client) -> None:
+    several = page_of(auditor, LoginEvent, "q=C1&reason=refused")
+    assert "Remove all filters" in text_of(several)
+    assert "Remove all filters" not in text_of(page_of(auditor, LoginEvent, "q=C1"))
+
+
+def test_a_list_without_a_filter_has_no_chip(auditor: Client) -> None:
+    page = page_of(auditor, LoginEvent, "from=nonsense&day=nonsense")
+    assert page.context["chips"] == []
+    assert "Active filters" not in page.content.decode()
+
+
+def test_what_is_searched_is_escaped(auditor: Client) -> None:
+    page = page_of(auditor, LoginEvent, "q=<b>x")
+    assert "<b>x" not in page.content.decode()

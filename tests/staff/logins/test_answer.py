@@ -1,0 +1,152 @@
+"""What staff tell a caller, in both languages, and what they may know of a wrong secret."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils import translation
+
+from identity.staff.logins.refused import latest_logins as reading
+from identity.staff.logins.refused.caller_text import caller_texts
+from identity.staff.logins.refused.latest_logins import LatestLogins, latest_logins
+from taxpayers.credentials import new_client_id
+from tests.support.erp import Erp, new_erp, post
+from tests.support.staff import page_url, staff_client, text_of
+from tokens.explanation import refusal_of
+from tokens.models import LoginEvent
+from tokens.refusals.description import describe
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    return staff_client("viewer")
+
+
+def refused(response: object) -> tuple[LoginEvent, str]:
+    """The login, and what the client was told."""
+    event = LoginEvent.objects.get(pk=response["correlationId"])  # type: ignore[index]
+    body = json.loads(response.content)  # type: ignore[attr-defined]
+    return event, body["error_description"].split(" Reference: ")[0]
+
+
+def test_the_sentence_for_the_caller_is_on_the_page_in_every_language(
+    viewer: Client, blocked: Erp
+) -> None:
+    event, told = refused(blocked.login())
+    texts = viewer.get(page_url(event)).context["answer"].callers
+    assert [text.language for text in texts] == [code for code, _name in settings.LANGUAGES]
+    english, malay = texts
+    assert english.text == told
+    recorded = refusal_of(event)
+    assert recorded is not None
+    with translation.override("ms"):
+        assert malay.text == describe(recorded, translation.gettext)
+
+
+def test_each_sentence_has_a_button_that_copies_it_and_its_language(
+    viewer: Client, blocked: Erp
+) -> None:
+    event, told = refused(blocked.login())
+    content = viewer.get(page_url(event)).content.decode()
+    assert f'<blockquote id="caller-en" lang="en">{told}</blockquote>' in content
+    for language in ("en", "ms"):
+        assert f'data-copy="caller-{language}"' in content
+    assert "staff/copy" in content
+
+
+def test_the_language_of_the_reader_is_active_again_afterwards() -> None:
+    with translation.override("ms"):
+        caller_texts(lambda: "")
+        assert translation.get_language() == "ms"
+
+
+def test_the_failed_check_comes_before_everything_else(viewer: Client, blocked: Erp) -> None:
+    event, _told = refused(blocked.login())
+    page = text_of(viewer.get(page_url(event)))
+    order = [
+        page.index(text)
+        for text in (
+            "Is the system user not blocked? failed",
+            "Tell the caller",
+            "What you can do",
+            "The request Reference",
+            "Checks, in order",
+        )
+    ]
+    assert order == sorted(order)
+
+
+# --- A wrong secret -----------------------------------------------------------------------------
+
+
+def test_of_a_wrong_secret_staff_see_whose_id_it_is_and_when_it_last_worked(viewer: Client) -> None:
+    erp = new_erp(name="Opera PMS")
+    erp.login()
+    other = new_erp()
+    wrong = [refused(erp.login(client_secret=other.client_secret))[0] for _ in range(2)]
+    page = viewer.get(page_url(wrong[-1]))
+    client = page.context["answer"].client
+    assert (client.system_user, client.refusals, client.addresses) == (erp.system_user, 2, 1)
+    assert client.last_token_at is not None
+    shown = text_of(page)
+    assert f"The client ID {erp.client_id} exists. Opera PMS" in shown
+    assert "Refused in the last 24 hours 2 logins , from 1 address" in shown.replace(
+        "logins,", "logins ,"
+    )
+    assert "Do not tell the caller whether the client ID exists" in shown
+    assert erp.client_secret not in shown
+
+
+def test_of_an_unknown_id_staff_see_that_nobody_has_it(viewer: Client) -> None:
+    unknown = new_client_id("test")
+    event, _told = refused(new_erp().login(client_id=unknown))
+    page = text_of(viewer.get(page_url(event)))
+    assert f"No system user has the client ID {unknown}." in page
+    assert "None in its last 1,000 logins" in page
+
+
+def test_other_refusals_show_nothing_of_credentials(viewer: Client, blocked: Erp) -> None:
+    event, _told = refused(blocked.login())
+    assert viewer.get(page_url(event)).context["answer"].client is None
+
+
+def test_old_refusals_are_not_counted_as_lately() -> None:
+    erp = new_erp()
+    event, _told = refused(erp.login(client_secret=new_erp().client_secret))
+    latest = latest_logins(erp.client_id)
+    assert len(latest.refused_since(event.at)) == 1
+    assert latest.refused_since(event.at + timedelta(microseconds=1)) == []
+
+
+def test_a_limited_number_of_logins_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_LOGINS", 2)
+    erp = new_erp()
+    references = [erp.login()["correlationId"] for _ in range(3)]
+    found = latest_logins(erp.client_id)
+    assert [str(row.pk) for row in found.rows] == references[:0:-1]
+    assert found.has_more
+    assert latest_logins("") == LatestLogins([])
+
+
+def test_a_token_for_another_taxpayer_does_not_count_as_fixed() -> None:
+    event = LoginEvent.objects.get(pk=post(b"")["correlationId"])
+    event.subject, event.actor = "C2", "C1"
+    erp = new_erp()
+    erp.login()
+    latest = latest_logins(erp.client_id)
+    assert latest.last_token_since(event) is None
+    event.subject = event.actor = ""  # nobody knows for whom it was
+    assert latest.last_token_since(event) is not None
+
+
+def test_the_page_of_a_refused_login_takes_a_bounded_number_of_queries(
+    blocked: Erp, django_assert_max_num_queries: object
+) -> None:
+    event, _told = refused(blocked.login())
+    officer = staff_client("security officer")
+    with django_assert_max_num_queries(14):  # type: ignore[operator]
+        officer.get(page_url(event))
