@@ -140,8 +140,14 @@ else:
     from identity.staff_settings import *  # noqa: F403 - each of its names is a setting
     from identity.staff_settings import STAFF_LIBRARIES, STAFF_MIDDLEWARE, STAFF_URLCONF
 
-    # The libraries first: unfold replaces templates of the admin. Our pages last: they unregister
-    # the admin pages of the libraries.
-    INSTALLED_APPS = [*STAFF_LIBRARIES, *INSTALLED_APPS, "identity.staff"]
+    # First our commands for accounts, which replace those of django.contrib.auth. Then the
+    # libraries: unfold replaces templates of the admin. Our pages last: they unregister the admin
+    # pages of the libraries.
+    INSTALLED_APPS = [
+        "identity.staff.accounts",
+        *STAFF_LIBRARIES,
+        *INSTALLED_APPS,
+        "identity.staff",
+    ]
     MIDDLEWARE = [*MIDDLEWARE, *STAFF_MIDDLEWARE]
     ROOT_URLCONF = STAFF_URLCONF

@@ -39,7 +39,8 @@ STAFF_MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "identity.staff.accounts.sessions.limit_sessions",
+    "identity.staff.sessions.limits.limit_sessions",
+    "identity.staff.accounts.first_password.redirect_to_own_password",
     "identity.staff.accounts.second_factor.require_second_factor",
 ]
 STAFF_URLCONF = "identity.staff.urls"
@@ -86,6 +87,7 @@ SESSION_COOKIE_HTTPONLY = LANGUAGE_COOKIE_HTTPONLY = True
 # Lax: a link to a page, sent to a colleague, opens it without another sign-in.
 SESSION_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Strict"
+CSRF_FAILURE_VIEW = "identity.staff.sessions.expired_form.expired_form"
 BROWSER_COOKIE_NAME = "browser"  # who has signed in with this browser before; it opens nothing
 BROWSER_COOKIE_AGE = 180 * 86_400
 if IS_HTTPS:  # the browser then refuses them from any other host (RFC 6265bis, __Host-)

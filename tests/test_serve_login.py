@@ -19,7 +19,7 @@ STAFF_APPLICATIONS = {
 }
 STAFF_COMMANDS = {
     *("account_unsetmultipleprimaryemails", "clearsessions", "collectstatic", "findstatic"),
-    "reset_second_factor",
+    *("reset_second_factor", "set_first_password"),
 }
 SETTINGS = "import json; from django.conf import settings as s; print(json.dumps({0}))"
 

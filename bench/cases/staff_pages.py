@@ -76,6 +76,8 @@ PAGES = {
     "logins by and for an intermediary": f"{_LOGINS}?q={{agent}}",
     "logins by reference, throttled": f"{_LOGINS}?q={{throttled}}",
     "signing keys": "/admin/tokens/signingkey/",
+    "staff accounts": "/admin/staff/staffaccount/",
+    "before creating a staff account": "/admin/staff/staffaccount/create_account/",
     "taxpayers by TIN": f"{_TAXPAYERS}?q={{tin}}",
     "taxpayers by name": f"{_TAXPAYERS}?q=taxpayer+{{number}}",
     "permissions by TIN": f"{_PERMISSIONS}?q={{tin}}",

@@ -7,10 +7,11 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, User
 from django.db.models import Model
 
-from identity.staff.accounts.admin import GroupAccounts, UserAccounts
+from identity.staff.accounts.pages.accounts import StaffAccountAdmin
 from identity.staff.history.history_admin import HistoryAdmin
 from identity.staff.logins.logins import LoginEventAdmin
 from identity.staff.logins.signing_keys import SigningKeyAdmin
+from identity.staff.models import StaffAccount
 from identity.staff.registry.granted_permissions import GrantedPermissionAdmin
 from identity.staff.registry.intermediaries import IntermediaryAdmin
 from identity.staff.registry.permission_codes import PermissionCodeAdmin
@@ -26,8 +27,8 @@ from taxpayers.models import (
 )
 from tokens.models import LoginEvent, SigningKey
 
-# Registered by the libraries: the account pages of Django and allauth, and the toolkit's models,
-# most of which this service does not use.
+# Registered by the libraries: the account pages of Django and allauth, which would write without a
+# record in the history, and the toolkit's models, most of which this service does not use.
 _FOREIGN: list[type[Model]] = [
     EmailAddress,
     EmailConfirmation,
@@ -49,5 +50,4 @@ admin.site.register(SystemUser, SystemUserAdmin)
 admin.site.register(Change, HistoryAdmin)
 admin.site.register(LoginEvent, LoginEventAdmin)
 admin.site.register(SigningKey, SigningKeyAdmin)
-admin.site.register(User, UserAccounts)
-admin.site.register(Group, GroupAccounts)
+admin.site.register(StaffAccount, StaffAccountAdmin)

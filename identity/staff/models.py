@@ -1,5 +1,94 @@
-"""Every model of the staff pages. Django finds this module by its name."""
+"""Staff accounts: Django's users as a record of ours, and the first passwords of new accounts."""
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import User, UserManager
+from django.db import models, transaction
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from identity.staff.framework.filtering.saved_view import SavedView
+from taxpayers.management.command import author
+from taxpayers.models import VIEW_ONLY
+from taxpayers.services import Action
+from taxpayers.services.history import ChangeContext, record_change
 
-__all__ = ["SavedView"]
+__all__ = ["SUPERUSER", "FirstPassword", "SavedView", "StaffAccount", "StaffAccountManager"]
+
+SUPERUSER = "superuser"
+
+
+class StaffAccountManager(UserManager["StaffAccount"]):
+    """Records what Django's command `createsuperuser` creates."""
+
+    use_in_migrations = False
+
+    @transaction.atomic
+    def create_superuser(
+        self,
+        username: str,
+        email: str | None = None,
+        password: str | None = None,
+        **fields: Any,
+    ) -> "StaffAccount":
+        """Create a superuser. Only a command does this, so the author is the operator."""
+        account = super().create_superuser(username, email, password, **fields)
+        context = ChangeContext(Action.CREATE_ACCOUNT, author(), timezone.now())
+        record_change(account, context, after={"username": username, "role": SUPERUSER})
+        return account
+
+
+class StaffAccount(User):
+    """The account of a member of staff."""
+
+    objects: ClassVar[StaffAccountManager] = StaffAccountManager()
+
+    class Meta:
+        proxy = True
+        verbose_name = _("staff account")
+        verbose_name_plural = _("staff accounts")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("create_account", _("Can create staff accounts")),
+            ("rename_account", _("Can rename staff accounts")),
+            ("change_role", _("Can change the role of staff accounts")),
+            ("set_first_password", _("Can set a new first password for staff accounts")),
+            ("reset_second_factor", _("Can reset the second step of staff accounts")),
+            ("activate_account", _("Can activate staff accounts")),
+            ("deactivate_account", _("Can deactivate staff accounts")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.username} {self.name}".strip()
+
+    @property
+    def name(self) -> str:
+        """The name of the person."""
+        return self.get_full_name()
+
+    @property
+    def roles(self) -> list[str]:
+        """More than one only if somebody wrote them to the database."""
+        return [SUPERUSER] if self.is_superuser else sorted(g.name for g in self.groups.all())
+
+    @property
+    def role(self) -> str:
+        """The role, as the history stores it."""
+        return ", ".join(self.roles)
+
+
+class FirstPassword(models.Model):
+    """An account whose password was generated: its owner must replace it at the next sign-in."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="first_password"
+    )
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "first_passwords"
+        default_permissions: ClassVar = ()
+
+    def __str__(self) -> str:
+        return str(self.user)

@@ -46,9 +46,8 @@ def _groups() -> dict[str, list[Item]]:
             _list_of("taxpayers.change", _("History"), "history"),
             _list_of("tokens.signingkey", _("Signing keys"), "key"),
         ],
-        _("Staff accounts"): [
-            _list_of("auth.user", _("Users"), "person"),
-            _list_of("auth.group", _("Groups"), "group"),
+        _("Staff"): [
+            _list_of("staff.staffaccount", _("Staff accounts"), "badge"),
         ],
     }
 

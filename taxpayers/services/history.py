@@ -47,6 +47,16 @@ class Action(TextChoices):
     RETIRE_SECRET = "retire_secret", gettext_lazy("Set the last day of the secret")
     REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret")
     ROTATE_SIGNING_KEY = "rotate_signing_key", gettext_lazy("Rotated the signing key")
+    CREATE_ACCOUNT = "create_account", gettext_lazy("Created the staff account")
+    RENAME_ACCOUNT = "rename_account", gettext_lazy("Renamed the staff account")
+    CHANGE_ROLE = "change_role", gettext_lazy("Changed the role of the staff account")
+    SET_FIRST_PASSWORD = "set_first_password", gettext_lazy("Issued a new first password")
+    RESET_SECOND_FACTOR = (
+        "reset_second_factor",
+        gettext_lazy("Reset the second step of the staff account"),
+    )
+    ACTIVATE_ACCOUNT = "activate_account", gettext_lazy("Activated the staff account")
+    DEACTIVATE_ACCOUNT = "deactivate_account", gettext_lazy("Deactivated the staff account")
     # These change nothing, but data leave the service.
     EXPORT_REGISTRY = "export_registry", gettext_lazy("Exported a list")
     EXPORT_LOGINS = "export_logins", gettext_lazy("Exported logins")

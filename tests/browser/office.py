@@ -20,6 +20,7 @@ STAFF = {
     "security officer": "kumar",
     "viewer": "siti",
     "auditor": "farid",
+    "account manager": "mariam",
     "": "boss",
 }
 

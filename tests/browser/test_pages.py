@@ -21,6 +21,7 @@ LISTS = (
     "tokens/loginevent",
     "taxpayers/change",
     "tokens/signingkey",
+    "staff/staffaccount",
 )
 TASKS = (
     "taxpayers/taxpayer/register_taxpayer",
@@ -28,6 +29,7 @@ TASKS = (
     "taxpayers/grantedpermission/grant_permission",
     "taxpayers/systemuser/issue_credentials",
     "tokens/loginevent/what_would_happen",
+    "staff/staffaccount/create_account",
 )
 
 

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.records import RecordAdmin
+from identity.staff.models import StaffAccount
 from taxpayers.models import (
     ClientSecret,
     GrantedPermission,
@@ -22,6 +23,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from tests.support.accounts import new_staff, with_totp
 from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url
 from tokens.models import LoginEvent, SigningKey
@@ -42,8 +44,9 @@ HOSTILE = {
     "a date out of the calendar": "9999-12-31",
 }
 values = pytest.mark.parametrize("value", [*HOSTILE.values()], ids=[*HOSTILE])
-LISTS = [Taxpayer, Intermediary, GrantedPermission, PermissionCode, SystemUser, LoginEvent]
-FORMS = [Taxpayer, Intermediary, GrantedPermission, PermissionCode, SystemUser, SigningKey]
+REGISTRY = [Taxpayer, Intermediary, GrantedPermission, PermissionCode, SystemUser]
+LISTS: list[type[Model]] = [*REGISTRY, LoginEvent, StaffAccount]
+FORMS: list[type[Model]] = [*REGISTRY, SigningKey, StaffAccount]
 
 
 @pytest.fixture
@@ -123,6 +126,7 @@ def records(client: Client) -> dict[type[Model], Model]:
         *(secret.system_user, secret.system_user.taxpayer, permission, permission.intermediary),
         *PermissionCode.objects.all()[:1],
         *SigningKey.objects.all()[:1],
+        StaffAccount.objects.get(pk=with_totp(new_staff("viewer", "zul")).pk),
     ]
     assert ClientSecret.objects.exists()
     return {type(record): record for record in made}

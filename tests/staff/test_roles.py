@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 
 from identity.staff import migrations
 from identity.staff.accounts.groups import make_groups
-from identity.staff.accounts.roles import ROLES, edition
+from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, edition
 from taxpayers.models import Change
 from taxpayers.services import Action
 from tests.servers.processes import CHECKOUT
@@ -26,7 +26,7 @@ ONLY_SECURITY_OFFICER = (
 
 
 def _all_permissions() -> Iterator[str]:
-    for app in ("taxpayers", "tokens"):
+    for app in ("taxpayers", "tokens", "staff"):
         for model in apps.get_app_config(app).get_models():
             names = [f"{word}_{model._meta.model_name}" for word in model._meta.default_permissions]
             yield from (f"{app}.{name}" for name in names)
@@ -78,9 +78,19 @@ def test_viewers_and_auditors_change_nothing() -> None:
         )
 
 
-def test_only_a_superuser_creates_accounts() -> None:
-    staff = [p for role in ROLES.values() for p in role.permissions if p.startswith("auth.")]
-    assert set(staff) == {"auth.view_user", "auth.view_group"}
+def test_only_account_managers_change_accounts_and_they_change_nothing_else() -> None:
+    for name, role in ROLES.items():
+        staff = {p for p in role.permissions if p.startswith("staff.")}
+        changing = {p for p in role.permissions if not p.split(".")[1].startswith("view_")}
+        if name == ACCOUNT_MANAGER:
+            assert changing == staff - {"staff.view_staffaccount"}
+        else:
+            assert staff <= {"staff.view_staffaccount"}
+
+
+def test_no_role_has_a_permission_of_djangos_own_models() -> None:
+    apps_of_permissions = {p.split(".")[0] for role in ROLES.values() for p in role.permissions}
+    assert apps_of_permissions == {"taxpayers", "tokens", "staff"}
 
 
 def test_the_table_in_force_is_the_table_in_the_code() -> None:

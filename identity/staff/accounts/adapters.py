@@ -15,20 +15,28 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from identity.staff.accounts import encryption
+from identity.staff.accounts.first_password import (
+    is_first_password_expired,
+    require_own_password,
+)
 from identity.staff.accounts.guesses import count_guess, fold_name
 from identity.staff.accounts.known_browsers import remember_browser
+from identity.staff.sessions.unsaved_entries import fetch_after_sign_in
 
 logger = logging.getLogger("identity.staff.accounts")
 
 
 class StaffAccounts(DefaultAccountAdapter):
-    """Only staff can sign in, and only a superuser creates accounts."""
+    """Only staff can sign in, and only account managers create accounts."""
 
     # One text for an unknown name, a wrong password and an account that is not active.
     error_messages = DefaultAccountAdapter.error_messages | {
         "username_password_mismatch": _(
-            "The user name or the password is wrong. Try again, or ask a superuser for a new"
+            "The user name or the password is wrong. Try again, or ask an account manager for a new"
             " password."
+        ),
+        "first_password_expired": _(
+            "This first password has expired. Ask an account manager for a new one."
         ),
         "too_many_login_attempts": _(
             "Too many failed attempts. Sign in with a passkey, or wait for 15 minutes, at most for"
@@ -48,6 +56,9 @@ class StaffAccounts(DefaultAccountAdapter):
         user = super().authenticate(request, **credentials)
         if user is not None:
             guess.give_back()
+            if is_first_password_expired(user):
+                log_sign_in("first password expired", request, name)
+                raise self.validation_error("first_password_expired")
         return user
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
@@ -71,6 +82,8 @@ class StaffAccounts(DefaultAccountAdapter):
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
         super().login(request, user)
+        require_own_password(request, user)
+        fetch_after_sign_in(request, user.pk)
         log_sign_in("signed in", request, user.get_username(), logging.INFO)
 
     def post_login(

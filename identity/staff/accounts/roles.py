@@ -2,22 +2,26 @@
 
 Pure data. Separation of duties: those who register taxpayers cannot issue credentials, and those
 who issue credentials cannot register taxpayers, so an invented client needs two people. Both may
-block a client; only one of them may unblock it. A superuser is outside of this table, because
-somebody has to create the staff accounts.
+block a client; only one of them may unblock it. Those who manage accounts can do neither. A
+superuser is outside of this table, because somebody has to create the first accounts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 Codenames = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A group of staff: its duties in one line, and its permissions as `<app>.<codename>`."""
+    """A group of staff: its title, its duties in one sentence, its `<app>.<codename>`s."""
 
-    duties: str
+    title: str | Promise
+    duties: str | Promise
     permissions: Codenames
 
 
@@ -36,7 +40,17 @@ _REGISTRY_AND_LOGINS = _of(
 ) | _of("tokens", "view_loginevent")
 _HISTORY = _of("taxpayers", "view_change")
 _SIGNING_KEYS = _of("tokens", "view_signingkey")
-_STAFF = _of("auth", "view_user", "view_group") | _of("admin", "view_logentry")
+_STAFF_ACCOUNTS = _of("staff", "view_staffaccount")
+_MANAGE_ACCOUNTS = _of(
+    "staff",
+    "create_account",
+    "rename_account",
+    "change_role",
+    "set_first_password",
+    "reset_second_factor",
+    "activate_account",
+    "deactivate_account",
+)
 _BLOCK_CLIENTS = _of("taxpayers", "block_system_user")
 _CHANGE_REGISTRY = _of(
     "taxpayers",
@@ -64,17 +78,28 @@ _MANAGE_CREDENTIALS = _of(
 _EXPORT_REGISTRY = _of("taxpayers", "export_registry")
 _EXPORT_LOGINS = _of("tokens", "export_logins")
 
+ACCOUNT_MANAGER = "account manager"  # besides superusers, the only role that manages accounts
+
 ROLES: Mapping[str, Role] = {
     "viewer": Role(
-        "Answers clients: finds them and sees why a login failed.",
+        _("Viewer"),
+        _("Answers questions of clients: finds them and sees why a login failed."),
         _REGISTRY_AND_LOGINS,
     ),
     "registrar": Role(
-        "Keeps the registry: taxpayers, intermediaries, permissions. Can stop a client.",
+        _("Registrar"),
+        _(
+            "Maintains the registry: taxpayers, intermediaries, permissions. Can block a system"
+            " user. Cannot issue credentials."
+        ),
         _REGISTRY_AND_LOGINS | _HISTORY | _CHANGE_REGISTRY | _EXPORT_REGISTRY | _BLOCK_CLIENTS,
     ),
     "security officer": Role(
-        "Decides who logs in: credentials, blocking and unblocking, the signing key.",
+        _("Security officer"),
+        _(
+            "Decides who logs in: credentials, blocking and unblocking, the signing key. Cannot"
+            " register taxpayers."
+        ),
         _REGISTRY_AND_LOGINS
         | _HISTORY
         | _SIGNING_KEYS
@@ -84,15 +109,33 @@ ROLES: Mapping[str, Role] = {
         | _EXPORT_LOGINS,
     ),
     "auditor": Role(
-        "Sees everything, the history and the staff's accounts too; changes nothing.",
+        _("Auditor"),
+        _("Sees everything, also the history and the staff accounts. Changes nothing."),
         _REGISTRY_AND_LOGINS
         | _HISTORY
         | _SIGNING_KEYS
-        | _STAFF
+        | _STAFF_ACCOUNTS
         | _EXPORT_REGISTRY
         | _EXPORT_LOGINS,
     ),
+    ACCOUNT_MANAGER: Role(
+        _("Account manager"),
+        _(
+            "Creates the accounts of staff, gives roles and resets sign-ins. Sees the history, but"
+            " no taxpayers and no logins."
+        ),
+        _STAFF_ACCOUNTS | _MANAGE_ACCOUNTS | _HISTORY,
+    ),
 }
+
+# Nobody may have both: who could, would let in a client that does not exist.
+_SEPARATE_DUTIES = _of("taxpayers", "register_taxpayer", "issue_credentials")
+
+
+def must_be_separate(roles: Collection[str]) -> bool:
+    """Whether these roles together give one person two duties that need two people."""
+    known = [ROLES[role].permissions for role in roles if role in ROLES]
+    return frozenset[str]().union(*known) >= _SEPARATE_DUTIES
 
 
 def edition(roles: Mapping[str, Role] = ROLES) -> str:

@@ -3,15 +3,19 @@
 from allauth.account import views
 from django.urls import include, path
 
+from identity.staff.accounts.own_password import choose_own_password
 from identity.staff.accounts.second_factor import SetUpPasskey, SetUpTotp
+from identity.staff.sessions.limits import stay_signed_in
 
 urlpatterns = [
     path("", views.login, name="account_login"),
     path("out/", views.logout, name="account_logout"),
     path("inactive/", views.account_inactive, name="account_inactive"),
+    path("stay/", stay_signed_in, name="stay_signed_in"),
     path("again/", views.reauthenticate, name="account_reauthenticate"),
     path("password/", views.password_change, name="account_change_password"),
     path("password/first/", views.password_set, name="account_set_password"),
+    path("password/own/", choose_own_password, name="choose_own_password"),
     path("second/totp/activate/", SetUpTotp.as_view(), name="mfa_activate_totp"),
     path("second/webauthn/add/", SetUpPasskey.as_view(), name="mfa_add_webauthn"),
     path("second/", include("allauth.mfa.urls")),

@@ -17,6 +17,7 @@ from django.utils.translation import ngettext
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
 from identity.staff.framework.tasks import Task, author
+from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from taxpayers.services import Author, ServiceError
 
 MAX_RECORDS = 500
@@ -69,6 +70,14 @@ class BulkTask:
                 return None
         return self._form_page(request, task, form, records, at)
 
+    def form_again(
+        self, admin: RecordPages, request: HttpRequest, keys: list[Any], restored: UnsavedEntries
+    ) -> TemplateResponse:
+        """The page that asks, with what was entered before the session ended."""
+        records = list(admin.get_queryset(request).filter(pk__in=keys)[:MAX_RECORDS])
+        form = self.form(restored.data if _CONFIRMED in restored.data else None)
+        return self._form_page(request, self.task(admin), form, records, timezone.now(), restored)
+
     def _success_message(self, count: int) -> str:
         text = ngettext("{title}: {count} done.", "{title}: {count} done.", count)
         return text.format(title=self.short_description, count=count)
@@ -80,10 +89,12 @@ class BulkTask:
         form: TaskForm,
         records: list[Any],
         at: datetime,
+        restored: UnsavedEntries | None = None,
     ) -> TemplateResponse:
         context = task.admin.page_context(request, None, at, breadcrumb=self.short_description) | {
             "task": task,
             "bulk_task": self,
+            "restored": restored,
             "form": form,
             "records": records,
             "listed": records[:MAX_LISTED],

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
@@ -18,6 +18,7 @@ from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.filtering.chips import chips_of
 from identity.staff.framework.filtering.saved_views import SavedViewPages
 from identity.staff.framework.tasks import Button, Task
+from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 
 
 class RecordAdmin(SavedViewPages):
@@ -32,6 +33,9 @@ class RecordAdmin(SavedViewPages):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
+        restored = take_entries(request)
+        if restored is not None and (form_page := self._bulk_form_again(request, restored)):
+            return form_page
         response = super().changelist_view(request, extra_context)
         # Django may answer with a redirect, and a bulk task with its own page.
         context = getattr(response, "context_data", None)
@@ -63,13 +67,29 @@ class RecordAdmin(SavedViewPages):
     def response_action(
         self, request: HttpRequest, queryset: "QuerySet[Any]", *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
+        self._selected_keys(request.POST)
+        return super().response_action(request, queryset, *args, **kwargs)
+
+    def _selected_keys(self, data: QueryDict) -> list[Any]:
         key = self.model._meta.pk
+        selected = data.getlist(ACTION_CHECKBOX_NAME)
         try:
-            for selected in request.POST.getlist(ACTION_CHECKBOX_NAME):
-                key.run_validators(key.to_python(selected))
+            keys = [key.to_python(one) for one in selected]
+            for one in keys:
+                key.run_validators(one)
         except ValidationError:
             raise BadRequest("a selected record has no such key") from None
-        return super().response_action(request, queryset, *args, **kwargs)
+        return keys
+
+    def _bulk_form_again(
+        self, request: HttpRequest, restored: UnsavedEntries
+    ) -> TemplateResponse | None:
+        """The form of the bulk task that was sent too late; None if it was none."""
+        for one in self.bulk_tasks:
+            if restored.data.get("action") == one.name and one.task(self).is_allowed(request):
+                keys = self._selected_keys(restored.data)
+                return one.form_again(self, request, keys, restored)
+        return None
 
     # --- The page of a record -----------------------------------------------------------------
 

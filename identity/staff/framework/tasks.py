@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
+from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 from taxpayers.services import Author, ServiceError
 
 
@@ -111,20 +112,30 @@ class Task:
                     form.add_error(None, str(error))
                 else:
                     return self.success_response(request, result)
+            return self.form_page(request, record, form, at)
+        restored = take_entries(request)
+        if restored is not None:
+            form = self.form(restored.data, record=record)
         else:
             form = self.form(initial=self.initial(request, record, at), record=record)
-        return self.form_page(request, record, form, at)
+        return self.form_page(request, record, form, at, restored)
 
     def success_response(self, request: HttpRequest, result: Any) -> HttpResponse:
         messages.success(request, str(self.success_message(result)))
         return HttpResponseRedirect(self.admin.record_url(self.next_record(result)))
 
     def form_page(
-        self, request: HttpRequest, record: Any, form: TaskForm, at: datetime
+        self,
+        request: HttpRequest,
+        record: Any,
+        form: TaskForm,
+        at: datetime,
+        restored: UnsavedEntries | None = None,
     ) -> TemplateResponse:
         context = self.admin.page_context(request, record, at, breadcrumb=self.title)
         back = self.admin.record_url(record) if record else self.admin.list_url()
         context |= {"task": self, "form": form, "back": back}
+        context["restored"] = restored or take_entries(request)
         return TemplateResponse(request, self.template, context)
 
 

@@ -55,6 +55,11 @@ _FIELDS: dict[str, Any] = {
     "alg": gettext_lazy("Algorithm"),
     "signs_from": gettext_lazy("Signs from"),
     "compromised_at": gettext_lazy("Compromised"),
+    "username": gettext_lazy("User name"),
+    "role": gettext_lazy("Role"),
+    "second_step": gettext_lazy("Second step"),
+    "first_password_expires_at": gettext_lazy("First password expires"),
+    "extra_permissions": gettext_lazy("Extra permissions"),
 }
 
 

@@ -15,7 +15,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from identity.staff.sessions.duration import seconds_left
+
 register = Library()
+
+
+@register.simple_tag(takes_context=True)
+def session_seconds(context: dict[str, Any]) -> int:
+    """How many seconds the session lasts if nothing more is requested."""
+    return seconds_left(context["request"])
 
 
 @register.filter

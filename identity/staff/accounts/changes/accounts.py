@@ -1,0 +1,135 @@
+"""Changes of staff accounts: create, rename, give a role, activate and deactivate."""
+
+import unicodedata
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from identity.staff.accounts.changes.authority import lock_account, require_another_manager
+from identity.staff.accounts.changes.first_passwords import IssuedPassword, issue_password
+from identity.staff.accounts.changes.sessions import end_sessions
+from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES
+from identity.staff.models import StaffAccount
+from taxpayers.services import Action, Author, ServiceError
+from taxpayers.services.history import ChangeContext, record_change, update_and_record
+from taxpayers.validation import validate_known, validate_reason, validate_text
+
+MAX_NAME_LENGTH = 150  # as long as the columns are
+
+
+@transaction.atomic
+def create_account(
+    *, username: str, name: str, role: str, reason: str, by: Author, at: datetime
+) -> IssuedPassword:
+    """Create an account with one role and a first password, which is shown once."""
+    context = ChangeContext(Action.CREATE_ACCOUNT, by, at, validate_reason(reason))
+    account = StaffAccount(
+        username=_validate_username(username),
+        first_name=validate_text(name, _("a name"), MAX_NAME_LENGTH),
+        is_staff=True,
+        date_joined=at,
+    )
+    group = _group(role)
+    try:
+        with transaction.atomic():
+            issued = issue_password(account, at)
+    except IntegrityError:  # created by somebody else at this moment
+        raise _taken(account) from None
+    account.groups.add(group)
+    after = {
+        "username": account.username,
+        "name": account.name,
+        "role": role,
+        "first_password_expires_at": issued.expires_at,
+    }
+    record_change(account, context, after=after)
+    return issued
+
+
+@transaction.atomic
+def rename_account(
+    *, account: StaffAccount, name: str, reason: str, by: Author, at: datetime
+) -> StaffAccount:
+    """Change the name of the person; the user name stays, because the history names it."""
+    context = ChangeContext(Action.RENAME_ACCOUNT, by, at, validate_reason(reason))
+    row = lock_account(account, by)
+    before, after = row.name, validate_text(name, _("a name"), MAX_NAME_LENGTH)
+    if before != after:
+        row.first_name, row.last_name = after, ""
+        row.save(update_fields=["first_name", "last_name"])
+        record_change(row, context, before={"name": before}, after={"name": after})
+    return row
+
+
+@transaction.atomic
+def change_role(
+    *, account: StaffAccount, role: str, reason: str, by: Author, at: datetime
+) -> StaffAccount:
+    """Give the account this role and no other one, from its next request on."""
+    context = ChangeContext(Action.CHANGE_ROLE, by, at, validate_reason(reason))
+    group = _group(role)
+    row = lock_account(account, by)
+    before: dict[str, Any] = {"role": row.role}
+    after: dict[str, Any] = {"role": role}
+    if extra := sorted(row.user_permissions.values_list("codename", flat=True)):
+        before["extra_permissions"], after["extra_permissions"] = extra, []
+    if before == after:
+        return row
+    if role != ACCOUNT_MANAGER:
+        require_another_manager(row)
+    row.is_superuser = False
+    row.save(update_fields=["is_superuser"])
+    row.groups.set([group])
+    row.user_permissions.clear()
+    record_change(row, context, before=before, after=after)
+    return row
+
+
+@transaction.atomic
+def set_account_active(
+    *, account: StaffAccount, is_active: bool, reason: str, by: Author, at: datetime
+) -> StaffAccount:
+    """Let the account sign in, or end its sessions now and refuse every further sign-in."""
+    action = Action.ACTIVATE_ACCOUNT if is_active else Action.DEACTIVATE_ACCOUNT
+    context = ChangeContext(action, by, at, validate_reason(reason))
+    row = lock_account(account, by)
+    if not is_active:
+        require_another_manager(row)
+        end_sessions(row, at)
+    elif not row.is_staff:  # from before accounts were created here
+        row.is_staff = True
+        row.save(update_fields=["is_staff"])
+    update_and_record(row, context, is_active=is_active)
+    return row
+
+
+def _group(role: str) -> Group:
+    [known] = validate_known([role], ROLES, _("role"))
+    return Group.objects.get(name=known)
+
+
+def _validate_username(text: str) -> str:
+    username = unicodedata.normalize("NFKC", text.strip())
+    try:
+        StaffAccount._meta.get_field("username").run_validators(username)
+    except ValidationError as error:
+        raise ServiceError(" ".join(error.messages)) from None
+    if not username:
+        raise ServiceError(_("Give {what}: it is missing or blank.").format(what=_("a user name")))
+    # Two names that differ in one capital letter would be taken for one person.
+    if (other := StaffAccount.objects.filter(username__iexact=username).first()) is not None:
+        raise _taken(other)
+    return username
+
+
+def _taken(account: StaffAccount) -> ServiceError:
+    return ServiceError(
+        _(
+            "There is already an account with the user name {username}. If it is for the same"
+            " person, open that account; otherwise choose another user name."
+        ).format(username=account.username)
+    )

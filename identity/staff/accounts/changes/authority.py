@@ -1,0 +1,54 @@
+"""Who may change which staff account: decided here for pages and commands alike."""
+
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+
+from identity.staff.accounts.roles import ACCOUNT_MANAGER
+from identity.staff.models import StaffAccount
+from taxpayers.services import Author, ServiceError
+from taxpayers.services.history import lock_for_update
+
+
+def lock_account(account: StaffAccount, by: Author) -> StaffAccount:
+    """The account as it is now, locked. Raises ServiceError if `by` must not change it."""
+    # The managers first and in one order: two who change each other wait, and do not deadlock.
+    list(_managers().order_by("pk").select_for_update())
+    row = lock_for_update(account)
+    if reason := reason_against(row, by):
+        raise ServiceError(reason)
+    return row
+
+
+def reason_against(account: StaffAccount, by: Author) -> str:
+    """Why this person must not change this account; empty if they may."""
+    author = StaffAccount.objects.filter(username=by.name).first()
+    if author is None:  # an operator, with a command
+        return ""
+    if author.pk == account.pk:
+        return _("This is your own account. Ask another account manager to change it.")
+    if account.is_superuser and not author.is_superuser:
+        return _("Only a superuser can change the account of a superuser.")
+    return ""
+
+
+def require_another_manager(account: StaffAccount) -> None:
+    """Raises ServiceError if nobody else could manage accounts. Only after `lock_account`."""
+    if is_manager(account) and not _managers().exclude(pk=account.pk).exists():
+        raise ServiceError(
+            _(
+                "{account} is the last active account that can manage accounts. First give another"
+                " account the role of account manager."
+            ).format(account=account)
+        )
+
+
+def is_manager(account: StaffAccount) -> bool:
+    """Whether this account can sign in and manage accounts."""
+    return _managers().filter(pk=account.pk).exists()
+
+
+def _managers() -> "QuerySet[StaffAccount]":
+    in_role = StaffAccount.groups.through.objects.filter(group__name=ACCOUNT_MANAGER)
+    return StaffAccount.objects.filter(
+        Q(is_superuser=True) | Q(pk__in=in_role.values("user_id")), is_active=True, is_staff=True
+    )

@@ -1,0 +1,60 @@
+"""First passwords: generated, shown once, replaced by their owner at the first sign-in."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from identity.staff.accounts.changes.authority import lock_account
+from identity.staff.accounts.changes.sessions import end_sessions
+from identity.staff.models import FirstPassword, StaffAccount
+from taxpayers.services import Action, Author
+from taxpayers.services.history import ChangeContext, record_change
+from taxpayers.validation import validate_reason
+
+LIFETIME = timedelta(days=7)
+_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that looks or sounds like another one
+_GROUPS, _GROUP_LENGTH = 4, 4  # 79 bits
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedPassword:
+    """A new first password in clear, to be shown once."""
+
+    account: StaffAccount
+    password: str
+    expires_at: datetime
+
+
+@transaction.atomic
+def set_first_password(
+    *, account: StaffAccount, reason: str, by: Author, at: datetime
+) -> IssuedPassword:
+    """Replace the password by a generated one, which its owner must replace; ends its sessions."""
+    context = ChangeContext(Action.SET_FIRST_PASSWORD, by, at, validate_reason(reason))
+    row = lock_account(account, by)
+    issued = issue_password(row, at)
+    end_sessions(row, at)
+    record_change(row, context, after={"first_password_expires_at": issued.expires_at})
+    return issued
+
+
+def issue_password(account: StaffAccount, at: datetime) -> IssuedPassword:
+    """Give the account a generated password and save it."""
+    password = "-".join(
+        "".join(secrets.choice(_LETTERS) for _ in range(_GROUP_LENGTH)) for _ in range(_GROUPS)
+    )
+    account.set_password(password)
+    account.save()
+    FirstPassword.objects.filter(user_id=account.pk).delete()
+    first = FirstPassword.objects.create(user_id=account.pk, expires_at=at + LIFETIME)
+    return IssuedPassword(account, password, first.expires_at)
+
+
+@transaction.atomic
+def choose_password(*, account: StaffAccount, password: str) -> None:
+    """The owner's own password in place of the first one."""
+    account.set_password(password)
+    account.save(update_fields=["password"])
+    FirstPassword.objects.filter(user_id=account.pk).delete()

@@ -1,0 +1,23 @@
+"""`reset_second_factor`: for staff who lost their second factor and their recovery codes."""
+
+from datetime import datetime
+from typing import Any
+
+from identity.staff.accounts.changes.second_steps import reset_second_factor
+from identity.staff.accounts.management.account_command import AccountCommand
+from identity.staff.models import StaffAccount
+from taxpayers.management.command import Answer
+from taxpayers.services import Author
+
+
+class Command(AccountCommand):
+    help = "Remove the second factor of a staff member; the next sign-in sets up another."
+
+    def change(
+        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
+    ) -> Answer:
+        removed = reset_second_factor(account=account, reason=options["reason"], by=by, at=at)
+        name = account.username
+        listed = ", ".join(removed) or "nothing, there was none"
+        text = f"{name} sets up a new second step at the next sign-in. Removed: {listed}."
+        return Answer({"username": name, "removed": len(removed)}, text)

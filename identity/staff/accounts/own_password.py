@@ -1,0 +1,58 @@
+"""The page after the first sign-in: a password of one's own in place of the first one."""
+
+import logging
+from typing import Any
+
+from allauth.account.forms import SetPasswordForm
+from allauth.core.internal.httpkit import authenticated_user
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from identity.staff.accounts.adapters import log_sign_in
+from identity.staff.accounts.changes.first_passwords import choose_password
+from identity.staff.accounts.first_password import has_to_choose, own_password_chosen
+from identity.staff.models import StaffAccount
+
+
+class OwnPasswordForm(SetPasswordForm):
+    """Twice the same password, which is not the first one."""
+
+    def __init__(self, account: StaffAccount, data: Any = None) -> None:
+        super().__init__(account, data)
+        self.account = account
+        self.fields["password1"].label = gettext_lazy("Your new password")
+        self.fields["password2"].label = gettext_lazy("The same password again")
+
+    def clean_password1(self) -> str:
+        password: str = self.cleaned_data["password1"]
+        if self.account.check_password(password):
+            raise ValidationError(_("Choose another password than the first one."))
+        return password
+
+
+@never_cache
+@login_required
+@sensitive_post_parameters("password1", "password2")
+def choose_own_password(request: HttpRequest) -> HttpResponse:
+    """Only for a session that signed in with a first password: the old one is not asked again."""
+    if not has_to_choose(request):
+        return redirect("account_change_password")
+    account = StaffAccount.objects.get(pk=authenticated_user(request).pk)
+    form = OwnPasswordForm(account, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        choose_password(account=account, password=form.cleaned_data["password1"])
+        update_session_auth_hash(request, account)
+        own_password_chosen(request)
+        log_sign_in("first password replaced", request, account.username, logging.INFO)
+        messages.success(request, _("Your new password is saved."))
+        return redirect("admin:index")
+    return TemplateResponse(request, "account/own_password.html", {"form": form})

@@ -1,0 +1,105 @@
+"""Staff accounts: the list and the page of one."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy
+
+from identity.staff.accounts.changes.authority import reason_against
+from identity.staff.accounts.pages.filters import AccountStateFilter, RoleFilter
+from identity.staff.accounts.pages.first_passwords import CreateAccount, SetFirstPassword
+from identity.staff.accounts.pages.state import (
+    badge_of_account,
+    roles_of,
+    second_steps_of,
+    titles_of,
+)
+from identity.staff.accounts.pages.tasks import (
+    ActivateAccount,
+    ChangeRole,
+    DeactivateAccount,
+    RenameAccount,
+    ResetSecondFactor,
+)
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.tasks import Button, author
+from identity.staff.history.changes import recent_changes
+from identity.staff.models import StaffAccount
+from identity.staff.templatetags.staff import moment
+
+
+class StaffAccountAdmin(RecordAdmin):
+    list_display = ("username", "full_name", "role_title", "second_step", "last_sign_in", "state")
+    list_display_links = ("username", "full_name")
+    list_filter = (RoleFilter, AccountStateFilter)
+    ordering = ("username",)
+    search_fields = ("username",)
+    search_help_text = gettext_lazy("User name, or any part of the name.")
+    record_template = "staff/accounts/account.html"
+    tasks: ClassVar = (
+        CreateAccount,
+        ChangeRole,
+        SetFirstPassword,
+        ResetSecondFactor,
+        RenameAccount,
+        ActivateAccount,
+        DeactivateAccount,
+    )
+
+    def record_title(self, record: StaffAccount) -> str:
+        return record.username
+
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        # Without an index: an authority has hundreds of accounts, not millions.
+        return [
+            Q(username__istartswith=term),
+            Q(first_name__icontains=term),
+            Q(last_name__icontains=term),
+        ]
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        rows: QuerySet[Any] = super().get_queryset(request)
+        related = rows.select_related("first_password")
+        return related.prefetch_related("groups", "authenticator_set")
+
+    def buttons(self, request: HttpRequest, record: StaffAccount, at: datetime) -> list[Button]:
+        if reason_against(record, author(request)):
+            return []
+        return super().buttons(request, record, at)
+
+    def record_context(
+        self, request: HttpRequest, record: StaffAccount, at: datetime
+    ) -> dict[str, Any]:
+        may_change = any(task.is_allowed(request) for task in self.get_tasks())
+        return {
+            "state": badge_of_account(record, at),
+            "roles": roles_of(record),
+            "second_steps": second_steps_of(record),
+            "reason_against": reason_against(record, author(request)) if may_change else "",
+            "changes": recent_changes(request, record),
+        }
+
+    @admin.display(description=gettext_lazy("name"))
+    def full_name(self, row: StaffAccount) -> str:
+        return row.name or "—"
+
+    @admin.display(description=gettext_lazy("role"))
+    def role_title(self, row: StaffAccount) -> str:
+        return titles_of(row)
+
+    @admin.display(description=gettext_lazy("second step"))
+    def second_step(self, row: StaffAccount) -> str:
+        return ", ".join(map(str, second_steps_of(row))) or str(gettext_lazy("None yet"))
+
+    @admin.display(description=gettext_lazy("last sign-in"))
+    def last_sign_in(self, row: StaffAccount) -> str:
+        return moment(row.last_login)
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, row: StaffAccount) -> str:
+        return badge_of_account(row, timezone.now()).html

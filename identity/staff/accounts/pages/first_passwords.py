@@ -1,0 +1,119 @@
+"""Tasks that show a first password once: create an account, and set a new first password."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from identity.staff.accounts.changes.accounts import MAX_NAME_LENGTH, create_account
+from identity.staff.accounts.changes.authority import lock_account
+from identity.staff.accounts.changes.first_passwords import IssuedPassword, set_first_password
+from identity.staff.accounts.pages.fields import PersonField, RoleField
+from identity.staff.accounts.pages.tasks import AccountTask
+from identity.staff.framework.forms import ReasonField, TaskForm
+from identity.staff.framework.secret_once import IssueOnceForm
+from identity.staff.models import FirstPassword, StaffAccount
+from taxpayers.services import Author, ServiceError
+
+
+class FirstPasswordTask(AccountTask):
+    """Its result is a page, never stored, that shows the password once."""
+
+    def success_response(self, request: HttpRequest, result: IssuedPassword) -> HttpResponse:
+        at, title = timezone.now(), gettext_lazy("First password")
+        context = self.admin.page_context(request, result.account, at, breadcrumb=title)
+        sign_in_url = f"{settings.STAFF_URL}{reverse('account_login')}"
+        context |= {"issued": result, "sign_in_url": sign_in_url}
+        response = TemplateResponse(request, "staff/accounts/first_password.html", context)
+        response["Cache-Control"] = "no-store"
+        response["Pragma"] = "no-cache"
+        response["Referrer-Policy"] = "no-referrer"
+        return response
+
+
+class CreateAccountForm(TaskForm):
+    name = PersonField()
+    username = forms.CharField(
+        label=gettext_lazy("User name"),
+        max_length=MAX_NAME_LENGTH,
+        help_text=gettext_lazy(
+            "For the sign-in and the history; it cannot be changed later. Letters, digits and"
+            " . - _ @ +"
+        ),
+        widget=UnfoldAdminTextInputWidget(
+            attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+        ),
+    )
+    role = RoleField()
+    reason = ReasonField()
+
+
+class CreateAccount(FirstPasswordTask):
+    name = "create_account"
+    title = gettext_lazy("Create a staff account")
+    button_label = gettext_lazy("Create account")
+    description = gettext_lazy(
+        "One account for each person. The next page shows a first password once: give it to the"
+        " person yourself. At the first sign-in they choose their own password and set up a second"
+        " step."
+    )
+    icon = "person_add"
+    variant = "primary"
+    form = CreateAccountForm
+    is_for_record = False
+
+    def perform(
+        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> IssuedPassword:
+        # Submitted twice, the second is refused: user names are unique.
+        return create_account(by=by, at=at, **data)
+
+
+class SetFirstPasswordForm(IssueOnceForm):
+    reason = ReasonField()
+
+
+class SetFirstPassword(FirstPasswordTask):
+    name = "set_first_password"
+    title = gettext_lazy("Set a new first password")
+    button_label = gettext_lazy("New first password")
+    description = gettext_lazy(
+        "For somebody who forgot their password. Make sure that it is really them: call them, or"
+        " meet them. The old password stops working, and they are signed out. The next page shows"
+        " the new first password once; they replace it at the next sign-in. Their second step"
+        " stays."
+    )
+    icon = "lock_reset"
+    form = SetFirstPasswordForm
+
+    def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
+        return {"newest": _newest(record)}
+
+    @transaction.atomic
+    def perform(
+        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> IssuedPassword:
+        lock_account(record, by)
+        if _newest(record) != data["newest"]:
+            raise ServiceError(
+                _(
+                    "This form was already submitted, and the first password cannot be shown again."
+                    " If nobody has noted it, go back and set another one."
+                )
+            )
+        return set_first_password(account=record, reason=data["reason"], by=by, at=at)
+
+
+def _newest(account: StaffAccount) -> int:
+    """The id of its first password; 0 if it has none."""
+    keys = FirstPassword.objects.filter(user_id=account.pk).values_list("pk", flat=True)
+    return keys.first() or 0

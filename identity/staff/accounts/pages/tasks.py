@@ -1,0 +1,176 @@
+"""Tasks for a staff account: rename, change the role, reset the second step, (de)activate."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.accounts.changes.accounts import (
+    change_role,
+    rename_account,
+    set_account_active,
+)
+from identity.staff.accounts.changes.authority import lock_account, reason_against
+from identity.staff.accounts.changes.second_steps import reset_second_factor
+from identity.staff.accounts.pages.fields import PersonField, RoleField
+from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.forms import ReasonField, ReasonForm
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.tasks import Task, author
+from identity.staff.models import StaffAccount
+from taxpayers.services import Author
+
+
+class AccountTask(Task):
+    """A task for somebody else's account: nobody changes their own."""
+
+    app_label = "staff"
+
+    def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
+        if object_id is not None and self.is_allowed(request):
+            record = self.admin.record_or_404(request, object_id)
+            if reason := reason_against(record, author(request)):
+                messages.error(request, reason)
+                return HttpResponseRedirect(self.admin.record_url(record))
+        return super().view(request, object_id)
+
+
+class RenameForm(EditConflictForm):
+    watched: ClassVar = {"name": "name"}
+
+    name = PersonField()
+    reason = ReasonField()
+
+
+class RenameAccount(AccountTask):
+    name = "rename_account"
+    title = gettext_lazy("Rename the account")
+    button_label = gettext_lazy("Rename")
+    description = gettext_lazy(
+        "This changes the name of the person. The user name stays, because the history names it."
+    )
+    form = RenameForm
+
+    def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
+        return {"name": record.name}
+
+    @transaction.atomic
+    def perform(
+        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> StaffAccount:
+        lock_account(record, by)  # before the row alone: see there
+        values = RenameForm.values_for_service(record, data)
+        return rename_account(account=record, by=by, at=at, **values)
+
+    def success_message(self, result: StaffAccount) -> str:
+        return _("The new name is saved: {name}.").format(name=result.name)
+
+
+class RoleForm(EditConflictForm):
+    watched: ClassVar = {"role": "role"}
+
+    role = RoleField()
+    reason = ReasonField()
+
+
+class ChangeRole(AccountTask):
+    name = "change_role"
+    title = gettext_lazy("Change the role")
+    button_label = gettext_lazy("Change role")
+    description = gettext_lazy(
+        "An account has one role. The new role replaces the old one at once, also for somebody who"
+        " is signed in."
+    )
+    icon = "badge"
+    form = RoleForm
+
+    def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
+        return {"role": record.role}
+
+    @transaction.atomic
+    def perform(
+        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> StaffAccount:
+        lock_account(record, by)  # before the row alone: see there
+        values = RoleForm.values_for_service(record, data)
+        return change_role(account=record, by=by, at=at, **values)
+
+    def success_message(self, result: StaffAccount) -> str:
+        return _("The role of {account} is changed.").format(account=result)
+
+
+class ResetSecondFactor(AccountTask):
+    name = "reset_second_factor"
+    title = gettext_lazy("Reset the second step")
+    button_label = gettext_lazy("Reset second step")
+    description = gettext_lazy(
+        "For somebody who lost their phone or security key and has no recovery codes. Make sure"
+        " that it is really them: call them, or meet them. All their second steps are removed, and"
+        " they are signed out. At the next sign-in they set up a new one with their password."
+    )
+    icon = "phonelink_erase"
+    form = ReasonForm
+
+    def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
+        return "" if record.authenticator_set.exists() else _("It has no second step yet.")
+
+    def perform(
+        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> StaffAccount:
+        reset_second_factor(account=record, reason=data["reason"], by=by, at=at)
+        return record
+
+    def success_message(self, result: StaffAccount) -> str:
+        return _("{account} sets up a new second step at the next sign-in.").format(account=result)
+
+
+class _SetActive(AccountTask):
+    form = ReasonForm
+    makes_active: bool
+
+    def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
+        if (record.is_active and record.is_staff) != self.makes_active:
+            return ""
+        return _("It is already active.") if self.makes_active else _("It is already not active.")
+
+    def perform(
+        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> StaffAccount:
+        return set_account_active(
+            account=record, is_active=self.makes_active, reason=data["reason"], by=by, at=at
+        )
+
+
+class ActivateAccount(_SetActive):
+    name = "activate_account"
+    title = gettext_lazy("Activate the account")
+    button_label = gettext_lazy("Activate")
+    description = gettext_lazy(
+        "It can sign in again, with the password, the second step and the role that it has."
+    )
+    icon = "toggle_on"
+    variant = "success"
+    makes_active = True
+
+    def success_message(self, result: StaffAccount) -> str:
+        return _("{account} can sign in again.").format(account=result)
+
+
+class DeactivateAccount(_SetActive):
+    name = "deactivate_account"
+    title = gettext_lazy("Deactivate the account")
+    button_label = gettext_lazy("Deactivate")
+    description = gettext_lazy(
+        "For somebody who leaves. They are signed out at once and cannot sign in any more. The"
+        " account stays, because the history names it; it can be activated again."
+    )
+    icon = "toggle_off"
+    variant = "danger"
+    makes_active = False
+
+    def success_message(self, result: StaffAccount) -> str:
+        return _("{account} can no longer sign in.").format(account=result)

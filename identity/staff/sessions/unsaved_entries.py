@@ -1,0 +1,95 @@
+"""What somebody entered in a form that was sent after their session had ended, until they sign in.
+
+Only the row of an ended session proves that a form came from an officer, so a stranger can store
+nothing here. Only the same account gets it back, in the form with the same address. Passwords,
+files and client secrets are left out.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
+from django.http import HttpRequest, QueryDict
+from django.utils import timezone
+
+from taxpayers.redaction import hide_marked_secrets
+
+_SECONDS = 3600  # to sign in
+_MOST_CHARACTERS = 100_000
+_IN_SESSION = "unsaved_entries"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsavedEntries:
+    """The values of a form as they were sent, and whether files came with them."""
+
+    data: QueryDict
+    had_files: bool
+
+
+def owner_of_ended_session(request: HttpRequest) -> int | None:
+    """The id of the account that this browser was signed in with; None if that is not known."""
+    key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
+    if not key:
+        return None
+    session = Session.objects.filter(session_key=key, expire_date__lte=timezone.now()).first()
+    owner = session.get_decoded().get(SESSION_KEY) if session is not None else None
+    return int(owner) if owner is not None else None
+
+
+def save_for_sign_in(request: HttpRequest, owner: int) -> bool:
+    """Store the form that was sent until its owner signs in; whether there was one to store."""
+    entries = _entries_of(request)
+    if entries is None:
+        return False
+    cache.set(_cache_key(owner), entries, _SECONDS)
+    return True
+
+
+def fetch_after_sign_in(request: HttpRequest, owner: int) -> None:
+    """Called at each sign-in: the session has the entries until their form is opened."""
+    entries = cache.get(_cache_key(owner))
+    if entries is not None:
+        cache.delete(_cache_key(owner))
+        request.session[_IN_SESSION] = entries
+
+
+def save_in_session(request: HttpRequest) -> bool:
+    """The same for a session that is alive; whether there was a form to store."""
+    entries = _entries_of(request)
+    if entries is None:
+        return False
+    request.session[_IN_SESSION] = entries
+    return True
+
+
+def take_entries(request: HttpRequest) -> UnsavedEntries | None:
+    """What was entered in the form at this address; it is returned once."""
+    stored = request.session.get(_IN_SESSION)
+    if request.method != "GET" or stored is None or stored["url"] != request.get_full_path():
+        return None
+    del request.session[_IN_SESSION]
+    data = QueryDict(mutable=True)
+    for name, values in stored["values"].items():
+        data.setlist(name, values)
+    return UnsavedEntries(data, stored["had_files"])
+
+
+def _entries_of(request: HttpRequest) -> dict[str, Any] | None:
+    if request.method != "POST":
+        return None
+    values = {
+        name: [hide_marked_secrets(value) for value in given]
+        for name, given in request.POST.lists()
+        if name != "csrfmiddlewaretoken" and "password" not in name
+    }
+    if sum(len(value) for given in values.values() for value in given) > _MOST_CHARACTERS:
+        return None
+    return {"url": request.get_full_path(), "values": values, "had_files": bool(request.FILES)}
+
+
+def _cache_key(owner: int) -> str:
+    return f"unsaved_entries_{owner}"

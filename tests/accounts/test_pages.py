@@ -1,0 +1,242 @@
+"""Staff accounts on the pages: the list, the page of one, and its tasks."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES
+from identity.staff.models import FirstPassword, StaffAccount
+from taxpayers.models import Change
+from tests.support.accounts import new_staff, with_totp
+from tests.support.staff import (
+    ADDRESS,
+    errors_of,
+    list_url,
+    opened,
+    page_url,
+    staff_client,
+    task_url,
+    text_of,
+)
+
+pytestmark = pytest.mark.django_db
+NEW = {"name": "Chong Wei Ming", "username": "chong", "role": "viewer", "reason": "Ticket 4711"}
+
+
+def account(role: str = "viewer", username: str = "badrul") -> StaffAccount:
+    return StaffAccount.objects.get(pk=new_staff(role, username, password=None).pk)
+
+
+@pytest.fixture
+def manager() -> Client:
+    return staff_client(ACCOUNT_MANAGER, "mariam")
+
+
+def test_an_account_is_created_with_one_role_and_a_first_password_shown_once(
+    manager: Client,
+) -> None:
+    url = task_url(StaffAccount, "create_account")
+    response = manager.post(url, NEW)
+    password = response.context["issued"].password
+    assert password in text_of(response)
+    assert "no-store" in response["Cache-Control"]
+    created = StaffAccount.objects.get(username="chong")
+    assert (created.name, created.role, created.is_staff) == ("Chong Wei Ming", "viewer", True)
+    assert created.check_password(password)
+    assert password not in text_of(manager.get(page_url(created)))
+    again = manager.post(url, NEW)  # a reload of the page
+    assert "already an account with the user name chong" in errors_of(again)
+    row = Change.objects.get()
+    assert (row.action, row.by, row.address) == ("create_account", "mariam", ADDRESS)
+
+
+def test_a_form_shows_every_role_with_its_duties(manager: Client) -> None:
+    text = text_of(manager.get(task_url(StaffAccount, "create_account")))
+    for role in ROLES.values():
+        assert f"{role.title} {role.duties}" in text
+    assert "Superuser" not in text
+
+
+def test_two_roles_that_must_be_separate_are_refused(manager: Client) -> None:
+    both = {"role": ["registrar", "security officer"]}
+    response = manager.post(task_url(StaffAccount, "create_account"), NEW | both)
+    assert "Nobody can be registrar and security officer at once" in errors_of(response)
+    row = account()
+    sent = opened(manager, task_url(row, "change_role")) | both | {"reason": "Ticket"}
+    response = manager.post(task_url(row, "change_role"), sent)
+    assert "Nobody can be registrar and security officer at once" in errors_of(response)
+    assert not Change.objects.exists()
+
+
+def test_an_account_that_has_both_roles_anyway_is_named(manager: Client) -> None:
+    row = account("registrar")
+    row.groups.add(Group.objects.get(name="security officer"))
+    for url in (list_url(StaffAccount), page_url(row)):
+        assert "Conflicting roles" in text_of(manager.get(url))
+    assert "One person must not have both roles." in text_of(manager.get(page_url(row)))
+
+
+def send(client: Client, row: StaffAccount, task: str, **values: Any) -> Any:
+    url = task_url(row, task)
+    return client.post(url, opened(client, url) | {"reason": "Ticket 4711"} | values)
+
+
+@pytest.mark.parametrize(
+    ("task", "values", "says"),
+    [
+        ("change_role", {"role": "auditor"}, "The role of badrul is changed."),
+        ("rename_account", {"name": "Badrul bin Ali"}, "The new name is saved: Badrul bin Ali."),
+        ("reset_second_factor", {}, "badrul sets up a new second step"),
+        ("deactivate_account", {}, "badrul can no longer sign in."),
+    ],
+)
+def test_a_task_changes_the_account_and_its_page_shows_the_record(
+    manager: Client, task: str, values: dict[str, str], says: str
+) -> None:
+    row = account()
+    with_totp(row)
+    response = send(manager, row, task, **values)
+    page = text_of(manager.get(response.headers["Location"]))
+    assert says in page
+    assert "by mariam" in page
+    assert "Reason: Ticket 4711" in page
+    assert Change.objects.get().action == task
+
+
+def test_an_account_that_was_deactivated_is_activated(manager: Client) -> None:
+    row = account()
+    send(manager, row, "deactivate_account")
+    assert "Nobody can sign in with this account." in text_of(manager.get(page_url(row)))
+    send(manager, row, "activate_account")
+    row.refresh_from_db()
+    assert row.is_active
+
+
+def test_a_new_first_password_is_set_once_however_often_the_form_is_sent(manager: Client) -> None:
+    row = account()
+    url = task_url(row, "set_first_password")
+    form = opened(manager, url) | {"reason": "Forgotten"}
+    password = manager.post(url, form).context["issued"].password
+    again = manager.post(url, form)
+    assert "This form was already submitted" in errors_of(again)
+    row.refresh_from_db()
+    assert row.check_password(password)
+
+
+def test_a_form_that_was_opened_before_another_change_does_not_undo_it(manager: Client) -> None:
+    row = account()
+    url = task_url(row, "change_role")
+    form = opened(manager, url) | {"role": "auditor", "reason": "Ticket"}
+    row.groups.set([Group.objects.get(name="registrar")])
+    response = manager.post(url, form)
+    assert "somebody changed this record" in errors_of(response)
+    assert StaffAccount.objects.get(pk=row.pk).role == "registrar"
+
+
+def test_ones_own_account_has_no_buttons_and_says_why(manager: Client) -> None:
+    own = StaffAccount.objects.get(username="mariam")
+    page = manager.get(page_url(own))
+    assert page.context["buttons"] == []
+    assert "This is your own account." in text_of(page)
+    response = manager.get(task_url(own, "deactivate_account"), follow=True)
+    assert "This is your own account." in text_of(response)
+    assert "This is your own account." in text_of(
+        manager.post(task_url(own, "change_role"), {"role": "viewer"}, follow=True)
+    )
+    assert not Change.objects.exists()
+
+
+def test_the_account_of_a_superuser_is_closed_for_account_managers(manager: Client) -> None:
+    boss = StaffAccount.objects.get(pk=new_staff().pk)
+    page = manager.get(page_url(boss))
+    assert page.context["buttons"] == []
+    assert "Only a superuser can change the account of a superuser." in text_of(page)
+
+
+def test_an_auditor_sees_accounts_and_changes_none() -> None:
+    auditor, row = staff_client("auditor", "farid"), account()
+    page = auditor.get(page_url(row))
+    assert page.context["buttons"] == []
+    own = StaffAccount.objects.get(username="farid")
+    assert "own account" not in text_of(auditor.get(page_url(own)))
+    assert "Create account" not in text_of(auditor.get(list_url(StaffAccount)))
+
+
+def test_the_page_shows_role_second_step_and_last_sign_in(manager: Client) -> None:
+    row = account("registrar")
+    text = text_of(manager.get(page_url(row)))
+    assert f"Registrar {ROLES['registrar'].duties}" in text
+    assert "None yet. It is set up at the next sign-in." in text
+    assert "Last sign-in Never" in text
+    with_totp(row)
+    assert "Second step Authenticator app" in text_of(manager.get(page_url(row)))
+
+
+@pytest.mark.parametrize(("days", "sentence"), [(1, "has not chosen a password"), (-1, "expired")])
+def test_a_first_password_that_nobody_has_replaced_is_shown(
+    manager: Client, days: int, sentence: str
+) -> None:
+    row = account()
+    expires = timezone.now() + timedelta(days=days)
+    FirstPassword.objects.create(user_id=row.pk, expires_at=expires)
+    text = text_of(manager.get(page_url(row)))
+    assert "First password" in text
+    assert sentence in text
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["badrul", "chong", "mariam", "zul"]),
+        ("?q=bad", ["badrul"]),
+        ("?q=WEI", ["chong"]),
+        ("?q=nobody", []),
+        ("?role=auditor", ["chong"]),
+        ("?role=superuser", []),
+        ("?state=active", ["badrul", "chong", "mariam"]),
+        ("?state=not_active", ["zul"]),
+        ("?state=no_second_step", ["badrul", "chong", "zul"]),
+        ("?state=first_password", ["chong"]),
+    ],
+)
+def test_the_list_is_searched_and_filtered(manager: Client, query: str, found: list[str]) -> None:
+    account(), account("registrar", "zul")
+    chong = account("auditor", "chong")
+    User.objects.filter(pk=chong.pk).update(first_name="Chong Wei Ming")
+    User.objects.filter(username="zul").update(is_active=False)
+    FirstPassword.objects.create(user_id=chong.pk, expires_at=timezone.now())
+    listed = manager.get(f"{list_url(StaffAccount)}{query}").context["cl"].result_list
+    assert [row.username for row in listed] == found
+
+
+def test_the_list_takes_as_many_queries_for_one_account_as_for_twenty(
+    manager: Client,
+) -> None:
+    url = list_url(StaffAccount)
+    with CaptureQueriesContext(connection) as few:
+        manager.get(url)
+    for number in range(20):
+        with_totp(account("viewer", f"user-{number}"))
+    with CaptureQueriesContext(connection) as many:
+        manager.get(url)
+    assert len(many) == len(few)
+
+
+@pytest.mark.parametrize("model", ["user", "group"])
+@pytest.mark.parametrize("page", ["changelist", "add"])
+def test_the_raw_forms_of_django_are_gone(model: str, page: str) -> None:
+    with pytest.raises(NoReverseMatch):
+        reverse(f"admin:auth_{model}_{page}")
+    assert staff_client().get(f"/admin/auth/{model}/").status_code == 404
+
+
+def test_a_superuser_creates_accounts_too() -> None:
+    response = staff_client().post(task_url(StaffAccount, "create_account"), NEW)
+    assert response.context["issued"].account.role == "viewer"

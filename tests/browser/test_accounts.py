@@ -1,0 +1,154 @@
+"""Staff accounts, click by click: from the first password to the last day of a colleague."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+
+from tests.browser import Browser, open_window
+from tests.browser.accessibility import violations
+from tests.browser.clicks import find, press, says
+from tests.browser.office import Office
+from tests.support.accounts import PASSWORD, new_staff, with_totp
+
+OWN_PASSWORD = "the-rain-in-Ipoh-4711"
+
+
+@pytest.fixture
+def newcomer(office: Office) -> Iterator[Browser]:
+    """The window of somebody who has never signed in."""
+    window = open_window(office.chromium, base_url=office.url, locale="en-GB")
+    yield window
+    window.page.context.close()
+    assert window.complaints == []
+
+
+def sign_in(page: Any, name: str, password: str) -> None:
+    page.goto("/admin/")
+    give_password(page, name, password)
+
+
+def give_password(page: Any, name: str, password: str) -> None:
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password", exact=True).fill(password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def test_a_colleague_gets_an_account_in_4_clicks_and_leaves_in_2(
+    office: Office, newcomer: Browser
+) -> None:
+    manager, colleague = office.page("account manager"), newcomer.page
+    password = _create(manager)
+    _start(colleague, password)
+    _give_another_role(manager)
+    _deactivate(manager)
+    colleague.goto("/admin/")
+    colleague.wait_for_url("**/signin/**")
+
+
+def _create(page: Any) -> str:
+    """The first password, which is shown once."""
+    page.goto("/admin/")
+    page.get_by_role("link", name="Staff accounts").first.click()
+    press(page, "Create account")
+    page.get_by_label("Name", exact=True).fill("Chong Wei Ming")
+    page.get_by_label("User name").fill("chong")
+    page.get_by_label("Viewer").check()
+    page.get_by_label("Reason").fill("Joins the help desk")
+    press(page, "Create a staff account")
+    page.locator("#first-password").wait_for()
+    password = str(page.locator("#first-password").inner_text())
+    assert violations(page) == []
+    page.reload()
+    assert password not in page.content()
+    return password
+
+
+def _start(page: Any, password: str) -> None:
+    """Choose a password; then the second step comes next."""
+    sign_in(page, "chong", password)
+    page.wait_for_url("**/password/own/")
+    found = violations(page)
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    page.locator("html.dark").wait_for(state="attached")
+    assert found + violations(page) == []
+    page.get_by_label("Your new password").fill(OWN_PASSWORD)
+    page.get_by_label("The same password again").fill(OWN_PASSWORD)
+    press(page, "Save my password")
+    says(page, "Your new password is saved.")
+
+
+def _give_another_role(page: Any) -> None:
+    find(page, "staff/staffaccount", "chong")
+    press(page, "Change role")
+    page.get_by_label("Registrar").check()
+    page.get_by_label("Reason").fill("Moves to the registry")
+    assert violations(page) == []
+    press(page, "Change the role")
+    says(page, "The role of chong Chong Wei Ming is changed.")
+    says(page, "Moves to the registry")
+
+
+def _deactivate(page: Any) -> None:
+    press(page, "Deactivate")
+    page.get_by_label("Reason").fill("Leaves the authority")
+    press(page, "Deactivate the account")
+    says(page, "can no longer sign in.")
+    assert violations(page) == []
+
+
+def test_a_form_comes_back_after_the_session_has_ended(office: Office, newcomer: Browser) -> None:
+    page, codes = newcomer.page, office.service.run(_new_registrar)
+    page.goto("/admin/taxpayers/taxpayer/register_taxpayer/")
+    give_password(page, "hafiz", PASSWORD)
+    page.locator("[name=code]").fill(codes[0])
+    press(page, "Sign in")
+    page.wait_for_url("**/register_taxpayer/")
+    page.get_by_label("TIN", exact=True).fill("C7773331230")
+    page.get_by_label("Name", exact=True).fill("Kedai Buku Melaka")
+    office.service.run(_end_sessions_of_hafiz)
+    press(page, "Register a taxpayer")
+    says(page, "After you sign in, the form shows what you entered.")
+    give_password(page, "hafiz", PASSWORD)
+    page.locator("[name=code]").fill(codes[1])
+    press(page, "Sign in")
+    says(page, "Nothing was saved, because your session had ended.")
+    assert violations(page) == []
+    press(page, "Register a taxpayer")
+    says(page, "C7773331230 Kedai Buku Melaka is registered.")
+
+
+def _new_registrar() -> list[str]:
+    """The recovery codes: an app shows another code only after half a minute."""
+    user = with_totp(new_staff("registrar", "hafiz"))
+    codes: list[str] = RecoveryCodes.activate(user).generate_codes()
+    return codes
+
+
+def _end_sessions_of_hafiz() -> None:
+    user = User.objects.get(username="hafiz")
+    for session in Session.objects.all():
+        if session.get_decoded().get("_auth_user_id") == str(user.pk):
+            Session.objects.filter(pk=session.pk).update(expire_date=timezone.now())
+
+
+def test_a_form_warns_before_its_session_ends_and_1_click_keeps_it(
+    office: Office, newcomer: Browser
+) -> None:
+    page = newcomer.page
+    page.context.add_cookies(office.page("registrar").context.cookies())
+    page.clock.install()
+    page.goto("/admin/taxpayers/taxpayer/register_taxpayer/")
+    warning = page.locator("[data-session-seconds]")
+    assert not warning.is_visible()
+    page.clock.fast_forward("28:30")
+    says(page, "Your session ends soon")
+    assert violations(page) == []
+    page.get_by_role("button", name="Stay signed in").click()
+    warning.wait_for(state="hidden")
+    page.clock.fast_forward("31:00")
+    says(page, "Your session has ended.")

@@ -1,0 +1,63 @@
+"""The commands for staff accounts do what the pages do, and are recorded in the history."""
+
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+
+from identity.staff.models import FirstPassword, StaffAccount
+from taxpayers.models import Change
+from tests.support.accounts import PASSWORD, new_staff, with_totp
+from tests.support.command_line import error_of, json_output_of, output_of
+
+pytestmark = pytest.mark.django_db
+
+
+def recorded() -> tuple[Any, ...]:
+    row = Change.objects.get()
+    assert row.by.endswith(" (manage.py)")
+    return row.action, row.object_type, row.label, row.reason, row.before, row.after
+
+
+def test_a_superuser_of_the_command_line_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
+    output_of("createsuperuser", "--no-input", "--username", "boss", "--email", "o@x.org")
+    boss = StaffAccount.objects.get()
+    assert (boss.is_superuser, boss.is_staff, boss.check_password(PASSWORD)) == (True, True, True)
+    assert recorded() == (
+        *("create_account", "staffaccount", "boss", "", {}),
+        {"username": "boss", "role": "superuser"},
+    )
+
+
+def test_a_reset_of_the_second_step_is_recorded() -> None:
+    with_totp(new_staff("viewer", "badrul"))
+    answer = json_output_of("reset_second_factor", "badrul", "--reason", "Lost phone")
+    assert answer == {"username": "badrul", "removed": 1}
+    assert not Authenticator.objects.exists()
+    assert recorded() == (
+        *("reset_second_factor", "staffaccount", "badrul", "Lost phone"),
+        {"second_step": ["authenticator app"]},
+        {"second_step": []},
+    )
+    assert "nothing, there was none" in output_of("reset_second_factor", "badrul")
+    assert Change.objects.count() == 1
+
+
+@pytest.mark.parametrize("command", ["set_first_password", "changepassword"])
+def test_a_new_password_is_a_first_password_and_recorded(command: str) -> None:
+    user = new_staff("viewer", "badrul")
+    answer = json_output_of(command, "badrul")
+    user.refresh_from_db()
+    assert user.check_password(answer["first_password"])
+    assert FirstPassword.objects.get().user == user
+    action, _type, _label, reason, before, after = recorded()
+    assert (action, reason, before) == ("set_first_password", "not given", {})
+    assert after.keys() == {"first_password_expires_at"}
+    assert answer["first_password"] not in str(after)
+    assert "not shown again" in output_of(command, "badrul")
+
+
+@pytest.mark.parametrize("command", ["set_first_password", "reset_second_factor"])
+def test_an_account_that_does_not_exist_is_one_line(command: str) -> None:
+    assert error_of(command, "nobody") == "There is no staff account nobody."
