@@ -4,8 +4,17 @@ from typing import Any
 
 from django.conf import settings
 
+from taxpayers.credentials import Credentials
 from taxpayers.moments import format_moment
 from taxpayers.services import IssuedSecret
+
+
+def login_example(credentials: Credentials, token_endpoint: str) -> str:
+    """A login that works, in one line, ready to paste; the secret in clear."""
+    return (
+        f"curl {token_endpoint} -d grant_type=client_credentials"
+        f" -d client_id={credentials.client_id} -d client_secret={credentials.client_secret}"
+    )
 
 
 def secret_data(issued: IssuedSecret) -> dict[str, Any]:

@@ -10,7 +10,12 @@ from tests.support import layers
 from tests.support.source_tree import SourceTree
 
 ROOMS = ("identity", "tokens", "taxpayers")  # each may import itself and those to its right
-STAFF_ROOMS = (("overview",), ("logins", "registry"), ("history",), ("framework",))  # top first
+STAFF_ROOMS = (
+    ("overview",),
+    ("logins", "system_users", "registry"),
+    ("history",),
+    ("framework",),
+)  # from top to bottom
 APPLICATIONS = ("identity.staff", "identity.demo", "tokens", "taxpayers")
 FOLDERS = (*ROOMS, "templates", "tests", "bench")
 MOST_FILES = 16
@@ -25,7 +30,7 @@ CROWDED = {
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
-    *("taxpayers.redaction", "taxpayers.facts.values"),
+    *("taxpayers.redaction", "taxpayers.facts.values", "taxpayers.standing"),
     *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite", "triggers")),
     *(f"tokens.endpoint.{noun}" for noun in ("form", "on_behalf_of", "request")),
     "tokens.refusals.table",

@@ -52,8 +52,10 @@ PAGES = {
     "system users, page 20": f"{_SYSTEM_USERS}?p=20",
     "system users that are blocked": f"{_SYSTEM_USERS}?state=blocked",
     "system users that expired": f"{_SYSTEM_USERS}?state=expired",
+    "system users of a taxpayer that is not active": f"{_SYSTEM_USERS}?state=taxpayer",
     "system users that expire in 7 days": f"{_SYSTEM_USERS}?state=7",
     "system users with a secret that expires": f"{_SYSTEM_USERS}?secret=90",
+    "system users whose secret expired": f"{_SYSTEM_USERS}?secret=expired",
     "logins": _LOGINS,
     "logins of 30 days, refused": f"{_LOGINS}?period=30&reason=refused",
     "logins of 24 hours, one reason": f"{_LOGINS}?period=1&reason=invalid_scope",
@@ -92,6 +94,8 @@ PAGES = {
     "page of a taxpayer": f"{_TAXPAYERS}{{number}}/change/",
     "why did this login fail": f"{_LOGINS}{{login}}/change/",
     "before blocking a system user": f"{_SYSTEM_USERS}{{number}}/block_system_user/",
+    "before revoking a secret": f"{_SYSTEM_USERS}{{number}}/revoke_secret/",
+    "before unblocking a system user": f"{_SYSTEM_USERS}{{blocked}}/unblock_system_user/",
 }
 
 
@@ -138,6 +142,7 @@ def _path(template: str, users: int, logins: Sequence[str], chance: random.Rando
         tin=tin(number),
         client_id=client_id(number),
         number=number,
+        blocked=chance.choice(Population(users).numbers(Role.BLOCKED)),
         login=chance.choice(logins),
         agent_client=client_id(chance.choice(agents)),
         address=f"10.0.{chance.randrange(256)}.{chance.randrange(1, 255)}",

@@ -28,6 +28,7 @@ from taxpayers.services import (
     revoke_permission,
 )
 from tokens.keys.store import read_key_ring
+from tokens.models import LoginEvent
 
 _REGISTRAR, _SECURITY = Author("aminah", "10.20.0.14"), Author("wei.ming", "10.20.0.31")
 _FIRST = TaxpayerId("C2581234010")
@@ -182,7 +183,9 @@ def _blocked(user: SystemUser, at: datetime) -> RefusalPeriod:
 
 def _second_secret(issued: IssuedSecret, at: datetime) -> None:
     """A rotation in progress: the new secret is in use, the old one is safe to remove."""
-    changed = at - 6 * _DAY
+    changed, old = at - 6 * _DAY, issued.secret
     new = issue_secret(system_user=issued.system_user, by=_SECURITY, at=changed).secret
-    set_last_used(new, at - _HOUR)
-    set_last_used(issued.secret, changed)
+    logins = LoginEvent.objects.filter(secret_id=old.pk)
+    logins.filter(at__gte=changed).update(secret_id=new.pk)
+    for secret in (old, new):
+        set_last_used(secret, LoginEvent.objects.filter(secret_id=secret.pk).latest("at").at)

@@ -71,7 +71,9 @@ def make_logins(clients: list[SampleClient], kid: str, chance: Random, at: datet
     LoginEvent.objects.bulk_create(sorted(events, key=lambda e: e.id), batch_size=_BATCH)
     for client in clients:
         secret = client.issued.secret
-        set_last_used(secret, max(e.at for e in events if e.secret_id == secret.pk))
+        used = [e.at for e in events if e.secret_id == secret.pk and e.is_issued]
+        if used:
+            set_last_used(secret, max(used))
     count_all(at)
 
 

@@ -15,8 +15,8 @@ from identity.staff.models import StaffAccount
 from identity.staff.registry.granted_permissions import GrantedPermissionAdmin
 from identity.staff.registry.intermediaries import IntermediaryAdmin
 from identity.staff.registry.permission_codes import PermissionCodeAdmin
-from identity.staff.registry.system_users import SystemUserAdmin
 from identity.staff.registry.taxpayers import TaxpayerAdmin
+from identity.staff.system_users.system_users import SystemUserAdmin
 from taxpayers.models import (
     Change,
     GrantedPermission,

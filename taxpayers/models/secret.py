@@ -74,6 +74,6 @@ class ClientSecret(models.Model):
 
     @property
     def last_used_at(self) -> datetime | None:
-        """The start of the minute in which it last logged in; None if it never did."""
+        """The start of the minute in which it last got a token; None if it never did."""
         usage: RateLimitCounter | None = getattr(self.system_user, "usage", None)
         return usage.last_use_of(self.pk) if usage else None

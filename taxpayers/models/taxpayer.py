@@ -38,6 +38,12 @@ class Taxpayer(models.Model):
             models.UniqueConstraint(fields=["tin", "rob"], name="taxpayer_named_once"),
             models.CheckConstraint(condition=~Q(tin=""), name="taxpayer_has_tin"),
         ]
+        # Few are not active; staff list them, and their system users.
+        indexes: ClassVar = [
+            models.Index(
+                fields=["tin", "rob"], name="taxpayer_not_active", condition=Q(is_active=False)
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.identifier})"

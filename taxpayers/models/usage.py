@@ -36,8 +36,8 @@ class RateLimitCounter(models.Model):
     )
     window_started_at = models.DateTimeField()
     used = models.PositiveIntegerField()
-    # The id of each secret → the start of the minute in which it last logged in. So the value
-    # changes at most once a minute, however often the secret is used.
+    # The id of each secret → the start of the minute in which it last got a token; refused logins
+    # do not count. So the value changes at most once a minute, however often the secret is used.
     secrets_used = models.JSONField(default=dict)
     epoch = models.BigIntegerField(db_default=RandomEpoch(), editable=False)
 
@@ -51,3 +51,8 @@ class RateLimitCounter(models.Model):
     def last_use_of(self, secret_id: int) -> datetime | None:
         started_at = self.secrets_used.get(str(secret_id))
         return datetime.fromisoformat(started_at) if started_at else None
+
+    @property
+    def last_used_at(self) -> datetime | None:
+        """The last use of any of its secrets."""
+        return max(map(datetime.fromisoformat, self.secrets_used.values()), default=None)

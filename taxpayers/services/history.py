@@ -43,7 +43,7 @@ class Action(TextChoices):
     )
     BLOCK_SYSTEM_USER = "block_system_user", gettext_lazy("Blocked the system user")
     UNBLOCK_SYSTEM_USER = "unblock_system_user", gettext_lazy("Unblocked the system user")
-    ROTATE_SECRET = "rotate_secret", gettext_lazy("Issued another secret")
+    ROTATE_SECRET = "rotate_secret", gettext_lazy("Issued a new secret")
     RETIRE_SECRET = "retire_secret", gettext_lazy("Set the last day of the secret")
     REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret")
     ROTATE_SIGNING_KEY = "rotate_signing_key", gettext_lazy("Rotated the signing key")

@@ -33,8 +33,9 @@ def issue_secret(
     by: Author,
     at: datetime,
 ) -> IssuedSecret:
-    """Issue a further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
+    """Issue a new secret beside the present one.
 
+    It is valid until `expires_at`; None: for settings.SECRET_LIFETIME.
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live.
     """

@@ -51,7 +51,7 @@ def register_system_user(
         raise ServiceError(
             _(
                 "{taxpayer} already has a system user named {name}: {client_id}."
-                " Rotate its secret, or choose another name."
+                " Issue a new secret for it, or choose another name."
             ).format(taxpayer=taxpayer.identifier, name=name, client_id=present.client_id)
         )
     fields: dict[str, Any] = {

@@ -23,3 +23,15 @@ def find(page: Any, kind: str, term: str) -> None:
 def says(page: Any, text: str) -> None:
     """The page shows this text."""
     page.get_by_text(text).first.wait_for()
+
+
+class CountedClicks:
+    """Presses on one page, counted: how much work a task is."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.count = 0
+
+    def press(self, title: str) -> None:
+        press(self.page, title)
+        self.count += 1

@@ -44,7 +44,11 @@ def paths(whole_office: Office) -> list[str]:
         records[-1] = records[-1].get_attribute("href").partition("?")[0]
     user = next(record for record in records if "/systemuser/" in record).removesuffix("change/")
     lists = [f"/admin/{name}/" for name in (*LISTS, *TASKS)]
-    return ["/admin/", *lists, *records, f"{user}block_system_user/", f"{user}rotate_secret/"]
+    page.goto("/admin/taxpayers/systemuser/?state=blocked")
+    blocked = page.locator("#result_list tbody a[href*='/change/']").first.get_attribute("href")
+    unblock = blocked.partition("change/")[0] + "unblock_system_user/"
+    tasks = ("block_system_user/", "rotate_secret/", "revoke_secret/", "retire_secret/")
+    return ["/admin/", *lists, *records, *(f"{user}{task}" for task in tasks), unblock]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -116,24 +116,28 @@ def _explain(viewer: Any, reference: str) -> None:
 
 def _unblock(officer: Any) -> None:
     press(officer, "Unblock")
+    says(officer, "Reason: Secret seen in a ticket")
+    says(officer, "A secret from before the block works again.")
     officer.get_by_label("Reason").fill("The ticket was deleted")
     press(officer, "Unblock the system user")
     says(officer, "is unblocked.")
 
 
 def _change_the_secret(office: Office, officer: Any, client_id: str, first_secret: str) -> None:
-    """A second secret beside the first one, which then ends."""
+    """A new secret beside the first one, which then ends."""
     user_page = officer.url.partition("?")[0]
-    press(officer, "Issue another secret")
-    press(officer, "Issue another secret")
+    press(officer, "Issue a new secret")
+    press(officer, "Issue a new secret")
     _same_id, second_secret = handed_over(officer)
     never_again(officer, second_secret)
     assert office.log_in(client_id, first_secret).status_code == 200
     assert office.log_in(client_id, second_secret).status_code == 200
     officer.goto(user_page)
     officer.locator("#secrets").get_by_role("link", name=f"Revoke …{first_secret[-4:]}").click()
+    says(officer, "This secret is in use.")  # it was, a moment ago
+    officer.get_by_label("Last characters of the secret").fill(first_secret[-4:])
     officer.get_by_label("Reason").fill("The new one is in use")
-    press(officer, "Revoke a secret")
+    press(officer, "Revoke the secret")
     says(officer, "is revoked.")
     assert office.log_in(client_id, first_secret).status_code in REFUSED
     assert office.log_in(client_id, second_secret).status_code == 200

@@ -83,7 +83,8 @@ def test_issue_credentials_repeated_creates_no_second_system_user() -> None:
     first = json_output_of("issue_credentials", TIN, "--name", "ERP")
     line = error_of("issue_credentials", TIN, "--name", "ERP")
     assert (
-        f"already has a system user named ERP: {first['client_id']}. Rotate its secret, or" in line
+        f"already has a system user named ERP: {first['client_id']}. Issue a new secret for it, or"
+        in line
     )
     assert SystemUser.objects.count() == 1
 

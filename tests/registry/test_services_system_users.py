@@ -113,7 +113,7 @@ def test_an_invalid_system_user_is_not_registered(wrong: dict[str, Any], message
 def test_a_second_system_user_of_the_same_name_is_refused() -> None:
     taxpayer = TaxpayerFactory.create()
     first = register_system_user(taxpayer=taxpayer, name="ERP", **BY)
-    with pytest.raises(ServiceError, match=f"named ERP: {first.credentials.client_id}. Rotate its"):
+    with pytest.raises(ServiceError, match=f"named ERP: {first.credentials.client_id}. Issue a"):
         register_system_user(taxpayer=taxpayer, name="ERP", **BY)
     register_system_user(taxpayer=taxpayer, name="Another", **BY)
     register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)

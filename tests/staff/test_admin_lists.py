@@ -121,14 +121,36 @@ def test_system_users_are_filtered_by_state(officer: Client) -> None:
     soon = SystemUserFactory.create(expires_at=at + timedelta(days=5))
     later = SystemUserFactory.create(expires_at=at + timedelta(days=60))
     SystemUserFactory.create()
+    inactive = SystemUserFactory.create(taxpayer__is_active=False)
     for state, rows in {
         "blocked": [blocked],
         "expired": [expired],
+        "taxpayer": [inactive],
         "7": [soon],
         "30": [soon],
         "90": [later, soon],
     }.items():
         assert listed(officer, SystemUser, f"?state={state}") == rows, state
+
+
+def test_system_users_are_filtered_by_the_expiry_of_their_secrets(officer: Client) -> None:
+    at = timezone.now()
+    day = timedelta(days=1)
+
+    def user_of(**secret: Any) -> SystemUser:
+        found: SystemUser = ClientSecretFactory.create(
+            created_at=at - 90 * day, **secret
+        ).system_user
+        return found
+
+    expired = user_of(expires_at=at - day)
+    replaced = user_of(expires_at=at - day)
+    ClientSecretFactory.create(system_user=replaced, slot=2)
+    soon = user_of(expires_at=at + 5 * day)
+    user_of(slot=None, revoked_at=at - day)
+    user_of()
+    assert listed(officer, SystemUser, "?secret=expired") == [expired]
+    assert listed(officer, SystemUser, "?secret=7") == [soon]
 
 
 def test_permissions_are_filtered_by_state_as_the_rules_see_it(officer: Client) -> None:

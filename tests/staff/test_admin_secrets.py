@@ -1,6 +1,7 @@
 """A new secret is shown on one page, once; the old one is retired or revoked (contract 3)."""
 
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,8 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.moments import format_moment
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import ClientSecretFactory, TaxpayerFactory
+from tests.support.factories import ClientSecretFactory, IntermediaryFactory, TaxpayerFactory
 from tests.support.staff import errors_of, page_url, staff_client, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -48,9 +50,31 @@ def test_issued_credentials_log_in(officer: Client) -> None:
     erp = Erp(user.client_id, shown_secret(response), user)
     assert erp.login().status_code == 200
     page = text_of(response)
-    for shown in (user.client_id, "http://127.0.0.1:8000/connect/token", "This page is shown once"):
+    for shown in (
+        "This page is shown once",
+        f"Taxpayer {taxpayer.name} TIN {taxpayer.tin} System user Shop till Environment test",
+        "Login address http://127.0.0.1:8000/connect/token",
+        f"Client ID {user.client_id}",
+        f"Secret valid until {format_moment(user.secrets.get().expires_at)} (Asia/Kuala_Lumpur)",
+    ):
         assert shown in page
+    assert "onbehalfof" not in page
     assert Change.objects.latest("pk").action == "issue_credentials"
+
+
+def test_the_sheet_has_a_login_that_works_and_everything_as_one_text(officer: Client) -> None:
+    role = IntermediaryFactory.create(taxpayer__rob="ROB-12345")
+    response = issue(officer, taxpayer=str(role.taxpayer.identifier))
+    user, secret = SystemUser.objects.get(), shown_secret(response)
+    example, as_text = response.context["example"], response.context["as_text"]
+    program, url, *rest = shlex.split(example)
+    assert (program, url) == ("curl", "http://127.0.0.1:8000/connect/token")
+    assert set(rest[::2]) == {"-d"}
+    form = dict(value.split("=", 1) for value in rest[1::2])
+    assert form == Erp(user.client_id, secret).form
+    for part in (secret, user.client_id, "ROB number: ROB-12345", example, "Environment: test"):
+        assert part in as_text
+    assert "-H 'onbehalfof: TIN'" in text_of(response)  # its taxpayer may act for others
 
 
 def test_the_page_with_the_secret_is_not_stored_anywhere(officer: Client) -> None:
@@ -91,6 +115,7 @@ def test_a_second_secret_works_beside_the_first(officer: Client) -> None:
     user = erp.system_user
     response = officer.post(task_url(user, "rotate_secret"), form_of(officer, user))
     second = Erp(user.client_id, shown_secret(response), user)
+    assert f"Former secret …{erp.client_secret[-4:]} valid until" in text_of(response)
     assert erp.login().status_code == second.login().status_code == 200
 
 
@@ -132,6 +157,77 @@ def test_a_third_secret_is_refused_and_not_offered(officer: Client) -> None:
     response = officer.get(task_url(user, "rotate_secret"), follow=True)
     assert "There are already two secrets" in text_of(response)
     assert "rotate_secret" not in [b.url for b in response.context["buttons"]]
+
+
+def test_a_new_secret_has_one_name_everywhere(officer: Client) -> None:
+    user = new_erp().system_user
+    assert "Issue a new secret" in text_of(officer.get(page_url(user)))
+    assert "Issue a new secret" in text_of(officer.get(task_url(user, "rotate_secret")))
+    officer.post(task_url(user, "rotate_secret"), form_of(officer, user))
+    page = text_of(officer.get(page_url(user)))
+    assert "Issued a new secret" in page
+    assert "another secret" not in page.lower()
+
+
+def test_revoking_begins_from_one_secret_and_shows_what_remains(officer: Client) -> None:
+    erp = new_erp()
+    user, old = erp.system_user, erp.system_user.secrets.get()
+    new = ClientSecretFactory.create(system_user=user, slot=2)
+    page = text_of(officer.get(f"{task_url(user, 'revoke_secret')}?secret={old.pk}"))
+    assert f"Revoke the secret {old}" in page
+    assert f"What remains valid {new} until" in page
+    assert "never used" in page
+    assert "This is the last valid secret." not in page
+    assert f"Revoke the secret {new}" not in page
+
+
+def test_a_task_for_a_secret_that_is_not_named_asks_which_one(officer: Client) -> None:
+    erp = new_erp()
+    user, old = erp.system_user, erp.system_user.secrets.get()
+    new = ClientSecretFactory.create(system_user=user, slot=2)
+    url = task_url(user, "revoke_secret")
+    for asked in (url, f"{url}?secret=0", f"{url}?secret=nonsense"):
+        response = officer.get(asked)
+        assert "Choose one of the valid secrets" in text_of(response)
+        assert b'name="reason"' not in response.content
+        for secret in (old, new):
+            assert f'href="{url}?secret={secret.pk}"' in response.content.decode()
+    refused = officer.post(url, {"reason": "leaked"})
+    assert "Nothing was changed: this secret is not valid" in text_of(refused)
+    assert not ClientSecret.objects.filter(revoked_at__isnull=False).exists()
+
+
+@pytest.mark.parametrize("task", ["revoke_secret", "retire_secret"])
+def test_a_warning_comes_before_the_last_valid_secret_ends(officer: Client, task: str) -> None:
+    user = new_erp().system_user
+    url = task_url(user, task)
+    response = officer.get(url)
+    assert "This is the last valid secret." in text_of(response)
+    assert f'href="{task_url(user, "rotate_secret")}"' in response.content.decode()
+    ClientSecretFactory.create(system_user=user, slot=2)
+    other = officer.get(f"{url}?secret={user.secrets.earliest('pk').pk}")
+    assert "This is the last valid secret." not in text_of(other)
+
+
+def test_the_last_characters_of_a_secret_in_use_must_be_entered(officer: Client) -> None:
+    erp = new_erp()
+    user, old = erp.system_user, erp.system_user.secrets.get()
+    new = ClientSecretFactory.create(system_user=user, slot=2)
+    url = task_url(user, "revoke_secret")
+    assert erp.login().status_code == 200
+    asked = officer.get(f"{url}?secret={old.pk}")
+    assert "This secret is in use." in text_of(asked)
+    assert "hint" in asked.context["form"].fields
+    sent = {"secret": old.pk, "reason": "leaked"}
+    assert "required" in errors_of(officer.post(url, sent))
+    wrong = officer.post(url, sent | {"hint": new.hint})
+    assert "not the last characters of this secret" in errors_of(wrong)
+    assert f"Revoke the secret {old}" in text_of(wrong)
+    assert erp.login().status_code == 200
+    # of one that nobody uses, they are not asked for
+    assert "hint" not in officer.get(f"{url}?secret={new.pk}").context["form"].fields
+    officer.post(url, sent | {"hint": f" …{old.hint} "})
+    assert erp.login().status_code == 400
 
 
 def test_a_secret_is_revoked_with_a_reason_at_once(officer: Client) -> None:

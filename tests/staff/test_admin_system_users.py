@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from identity.staff.framework.badges import is_safe_to_revoke
 from identity.staff.logins import impact
-from identity.staff.registry.system_user_tasks import ExtendForm
-from taxpayers.models import Change, SystemUser
+from identity.staff.system_users.system_user_tasks import ExtendForm
+from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services import Author, ServiceError, change_system_user
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
@@ -59,6 +59,40 @@ def test_a_system_user_is_blocked_with_a_reason_and_its_login_refused(
     assert "It is not blocked." in text_of(
         officer.get(task_url(user, "unblock_system_user"), follow=True)
     )
+
+
+def test_the_page_to_unblock_says_why_it_is_blocked_and_which_secret_works_again(
+    officer: Client, erp: Erp
+) -> None:
+    user, leaked = erp.system_user, erp.system_user.secrets.get()
+    officer.post(task_url(user, "block_system_user"), {"reason": "secret seen in a ticket"})
+    new = ClientSecretFactory.create(
+        system_user=user, slot=2, created_at=timezone.now() + timedelta(seconds=1)
+    )
+    response = officer.get(task_url(user, "unblock_system_user"))
+    page, html = text_of(response), response.content.decode()
+    assert "Blocked by ravi since" in page
+    assert "Reason: secret seen in a ticket" in page
+    assert "A secret from before the block works again." in page
+    assert f"{task_url(user, 'revoke_secret')}?secret={leaked.pk}" in html
+    assert f"{task_url(user, 'revoke_secret')}?secret={new.pk}" not in html  # made after it
+    assert "After this it is: Active" in page
+
+    leaked.slot, leaked.revoked_at = None, timezone.now()
+    leaked.save()
+    response = officer.get(task_url(user, "unblock_system_user"))
+    assert "No secret from before the block is valid" in text_of(response)
+    assert f'href="{task_url(user, "rotate_secret")}"' in response.content.decode()
+
+
+def test_the_page_to_unblock_says_what_else_refuses_its_logins(officer: Client, erp: Erp) -> None:
+    user = erp.system_user
+    officer.post(task_url(user, "block_system_user"), {"reason": "x"})
+    Taxpayer.objects.update(is_active=False)
+    user.secrets.update(slot=None, revoked_at=timezone.now())
+    page = text_of(officer.get(task_url(user, "unblock_system_user")))
+    assert "After this it is: No valid secret Taxpayer not active" in page
+    assert "It still cannot log in." in page
 
 
 def test_the_page_to_block_shows_the_logins_that_it_would_have_refused(

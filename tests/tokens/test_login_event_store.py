@@ -178,6 +178,25 @@ def test_a_login_beyond_the_limit_is_no_use_of_its_secret() -> None:
     assert list(RateLimitCounter.objects.get().secrets_used) == ["5"]
 
 
+@pytest.mark.django_db
+def test_a_refused_login_counts_and_is_no_use_of_its_secret() -> None:
+    add_counter()
+
+    def log_in(reason: str) -> datetime | None:
+        decided = login(secret_id=5)
+        decided = decided._replace(event=decided.event._replace(reason=reason))
+        assert perform(decided) is not None
+        return RateLimitCounter.objects.get().last_use_of(5)
+
+    assert log_in("system_user_blocked") is None
+    assert used() == 1
+    first = log_in("")
+    assert first is not None
+    RateLimitCounter.objects.update(window_started_at=first - 2 * MINUTE)
+    assert log_in("invalid_scope") == first  # in a later window
+    assert log_in("") == RateLimitCounter.objects.get().window_started_at
+
+
 # --- Others ---------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ WHERE e.id = ANY(%s)"""
 
 # `count_login`, for clients whose epoch is the one that was sent. A row that somebody else has
 # locked is skipped: nobody waits for another client's change, and no two batches wait for each
-# other. RETURNING shows the new values.
+# other. RETURNING shows the new values. A refused login counts, but is no use of its secret.
 _WINDOW_SECONDS = int(WINDOW.total_seconds())
 _IS_OPEN = f"""(c.window_started_at > {NOW} - interval '{_WINDOW_SECONDS} s'
         AND c.window_started_at < {NOW} + interval '{_WINDOW_SECONDS} s')"""
@@ -33,7 +33,9 @@ WITH counted AS (
     UPDATE client_usage c SET
         window_started_at = {_WINDOW},
         used = CASE WHEN {_IS_OPEN} THEN c.used + 1 ELSE 1 END,
-        secrets_used = c.secrets_used || jsonb_build_object(locked.used_secret_id, {_WINDOW})
+        secrets_used = CASE WHEN locked.reason = ''
+            THEN c.secrets_used || jsonb_build_object(locked.used_secret_id, {_WINDOW})
+            ELSE c.secrets_used END
     FROM (
         SELECT sent.* FROM json_to_recordset(%s::json)
             AS sent(client bigint, used_secret_id bigint, "limit" int, epoch bigint, {EVENT})

@@ -54,9 +54,10 @@ def _count(login: CountedLogin) -> Quota | None:
     if isinstance(outcome, Throttle):
         return None
     began = outcome.window_started_at
-    secret_used = json.dumps({login.secret_id: began.isoformat()})
+    # A refused login counts, but is no use of its secret.
+    used = {} if login.event.reason else {login.secret_id: began.isoformat()}
     fetch_through_django(
-        _SAVE_COUNTER, (_stored(began), outcome.used, secret_used, login.system_user_id)
+        _SAVE_COUNTER, (_stored(began), outcome.used, json.dumps(used), login.system_user_id)
     )
     _add(login.event)
     return outcome

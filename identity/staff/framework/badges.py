@@ -1,19 +1,21 @@
 """The state of a record as a badge and a sentence; `taxpayers.rules` decides the state."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
 from django.utils.functional import Promise
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.templatetags.staff import moment
+from taxpayers.facts.rows import standing_of_row
 from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.rules import is_in_force, is_over
+from taxpayers.rules import RegistryReason, is_in_force, is_over
+from taxpayers.standing import Standing
 
 Tone = Literal["good", "bad", "warning", "neutral"]
 SOON = timedelta(days=30)
@@ -29,10 +31,12 @@ class Badge:
     word: str | Promise
     tone: Tone
     sentence: str | SafeString = ""
+    also: tuple["Badge", ...] = ()  # what else is so at the same time
 
     @property
     def html(self) -> SafeString:
-        return format_html('<span class="badge badge-{}">{}</span>', self.tone, self.word)
+        words = ((badge.tone, badge.word) for badge in (self, *self.also))
+        return format_html_join(" ", '<span class="badge badge-{}">{}</span>', words)
 
     @property
     def is_good(self) -> bool:
@@ -42,6 +46,9 @@ class Badge:
 ACTIVE = gettext_lazy("Active")
 NOT_ACTIVE = gettext_lazy("Not active")
 BLOCKED = gettext_lazy("Blocked")
+NO_VALID_SECRET = gettext_lazy("No valid secret")
+NO_VALID_SCOPE = gettext_lazy("No valid scope")
+TAXPAYER_NOT_ACTIVE = gettext_lazy("Taxpayer not active")
 EXPIRED = gettext_lazy("Expired")
 REVOKED = gettext_lazy("Revoked")
 PENDING = gettext_lazy("Not yet valid")
@@ -65,24 +72,53 @@ def badge_of_intermediary(row: Intermediary, at: datetime) -> Badge:
 
 
 def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
-    """Blocked, expired or active, in this order."""
-    if row.blocked_at is not None:
-        return Badge(
-            BLOCKED,
-            "bad",
-            format_html(
-                "{} {}",
-                format_html(
-                    _("Blocked by {who} since {moment}."),
-                    who=row.blocked_by,
-                    moment=moment(row.blocked_at),
-                ),
-                format_html(_("Reason: {reason}"), reason=row.blocked_reason),
-            ),
+    """What a login for its own taxpayer would get now: a token, or each thing that refuses it.
+
+    For many rows load them `with_secrets`.
+    """
+    standing = standing_of_row(row, at)
+    if standing.gets_token:
+        return _active(row, standing, at)
+    found = [_badge_of_refusal(row, refused.reason) for refused in standing.refusals]
+    if not standing.valid_secrets:
+        found.insert(
+            0, Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
         )
-    if row.is_expired(at):
-        return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.expires_at))
-    return _until(ACTIVE, row.expires_at, at)
+    sentences = format_html_join(" ", "{}", ((badge.sentence,) for badge in found))
+    return replace(found[0], sentence=sentences, also=tuple(found[1:]))
+
+
+def _active(row: SystemUser, standing: Standing, at: datetime) -> Badge:
+    """Active; a warning if it, or the last of its secrets, ends soon."""
+    badge = _until(ACTIVE, row.expires_at, at)
+    last = standing.valid_secrets[0]
+    if last.expires_at - at > SOON or (row.expires_at and row.expires_at <= last.expires_at):
+        return badge
+    text = _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
+    warning = format_html(text, secret=last.hint, moment=moment(last.expires_at))
+    return Badge(ACTIVE, "warning", format_html("{} {}", badge.sentence, warning))
+
+
+def _badge_of_refusal(row: SystemUser, reason: str) -> Badge:
+    match reason:
+        case RegistryReason.SYSTEM_USER_BLOCKED:
+            return Badge(BLOCKED, "bad", sentence_of_block(row))
+        case RegistryReason.SYSTEM_USER_EXPIRED:
+            return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.expires_at))
+        case RegistryReason.TAXPAYER_INACTIVE:
+            return Badge(TAXPAYER_NOT_ACTIVE, "bad", _("Its taxpayer is not active."))
+        case RegistryReason.INVALID_SCOPE:
+            return Badge(NO_VALID_SCOPE, "bad", _("This service knows none of its scopes."))
+        case _:
+            return Badge(reason, "bad")
+
+
+def sentence_of_block(row: SystemUser) -> SafeString:
+    """By whom it was blocked, when and why."""
+    who = format_html(
+        _("Blocked by {who} since {moment}."), who=row.blocked_by, moment=moment(row.blocked_at)
+    )
+    return format_html("{} {}", who, format_html(_("Reason: {reason}"), reason=row.blocked_reason))
 
 
 def badge_of_secret(row: ClientSecret, at: datetime) -> Badge:

@@ -1,13 +1,18 @@
 """A new secret is shown on one page, once (contract 3): it is not stored and not shown again.
 
-The page is the response to the form itself. The secret is never in a message, a session or a URL.
-A reload submits the form again; the form carries the id of the newest secret at the time when it
-was opened, so it issues one secret only.
+The page is a sheet that is handed over to the operator of the ERP system. It is the response to
+the form itself: the secret is never in a message, a session or a URL. A reload submits the form
+again; the form carries the id of the newest secret at the time when it was opened, so it issues
+one secret only.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -18,7 +23,8 @@ from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.tasks import Task
 from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import SystemUser
-from taxpayers.secret_once import secret_data
+from taxpayers.moments import format_moment
+from taxpayers.secret_once import login_example, secret_data
 from taxpayers.services import IssuedSecret, ServiceError
 
 
@@ -31,12 +37,65 @@ class SecretOnceTask(Task):
         at = result.secret.created_at
         breadcrumb = gettext_lazy("New secret")
         context = self.admin.page_context(request, result.system_user, at, breadcrumb=breadcrumb)
-        context |= {"issued": result, "credentials": secret_data(result)}
+        facts = hand_over_facts(result)
+        example = login_example(result.credentials, secret_data(result)["token_endpoint"])
+        context |= {
+            "issued": result,
+            "facts": facts,
+            "example": example,
+            "is_intermediary": hasattr(result.system_user.taxpayer, "intermediary"),
+            "as_text": hand_over_text(facts, example),
+        }
         response = TemplateResponse(request, self.secret_template, context)
         response["Cache-Control"] = "no-store"
         response["Pragma"] = "no-cache"
         response["Referrer-Policy"] = "no-referrer"
         return response
+
+
+@dataclass(frozen=True, slots=True)
+class HandOverFact:
+    """One line of the sheet; `copy_id`: of its element, where it can be copied alone."""
+
+    label: str
+    value: str = field(repr=False)
+    copy_id: str = ""
+    is_secret: bool = False
+
+
+def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
+    """What the operator of the ERP system must know, in the language of the reader."""
+    data, user = secret_data(issued), issued.system_user
+    rob = user.taxpayer.rob
+    present = user.secrets.filter(slot__isnull=False).exclude(pk=issued.secret.pk)
+    return [
+        HandOverFact(_("Taxpayer"), user.taxpayer.name),
+        HandOverFact(_("TIN"), user.taxpayer.tin),
+        *([HandOverFact(_("ROB number"), rob)] if rob else []),
+        HandOverFact(_("System user"), user.name),
+        HandOverFact(_("Environment"), data["environment"]),
+        HandOverFact(_("Login address"), data["token_endpoint"]),
+        HandOverFact(_("Client ID"), data["client_id"], "client-id"),
+        HandOverFact(_("Client secret"), data["client_secret"], "client-secret", is_secret=True),
+        HandOverFact(_("Secret valid until"), _moment_with_zone(data["secret_expires_at"])),
+        *(
+            HandOverFact(
+                _("Former secret {secret} valid until").format(secret=secret),
+                _moment_with_zone(secret.expires_at),
+            )
+            for secret in present
+        ),
+    ]
+
+
+def _moment_with_zone(moment: datetime) -> str:
+    return f"{format_moment(moment)} ({settings.TIME_ZONE})"
+
+
+def hand_over_text(facts: Sequence[HandOverFact], example: str) -> str:
+    """The whole sheet as plain text, for one copy."""
+    lines = [f"{fact.label}: {fact.value}" for fact in facts if fact.value]
+    return "\n".join([*lines, "", _("A working login:"), example])
 
 
 class IssueOnceForm(TaskForm):
@@ -64,6 +123,6 @@ def check_form_not_reused(system_user: SystemUser, data: dict[str, Any]) -> None
     raise ServiceError(
         _(
             "This form was already submitted. The secret {secret} was issued {moment} and cannot"
-            " be shown again. If nobody saved it, go back, revoke it and issue another one."
+            " be shown again. If nobody saved it, go back, revoke it and issue a new one."
         ).format(secret=secret, moment=moment_text(secret.created_at))
     )

@@ -31,6 +31,7 @@ from identity.staff.registry.taxpayer_tasks import (
     RenameTaxpayer,
 )
 from identity.staff.templatetags.staff import moment
+from taxpayers.facts.rows import with_secrets
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 
 MAX_SYSTEM_USERS = 20
@@ -72,7 +73,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
         self, request: HttpRequest, record: Taxpayer, at: datetime
     ) -> dict[str, Any]:
         role = intermediary_of(record)
-        users = list(record.system_users.order_by("-pk")[: MAX_SYSTEM_USERS + 1])
+        users = list(with_secrets(record.system_users.order_by("-pk"))[: MAX_SYSTEM_USERS + 1])
         return {
             "state": badge_of_taxpayer(record),
             "role": role,

@@ -1,12 +1,13 @@
 """What the pages of the registry show of logins: the registry itself knows nothing of them."""
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.template import Context, Library
 
 from identity.staff.framework.badges import Badge
+from identity.staff.logins.day_bars import day_bars
 from identity.staff.logins.impact import (
     Impact,
     impact_of_blocking,
@@ -14,6 +15,7 @@ from identity.staff.logins.impact import (
     impact_of_revoking,
 )
 from identity.staff.logins.reasons import badge_of_login
+from identity.staff.logins.secret_use import SecretUse, UseOfSecrets, use_of_secrets
 from taxpayers.models import GrantedPermission, RateLimitCounter, SystemUser, Taxpayer
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -32,6 +34,40 @@ def recent_logins(context: Context, system_user: SystemUser) -> dict[str, Any]:
         return {}
     logins = LoginEvent.objects.filter(client_id=system_user.client_id).order_by("-pk")
     return {"may_see": True, "logins": _listed(logins[:RECENT]), "client_id": system_user.client_id}
+
+
+@register.inclusion_tag("staff/logins/secret_use.html", takes_context=True)
+def secret_use(
+    context: Context, system_user: SystemUser, secrets: Sequence[dict[str, Any]], title: str = ""
+) -> dict[str, Any]:
+    """What uses each of these secrets: all that are valid, and ended ones that are still sent.
+
+    Each entry has the secret as `row`, its badge as `state`, and perhaps `advice` on it.
+    """
+    if not may_see_logins(context):
+        return {}
+    at: datetime = context["at"]
+    used = use_of_secrets(system_user, [entry["row"] for entry in secrets], at)
+    highest = max((n for use in used.of.values() for n in use.days.values()), default=0)
+    uses = [(entry, used.of[entry["row"].pk]) for entry in secrets]
+    shown = [
+        entry | {"use": use, "bars": day_bars(used.days, use.days, highest)}
+        for entry, use in uses
+        if entry["row"].is_live(at) or use.is_recent
+    ]
+    return {
+        "may_see": True,
+        "title": title,
+        "secrets": shown,
+        "days": _by_day(used, shown),
+        "used": used,
+    }
+
+
+def _by_day(used: UseOfSecrets, shown: Sequence[dict[str, Any]]) -> list[tuple[date, list[int]]]:
+    """The same figures as rows of a table, the newest day first."""
+    uses: list[SecretUse] = [entry["use"] for entry in shown]
+    return [(day, [use.days[day] for use in uses]) for day in reversed(used.days)]
 
 
 @register.inclusion_tag("staff/logins/rate.html", takes_context=True)

@@ -14,7 +14,7 @@ from taxpayers.services import Author, issue_secret
 
 
 class Command(ServiceCommand):
-    help = "Issue a second secret, so that the ERP can change over without downtime."
+    help = "Issue a new secret. The present one keeps working, so that the ERP can change over."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")

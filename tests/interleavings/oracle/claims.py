@@ -127,7 +127,9 @@ def adopt_counters(limits: Limits, used: dict[int, LastUses], known: Registry) -
 
 
 def note_use(login: CountedLogin, limits: Limits, used: dict[int, LastUses]) -> None:
-    """The start of the window in which a secret was last used."""
+    """The start of the window in which a secret last got a token."""
+    if login.event.reason:
+        return
     window = limits.counters[login.system_user_id].window_started_at
     used[login.system_user_id][login.secret_id] = window
 

@@ -15,8 +15,8 @@ from identity.demo.sample_registry import INTERMEDIARY, TAXPAYER
 from identity.demo.saved_credentials import SavedCredentials
 from identity.demo.server import HOST, refuse_busy_port, serve
 from identity.demo_address import save_demo_address
-from taxpayers.credentials import Credentials
 from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.secret_once import login_example
 from taxpayers.services import Author
 
 
@@ -49,11 +49,12 @@ def _answer(credentials: SavedCredentials, port: int) -> Answer:
     auth_url = os.environ.get("AUTH_URL") or f"http://{HOST}:{port}"
     staff_url = os.environ.get("STAFF_URL") or auth_url.replace(f"//{HOST}", "//localhost", 1)
     sample, password = credentials.sample, credentials.staff_password
-    as_taxpayer = _curl(auth_url, sample.taxpayer)
-    on_behalf = f"{_curl(auth_url, sample.intermediary)} -H 'onbehalfof: {TAXPAYER}'"
+    endpoint = f"{auth_url}/connect/token"
+    as_taxpayer = login_example(sample.taxpayer, endpoint)
+    on_behalf = f"{login_example(sample.intermediary, endpoint)} -H 'onbehalfof: {TAXPAYER}'"
     data = {
         "auth_url": auth_url,
-        "token_endpoint": f"{auth_url}/connect/token",
+        "token_endpoint": endpoint,
         "admin_url": f"{staff_url}/admin/",
         "staff": {"username": STAFF_USER, "password": password},
         "taxpayer": {"tin": TAXPAYER, **asdict(sample.taxpayer)},
@@ -81,13 +82,6 @@ Staff: {staff_url}/admin/  user {STAFF_USER}  password {shown_password}
 More commands on the same data, from another shell: {_python()} manage.py help
 """
     return Answer(data, text)
-
-
-def _curl(auth_url: str, credentials: Credentials) -> str:
-    return (
-        f"curl {auth_url}/connect/token -d grant_type=client_credentials"
-        f" -d client_id={credentials.client_id} -d client_secret={credentials.client_secret}"
-    )
 
 
 def _python() -> Path:

@@ -1,7 +1,6 @@
 """System users: the list, the page of one, and its tasks (contract 3 and 4)."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -9,13 +8,13 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from identity.staff.framework.badges import (
+    TAXPAYER_NOT_ACTIVE,
     badge_of_secret,
     badge_of_system_user,
     badge_of_taxpayer,
-    is_safe_to_revoke,
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
@@ -23,17 +22,19 @@ from identity.staff.framework.filters import expires_within, expiry_choices
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
 from identity.staff.registry import exports
-from identity.staff.registry.blocking import BlockSystemUser, UnblockSystemUser
 from identity.staff.registry.credentials import IssueCredentials
-from identity.staff.registry.secret_filter import SecretExpiryFilter
-from identity.staff.registry.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
-from identity.staff.registry.system_user_tasks import (
+from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
+from identity.staff.system_users.secret_advice import advice_on, is_in_use
+from identity.staff.system_users.secret_filter import SecretExpiryFilter
+from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
+from identity.staff.system_users.system_user_tasks import (
     BulkExtendForm,
     ChangeSystemUser,
     ExtendSystemUser,
 )
 from identity.staff.templatetags.staff import moment
-from taxpayers.models import SystemUser
+from taxpayers.facts.rows import with_secrets
+from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
 
 MAX_SECRETS = 20
 
@@ -48,6 +49,7 @@ class SystemUserStateFilter(admin.SimpleListFilter):
         return [
             ("blocked", gettext_lazy("Blocked")),
             ("expired", gettext_lazy("Expired")),
+            ("taxpayer", TAXPAYER_NOT_ACTIVE),
             *expiry_choices(),
         ]
 
@@ -58,6 +60,8 @@ class SystemUserStateFilter(admin.SimpleListFilter):
                 return queryset.filter(blocked_at__isnull=False)
             case "expired":
                 return queryset.filter(expires_at__lt=at)
+            case "taxpayer":
+                return queryset.filter(taxpayer__in=Taxpayer.objects.filter(is_active=False))
         expiring = expires_within("expires_at", self.value(), at)
         return queryset.filter(expiring) if expiring else queryset
 
@@ -81,14 +85,14 @@ class SystemUserAdmin(ExportingAdmin):
             BulkExtendForm,
         ),
     )
-    list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "created_on")
+    list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "last_used")
     list_display_links = ("name_shown", "client_id_shown")
     list_select_related = ("taxpayer",)
     list_filter = (SystemUserStateFilter, SecretExpiryFilter)
     ordering = ("-pk",)
     search_fields = ("client_id",)  # Django shows the search; search_conditions does it
     search_help_text = gettext_lazy("Client ID, TIN, name of the system user or taxpayer")
-    record_template = "staff/registry/system_user.html"
+    record_template = "staff/system_users/system_user.html"
     tasks: ClassVar = (
         IssueCredentials,
         BlockSystemUser,
@@ -106,7 +110,7 @@ class SystemUserAdmin(ExportingAdmin):
         return [Q(name__istartswith=term), *taxpayer_conditions(term, "taxpayer__")]
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        return super().get_queryset(request).select_related("taxpayer")
+        return with_secrets(super().get_queryset(request)).select_related("usage")
 
     def record_context(
         self, request: HttpRequest, record: SystemUser, at: datetime
@@ -115,6 +119,7 @@ class SystemUserAdmin(ExportingAdmin):
             "state": badge_of_system_user(record, at),
             "taxpayer_state": badge_of_taxpayer(record.taxpayer),
             "secrets": self._secrets(request, record, at),
+            "last_used_at": last_used_at(record),
             "changes": recent_changes(request, record),
         }
 
@@ -131,12 +136,9 @@ class SystemUserAdmin(ExportingAdmin):
             {
                 "row": secret,
                 "state": badge_of_secret(secret, at),
-                "is_safe_to_revoke": is_safe_to_revoke(secret, secrets, at),
-                "buttons": [
-                    replace(button, url=f"{button.url}?secret={secret.pk}")
-                    for button in (task.button_for(record) for task in tasks)
-                    if secret.is_live(at)
-                ],
+                "is_in_use": is_in_use(secret, secrets, at),
+                "advice": advice_on(secret, secrets, at),
+                "buttons": [task.button_of(secret) for task in tasks if secret.is_live(at)],
             }
             for secret in secrets
         ]
@@ -157,6 +159,12 @@ class SystemUserAdmin(ExportingAdmin):
     def expires(self, row: SystemUser) -> str:
         return moment(row.expires_at)
 
-    @admin.display(description=gettext_lazy("registered"))
-    def created_on(self, row: SystemUser) -> str:
-        return moment(row.created)
+    @admin.display(description=gettext_lazy("last used"))
+    def last_used(self, row: SystemUser) -> str:
+        return moment(last_used_at(row), gettext("Never"))
+
+
+def last_used_at(row: SystemUser) -> datetime | None:
+    """When it last got a token, to the minute; refused logins do not count."""
+    usage: RateLimitCounter | None = getattr(row, "usage", None)
+    return usage.last_used_at if usage else None

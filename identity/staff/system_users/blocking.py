@@ -1,0 +1,111 @@
+"""Tasks: block a system user at once, and unblock it (contract 4)."""
+
+from copy import copy
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.badges import (
+    Badge,
+    badge_of_secret,
+    badge_of_system_user,
+    sentence_of_block,
+)
+from identity.staff.framework.forms import ReasonForm, TaskForm
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.tasks import Task
+from identity.staff.sessions.unsaved_entries import UnsavedEntries
+from identity.staff.system_users.secret_tasks import RevokeSecret, RotateSecret, possible_buttons
+from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.services import Author, block_system_user, unblock_system_user
+
+
+class BlockSystemUser(Task):
+    name = "block_system_user"
+    title = gettext_lazy("Block the system user")
+    button_label = gettext_lazy("Block")
+    description = gettext_lazy(
+        "From now on, every login of this system user is refused. Tokens that it already has stay"
+        " valid for up to one hour. It can be unblocked at any time."
+    )
+    icon = "block"
+    variant = "danger"
+    form = ReasonForm
+    template = "staff/system_users/block_system_user.html"
+
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
+        return "" if record.blocked_at is None else _("It is already blocked.")
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> SystemUser:
+        return block_system_user(system_user=record, reason=data["reason"], by=by, at=at)
+
+    def success_message(self, result: SystemUser) -> str:
+        return _("{name} is blocked.").format(name=result)
+
+
+class UnblockSystemUser(Task):
+    name = "unblock_system_user"
+    title = gettext_lazy("Unblock the system user")
+    button_label = gettext_lazy("Unblock")
+    description = gettext_lazy("It can log in again at once, with the secrets that are valid.")
+    icon = "lock_open"
+    variant = "success"
+    form = ReasonForm
+    template = "staff/system_users/unblock_system_user.html"
+
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
+        return "" if record.blocked_at is not None else _("It is not blocked.")
+
+    def form_page(
+        self,
+        request: HttpRequest,
+        record: SystemUser,
+        form: TaskForm,
+        at: datetime,
+        restored: UnsavedEntries | None = None,
+    ) -> TemplateResponse:
+        """Also why it was blocked, and what will work again."""
+        response = super().form_page(request, record, form, at, restored)
+        assert response.context_data is not None  # noqa: S101 - given by super
+        response.context_data |= {
+            "why_blocked": sentence_of_block(record),
+            "secrets": [
+                {
+                    "row": secret,
+                    "state": badge_of_secret(secret, at),
+                    "buttons": possible_buttons(request, RevokeSecret(self.admin), secret, at),
+                }
+                for secret in valid_since_before_the_block(record, at)
+            ],
+            "new_secret": possible_buttons(request, RotateSecret(self.admin), record, at),
+            "after": badge_after_unblocking(record, at),
+        }
+        return response
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> SystemUser:
+        return unblock_system_user(system_user=record, reason=data["reason"], by=by, at=at)
+
+    def success_message(self, result: SystemUser) -> str:
+        return _("{name} is unblocked.").format(name=result)
+
+
+def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[ClientSecret]:
+    """The secrets that were valid when it was blocked and still are: a leaked one may be there."""
+    assert record.blocked_at is not None  # noqa: S101 - the task is for blocked ones
+    secrets = record.secrets.filter(created_at__lte=record.blocked_at).order_by("-pk")
+    return [secret for secret in secrets if secret.is_live(at)]
+
+
+def badge_after_unblocking(record: SystemUser, at: datetime) -> Badge:
+    """Its state without the block: something else may refuse its logins."""
+    unblocked = copy(record)
+    unblocked.blocked_at = None
+    return badge_of_system_user(unblocked, at)

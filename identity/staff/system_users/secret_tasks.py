@@ -1,0 +1,186 @@
+"""Tasks for the secrets of a system user: issue a new one, set the last day, revoke (contract 3).
+
+The last two begin from the row of one secret and say what will fail before they ask.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.badges import badge_of_secret
+from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.secret_once import (
+    SecretOnceTask,
+    check_form_not_reused,
+    newest_secret_id,
+)
+from identity.staff.framework.tasks import Button, Task
+from identity.staff.sessions.unsaved_entries import UnsavedEntries
+from identity.staff.system_users.secret_advice import advice_on, is_in_use, others_of
+from identity.staff.system_users.secret_forms import (
+    RetireSecretForm,
+    RevokeSecretForm,
+    RotateSecretForm,
+    SecretForm,
+)
+from identity.staff.templatetags.staff import moment_text
+from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
+from taxpayers.services import Author, IssuedSecret, issue_secret, retire_secret, revoke_secret
+
+
+class RotateSecret(SecretOnceTask):
+    name = "rotate_secret"
+    title = gettext_lazy("Issue a new secret")
+    button_label = gettext_lazy("Issue a new secret")
+    description = gettext_lazy(
+        "The next page shows the new secret once. A secret that is valid now keeps working, so that"
+        " the ERP system can change to the new one without a break."
+    )
+    icon = "key"
+    form = RotateSecretForm
+
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
+        live = [secret for secret in record.secrets.order_by("pk") if secret.is_live(at)]
+        if len(live) < MAX_LIVE_SECRETS:
+            return ""
+        # Shown also after a reload of the page with a new secret: it must name that secret.
+        return _(
+            "There are already two secrets. {secret} was issued {moment}. First revoke the secret"
+            " that is no longer used."
+        ).format(secret=live[-1], moment=moment_text(live[-1].created_at))
+
+    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
+        return {"newest": newest_secret_id(record)}
+
+    @transaction.atomic
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> IssuedSecret:
+        check_form_not_reused(record, data)
+        return issue_secret(
+            system_user=record,
+            expires_at=data["expires"],
+            retire_old_at=data["retire_old"],
+            by=by,
+            at=at,
+        )
+
+
+class SecretTask(Task):
+    """A task for one of the valid secrets, which the address names: `?secret=ID`."""
+
+    icon = "key_off"
+    has_button = False  # the page of the system user has a link beside each secret
+    form: ClassVar[type[SecretForm]]
+    template = "staff/system_users/secret_task.html"
+    choice_template = "staff/system_users/choose_secret.html"
+
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
+        if any(secret.is_live(at) for secret in record.secrets.all()):
+            return ""
+        return _("It has no valid secret.")
+
+    def button_of(self, secret: ClientSecret) -> Button:
+        """The button that begins the task for this secret."""
+        button = self.button_for(secret.system_user)
+        return replace(button, url=f"{button.url}?secret={secret.pk}")
+
+    def form_page(
+        self,
+        request: HttpRequest,
+        record: SystemUser,
+        form: TaskForm,
+        at: datetime,
+        restored: UnsavedEntries | None = None,
+    ) -> TemplateResponse:
+        """What is known of the secret and what remains without it; first the choice of one."""
+        assert isinstance(form, SecretForm)  # noqa: S101 - of every subclass
+        response = super().form_page(request, record, form, at, restored)
+        assert response.context_data is not None  # noqa: S101 - given by super
+        secrets = list(record.secrets.order_by("-pk"))
+        shown = [form.chosen] if form.chosen else form.valid
+        response.context_data |= {
+            "secrets": [
+                {
+                    "row": secret,
+                    "state": badge_of_secret(secret, at),
+                    "is_in_use": is_in_use(secret, secrets, at),
+                    "advice": advice_on(secret, secrets, at),
+                    "others": others_of(secret, secrets, at),
+                    "url": self.button_of(secret).url,
+                }
+                for secret in shown
+            ],
+            "new_secret": possible_buttons(request, RotateSecret(self.admin), record, at),
+        }
+        if form.chosen is None:
+            response.template_name = self.choice_template
+        return response
+
+    def next_record(self, result: ClientSecret) -> SystemUser:
+        return result.system_user
+
+
+class RevokeSecret(SecretTask):
+    name = "revoke_secret"
+    title = gettext_lazy("Revoke the secret")
+    button_label = gettext_lazy("Revoke")
+    description = gettext_lazy(
+        "The secret stops working now. This cannot be undone. An ERP system that still uses it can"
+        " no longer log in."
+    )
+    variant = "danger"
+    form = RevokeSecretForm
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> ClientSecret:
+        secret = record.secrets.get(pk=data["secret"])
+        return revoke_secret(secret=secret, reason=data["reason"], by=by, at=at)
+
+    def success_message(self, result: ClientSecret) -> str:
+        return _("The secret {secret} is revoked.").format(secret=result)
+
+
+class RetireSecret(SecretTask):
+    name = "retire_secret"
+    title = gettext_lazy("Set the last day of the secret")
+    button_label = gettext_lazy("Set last day")
+    description = gettext_lazy(
+        "The secret stops working after this day, or earlier if it expires earlier."
+    )
+    icon = "event_busy"
+    form = RetireSecretForm
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> ClientSecret:
+        return retire_secret(
+            secret=record.secrets.get(pk=data["secret"]),
+            last_moment=data["last_day"],
+            reason=data["reason"],
+            by=by,
+            at=at,
+        )
+
+    def success_message(self, result: ClientSecret) -> str:
+        return _("The last day of the secret {secret} is set.").format(secret=result)
+
+
+def possible_buttons(
+    request: HttpRequest, task: Task, record: SystemUser | ClientSecret, at: datetime
+) -> list[Button]:
+    """The button of the task, if this person may do it and it is possible now."""
+    owner = record.system_user if isinstance(record, ClientSecret) else record
+    if not task.is_allowed(request) or task.unavailable_reason(owner, at):
+        return []
+    if isinstance(task, SecretTask) and isinstance(record, ClientSecret):
+        return [task.button_of(record)]
+    return [task.button_for(owner)]

@@ -1,0 +1,222 @@
+"""What uses which secret, and whether the old one may go (contract 3)."""
+
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from identity.staff.logins import secret_use
+from identity.staff.logins.day_bars import HEIGHT, day_bars
+from identity.staff.logins.secret_use import DAYS, use_of_secrets
+from identity.staff.system_users.secret_advice import advice_on, is_in_use
+from taxpayers.models import ClientSecret, SystemUser
+from tests.support.factories import ClientSecretFactory, SystemUserFactory
+from tests.support.staff import page_url, staff_client, task_url, text_of
+from tokens.login_events.partitions import first_id
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+@pytest.fixture
+def officer(db: None) -> Client:
+    return staff_client("security officer", "ravi")
+
+
+def log_in(
+    secret: ClientSecret,
+    at: datetime,
+    *,
+    reason: str = "",
+    address: str = "203.0.113.4",
+    **facts: Any,
+) -> LoginEvent:
+    """A stored login with this secret at that moment."""
+    return LoginEvent.objects.create(
+        id=UUID(int=first_id(at).int | uuid7().int & ((1 << 80) - 1)),
+        at=at,
+        reason=reason,
+        client_id=secret.system_user.client_id,
+        system_user=secret.system_user,
+        secret_id=secret.pk,
+        source_address=address,
+        **{"user_agent": "SAP", **facts},
+    )
+
+
+# --- What is read -------------------------------------------------------------------------------
+
+
+def test_the_logins_of_each_secret_are_counted_by_day_address_and_program() -> None:
+    at = timezone.now()
+    old = ClientSecretFactory.create()
+    user = old.system_user
+    new = ClientSecretFactory.create(system_user=user, slot=2)
+    for moment, address in ((at - 2 * DAY, "203.0.113.4"), (at - DAY, "203.0.113.9")):
+        log_in(old, moment, address=address)
+    log_in(old, at - 3 * DAY, address="203.0.113.9", user_agent="curl/8")
+    log_in(new, at - HOUR, reason="invalid_scope", address="203.0.113.7")
+    log_in(old, at - 31 * DAY)  # too long ago
+    log_in(ClientSecretFactory.create(), at - HOUR)  # another client's
+
+    used = use_of_secrets(user, [old, new], at)
+    assert used.is_complete
+    assert len(used.days) == DAYS
+    assert used.days[-1] == timezone.localtime(at).date()
+    of_old, of_new = used.of[old.pk], used.of[new.pk]
+    assert dict(of_old.days) == {
+        timezone.localtime(at - back * DAY).date(): 1 for back in (1, 2, 3)
+    }
+    assert of_old.addresses == [("203.0.113.9", 2), ("203.0.113.4", 1)]
+    assert of_old.programs == [("SAP", 2), ("curl/8", 1)]
+    assert of_old.last is not None
+    assert (of_old.last.at, of_old.last.source_address) == (at - DAY, "203.0.113.9")
+    assert (of_new.issued, of_new.refused, of_new.last) == (0, 1, None)
+    assert of_new.last_refused is not None
+    assert of_new.last_refused.source_address == "203.0.113.7"
+
+
+def test_of_a_busy_client_only_the_latest_logins_are_read(
+    monkeypatch: pytest.MonkeyPatch, officer: Client
+) -> None:
+    monkeypatch.setattr(secret_use, "MAX_LOGINS", 3)
+    at = timezone.now()
+    quiet = ClientSecretFactory.create(last_used_at=at - 5 * DAY)
+    user = quiet.system_user
+    busy = ClientSecretFactory.create(system_user=user, slot=2, last_used_at=at - HOUR)
+    log_in(quiet, at - 5 * DAY + timedelta(seconds=30), address="203.0.113.99")
+    for minutes in range(5):
+        log_in(busy, at - HOUR - minutes * timedelta(minutes=1))
+    used = use_of_secrets(SystemUser.objects.get(pk=user.pk), [quiet, busy], at)
+    assert not used.is_complete
+    assert used.since == at - HOUR - timedelta(minutes=2)
+    assert (used.of[busy.pk].issued, used.of[quiet.pk].issued) == (3, 0)
+    # … but from where the quiet one was last used is found by the minute that is stored for it.
+    last = used.of[quiet.pk].last
+    assert last is not None
+    assert last.source_address == "203.0.113.99"
+    page = text_of(officer.get(page_url(user)))
+    assert "It logs in very often: only its latest logins are shown, those since" in page
+    assert "from 203.0.113.99" in page
+
+
+def test_the_page_shows_what_uses_each_secret_and_who_still_sends_an_ended_one(
+    officer: Client,
+) -> None:
+    at = timezone.now()
+    ended = ClientSecretFactory.create(slot=None, revoked_at=at - DAY)
+    user = ended.system_user
+    valid = ClientSecretFactory.create(system_user=user, last_used_at=at - HOUR)
+    forgotten = ClientSecretFactory.create(system_user=user, slot=None, revoked_at=at - 90 * DAY)
+    log_in(valid, at - HOUR)
+    log_in(ended, at - 2 * HOUR, reason="secret_revoked", address="203.0.113.66")
+    response = officer.get(page_url(user))
+    page, html = text_of(response), response.content.decode()
+    assert "1 login with a token, on 1 of the last 30 days." in page
+    assert "203.0.113.4 1 login" in page
+    assert "SAP 1 login" in page
+    assert "Refused logins 1 login, last" in page
+    assert "from 203.0.113.66" in page
+    assert f'id="use-{ended.pk}"' in html
+    assert f'id="use-{forgotten.pk}"' not in html  # ended, and nobody sends it
+    assert html.count('role="img"') == 2
+    assert "<style" not in html[html.index('class="staff"') :]
+    assert page.count("Logins of each day, as a table") == 1
+
+
+def test_the_page_of_a_client_with_many_secrets_takes_a_bounded_number_of_queries(
+    officer: Client, django_assert_max_num_queries: Any
+) -> None:
+    at = timezone.now()
+    user = SystemUserFactory.create()
+    for slot in (1, 2, *[None] * 20):
+        revoked = None if slot else at - DAY
+        ClientSecretFactory.create(
+            system_user=user, slot=slot, revoked_at=revoked, last_used_at=at - 60 * DAY
+        )
+    with django_assert_max_num_queries(20):
+        officer.get(page_url(user))
+    with django_assert_max_num_queries(20):
+        secret = user.secrets.get(slot=1)
+        officer.get(f"{task_url(user, 'revoke_secret')}?secret={secret.pk}")
+
+
+# --- The chart ----------------------------------------------------------------------------------
+
+
+def test_bars_are_as_high_as_their_numbers_and_the_sentence_says_the_same() -> None:
+    days = [date(2026, 3, day) for day in (1, 2, 3, 4)]
+    chart = day_bars(days, {days[0]: 1000, days[2]: 1, days[3]: 500}, highest=1000)
+    assert [bar.height for bar in chart.bars] == [HEIGHT, 0, 3, HEIGHT // 2]
+    assert all(bar.y + bar.height == HEIGHT for bar in chart.bars)
+    assert chart.bars[-1].x + chart.bar_width == chart.width
+    assert chart.sentence == (
+        "1501 logins with a token, on 3 of the last 4 days. Most on 1 Mar: 1000."
+    )
+    assert day_bars(days, {}, highest=0).sentence == "No login with a token in the last 4 days."
+
+
+# --- May the old one go? ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old_days_ago", "new_days_ago", "old_says", "new_says", "in_use"),
+    [
+        (3, 1, "It may go: last used", "Keep it: it is the newest", (False, True)),
+        (0.1, 0.2, "Keep it for now: it is in use", "Keep it: it is the newest", (True, True)),
+        (3, None, "Keep it for now: it is in use", "Not used yet.", (True, False)),
+        (31, None, "It may go: last used", "Not used yet.", (False, False)),
+        (None, 1, "It may go: it was never used", "Keep it: it is the newest", (False, True)),
+    ],
+)
+def test_the_advice_says_whether_a_secret_may_go(
+    old_days_ago: float | None,
+    new_days_ago: float | None,
+    old_says: str,
+    new_says: str,
+    in_use: tuple[bool, bool],
+) -> None:
+    at = timezone.now()
+    user = SystemUserFactory.create()
+
+    def secret(slot: int, age: int, used_days_ago: float | None) -> ClientSecret:
+        used = None if used_days_ago is None else at - used_days_ago * DAY
+        return ClientSecretFactory.create(
+            system_user=user, slot=slot, created_at=at - age * DAY, last_used_at=used
+        )
+
+    pair = [secret(1, 90, old_days_ago), secret(2, 10, new_days_ago)]
+    pair = list(SystemUser.objects.get().secrets.order_by("pk"))
+    texts = []
+    for one in pair:
+        advice = advice_on(one, pair, at)
+        assert advice is not None
+        texts.append(str(advice.text))
+    assert texts[0].startswith(old_says)
+    assert texts[1].startswith(new_says)
+    assert tuple(is_in_use(one, pair, at) for one in pair) == in_use
+
+
+@pytest.mark.parametrize(
+    ("used_days_ago", "says"),
+    [
+        (None, "It is the only valid secret."),
+        (60, "It is the only valid secret."),
+        (0.1, "Keep it: it is in use, and it is the only valid secret."),
+    ],
+)
+def test_the_only_valid_secret_is_not_advised_to_go(used_days_ago: float | None, says: str) -> None:
+    at = timezone.now()
+    used_at = None if used_days_ago is None else at - used_days_ago * DAY
+    only = ClientSecretFactory.create(created_at=at - 90 * DAY, last_used_at=used_at)
+    ended = ClientSecretFactory.create(system_user=only.system_user, slot=None, revoked_at=at)
+    secrets = list(SystemUser.objects.get().secrets.order_by("pk"))
+    advice = advice_on(secrets[0], secrets, at)
+    assert advice is not None
+    assert str(advice.text).startswith(says)
+    assert advice_on(ended, secrets, at) is None

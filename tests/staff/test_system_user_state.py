@@ -1,0 +1,142 @@
+"""The state of a system user on the pages is what its next login gets (contract 1 and 4)."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from identity.staff.framework.badges import badge_of_system_user
+from taxpayers.facts.rows import standing_of_row, with_secrets
+from taxpayers.models import ClientSecret, SystemUser, Taxpayer
+from taxpayers.rules import RegistryReason
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import ClientSecretFactory, SystemUserFactory
+from tests.support.staff import list_url, page_url, staff_client, text_of
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+def expire_secret(user: SystemUser) -> None:
+    user.secrets.update(expires_at=timezone.now() - timedelta(seconds=1))
+
+
+def revoke_secret(user: SystemUser) -> None:
+    user.secrets.update(slot=None, revoked_at=timezone.now())
+
+
+def block(user: SystemUser) -> None:
+    SystemUser.objects.filter(pk=user.pk).update(
+        blocked_at=timezone.now(), blocked_by="ravi", blocked_reason="leaked"
+    )
+
+
+def expire(user: SystemUser) -> None:
+    SystemUser.objects.filter(pk=user.pk).update(expires_at=timezone.now() - DAY)
+
+
+def deactivate(user: SystemUser) -> None:
+    Taxpayer.objects.filter(pk=user.taxpayer_id).update(is_active=False)
+
+
+def remove_scopes(user: SystemUser) -> None:
+    SystemUser.objects.filter(pk=user.pk).update(scopes="Former")
+
+
+CASES: list[tuple[str, tuple[Callable[[SystemUser], None], ...], str]] = [
+    ("Active", (), ""),
+    ("No valid secret", (expire_secret,), "secret_expired"),
+    ("No valid secret", (revoke_secret,), "secret_revoked"),
+    ("Blocked", (block,), "system_user_blocked"),
+    ("Expired", (expire,), "system_user_expired"),
+    ("Taxpayer not active", (deactivate,), "taxpayer_inactive"),
+    ("No valid scope", (remove_scopes,), "invalid_scope"),
+    ("No valid secret Blocked", (block, revoke_secret), "secret_revoked"),
+    ("Blocked Expired Taxpayer not active", (deactivate, expire, block), "system_user_blocked"),
+]
+
+
+@pytest.mark.parametrize(("words", "changes", "reason"), CASES)
+def test_the_state_is_what_a_login_gets_now_on_every_page(
+    words: str, changes: tuple[Callable[[SystemUser], None], ...], reason: str
+) -> None:
+    erp = new_erp()
+    user = erp.system_user
+    for change in changes:
+        change(user)
+    answer = erp.login()
+    assert answer.status_code == (400 if reason else 200)
+    assert f"/errors/{reason}>" in answer.get("Link", "/errors/>")
+    client = staff_client("viewer")
+    what_if = f"/admin/tokens/loginevent/what_would_happen/?client_id={user.client_id}"
+    for url in (list_url(SystemUser), page_url(user), page_url(user.taxpayer), what_if):
+        assert f" {words} " in text_of(client.get(url)), url
+
+
+def test_a_system_user_that_never_had_a_secret_has_no_valid_one() -> None:
+    badge = badge_of_system_user(SystemUserFactory.create(), timezone.now())
+    assert (badge.word, badge.is_good) == ("No valid secret", False)
+
+
+def test_one_of_two_secrets_is_enough(erp: Erp) -> None:
+    user = erp.system_user
+    revoke_secret(user)
+    second: Any = ClientSecretFactory.create(system_user=user, slot=1)
+    assert badge_of_system_user(user, timezone.now()).word == "Active"
+    assert Erp(user.client_id, second.clear).login().status_code == 200
+
+
+def test_the_end_of_the_last_valid_secret_is_announced() -> None:
+    at = timezone.now()
+    user = SystemUserFactory.create()
+    first = ClientSecretFactory.create(system_user=user, expires_at=at + 10 * DAY)
+    badge = badge_of_system_user(user, at)
+    assert (badge.tone, badge.is_good) == ("warning", True)
+    assert f"Its last valid secret, {first}, expires" in badge.sentence
+    ClientSecretFactory.create(system_user=user, slot=2, expires_at=at + 100 * DAY)
+    assert badge_of_system_user(user, at).tone == "good"
+    SystemUser.objects.update(expires_at=at + 5 * DAY)  # it ends before its secrets
+    badge = badge_of_system_user(SystemUser.objects.get(), at)
+    assert badge.tone == "warning"
+    assert "last valid secret" not in badge.sentence
+
+
+def test_every_reason_that_can_refuse_a_system_user_has_a_badge() -> None:
+    user = SystemUserFactory.create()
+    for change in (block, expire, deactivate, remove_scopes):
+        change(user)
+    user = SystemUser.objects.get()
+    at = timezone.now()
+    reasons = {str(refused.reason) for refused in standing_of_row(user, at).refusals}
+    badge = badge_of_system_user(user, at)
+    words = {str(one.word) for one in (badge, *badge.also)}
+    assert len(words) == len(reasons) + 1
+    assert not words & {str(reason) for reason in RegistryReason}
+
+
+def test_a_list_of_states_reads_all_secrets_at_once(
+    django_assert_num_queries: Callable[[int], object],
+) -> None:
+    for _ in range(5):
+        new_erp()
+    at = timezone.now()
+    with django_assert_num_queries(2):  # type: ignore[attr-defined]
+        rows = list(with_secrets(SystemUser.objects.all()))
+        assert {badge_of_system_user(row, at).word for row in rows} == {"Active"}
+
+
+def test_refused_logins_are_no_use(erp: Erp) -> None:
+    user = erp.system_user
+    block(user)
+    assert erp.login().status_code == 400
+    officer = staff_client("security officer")
+    page = text_of(officer.get(page_url(user)))
+    assert "Last login with a token Never" in page
+    assert ClientSecret.objects.get().last_used_at is None
+    SystemUser.objects.update(blocked_at=None, blocked_by="", blocked_reason="")
+    assert erp.login().status_code == 200
+    assert ClientSecret.objects.get().last_used_at is not None
+    assert "Last login with a token Never" not in text_of(officer.get(page_url(user)))
+    assert "Never" not in text_of(officer.get(list_url(SystemUser)))
