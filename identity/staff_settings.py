@@ -21,6 +21,7 @@ STAFF_LIBRARIES = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.humanize",  # figures with a separator for thousands, "two days ago"
+    "django.forms",  # its templates, for FORM_RENDERER
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -61,6 +62,8 @@ TEMPLATES = [
         },
     }
 ]
+
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # templates/ may replace those of widgets
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -105,8 +108,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # they ask for both
 SECURE_SSL_REDIRECT = IS_HTTPS
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
-# No inline script without the nonce of its response. The pages of the admin need two exceptions:
-# see identity/staff/content_security.py.
+# No inline script or style without the nonce of its response, and no text that becomes code.
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {
         "default-src": [SELF],
@@ -195,7 +197,11 @@ UNFOLD: dict[str, Any] = {
     "DASHBOARD_CALLBACK": "identity.staff.overview.page.today",
     "SHOW_HISTORY": False,
     "SHOW_LANGUAGES": True,
-    "STYLES": ["identity.staff.navigation.stylesheet"],
+    "STYLES": [
+        "identity.staff.navigation.frame_stylesheet",
+        "identity.staff.navigation.stylesheet",
+    ],
+    "ENVIRONMENT": "identity.staff.navigation.environment",
     "COLORS": {"primary": _PRIMARY},
     "SIDEBAR": {"show_search": False, "navigation": "identity.staff.navigation.sidebar"},
 }

@@ -11,7 +11,7 @@ from tests.support.source_tree import SourceTree
 
 ROOMS = ("identity", "tokens", "taxpayers")  # each may import itself and those to its right
 STAFF_ROOMS = (
-    ("overview",),
+    ("overview", "search"),
     ("logins", "system_users", "registry"),
     ("history",),
     ("framework",),
@@ -30,7 +30,7 @@ CROWDED = {
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
-    *("taxpayers.redaction", "taxpayers.facts.values", "taxpayers.standing"),
+    *("taxpayers.redaction", "taxpayers.names", "taxpayers.facts.values", "taxpayers.standing"),
     *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite", "triggers")),
     *(f"tokens.endpoint.{noun}" for noun in ("form", "on_behalf_of", "request")),
     "tokens.refusals.table",

@@ -1,7 +1,8 @@
-"""The sidebar of the staff pages, its stylesheet and icon: UNFOLD in the settings names them."""
+"""The frame of the staff pages: sidebar, stylesheets, icon, environment. UNFOLD names them."""
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
@@ -20,9 +21,20 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     return [{"items": [today]}, *(group for group in groups if group["items"])]
 
 
+def frame_stylesheet(request: HttpRequest) -> str:
+    """The address of our style rules for the frame of the pages."""
+    return static("staff/frame.css")
+
+
 def stylesheet(request: HttpRequest) -> str:
-    """The address of our own style rules."""
+    """The address of our style rules for what is in the frame."""
     return static("staff/staff.css")
+
+
+def environment(request: HttpRequest | None = None) -> tuple[str, str]:
+    """The environment as a word for staff, and its stable name."""
+    word = _("Live") if settings.ENVIRONMENT == "live" else _("Test")
+    return word, settings.ENVIRONMENT
 
 
 def icon(request: HttpRequest) -> str:

@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from identity.staff.accounts.views import redirect_to_sign_in
+from identity.staff.search.views import search_view
 from identity.urls import urlpatterns as public
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -17,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/login/", redirect_to_sign_in),
     path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
+    path("admin/search/", search_view, name="staff_search"),  # instead of the theme's own
     path("admin/", admin.site.urls),
 ]
 handler404 = "identity.staff.not_found.not_found"

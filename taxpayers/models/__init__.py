@@ -3,6 +3,7 @@
 What must always be true is a constraint of the database. Rows are changed by `taxpayers.services`.
 """
 
+from taxpayers.models import name_lookups  # noqa: F401 - registers them
 from taxpayers.models.history import Change
 from taxpayers.models.permission import GrantedPermission, PermissionCode
 from taxpayers.models.secret import MAX_LIVE_SECRETS, SLOTS, ClientSecret

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 
 def press(page: Any, title: str) -> None:
     """The link or the button of that title, among the buttons of the page itself."""
@@ -35,3 +37,27 @@ class CountedClicks:
     def press(self, title: str) -> None:
         press(self.page, title)
         self.count += 1
+
+
+def tab_to(page: Any, title: str) -> None:
+    """Press Tab until what has that title has the focus, which must be seen."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.evaluate_handle("document.activeElement").as_element()
+        if title in focused.inner_text() and focused.is_visible():
+            assert page.evaluate("document.activeElement.matches(':focus-visible')")
+            outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert outline == "solid", title
+            return
+    pytest.fail(f"60 times Tab do not lead to {title!r}")
+
+
+def too_wide_parts(page: Any) -> list[str]:
+    """What is wider than its place: the page in the window, a table in its panel or list."""
+    parts = "html, main, .list-table, .panel, .search-results"
+    found: list[str] = page.evaluate(
+        f"[...document.querySelectorAll('{parts}')]"
+        ".filter(part => part.scrollWidth > part.clientWidth + 1)"
+        ".map(part => part.className || part.tagName)"
+    )
+    return found

@@ -4,11 +4,10 @@ axe finds what keeps people out (WCAG 2.2 AA); the fixture `office` fails a test
 the content security policy or wrote an error to the console.
 """
 
-from typing import Any
-
 import pytest
 
 from tests.browser.accessibility import violations
+from tests.browser.clicks import tab_to, too_wide_parts
 from tests.browser.office import Office
 
 BOSS = ""
@@ -48,7 +47,8 @@ def paths(whole_office: Office) -> list[str]:
     blocked = page.locator("#result_list tbody a[href*='/change/']").first.get_attribute("href")
     unblock = blocked.partition("change/")[0] + "unblock_system_user/"
     tasks = ("block_system_user/", "rotate_secret/", "revoke_secret/", "retire_secret/")
-    return ["/admin/", *lists, *records, *(f"{user}{task}" for task in tasks), unblock]
+    searches = ["/admin/search/?q=sdn", "/admin/taxpayers/taxpayer/?q=nothing-like-this"]
+    return ["/admin/", *lists, *searches, *records, *(f"{user}{task}" for task in tasks), unblock]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -76,6 +76,16 @@ def test_no_page_is_wider_than_a_phone(office: Office, paths: list[str]) -> None
     assert too_wide == []
 
 
+def test_nothing_is_wider_than_its_place(office: Office, paths: list[str]) -> None:
+    """On a screen of 1280 pixels: neither the page, nor a table in its panel or list."""
+    page = office.page(BOSS)
+    too_wide = []
+    for path in paths:
+        page.goto(path)
+        too_wide += [f"{path}: {name}" for name in too_wide_parts(page)]
+    assert too_wide == []
+
+
 def test_figures_of_the_first_page_lead_to_their_lists(office: Office) -> None:
     page = office.page("auditor")
     page.goto("/admin/")
@@ -96,20 +106,9 @@ def test_figures_of_the_first_page_lead_to_their_lists(office: Office) -> None:
 def test_the_main_action_is_reached_by_keyboard_alone(office: Office) -> None:
     page = office.page("security officer")
     page.goto("/admin/taxpayers/systemuser/")
-    _tab_to(page, "Issue credentials")
+    tab_to(page, "Issue credentials")
     page.keyboard.press("Enter")
     page.wait_for_url("**/issue_credentials/**")
-    _tab_to(page, "Issue credentials")
+    tab_to(page, "Issue credentials")
     page.keyboard.press("Enter")
     page.locator(".field-error").first.wait_for()  # the form was sent, and says what it lacks
-
-
-def _tab_to(page: Any, title: str) -> None:
-    """Press Tab until the link or button of that title has the focus, which must be seen."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        focused = page.evaluate_handle("document.activeElement").as_element()
-        if title in focused.inner_text() and focused.is_visible():
-            assert page.evaluate("document.activeElement.matches(':focus-visible')")
-            return
-    pytest.fail(f"60 times Tab do not lead to {title!r}")

@@ -7,18 +7,20 @@ from django.http import HttpRequest
 from unfold.settings import get_config
 
 from identity.staff.accounts.adapters import passkey_host
+from identity.staff.navigation import environment
 
 
 def sign_in(request: HttpRequest) -> dict[str, Any]:
     """The context of `templates/allauth/`; empty for every other page."""
     match = request.resolver_match
     if match is not None and match.app_name == "admin":
-        return {}
+        return {"environment": environment()}
     look = get_config()
     return {
         "site_title": look["SITE_TITLE"],
         "colors": look["COLORS"],
         "border_radius": look.get("BORDER_RADIUS"),
+        "environment": environment(),
         "is_demo": settings.IS_EMBEDDED,
         "is_second_factor_required": settings.SECOND_FACTOR_REQUIRED,
         "passkey_host": passkey_host(),

@@ -102,9 +102,14 @@ class TaxpayerField(forms.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Taxpayer"))
-        kwargs.setdefault("help_text", gettext_lazy("TIN, TIN:ROB, or the beginning of the name."))
+        kwargs.setdefault("help_text", gettext_lazy("TIN, TIN:ROB, or any part of the name."))
         suggest_url = reverse_lazy(f"admin:taxpayers_{self.suggests}_suggest")
-        attrs = {"autocomplete": "off", "spellcheck": "false", "data-suggest": suggest_url}
+        attrs = {
+            "autocomplete": "off",
+            "spellcheck": "false",
+            "data-suggest": suggest_url,
+            "data-suggest-title": gettext_lazy("Suggestions"),
+        }
         widget = UnfoldAdminTextInputWidget(attrs=attrs)
         super().__init__(widget=widget, max_length=MAX_IDENTIFIER_LENGTH, **kwargs)
 

@@ -6,18 +6,31 @@ In the admin only a task adds or changes anything, and it calls `taxpayers.servi
 from collections.abc import Iterable
 from typing import Any
 
+from django import forms
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.helpers import ActionForm
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from identity.staff.framework.pagination import CappedPaginator
 from identity.staff.framework.search import search_by_index
 
 
+class ListActionForm(ActionForm):
+    """What to do with the selected rows."""
+
+    action = forms.ChoiceField(
+        label="",
+        widget=forms.Select(attrs={"aria-label": gettext_lazy("Select action to run")}),
+    )
+
+
 class ViewOnlyList(ModelAdmin):
     """Searches, filters and pages with indexes only."""
 
+    action_form = ListActionForm  # type: ignore[assignment]  # the theme's has its attributes
     paginator = CappedPaginator
     list_per_page = 25
     list_max_show_all = 0

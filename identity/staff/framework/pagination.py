@@ -11,7 +11,6 @@ from django.utils.functional import cached_property
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # no subscript at run time
     """Counts up to `max_rows`; further rows are found by search, not by paging."""
 
-    template_name = "staff/framework/pagination.html"  # the theme reads this
     max_rows = 1000
 
     @cached_property

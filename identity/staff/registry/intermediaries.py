@@ -112,7 +112,7 @@ class IntermediaryAdmin(AutocompleteAdmin):
     list_select_related = ("taxpayer",)
     ordering = ("-pk",)
     search_fields = ("taxpayer__tin",)
-    search_help_text = gettext_lazy("TIN, TIN:ROB, or the beginning of the name.")
+    search_help_text = gettext_lazy("TIN, ROB number, or any part of the name")
     record_template = "staff/registry/intermediary.html"
     tasks: ClassVar = (RegisterIntermediary, ChangeIntermediary)
 

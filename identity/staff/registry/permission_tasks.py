@@ -34,13 +34,11 @@ def code_choices() -> Iterable[tuple[str, str]]:
 class GrantPermissionForm(TaskForm):
     taxpayer = TaxpayerField(
         label=gettext_lazy("Represented taxpayer"),
-        help_text=gettext_lazy(
-            "Who grants the permission: TIN, TIN:ROB, or the beginning of the name."
-        ),
+        help_text=gettext_lazy("Who grants the permission: TIN, TIN:ROB, or any part of the name."),
     )
     intermediary = IntermediaryField(
         help_text=gettext_lazy(
-            "Who may act for the taxpayer: TIN, TIN:ROB, or the beginning of the name."
+            "Who may act for the taxpayer: TIN, TIN:ROB, or any part of the name."
         )
     )
     codes = CheckboxesField(label=gettext_lazy("Permission codes"), choices=code_choices)

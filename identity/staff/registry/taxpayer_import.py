@@ -20,7 +20,6 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from unfold.widgets import UnfoldAdminFileFieldWidget
 
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.not_found import RecordNotFound
@@ -50,7 +49,7 @@ _KEY_DIGITS = 19  # of the largest integer in a database
 class ImportForm(TaskForm):
     file = forms.FileField(
         label=gettext_lazy("File"),
-        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,.xlsx"}),
+        widget=forms.FileInput(attrs={"accept": ".csv,.xlsx"}),
         help_text=gettext_lazy("CSV (UTF-8) or XLSX, up to 16 MiB and 100,000 rows."),
     )
 

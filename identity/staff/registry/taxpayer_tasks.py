@@ -1,5 +1,6 @@
 """Tasks for a taxpayer: register, rename, activate and deactivate (contract 4)."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from identity.staff.framework.tasks import Task
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.services import Author, register_taxpayer, rename_taxpayer, set_taxpayer_active
+from taxpayers.similar_names import similar_taxpayers
 
 
 class RegisterTaxpayerForm(TaskForm):
@@ -32,9 +34,23 @@ class RegisterTaxpayerForm(TaskForm):
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     name = NameField()
+    # The name for which similar ones were shown: to submit it again registers it.
+    shown_for = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
+    similar: Sequence[Taxpayer] = ()
 
     def clean_identifier(self) -> TaxpayerId:
         return parsed_identifier(self.cleaned_data["identifier"])
+
+    def clean(self) -> None:
+        name = self.cleaned_data.get("name")
+        if not name or self.errors or name == self.cleaned_data.get("shown_for"):
+            return
+        identifier = self.cleaned_data["identifier"]
+        similar = similar_taxpayers(name)
+        if similar and all(row.identifier != identifier for row in similar):
+            self.similar = similar
+            self.data = {**dict(self.data.items()), "shown_for": name}  # what it sends next
+            self.add_error(None, _("Nothing was saved yet: there are taxpayers with such a name."))
 
 
 class RegisterTaxpayer(Task):
@@ -44,6 +60,7 @@ class RegisterTaxpayer(Task):
     icon = "add_business"
     variant = "primary"
     form = RegisterTaxpayerForm
+    template = "staff/registry/register_taxpayer.html"
     is_for_record = False
 
     def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Taxpayer:

@@ -91,7 +91,7 @@ class SystemUserAdmin(ExportingAdmin):
     list_filter = (SystemUserStateFilter, SecretExpiryFilter)
     ordering = ("-pk",)
     search_fields = ("client_id",)  # Django shows the search; search_conditions does it
-    search_help_text = gettext_lazy("Client ID, TIN, name of the system user or taxpayer")
+    search_help_text = gettext_lazy("Client ID, TIN, any part of a name")
     record_template = "staff/system_users/system_user.html"
     tasks: ClassVar = (
         IssueCredentials,
@@ -107,7 +107,7 @@ class SystemUserAdmin(ExportingAdmin):
     def search_conditions(self, term: str) -> Iterable[Q]:
         if term.startswith("ci_"):
             return [Q(client_id__startswith=term)]
-        return [Q(name__istartswith=term), *taxpayer_conditions(term, "taxpayer__")]
+        return [Q(name__has_words=term), *taxpayer_conditions(term, "taxpayer__")]
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         return with_secrets(super().get_queryset(request)).select_related("usage")

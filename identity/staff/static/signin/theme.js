@@ -1,21 +1,37 @@
-// Applies the stored choice of light or dark before the page is drawn.
+// Applies what this browser has stored, before the page is drawn: light or dark, and whether the
+// navigation is hidden.
 (function () {
-  function chosen() {
-    try { return JSON.parse(localStorage.getItem('adminTheme')) || 'auto' } catch { return 'auto' }
+  const root = document.documentElement
+  function stored(name) {
+    try { return JSON.parse(localStorage.getItem(name)) } catch { return null }
+  }
+  function theme() {
+    const name = stored('adminTheme')
+    return ['light', 'dark'].includes(name) ? name : 'auto'
   }
   function isDark() {
-    const theme = chosen()
-    return theme === 'dark' || (theme === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches)
+    return theme() === 'dark' || (theme() === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches)
   }
   function draw() {
-    document.documentElement.classList.toggle('dark', isDark())
+    root.classList.toggle('dark', isDark())
+    document.querySelectorAll('[data-theme]').forEach(function (button) {
+      button.setAttribute('aria-pressed', button.dataset.theme === theme())
+    })
   }
+  function choose(name) {
+    localStorage.setItem('adminTheme', JSON.stringify(name))
+    draw()
+  }
+  root.classList.toggle('navigation-hidden', stored('isNavigationHidden') === true)
   draw()
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw)
   document.addEventListener('DOMContentLoaded', function () {
-    document.getElementById('theme-switch').addEventListener('click', function () {
-      localStorage.setItem('adminTheme', JSON.stringify(isDark() ? 'light' : 'dark'))
-      draw()
+    draw()
+    document.getElementById('theme-switch')?.addEventListener('click', function () {
+      choose(isDark() ? 'light' : 'dark')
+    })
+    document.querySelectorAll('[data-theme]').forEach(function (button) {
+      button.addEventListener('click', function () { choose(button.dataset.theme) })
     })
   })
 })()

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("taxpayers", "0003_epochs")]
+    dependencies = [("taxpayers", "0004_order_of_history")]
     operations = [
         migrations.AddIndex(
             model_name="taxpayer",

@@ -1,0 +1,63 @@
+"""The search box of every page, and its results: one screen, grouped by kind.
+
+What was typed comes in the body of a POST, because addresses are logged and people paste secrets
+into search boxes. A text without a secret then gets an address that can be sent to a colleague.
+"""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.contrib.admin.views.decorators import staff_member_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from identity.staff.search.activity import activity_groups
+from identity.staff.search.found import Found, exact_hit_first
+from identity.staff.search.registry import registry_groups
+from identity.staff.search.typed import has_credential, read_typed
+
+MIN_LENGTH = 2
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def search(request: HttpRequest) -> HttpResponse:
+    """The results as a page, or without its frame for the script of the search box."""
+    text = (request.POST if request.method == "POST" else request.GET).get("q", "")
+    if has_credential(text):
+        return _respond(request, {"is_credential": True, "status": _("This is a secret.")})
+    typed = read_typed(text)
+    if request.method == "POST" and not _is_for_script(request):
+        return HttpResponseRedirect(f"{reverse('staff_search')}?{urlencode({'q': typed.term})}")
+    context: dict[str, Any] = {"term": typed.term}
+    if len(typed.term) >= MIN_LENGTH:
+        found = exact_hit_first(
+            [*registry_groups(request, typed), *activity_groups(request, typed)]
+        )
+        context |= {"found": found, "status": _status(found)}
+    return _respond(request, context)
+
+
+search_view = staff_member_required(search, login_url="account_login")
+
+
+def _status(found: Found) -> str:
+    text = ngettext("{count} result", "{count} results", found.count)
+    return text.format(count=found.count) if found.count else _("Nothing found.")
+
+
+def _respond(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    if _is_for_script(request):
+        return TemplateResponse(request, "staff/search/results.html", context)
+    request.current_app = admin.site.name
+    title = _("Search")
+    frame = admin.site.each_context(request) | {"title": title, "breadcrumbs": [(title, "")]}
+    return TemplateResponse(request, "staff/search/page.html", frame | context)
+
+
+def _is_for_script(request: HttpRequest) -> bool:
+    return request.headers.get("X-Requested-With") == "XMLHttpRequest"

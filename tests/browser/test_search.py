@@ -1,0 +1,208 @@
+"""Find anything from anywhere, and reach everything of the frame, with the keyboard alone."""
+
+import pytest
+
+from taxpayers.credentials import new_client_secret
+from tests.browser import open_window
+from tests.browser.accessibility import violations
+from tests.browser.clicks import says, tab_to, too_wide_parts
+from tests.browser.office import Office
+
+RESULTS = "#search-results a"
+LONG = "Syarikat" + "Pengangkutan" * 12 + " Sdn Bhd"
+
+
+def test_a_taxpayer_is_found_from_any_page_with_0_clicks(office: Office) -> None:
+    page = office.page("viewer")
+    page.goto("/admin/tokens/loginevent/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("semicond selang")
+    page.locator(RESULTS).first.wait_for()
+    assert page.locator("#search-status").inner_text().endswith(("result", "results"))
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.matches('#search-results a')")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/taxpayers/taxpayer/*/change/")
+    says(page, "Selangor Semiconductor Sdn Bhd")
+
+
+def test_escape_closes_the_results_and_the_slash_leads_to_a_search(office: Office) -> None:
+    page = office.page("viewer")
+    page.goto("/admin/")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search-field"
+    page.keyboard.type("teh tarik")
+    page.locator(RESULTS).first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Escape")
+    assert not page.locator("#search-results").is_visible()
+    assert page.evaluate("document.activeElement.id") == "search-field"
+    assert page.locator("#search-field").input_value() == "teh tarik"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/admin/search/?q=teh+tarik")
+    says(page, "Results for “teh tarik”")
+    page.goto("/admin/taxpayers/taxpayer/")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "searchbar"
+
+
+def test_a_secret_in_the_search_field_gets_a_warning_and_into_no_address(office: Office) -> None:
+    page, secret = office.page("viewer"), new_client_secret("test")
+    addresses: list[str] = []
+    page.on("request", lambda request: addresses.append(request.url))
+    page.goto("/admin/")
+    page.locator("#search-field").fill(secret)
+    says(page, "Treat it as compromised")
+    page.locator("#search-field").press("Enter")
+    page.wait_for_url("**/admin/search/")
+    says(page, "Treat it as compromised")
+    assert secret not in page.content()
+    assert not [address for address in addresses if secret in address]
+
+
+def test_search_and_filters_work_without_script(office: Office) -> None:
+    office.page("viewer")  # signed in
+    state = office.windows["viewer", "wide"].page.context.storage_state()
+    window = open_window(
+        office.chromium, base_url=office.url, storage_state=state, java_script_enabled=False
+    )
+    page = window.page
+    page.goto("/admin/taxpayers/systemuser/")
+    page.locator("#search-field").fill("ferry langkawi")
+    page.locator("#search-field").press("Enter")
+    page.wait_for_url("**/admin/search/?q=*")
+    says(page, "Langkawi Ferry Lines Sdn Bhd")
+    page.goto("/admin/taxpayers/systemuser/")
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_role("link", name="Blocked").click()
+    page.wait_for_url("**state=blocked**")
+    page.context.close()
+    assert window.complaints == []
+
+
+def test_filters_are_opened_and_chosen_by_keyboard(office: Office) -> None:
+    page = office.page("viewer")
+    page.goto("/admin/taxpayers/systemuser/")
+    tab_to(page, "Filters")
+    page.keyboard.press("Enter")
+    filters = page.locator("#changelist-filter")
+    assert filters.is_visible()
+    page.keyboard.press("Escape")
+    assert not filters.is_visible()
+    assert page.evaluate("document.activeElement.innerText").strip().endswith("Filters")
+    page.keyboard.press("Enter")
+    tab_to(page, "Blocked")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**state=blocked**")
+
+
+def test_the_user_menu_is_opened_and_used_by_keyboard(office: Office) -> None:
+    page = office.page("viewer")
+    page.goto("/admin/")
+    tab_to(page, "Your account")
+    page.keyboard.press("Enter")
+    menu = page.locator("#user-menu")
+    assert menu.is_visible()
+    tab_to(page, "Dark")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.documentElement.classList.contains('dark')")
+    assert page.locator("[data-theme=dark]").get_attribute("aria-pressed") == "true"
+    tab_to(page, "System")
+    page.keyboard.press("Enter")
+    assert not page.evaluate("document.documentElement.classList.contains('dark')")
+    page.keyboard.press("Escape")
+    assert not menu.is_visible()
+
+
+def test_a_taxpayer_is_suggested_by_words_in_any_order_and_chosen_by_keyboard(
+    office: Office,
+) -> None:
+    page = office.page("security officer")
+    page.goto("/admin/taxpayers/systemuser/issue_credentials/")
+    field = page.get_by_label("Taxpayer", exact=True)
+    field.focus()
+    page.keyboard.type("lines langk")
+    option = page.get_by_role("option", name="Langkawi Ferry Lines Sdn Bhd")
+    option.wait_for()
+    page.keyboard.press("ArrowDown")
+    assert option.get_attribute("aria-selected") == "true"
+    assert violations(page) == []
+    page.keyboard.press("Enter")
+    assert field.input_value() == "C2581234150"
+    assert not option.is_visible()
+    assert page.url.endswith("/issue_credentials/")  # the form was not sent
+
+
+def test_the_first_tab_skips_to_the_content(office: Office) -> None:
+    page = office.page("viewer")
+    page.goto("/admin/taxpayers/taxpayer/")
+    tab_to(page, "Skip to the content")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+
+
+def test_on_a_phone_the_navigation_and_the_user_menu_open(office: Office) -> None:
+    page = office.page("viewer", "phone")
+    page.goto("/admin/")
+    assert not page.get_by_role("link", name="Taxpayers", exact=True).is_visible()
+    page.get_by_role("button", name="Show the navigation").click()
+    page.get_by_role("button", name="Your account").click()
+    assert page.get_by_role("button", name="Sign out").is_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Taxpayers", exact=True).click()
+    page.wait_for_url("**/taxpayers/taxpayer/")
+
+
+def test_the_navigation_stays_hidden_on_the_next_page(office: Office) -> None:
+    page = office.page("viewer")
+    page.goto("/admin/")
+    switch = page.get_by_role("button", name="Navigation")
+    switch.click()
+    page.goto("/admin/taxpayers/taxpayer/")
+    assert not page.locator("#navigation").is_visible()
+    assert switch.get_attribute("aria-expanded") == "false"
+    switch.click()
+    assert page.locator("#navigation").is_visible()
+
+
+def test_selected_rows_are_counted_all_of_them_too(office: Office) -> None:
+    page = office.page("security officer")
+    page.goto("/admin/taxpayers/systemuser/?q=sdn")
+    bar, rows = page.locator(".actions"), page.locator("#result_list tbody tr").count()
+    assert not bar.is_visible()
+    page.get_by_role("checkbox", name="Select record").first.check()
+    assert f"1 of {rows} selected" in bar.inner_text()
+    page.get_by_role("checkbox", name="Select all").check()
+    assert f"{rows} of {rows} selected" in bar.inner_text()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_keeps_people_out_of_what_opens(office: Office, theme: str) -> None:
+    page = office.page("viewer")
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    page.goto("/admin/taxpayers/systemuser/")
+    found = []
+    for name in ("Filters", "Your account"):
+        page.get_by_role("button", name=name).click()
+        found += violations(page)
+        page.keyboard.press("Escape")
+    page.locator("#search-field").fill("sdn")
+    page.locator(RESULTS).first.wait_for()
+    found += violations(page)
+    page.emulate_media(color_scheme="light")
+    assert found == []
+
+
+def test_a_long_name_widens_no_page(office: Office) -> None:
+    office.service.manage("register_taxpayer", "C7778880010", "--name", LONG)
+    for size in ("wide", "phone"):
+        page = office.page("viewer", size)
+        for path in ("/admin/taxpayers/taxpayer/?q=C7778880010", "/admin/search/?q=pengangkutan"):
+            page.goto(path)
+            assert too_wide_parts(page) == [], (size, path)
+            page.get_by_role("link", name=LONG).click()
+            page.wait_for_url("**/change/**")
+            assert too_wide_parts(page) == [], (size, path)

@@ -1,0 +1,149 @@
+"""The frame of every staff page: for keyboards and screen readers, and without code in texts."""
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from identity.staff.framework.records import RecordAdmin
+from taxpayers.models import SystemUser, Taxpayer
+from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, TaxpayerFactory
+from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
+
+pytestmark = pytest.mark.django_db
+SIGN_IN = "/signin/"
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the text of each icon."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+
+@pytest.fixture
+def boss(db: None) -> Client:
+    return staff_client()
+
+
+@pytest.fixture
+def paths(boss: Client) -> list[str]:
+    """The first page, every list of ours, a record of some, and forms."""
+    secret = ClientSecretFactory.create()
+    granted = GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
+    lists = [list_url(a.model) for a in admin.site._registry.values() if isinstance(a, RecordAdmin)]
+    records = (secret.system_user, secret.system_user.taxpayer, granted, granted.intermediary)
+    forms = (
+        task_url(Taxpayer, "register_taxpayer"),
+        task_url(Taxpayer, "import_registry"),
+        task_url(SystemUser, "issue_credentials"),
+        task_url(secret.system_user, "block_system_user"),
+        task_url(secret.system_user, "revoke_secret"),
+    )
+    searches = ("/admin/search/?q=Taxpayer", f"{list_url(Taxpayer)}?q=nothing-at-all")
+    return ["/admin/", *lists, *map(page_url, records), *forms, *searches, "/admin/no-such-page/"]
+
+
+def elements_of(client: Client, path: str) -> list[tuple[str, dict[str, str]]]:
+    return Elements(client.get(path).content.decode()).elements
+
+
+def test_no_attribute_is_code(boss: Client, paths: list[str]) -> None:
+    """Neither of the browser nor of the theme's Alpine.js and htmx, which are not loaded."""
+    code = re.compile(r"x-\w|@|:|hx-|on[a-z]+$|style$")
+    for path in paths:
+        for tag, attributes in elements_of(boss, path):
+            assert not [name for name in attributes if code.match(name)], (path, tag, attributes)
+            if tag == "script" and "src" not in attributes:
+                assert attributes.get("type") == "application/json", (path, attributes)
+
+
+def test_names_of_icons_are_not_read_aloud(boss: Client, paths: list[str]) -> None:
+    for path in paths:
+        icons = [
+            attributes
+            for _tag, attributes in elements_of(boss, path)
+            if "material-symbols-outlined" in attributes.get("class", "").split()
+        ]
+        assert icons, path
+        assert all(icon.get("aria-hidden") == "true" for icon in icons), path
+
+
+def test_the_first_link_of_every_page_leads_to_its_content(boss: Client, paths: list[str]) -> None:
+    for path in paths:
+        elements = elements_of(boss, path)
+        links = [attributes for tag, attributes in elements if tag in ("a", "button", "input")]
+        assert links[0]["href"] == "#content", path
+        assert [tag for tag, attributes in elements if attributes.get("id") == "content"] == [
+            "main"
+        ]
+        assert [tag for tag, _ in elements].count("h1") == 1, path
+
+
+def test_every_popover_has_a_button_that_opens_it(boss: Client, paths: list[str]) -> None:
+    for path in paths:
+        elements = elements_of(boss, path)
+        popovers = {attributes["id"] for _tag, attributes in elements if "popover" in attributes}
+        assert {"navigation", "user-menu"} <= popovers
+        opened_by = {
+            attributes["popovertarget"]
+            for tag, attributes in elements
+            if tag == "button"
+            and "popovertarget" in attributes
+            and attributes.get("popovertargetaction") != "hide"
+        }
+        assert opened_by == popovers, path
+
+
+@pytest.mark.parametrize(("environment", "word"), [("live", "Live"), ("test", "Test")])
+def test_every_page_names_the_environment(
+    environment: str, word: str, boss: Client, paths: list[str], settings: Settings
+) -> None:
+    settings.ENVIRONMENT = environment
+    for client, path in [*((boss, path) for path in paths), (Client(), SIGN_IN)]:
+        html = client.get(path).content.decode()
+        assert html.count(f'class="environment environment-{environment}"') == 1, path
+        assert f"Environment: </span>{word}</p>" in html, path
+
+
+def shown(client: Client, path: str) -> Any:
+    return text_of(client.get(path))
+
+
+def test_an_empty_list_says_what_to_do_next() -> None:
+    registrar = staff_client("registrar")
+    text = shown(registrar, list_url(Taxpayer))
+    assert "Nothing here yet" in text
+    assert text.count("Register taxpayer") == 2  # above the list, and in it
+    viewer = staff_client("viewer", "siti")
+    assert "Register taxpayer" not in shown(viewer, list_url(Taxpayer))
+
+
+def test_a_search_without_a_result_names_the_term_and_leads_back() -> None:
+    TaxpayerFactory.create()
+    registrar = staff_client("registrar")
+    for query, sentence in {
+        "?q=nobody": "No record matches “nobody”.",
+        "?is_active__exact=0": "No record matches the filters.",
+        "?q=nobody&is_active__exact=0": "No record matches “nobody” and the filters.",
+    }.items():
+        text = shown(registrar, list_url(Taxpayer) + query)
+        assert sentence in text
+        assert "Show the whole list" in text
+        assert "yielded" not in text
+    assert "No record matches" not in shown(registrar, list_url(Taxpayer))
+
+
+def test_active_filters_are_marked_with_a_word(boss: Client) -> None:
+    TaxpayerFactory.create()
+    assert "Filters (active)" not in shown(boss, list_url(Taxpayer))
+    assert "Filters (active)" in shown(boss, f"{list_url(Taxpayer)}?is_active__exact=1")

@@ -1,0 +1,114 @@
+"""Names are found by any word and any part of a word, on both databases alike."""
+
+import importlib
+import pkgutil
+
+import pytest
+from django.apps import apps
+from django.core.management.base import CommandError
+from django.db import connection
+
+from taxpayers import migrations
+from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.similar_names import similar_taxpayers
+from tests.support.factories import SystemUserFactory, TaxpayerFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def wanted(db: None) -> Taxpayer:
+    """One taxpayer among others."""
+    for name in ("Runcit", "Ahmad Trading", "Kedai Emas", "Cafe"):
+        TaxpayerFactory.create(name=name)
+    return TaxpayerFactory.create(name="Kedai Runcit (Ahmad) & Café-Sèn's 100% Sdn. Bhd.")
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        *(
+            "kedai runcit",
+            "RUNCIT kedai",
+            "unci sdn",
+            "edai ahm",
+            "bhd sdn",
+            "cafe sen",
+            "CAFÉ séN",
+        ),
+        *("sdn.bhd", "(ahmad) s", "uncit kedai", "ah ru", "100%", "100 s", "sen's"),
+    ],
+)
+def test_a_name_is_found_by_parts_of_its_words_in_any_order(term: str, wanted: Taxpayer) -> None:
+    assert list(Taxpayer.objects.filter(name__has_words=term)) == [wanted]
+
+
+@pytest.mark.parametrize(
+    "term", ["hmad edai x", "ed ai", "%", "_", "k%i", "\\", "' OR 1=1 --", "(", "", "\0", "[a-z]*"]
+)
+def test_nothing_else_is_found(term: str, wanted: Taxpayer) -> None:
+    assert list(Taxpayer.objects.filter(name__has_words=term)) == []
+
+
+def test_names_in_other_scripts_are_found(wanted: Taxpayer) -> None:
+    chinese = TaxpayerFactory.create(name="华为技术 (M) Sdn Bhd")
+    assert list(Taxpayer.objects.filter(name__has_words="华为技")) == [chinese]
+    assert list(Taxpayer.objects.filter(name__has_words="华为 sdn")) == [chinese]
+
+
+def test_it_looks_through_a_relation(wanted: Taxpayer) -> None:
+    user = SystemUserFactory.create(taxpayer=wanted)
+    SystemUserFactory.create()
+    assert list(SystemUser.objects.filter(taxpayer__name__has_words="uncit ahm")) == [user]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Kilang Papan Jaya", "kilang papan jaya sdn bhd", "Kilang Papan Jayaa Sdn Bhd"),
+        *("Jaya Papan Kilang", "Kilang-Papan Jaya Enterprise"),
+    ],
+)
+def test_similar_names_are_found(name: str) -> None:
+    for other in ("Kilang Emas Sdn Bhd", "Papan Iklan Sdn Bhd", "Jaya Grocer Sdn Bhd"):
+        TaxpayerFactory.create(name=other)
+    wanted = TaxpayerFactory.create(name="Kilang Papan Jaya Sdn Bhd")
+    assert similar_taxpayers(name) == [wanted]
+
+
+def test_no_name_is_similar_to_an_unlike_one() -> None:
+    TaxpayerFactory.create(name="Kilang Papan Jaya Sdn Bhd")
+    for name in ("Perniagaan Emas Sdn Bhd", "Sdn Bhd", "% _"):
+        assert similar_taxpayers(name) == []
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize(
+    ("model", "index"),
+    [(Taxpayer, "taxpayer_by_name_part"), (SystemUser, "system_user_by_name_part")],
+)
+def test_the_index_of_trigrams_answers(model: type, index: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    rows = model.objects  # type: ignore[attr-defined]
+    assert index in rows.filter(name__has_words="kedai run ah").explain()
+    assert index in rows.filter(name__is_similar_to="Kedai Runcit").explain()
+
+
+@pytest.mark.postgresql
+def test_a_role_that_may_not_create_the_extension_is_told_what_to_do() -> None:
+    (name,) = (
+        module.name
+        for module in pkgutil.iter_modules(migrations.__path__)
+        if module.name.endswith("names_by_any_part")
+    )
+    migration = importlib.import_module(f"{migrations.__name__}.{name}")
+    with connection.cursor() as cursor:
+        cursor.execute("DROP EXTENSION pg_trgm CASCADE")
+        cursor.execute("CREATE ROLE clerk")
+        cursor.execute("SET LOCAL ROLE clerk")
+    with (
+        pytest.raises(CommandError, match="let an administrator execute CREATE EXTENSION"),
+        connection.schema_editor() as editor,
+    ):
+        migration.index_parts_of_names(apps, editor)
