@@ -60,6 +60,11 @@ class StaffAccount(User):
         ]
 
     def __str__(self) -> str:
+        return f"{self.name} ({self.username})" if self.name else self.username
+
+    @property
+    def history_label(self) -> str:
+        """How the history names it: the user name first, because people search for that."""
         return f"{self.username} {self.name}".strip()
 
     @property

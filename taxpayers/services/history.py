@@ -164,7 +164,7 @@ def label_of(row: Model) -> str:
         case SystemUser():
             return f"{row.client_id} {row.name}"
         case _:
-            return str(row)
+            return str(getattr(row, "history_label", row))
 
 
 def _plain(value: Any) -> Any:

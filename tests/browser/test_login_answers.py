@@ -3,7 +3,7 @@
 import re
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.utils import timezone
@@ -22,7 +22,7 @@ def refused(office: Office) -> str:
     """The reference of a login of a blocked system user."""
     manage = office.service.manage
     manage("register_taxpayer", TIN, "--name", "Restoran Selera Kampung Sdn Bhd")
-    issued = manage("issue_credentials", TIN, "--name", "Selera POS")
+    issued = manage("issue_credentials", TIN, "--name", f"Selera POS {uuid4()}")
     manage("block_system_user", issued["client_id"], "--reason", "Secret sent by e-mail")
     answer = office.log_in(issued["client_id"], issued["client_secret"])
     return str(answer.headers["correlationId"])

@@ -63,7 +63,7 @@ def week_of(traffic: Traffic, list_url: ListUrl) -> Week | None:
         _row(_("Refused"), found.refusals, list_url(**hours, reason="refused")),
         *(
             _row(
-                _("Refused; {who} can fix it").format(who=_(who)) if who else _("Refused; unknown"),
+                _("Refused: {who} can fix it").format(who=_(who)) if who else _("Refused: unknown"),
                 compared,
                 list_url(**hours, fixed_by=fixer_key(who)),
             )

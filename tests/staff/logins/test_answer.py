@@ -106,7 +106,7 @@ def test_of_an_unknown_id_staff_see_that_nobody_has_it(viewer: Client) -> None:
     event, _told = refused(new_erp().login(client_id=unknown))
     page = text_of(viewer.get(page_url(event)))
     assert f"No system user has the client ID {unknown}." in page
-    assert "None in its last 1,000 logins" in page
+    assert "Last token None is stored" in page
 
 
 def test_other_refusals_show_nothing_of_credentials(viewer: Client, blocked: Erp) -> None:
@@ -129,6 +129,13 @@ def test_a_limited_number_of_logins_is_read(monkeypatch: pytest.MonkeyPatch) -> 
     found = latest_logins(erp.client_id)
     assert [str(row.pk) for row in found.rows] == references[:0:-1]
     assert found.has_more
+    event, _told = refused(erp.login(client_secret=new_erp().client_secret))
+    LoginEvent.objects.filter(reason="").delete()
+    refused(erp.login(client_secret=new_erp().client_secret))
+    refused(erp.login(client_secret=new_erp().client_secret))
+    page = text_of(staff_client("viewer").get(page_url(event)))
+    assert "None in its last 1,000 logins" in page
+    assert "Refused in the last 24 hours 2 logins or more" in page
     assert latest_logins("") == LatestLogins([])
 
 

@@ -34,8 +34,8 @@ from identity.staff.templatetags.staff import moment
 
 
 class StaffAccountAdmin(RecordAdmin):
-    list_display = ("username", "full_name", "role_title", "second_step", "last_sign_in", "state")
-    list_display_links = ("username", "full_name")
+    list_display = ("user_name", "full_name", "role_title", "second_step", "last_sign_in", "state")
+    list_display_links = ("user_name", "full_name")
     list_filter = (RoleFilter, AccountStateFilter)
     ordering = ("username",)
     search_fields = ("username",)
@@ -52,7 +52,7 @@ class StaffAccountAdmin(RecordAdmin):
     )
 
     def record_title(self, record: StaffAccount) -> str:
-        return record.username
+        return record.name or record.username
 
     def search_conditions(self, term: str) -> Iterable[Q]:
         # Without an index: an authority has hundreds of accounts, not millions.
@@ -83,6 +83,10 @@ class StaffAccountAdmin(RecordAdmin):
             "reason_against": reason_against(record, author(request)) if may_change else "",
             "changes": recent_changes(request, record),
         }
+
+    @admin.display(description=gettext_lazy("user name"))
+    def user_name(self, row: StaffAccount) -> str:
+        return row.username
 
     @admin.display(description=gettext_lazy("name"))
     def full_name(self, row: StaffAccount) -> str:

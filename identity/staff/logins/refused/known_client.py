@@ -24,12 +24,14 @@ class KnownClient:
     """`system_user` is None if no client has this ID.
 
     `refusals` are the refused logins under the ID in the last 24 hours, from so many `addresses`;
-    there may be more if `is_capped`. `last_token_at` is None if none of its latest logins got one.
+    there may be more if `is_capped`. `last_token_at` is None if none of its latest logins got one;
+    `has_older`: there are logins before these.
     """
 
     client_id: str
     system_user: SystemUser | None
     last_token_at: datetime | None
+    has_older: bool
     refusals: int
     addresses: int
     is_capped: bool
@@ -52,6 +54,7 @@ def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> Know
         client_id=event.client_id,
         system_user=user,
         last_token_at=latest.last_token_at,
+        has_older=latest.has_more,
         refusals=len(refused),
         addresses=len({row.source_address for row in refused}),
         is_capped=latest.has_more and latest.rows[-1].at >= at - LATELY,
