@@ -1,6 +1,7 @@
 """Moments and whole days in the authority's time zone, `TIME_ZONE` (contract 6)."""
 
-from datetime import UTC, date, datetime, time
+from collections.abc import Callable
+from datetime import MAXYEAR, UTC, date, datetime, time
 
 from django.utils import timezone
 
@@ -21,8 +22,31 @@ def end_of_day(day: date) -> datetime:
     return to_utc(datetime.combine(day, time.max.replace(fold=1)))
 
 
+def a_year_after(moment: datetime) -> datetime:
+    """The last moment of the same day a year later; of 29 February it is 28 February."""
+    day = timezone.localtime(moment).date()
+    year = min(day.year + 1, MAXYEAR)
+    is_leap_day = (day.month, day.day) == (2, 29)
+    return end_of_day(day.replace(year=year, day=28 if is_leap_day else day.day))
+
+
 def to_utc(moment: datetime) -> datetime:
     """The moment in UTC; without a time zone it is in the authority's. Raises OverflowError."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.get_default_timezone())
     return moment.astimezone(UTC)
+
+
+def parse_moment(text: str, of_day: Callable[[date], datetime]) -> datetime:
+    """A moment in ISO 8601, or `of_day` of a whole day; in UTC.
+
+    Raises ValueError, or OverflowError for one that cannot be shown in the time zone.
+    """
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        moment = to_utc(datetime.fromisoformat(text))
+    else:
+        moment = of_day(day)
+    timezone.localtime(moment)
+    return moment

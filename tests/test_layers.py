@@ -13,6 +13,7 @@ ROOMS = ("identity", "tokens", "taxpayers")  # each may import itself and those 
 STAFF_ROOMS = (
     ("overview", "search"),
     ("logins", "system_users", "registry"),
+    ("expiring", "imports"),
     ("history",),
     ("framework",),
 )  # from top to bottom

@@ -29,6 +29,8 @@ UPDATE client_secrets SET expires_at = now() + (1 + id % 365) * interval '1 day'
 UPDATE system_users SET expires_at = now() + (id % 1000 - 10) * interval '1 day' WHERE id % 10 = 0;
 UPDATE granted_permissions SET valid_until = now() + (1 + id % 730) * interval '1 day'
     WHERE id % 5 = 0;
+UPDATE intermediaries SET active_until = now() + (id % 365 - 10) * interval '1 day'
+    WHERE id % 10 = 0;
 """
 _SAMPLE = "SELECT id FROM login_events TABLESAMPLE BERNOULLI (%s)"
 
@@ -37,6 +39,7 @@ _TAXPAYERS, _INTERMEDIARIES, _PERMISSIONS, _SYSTEM_USERS = (
     for model in ("taxpayer", "intermediary", "grantedpermission", "systemuser")
 )
 _LOGINS = "/admin/tokens/loginevent/"
+_ENDING = "/admin/ending-soon/"
 _HISTORY = "/admin/taxpayers/change/"
 _AS_OF = f"{_HISTORY}as_of/?day={datetime.now(UTC) - timedelta(days=10):%Y-%m-%d}&about="
 # Every page whose cost could grow with the registry or the logins; what differs is in braces.
@@ -55,6 +58,11 @@ PAGES = {
     "system users of a taxpayer that is not active": f"{_SYSTEM_USERS}?state=taxpayer",
     "system users that expire in 7 days": f"{_SYSTEM_USERS}?state=7",
     "system users with a secret that expires": f"{_SYSTEM_USERS}?secret=90",
+    "ending soon": f"{_ENDING}?within=90",
+    "ending soon, page 40": f"{_ENDING}?within=90&p=40",
+    "ending soon, permissions": f"{_ENDING}?within=90&kind=permission",
+    "ended lately": f"{_ENDING}?within=ended",
+    "ending soon, to print": f"{_ENDING}?within=90&print=1",
     "system users whose secret expired": f"{_SYSTEM_USERS}?secret=expired",
     "logins": _LOGINS,
     "logins of 30 days, refused": f"{_LOGINS}?period=30&reason=refused",
@@ -105,6 +113,7 @@ PAGES = {
     "page of a taxpayer": f"{_TAXPAYERS}{{number}}/change/",
     "why did this login fail": f"{_LOGINS}{{login}}/change/",
     "before blocking a system user": f"{_SYSTEM_USERS}{{number}}/block_system_user/",
+    "import of permissions": f"{_PERMISSIONS}import_permissions/",
     "before revoking a secret": f"{_SYSTEM_USERS}{{number}}/revoke_secret/",
     "before unblocking a system user": f"{_SYSTEM_USERS}{{blocked}}/unblock_system_user/",
 }

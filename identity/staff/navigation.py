@@ -8,6 +8,8 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from identity.staff.expiring.kinds import KINDS
+
 Item = dict[str, Any]
 
 
@@ -17,8 +19,11 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         {"title": title, "items": [item for item in items if _may_view(request, item)]}
         for title, items in _groups().items()
     ]
-    today = {"title": _("Today"), "icon": "home", "link": reverse("admin:index")}
-    return [{"items": [today]}, *(group for group in groups if group["items"])]
+    start = [{"title": _("Today"), "icon": "home", "link": reverse("admin:index")}]
+    if any(kind.may_be_seen(request) for kind in KINDS):
+        link = reverse("admin:ending_soon")
+        start.append({"title": _("Ending soon"), "icon": "event_upcoming", "link": link})
+    return [{"items": start}, *(group for group in groups if group["items"])]
 
 
 def frame_stylesheet(request: HttpRequest) -> str:

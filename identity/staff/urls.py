@@ -6,9 +6,15 @@ from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from identity.staff.accounts.views import redirect_to_sign_in
+from identity.staff.expiring.page import ending_soon
 from identity.staff.search.views import search_view
 from identity.urls import urlpatterns as public
 
+# In the admin's namespace, so that they get its frame and its content security policy.
+_of_staff = [
+    path("ending-soon/", admin.site.admin_view(ending_soon), name="ending_soon"),
+    *admin.site.urls[0],
+]
 urlpatterns: list[URLPattern | URLResolver] = [
     *public,
     path("", RedirectView.as_view(pattern_name="admin:index"), name="start"),
@@ -19,7 +25,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/search/", search_view, name="staff_search"),  # instead of the theme's own
-    path("admin/", admin.site.urls),
+    path("admin/", (_of_staff, *admin.site.urls[1:])),
 ]
 handler404 = "identity.staff.not_found.not_found"
 handler400 = "identity.staff.bad_request.bad_request"

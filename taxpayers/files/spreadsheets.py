@@ -39,7 +39,7 @@ def workbook_to_csv(workbook: BinaryIO) -> bytes:
                 raise ServiceError(
                     _(
                         "The workbook is too large, or its values are far apart. Keep only the"
-                        " sheet with the taxpayers, and nothing beside or below the table."
+                        " sheet with the table, and nothing beside or below it."
                     )
                 )
             case _:

@@ -7,10 +7,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
 
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
-from taxpayers.moments import end_of_day, start_of_day, to_utc
+from taxpayers.moments import end_of_day, parse_moment, start_of_day
 from taxpayers.validation import taxpayer_notation
 
 NEVER = "never"
@@ -62,18 +61,11 @@ def parse_end_or_never(text: str) -> datetime | None:
     return None if text == NEVER else parse_end(text)
 
 
-def _parse(text: str, moment_of: Callable[[date], datetime]) -> datetime:
+def _parse(text: str, of_day: Callable[[date], datetime]) -> datetime:
     try:
-        try:
-            day = date.fromisoformat(text)
-        except ValueError:
-            moment = to_utc(datetime.fromisoformat(text))
-        else:
-            moment = moment_of(day)
-        timezone.localtime(moment)  # a moment that cannot be shown in the time zone is refused
+        return parse_moment(text, of_day)
     except (ValueError, OverflowError):
         raise ArgumentTypeError(
             f"{text!r} is not a date. Write 2027-12-31, 2027-12-31T18:00 (in {settings.TIME_ZONE})"
             " or 2027-12-31T10:00Z."
         ) from None
-    return moment

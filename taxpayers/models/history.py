@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -22,6 +23,8 @@ class Change(models.Model):
     reason = models.CharField(_("why"), max_length=500, blank=True, editable=False)
     before = models.JSONField(_("before"), default=dict, editable=False)
     after = models.JSONField(_("after"), default=dict, editable=False)
+    # The same for all changes that were made as one: an import, or one task for several records.
+    task_id = models.UUIDField(_("task"), null=True, editable=False)
 
     class Meta:
         db_table = "changes"
@@ -35,6 +38,11 @@ class Change(models.Model):
             models.Index(fields=["-at", "-by", "-id"], name="change_by_time"),
             models.Index(fields=["by", "-at", "-id"], name="change_by_who"),
             models.Index(fields=["action", "-at", "-by", "-id"], name="change_by_action"),
+            models.Index(
+                fields=["task_id", "-id"],
+                name="change_of_task",
+                condition=Q(task_id__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -59,6 +59,7 @@ class GrantedPermission(models.Model):
         default_permissions: ClassVar = VIEW_ONLY
         permissions: ClassVar = [
             ("grant_permission", _("Can enter permissions that taxpayers grant")),
+            ("extend_permission", _("Can change when permissions end")),
             ("revoke_permission", _("Can revoke permissions")),
         ]
         constraints: ClassVar = [

@@ -49,6 +49,7 @@ class SystemUser(AbstractApplication):
         verbose_name_plural = _("system users")
         default_permissions: ClassVar = VIEW_ONLY
         permissions: ClassVar = [
+            ("register_system_user", _("Can register system users without a secret")),
             ("issue_credentials", _("Can create system users and issue their credentials")),
             ("change_system_user", _("Can change the name, scopes and limit of system users")),
             ("extend_system_user", _("Can change when system users expire")),

@@ -72,6 +72,13 @@ class Intermediary(models.Model):
             ("register_intermediary", _("Can register intermediaries")),
             ("change_intermediary", _("Can change intermediaries")),
         ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["active_until"],
+                name="intermediary_by_end",
+                condition=Q(active_until__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return str(self.taxpayer)

@@ -4,14 +4,8 @@ These functions raise `ServiceError`, with one line for the person who asked; th
 changed.
 """
 
-from taxpayers.services.bulk_import import (
-    BadRowsError,
-    ImportPreview,
-    ImportResult,
-    import_registry,
-    max_rows,
-    preview_registry,
-)
+from taxpayers.services.bulk_import import import_registry, max_rows, preview_registry
+from taxpayers.services.ends import end_earlier, extend
 from taxpayers.services.granted_permissions import (
     grant_permission,
     revoke_codes,
@@ -19,7 +13,9 @@ from taxpayers.services.granted_permissions import (
     set_permission_code,
 )
 from taxpayers.services.history import Action, Author
+from taxpayers.services.import_kinds import IMPORT_KINDS, ImportKind
 from taxpayers.services.import_lock import one_import_at_a_time
+from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.secrets import IssuedSecret, issue_secret, retire_secret, revoke_secret
 from taxpayers.services.system_users import (
@@ -33,15 +29,19 @@ from taxpayers.services.taxpayers import register_taxpayer, rename_taxpayer, set
 from taxpayers.validation import ServiceError
 
 __all__ = [
+    "IMPORT_KINDS",
     "Action",
     "Author",
     "BadRowsError",
+    "ImportKind",
     "ImportPreview",
     "ImportResult",
     "IssuedSecret",
     "ServiceError",
     "block_system_user",
     "change_system_user",
+    "end_earlier",
+    "extend",
     "extend_system_user",
     "grant_permission",
     "import_registry",

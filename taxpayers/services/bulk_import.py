@@ -4,18 +4,19 @@ On SQLite every login waits while a transaction writes. So everything is compare
 before it begins, and it only copies rows.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 
 from django.db import IntegrityError, connection
 from django.utils.translation import gettext as _
 
-from taxpayers.files.taxpayer_rows import MAX_ROWS, BadRow, ParsedFile, TaxpayerRow
+from taxpayers.files.rows import BadRow, ParsedFile
+from taxpayers.files.taxpayer_rows import MAX_ROWS, TaxpayerRow
 from taxpayers.models import Taxpayer
 from taxpayers.services.bulk_insert import insert_taxpayers
 from taxpayers.services.history import Action, Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
+from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.validation import ServiceError
 
 _BATCH = 900  # SQLite takes no more than 999 parameters in one statement
@@ -23,34 +24,9 @@ _BATCH = 900  # SQLite takes no more than 999 parameters in one statement
 _MAX_ROWS_ON_SQLITE = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """How many taxpayers are new, and how many were registered before with the same values."""
-
-    registered: int
-    unchanged: int
-
-
-@dataclass(frozen=True, slots=True)
-class ImportPreview:
-    """What an import would do: whom it would register, how many it would leave unchanged."""
-
-    new: list[TaxpayerRow]
-    unchanged: int
-    bad_rows: list[BadRow]
-
-
-class BadRowsError(ServiceError):
-    """Rows that cannot be imported, in the file's order; so none was."""
-
-    def __init__(self, bad_rows: Sequence[BadRow], total: int) -> None:
-        super().__init__(f"{len(bad_rows)} of {total} rows are bad. Nothing has been imported.")
-        self.bad_rows = tuple(bad_rows)
-
-
 def import_registry(
     *,
-    parsed: ParsedFile,
+    parsed: ParsedFile[TaxpayerRow],
     source: str,
     by: Author,
     at: datetime,
@@ -63,7 +39,8 @@ def import_registry(
     ServiceError if another import is running, or if somebody else registers one of them at the same
     moment.
     """
-    context = ChangeContext(Action.IMPORT_REGISTRY, by, at, reason=f"file {source}"[:500])
+    author = by.in_one_task()
+    context = ChangeContext(Action.IMPORT_REGISTRY, author, at, reason=f"file {source}"[:500])
     with one_import_at_a_time():
         new, contradictions = _compare_all(parsed.rows, progress)
         if bad_rows := sorted(parsed.bad_rows + contradictions):
@@ -85,7 +62,7 @@ def max_rows() -> int:
     return _MAX_ROWS_ON_SQLITE if connection.vendor == "sqlite" else MAX_ROWS
 
 
-def preview_registry(*, parsed: ParsedFile) -> ImportPreview:
+def preview_registry(*, parsed: ParsedFile[TaxpayerRow]) -> ImportPreview:
     """What `import_registry` would do with this file now; changes nothing."""
     new, contradictions = _compare_all(parsed.rows, int)
     unchanged = len(parsed.rows) - len(new) - len(contradictions)

@@ -17,6 +17,7 @@ from taxpayers.services.history import (
     record_change,
     update_and_record,
 )
+from taxpayers.services.new_records import NewRecord, save_new
 from taxpayers.validation import (
     MAX_NAME_LENGTH,
     ServiceError,
@@ -60,6 +61,7 @@ def grant_permission(
     codes: Collection[str],
     valid_from: datetime | None = None,
     valid_until: datetime | None = None,
+    reason: str = "",
     by: Author,
     at: datetime,
 ) -> GrantedPermission:
@@ -67,7 +69,30 @@ def grant_permission(
 
     Safe to repeat: returns a permission with the same codes and end that has begun by then.
     """
-    valid_from = valid_from or at
+    # Two people who grant the same at once make one permission.
+    record = prepare_permission(
+        taxpayer=lock_for_update(taxpayer),
+        intermediary=intermediary,
+        codes=codes,
+        valid_from=valid_from or at,
+        valid_until=valid_until,
+        at=at,
+    )
+    save_new(record, ChangeContext(Action.GRANT_PERMISSION, by, at, reason))
+    row: GrantedPermission = record.row
+    return row
+
+
+def prepare_permission(
+    *,
+    taxpayer: Taxpayer,
+    intermediary: Intermediary,
+    codes: Collection[str],
+    valid_from: datetime,
+    valid_until: datetime | None,
+    at: datetime,
+) -> NewRecord:
+    """What `grant_permission` would store, or the present permission. Raises as it does."""
     if taxpayer.pk == intermediary.taxpayer_id:
         raise ServiceError(
             _("{taxpayer} needs no permission to act for itself.").format(
@@ -83,7 +108,6 @@ def grant_permission(
         )
     known = set(PermissionCode.objects.values_list("code", flat=True))
     wanted = validate_known(codes, known, _("permission code"))
-    lock_for_update(taxpayer)  # two people who grant the same at once make one permission
     present = GrantedPermission.objects.filter(
         taxpayer=taxpayer,
         intermediary=intermediary,
@@ -91,20 +115,18 @@ def grant_permission(
         valid_from__lte=valid_from,
         valid_until=valid_until,
     )
+    fields = {"codes": wanted, "valid_from": valid_from, "valid_until": valid_until}
     for row in present.prefetch_related("codes"):
         if codes_of(row) == wanted:
-            return row
-    row = GrantedPermission.objects.create(
+            return NewRecord(row, fields)
+    row = GrantedPermission(
         taxpayer=taxpayer,
         intermediary=intermediary,
         valid_from=valid_from,
         valid_until=valid_until,
         created_at=at,
     )
-    row.codes.set(PermissionCode.objects.filter(pk__in=wanted))
-    after = {"codes": wanted, "valid_from": valid_from, "valid_until": valid_until}
-    record_change(row, ChangeContext(Action.GRANT_PERMISSION, by, at), after=after)
-    return row
+    return NewRecord(row, fields)
 
 
 def codes_of(permission: GrantedPermission) -> list[str]:

@@ -1,8 +1,9 @@
 """The history of every change of state: who, when, from where, what and why (contract 4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from uuid import UUID, uuid4
 
 from django.db.models import Model, TextChoices
 from django.utils.translation import gettext as _
@@ -34,7 +35,15 @@ class Action(TextChoices):
         gettext_lazy("Added or changed the permission code"),
     )
     GRANT_PERMISSION = "grant_permission", gettext_lazy("Granted a permission")
+    EXTEND_PERMISSION = (
+        "extend_permission",
+        gettext_lazy("Changed the last day of the permission"),
+    )
     REVOKE_PERMISSION = "revoke_permission", gettext_lazy("Revoked a permission")
+    REGISTER_SYSTEM_USER = (
+        "register_system_user",
+        gettext_lazy("Registered the system user, without a secret"),
+    )
     ISSUE_CREDENTIALS = "issue_credentials", gettext_lazy("Issued credentials")
     CHANGE_SYSTEM_USER = "change_system_user", gettext_lazy("Changed the system user")
     EXTEND_SYSTEM_USER = (
@@ -64,10 +73,18 @@ class Action(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who makes a change, and from which address if it came over the network."""
+    """Who makes a change, and from which address if it came over the network.
+
+    `task_id` is the same in all changes that are made as one; None: a single change.
+    """
 
     name: str
     address: str | None = None
+    task_id: UUID | None = None
+
+    def in_one_task(self) -> "Author":
+        """The same person; all changes by this author are one task in the history."""
+        return replace(self, task_id=uuid4())
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +164,7 @@ def _change(
         object_id=str(row.pk),
         label=label_of(row)[:255],
         reason=context.reason,
+        task_id=context.by.task_id,
         before={name: _plain(value) for name, value in before.items()},
         after={name: _plain(value) for name, value in after.items()},
     )

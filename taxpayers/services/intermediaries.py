@@ -12,27 +12,38 @@ from taxpayers.services.history import (
     Author,
     ChangeContext,
     lock_for_update,
-    record_change,
     update_and_record,
 )
+from taxpayers.services.new_records import NewRecord, save_new
 from taxpayers.validation import ServiceError, validate_end, validate_reason
 
 
 @transaction.atomic
 def register_intermediary(
-    *, taxpayer: Taxpayer, until: datetime | None = None, by: Author, at: datetime
+    *,
+    taxpayer: Taxpayer,
+    until: datetime | None = None,
+    reason: str = "",
+    by: Author,
+    at: datetime,
 ) -> Intermediary:
     """Make the taxpayer an intermediary, until a last moment or for good; safe to repeat.
 
     Raises ServiceError if it is already one, but inactive or with another end.
     """
-    row = Intermediary.objects.filter(taxpayer=lock_for_update(taxpayer)).first()
+    record = prepare_intermediary(taxpayer=lock_for_update(taxpayer), until=until, at=at)
+    save_new(record, ChangeContext(Action.REGISTER_INTERMEDIARY, by, at, reason))
+    row: Intermediary = record.row
+    return row
+
+
+def prepare_intermediary(*, taxpayer: Taxpayer, until: datetime | None, at: datetime) -> NewRecord:
+    """The role that `register_intermediary` would store, or the present one. Raises as it does."""
+    row = Intermediary.objects.filter(taxpayer=taxpayer).first()
     if row is None:
-        row = Intermediary.objects.create(
+        row = Intermediary(
             taxpayer=taxpayer, active_until=validate_end(until, _("the role"), at), created_at=at
         )
-        after = {"is_active": row.is_active, "active_until": row.active_until}
-        record_change(row, ChangeContext(Action.REGISTER_INTERMEDIARY, by, at), after=after)
     elif not row.is_active or row.active_until != until:
         raise ServiceError(
             _(
@@ -40,7 +51,7 @@ def register_intermediary(
                 " Change the intermediary instead of registering it again."
             ).format(taxpayer=taxpayer.identifier, state=_describe_state(row))
         )
-    return row
+    return NewRecord(row, {"is_active": row.is_active, "active_until": row.active_until})
 
 
 def _describe_state(row: Intermediary) -> str:

@@ -17,6 +17,7 @@ from taxpayers.services.history import (
     lock_for_update,
     update_and_record,
 )
+from taxpayers.services.new_records import NewRecord
 from taxpayers.services.secrets import IssuedSecret, create_secret
 from taxpayers.validation import (
     ServiceError,
@@ -45,30 +46,69 @@ def register_system_user(
 
     Raises ServiceError if the taxpayer has one of that name: its secret cannot be shown again.
     """
-    name = validate_name(name)
-    present = lock_for_update(taxpayer).system_users.filter(name=name).first()
+    fields = _new_fields(name, scopes, expires_at, logins_per_minute, at)
+    present = lock_for_update(taxpayer).system_users.filter(name=fields["name"]).first()
     if present is not None:
         raise ServiceError(
             _(
                 "{taxpayer} already has a system user named {name}: {client_id}."
                 " Issue a new secret for it, or choose another name."
-            ).format(taxpayer=taxpayer.identifier, name=name, client_id=present.client_id)
+            ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id)
         )
-    fields: dict[str, Any] = {
-        "name": name,
+    owner = _new_system_user(taxpayer, fields)
+    owner.save(force_insert=True)
+    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    return create_secret(
+        owner, 1, secret_expires_at, context, {"taxpayer": str(taxpayer.identifier), **fields}
+    )
+
+
+def prepare_system_user(
+    *,
+    taxpayer: Taxpayer,
+    name: str,
+    scopes: Collection[str] | None,
+    expires_at: datetime | None,
+    logins_per_minute: int | None,
+    at: datetime,
+) -> NewRecord:
+    """A system user without a secret, or the present one of that name. None: the defaults.
+
+    Raises ServiceError if the present one has other values.
+    """
+    fields = _new_fields(name, scopes, expires_at, logins_per_minute, at)
+    present = taxpayer.system_users.filter(name=fields["name"]).first()
+    if present is None:
+        present = _new_system_user(taxpayer, fields)
+    elif any(getattr(present, field) != value for field, value in fields.items()):
+        raise ServiceError(
+            _(
+                "{taxpayer} already has a system user named {name} with other values: {client_id}."
+            ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id)
+        )
+    return NewRecord(present, {"taxpayer": str(taxpayer.identifier), **fields})
+
+
+def _new_fields(
+    name: str,
+    scopes: Collection[str] | None,
+    expires_at: datetime | None,
+    logins_per_minute: int | None,
+    at: datetime,
+) -> dict[str, Any]:
+    return {
+        "name": validate_name(name),
         "scopes": _validate_scopes((DEFAULT_SCOPE,) if scopes is None else scopes),
         "logins_per_minute": DEFAULT_LOGINS_PER_MINUTE
         if logins_per_minute is None
         else _validate_limit(logins_per_minute),
         "expires_at": validate_end(expires_at, _("the system user"), at),
     }
-    owner = SystemUser.objects.create(
-        client_id=new_client_id(settings.ENVIRONMENT), taxpayer=taxpayer, **fields
-    )
-    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
-    return create_secret(
-        owner, 1, secret_expires_at, context, {"taxpayer": str(taxpayer.identifier), **fields}
-    )
+
+
+def _new_system_user(taxpayer: Taxpayer, fields: dict[str, Any]) -> SystemUser:
+    client_id = new_client_id(settings.ENVIRONMENT)
+    return SystemUser(client_id=client_id, taxpayer=taxpayer, **fields)
 
 
 @transaction.atomic

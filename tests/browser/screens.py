@@ -17,6 +17,7 @@ SIZE = {"width": 1280, "height": 800}
 THEMES = ("light", "dark")
 WHOLE = ("today", "why")  # down to the last panel, not as far as a screen goes
 LIGHT_ONLY = (
+    "ending-soon",
     "grant",
     "intermediary",
     "report",
@@ -67,6 +68,7 @@ def _paths(page: Any) -> dict[str, str]:
         "today": "/admin/",
         "system-users": "/admin/taxpayers/systemuser/",
         "system-user": user,
+        "ending-soon": "/admin/ending-soon/?within=90",
         "block": user.replace("change/", "block_system_user/"),
         "taxpayer": _found(page, "/admin/taxpayers/taxpayer/?q=C2581234010"),
         "intermediary": _found(page, "/admin/taxpayers/intermediary/?q=C2590001010"),

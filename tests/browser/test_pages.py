@@ -25,11 +25,16 @@ LISTS = (
 TASKS = (
     "taxpayers/taxpayer/register_taxpayer",
     "taxpayers/taxpayer/import_registry",
+    "taxpayers/intermediary/import_intermediaries",
+    "taxpayers/systemuser/import_system_users",
+    "ending-soon",
     "taxpayers/grantedpermission/grant_permission",
     "taxpayers/systemuser/issue_credentials",
     "tokens/loginevent/what_would_happen",
     "staff/staffaccount/create_account",
 )
+PRINTED = "/admin/ending-soon/?within=90&print=1"
+EARLIER = "end_system_user_earlier/"
 
 
 @pytest.fixture(scope="package")
@@ -46,8 +51,8 @@ def paths(whole_office: Office) -> list[str]:
     page.goto("/admin/taxpayers/systemuser/?state=blocked")
     blocked = page.locator("#result_list tbody a[href*='/change/']").first.get_attribute("href")
     unblock = blocked.partition("change/")[0] + "unblock_system_user/"
-    tasks = ("block_system_user/", "rotate_secret/", "revoke_secret/", "retire_secret/")
-    searches = ["/admin/search/?q=sdn", "/admin/taxpayers/taxpayer/?q=nothing-like-this"]
+    tasks = ("block_system_user/", "rotate_secret/", "revoke_secret/", "retire_secret/", EARLIER)
+    searches = ["/admin/search/?q=sdn", "/admin/taxpayers/taxpayer/?q=nothing-like-this", PRINTED]
     return ["/admin/", *lists, *searches, *records, *(f"{user}{task}" for task in tasks), unblock]
 
 

@@ -154,7 +154,7 @@ def test_a_file_with_errors_changes_nothing_until_it_is_corrected(
         page.goto("/admin/taxpayers/taxpayer/import_registry/")
         page.locator("input[type=file]").set_input_files(file)
         press(page, "Show the preview")
-        says(page, "New taxpayers")
+        says(page, "Already registered, not changed")
 
     send(f"{GOOD_ROW}\nno tin,,Somebody,yes\nC7771234030,,Kedai Emas,perhaps\n")
     bad = page.locator("section", has=page.locator("#bad-title")).locator("tbody tr")

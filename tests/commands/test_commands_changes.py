@@ -365,7 +365,7 @@ def test_a_command_leaves_the_history_of_the_staffs_task_of_its_name() -> None:
     _as_staff(registrar, taxpayer, "deactivate_taxpayer", why)
     _as_staff(registrar, taxpayer, "activate_taxpayer", why)
     _as_staff(officer, user, "change_system_user", form)
-    _as_staff(officer, user, "extend_system_user", {"expires": "2099-12-31", **why})
+    _as_staff(officer, user, "end_system_user_earlier", {"expires": "2099-12-31", **why})
     by_staff = _history()
 
     Change.objects.all().delete()

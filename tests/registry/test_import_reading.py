@@ -5,14 +5,15 @@ import tracemalloc
 
 import pytest
 
-from taxpayers.files.taxpayer_rows import MAX_ROWS, BadRow, ParsedFile, TaxpayerRow, read_taxpayers
+from taxpayers.files.rows import BadRow, ParsedFile
+from taxpayers.files.taxpayer_rows import MAX_ROWS, TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.validation import ServiceError
 
 HEADER = "tin,rob,name,active\n"
 
 
-def read(content: str | bytes) -> ParsedFile:
+def read(content: str | bytes) -> ParsedFile[TaxpayerRow]:
     data = content.encode() if isinstance(content, str) else content
     return read_taxpayers(io.BytesIO(data), Notation())
 

@@ -19,7 +19,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, connections
 
-from taxpayers.files.taxpayer_rows import ParsedFile, read_taxpayers
+from taxpayers.files.rows import ParsedFile
+from taxpayers.files.taxpayer_rows import TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import (
@@ -54,12 +55,12 @@ with one_import_at_a_time():
     time.sleep(120)"""
 
 
-def parsed(*rows: str) -> ParsedFile:
+def parsed(*rows: str) -> ParsedFile[TaxpayerRow]:
     text = "\n".join(["tin,rob,name,active", *rows])
     return read_taxpayers(io.BytesIO(text.encode()), Notation())
 
 
-def import_rows(read: ParsedFile, **options: Any) -> ImportResult:
+def import_rows(read: ParsedFile[TaxpayerRow], **options: Any) -> ImportResult:
     return import_registry(parsed=read, source="x.csv", by=Author("alice"), at=AT, **options)
 
 
@@ -90,7 +91,10 @@ def test_all_rows_become_taxpayers() -> None:
         (TaxpayerId("C0000000002", "R-123"), "Two", False, AT),
         (TaxpayerId("C0000000003"), "Three", True, AT),
     ]
-    assert Change.objects.filter(action="import_registry", reason="file x.csv").count() == 3
+    changes = Change.objects.filter(action="import_registry", reason="file x.csv")
+    assert changes.count() == 3
+    (task,) = set(changes.values_list("task_id", flat=True))
+    assert task is not None
 
 
 def test_registered_taxpayers_are_counted_and_left_unchanged() -> None:

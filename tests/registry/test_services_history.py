@@ -192,6 +192,35 @@ CASES = [
         reason="paid",
     ),
     Case(
+        "extend",
+        lambda: {
+            "record": GrantedPermissionFactory.create(
+                taxpayer=taxpayer(),
+                intermediary=intermediary(),
+                valid_from=AT - DAY,
+                valid_until=AT + DAY,
+            ),
+            "until": None,
+            "reason": "renewed",
+        },
+        ("extend_permission", "grantedpermission", "C1234567890 → C9876543210"),
+        before={"valid_until": "2026-03-02T12:00:00+00:00"},
+        after={"valid_until": None},
+        reason="renewed",
+    ),
+    Case(
+        "end_earlier",
+        lambda: {
+            "record": intermediary(active_until=AT + 9 * DAY),
+            "until": AT + DAY,
+            "reason": "contract ended",
+        },
+        ("change_intermediary", "intermediary", "C9876543210 Agent"),
+        before={"active_until": "2026-03-10T12:00:00+00:00"},
+        after={"active_until": "2026-03-02T12:00:00+00:00"},
+        reason="contract ended",
+    ),
+    Case(
         "block_system_user",
         lambda: {"system_user": system_user(), "reason": "leaked"},
         ("block_system_user", "systemuser", f"{CLIENT_ID} ERP"),

@@ -164,11 +164,12 @@ def test_a_bulk_task_comes_back_with_what_was_selected(officer: User) -> None:
     sign_in(client, officer)
     page = client.get(url)
     assert RESTORED in text_of(page)
-    assert {str(row.pk) for row in page.context["records"]} == set(selected)
+    assert {str(one.record.pk) for one in page.context["plan"]} == set(selected)
     assert page.context["form"]["reason"].value() == "Stolen laptop"
     assert not SystemUser.objects.exclude(blocked_at=None).exists()
     form = {field.html_name: field.value() for field in page.context["form"]}
-    client.post(url, sent | form | {"confirmed": "1"})
+    seen = {"confirmed": "1", "previewed": page.context["fingerprint"]}
+    client.post(url, sent | form | seen)
     assert SystemUser.objects.exclude(blocked_at=None).count() == 2
     assert RESTORED not in text_of(client.get(url))
 

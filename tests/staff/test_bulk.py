@@ -1,6 +1,5 @@
 """Exports that no spreadsheet runs as formulas, and one task for several selected records."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,9 +12,10 @@ from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
 from identity.staff.framework import bulk_tasks
+from identity.staff.system_users import blocking
 from taxpayers.files.csv_escaping import escape_formula, unescape_formula
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.services import Author, block_system_user
+from taxpayers.services import Author, ServiceError, block_system_user
 from tests.registry.workbooks import formulas_of, rows_of
 from tests.support.factories import GrantedPermissionFactory, SystemUserFactory, TaxpayerFactory
 from tests.support.staff import (
@@ -140,8 +140,18 @@ def test_an_export_needs_its_permission() -> None:
 
 
 def act(client: Client, task: str, users: list[SystemUser], **form: str) -> Any:
-    data = {"action": f"bulk_{task}", "_selected_action": [user.pk for user in users]}
-    return client.post(list_url(SystemUser), data | form, follow=True)
+    """Choose the action in the list; with `confirmed` also what a click on its button sends."""
+    return act_on(client, SystemUser, task, users, **form)
+
+
+def act_on(client: Client, model: Any, task: str, records: list[Any], **form: str) -> Any:
+    data = {"action": f"bulk_{task}", "_selected_action": [record.pk for record in records]}
+    if "confirmed" in form:
+        entered = {name: value for name, value in form.items() if name != "confirmed"}
+        shown = client.post(list_url(model), data | entered, follow=True)
+        if "fingerprint" in (shown.context or ()):
+            form = {"previewed": shown.context["fingerprint"]} | form
+    return client.post(list_url(model), data | form, follow=True)
 
 
 @pytest.fixture
@@ -174,6 +184,22 @@ def test_after_confirmation_each_is_blocked_by_the_service(
     assert (change.by, change.address, change.object_id) == ("aminah", ADDRESS, str(users[1].pk))
 
 
+def test_the_history_shows_which_changes_were_one_task(
+    registrar: Client, users: list[SystemUser]
+) -> None:
+    for reason, some in (("fraud", users[:2]), ("sold", users[2:])):
+        act(registrar, "block_system_user", some, confirmed="1", reason=reason)
+    tasks = {
+        reason: set(Change.objects.filter(reason=reason).values_list("task_id", flat=True))
+        for reason in ("fraud", "sold")
+    }
+    assert [len(ids) for ids in tasks.values()] == [1, 1]
+    assert tasks["fraud"].isdisjoint(tasks["sold"] | {None})
+    alone = SystemUserFactory.create()
+    block_system_user(system_user=alone, reason="x", by=Author("x"), at=timezone.now())
+    assert Change.objects.get(reason="x").task_id is None
+
+
 def test_a_reason_is_needed(registrar: Client, users: list[SystemUser]) -> None:
     assert errors_of(act(registrar, "block_system_user", users, confirmed="1", reason=" "))
     assert blocked() == 0
@@ -181,23 +207,21 @@ def test_a_reason_is_needed(registrar: Client, users: list[SystemUser]) -> None:
 
 def test_all_or_none(users: list[SystemUser], monkeypatch: pytest.MonkeyPatch) -> None:
     client = staff_client(SECURITY_OFFICER)
-    last_day = (timezone.localtime() + timedelta(days=9)).date().isoformat()
-    form = {"confirmed": "1", "reason": "renewed", "expires": last_day}
-    assert "3 done" in text_of(act(client, "extend_system_user", users, **form))
-    assert SystemUser.objects.filter(expires_at__gt=timezone.now()).count() == 3
-    form["expires"] = (timezone.localtime() - timedelta(days=9)).date().isoformat()
-    assert "Nothing was changed" in errors_of(act(client, "extend_system_user", users, **form))
-    assert SystemUser.objects.filter(expires_at__gt=timezone.now()).count() == 3
+    calls: list[Any] = []
 
+    def fails_at_the_last(**arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == len(users):
+            raise ServiceError("it fell over")
+        return block_system_user(**arguments)
 
-def test_an_empty_day_never_removes_the_end_date_of_several() -> None:
-    end = timezone.now() + timedelta(days=9)
-    users = SystemUserFactory.create_batch(3, expires_at=end)
-    client = staff_client(SECURITY_OFFICER)
-    assert "optional" not in text_of(act(client, "extend_system_user", users))
-    sent = act(client, "extend_system_user", users, confirmed="1", reason="renewed", expires="")
-    assert "required" in errors_of(sent)
-    assert SystemUser.objects.filter(expires_at=end).count() == 3
+    monkeypatch.setattr(blocking, "block_system_user", fails_at_the_last)
+    done = act(client, "block_system_user", users, confirmed="1", reason="fraud")
+    assert "Nothing was changed" in errors_of(done)
+    assert "it fell over" in errors_of(done)
+    assert len(calls) == 3
+    assert blocked() == 0
+    assert not Change.objects.exists()
 
 
 def test_too_many_selected_records_are_refused(

@@ -8,8 +8,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from identity.staff.registry import taxpayer_import
-from identity.staff.registry.taxpayer_import import MAX_FILE_BYTES
+from identity.staff.imports import import_task
+from identity.staff.imports.import_task import MAX_FILE_BYTES
 from taxpayers.models import Change, Taxpayer, UploadedFile
 from taxpayers.services import Author
 from taxpayers.services.uploads import MAX_UPLOADS, UPLOAD_LIFETIME, save_upload
@@ -127,7 +127,7 @@ def test_size_and_rows_of_a_file_are_limited(
     registrar: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "larger than 16 MiB" in errors_of(send(registrar, b"x" * (MAX_FILE_BYTES + 1)))
-    monkeypatch.setattr(taxpayer_import, "MAX_ROWS", 1)
+    monkeypatch.setattr(import_task, "MAX_ROWS", 1)
     assert "more than 1 rows" in errors_of(send(registrar, GOOD))
 
 
@@ -189,5 +189,5 @@ def test_an_export_can_be_imported_again(registrar: Client) -> None:
     TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
     exported: Any = registrar.get(f"{list_url(Taxpayer)}export.csv")
     text = text_of(send(registrar, b"".join(exported.streaming_content)))
-    assert "All these taxpayers are already registered" in text
+    assert "Everything in this file is already registered" in text
     assert "Rows with errors 0" in text

@@ -22,6 +22,7 @@ from tests.support.staff import staff_client
 ONLY_SECURITY_OFFICER = (
     *("issue_credentials", "rotate_secret", "retire_secret", "revoke_secret"),
     *("unblock_system_user", "extend_system_user", "change_system_user"),
+    "register_system_user",
 )
 
 

@@ -138,7 +138,7 @@ def test_every_list_is_in_malay(model: Any, title: str, officer: Client) -> None
     ("task", "title"),
     [
         ("block_system_user", "Sekat pengguna sistem"),
-        ("extend_system_user", "Ubah hari terakhir pengguna sistem"),
+        ("end_system_user_earlier", "Tetapkan tarikh tamat lebih awal"),
     ],
 )
 def test_a_task_is_in_malay(task: str, title: str, officer: Client) -> None:

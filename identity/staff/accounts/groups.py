@@ -23,6 +23,7 @@ def make_groups(apps: Apps, roles: Mapping[str, Role] = ROLES) -> None:
 
 
 def _permission(apps: Apps, full_name: str) -> Any:
+    """None if the models of `apps` have no such permission yet."""
     app_label, codename = full_name.split(".")
     found = _permissions_of(apps, app_label).get(codename)
     if found is None:

@@ -63,10 +63,12 @@ _CHANGE_REGISTRY = _of(
     "change_intermediary",
     "set_permission_code",
     "grant_permission",
+    "extend_permission",
     "revoke_permission",
 )
 _MANAGE_CREDENTIALS = _of(
     "taxpayers",
+    "register_system_user",
     "issue_credentials",
     "change_system_user",
     "extend_system_user",

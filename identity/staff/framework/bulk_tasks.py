@@ -1,14 +1,22 @@
-"""One task for several selected records: one page names them and asks, then all change or none."""
+"""One task for several selected records: one page shows what it does to each, then asks.
 
+What was shown is what is done: the form carries a fingerprint of the preview, and if the preview
+has another one by then, it is shown again. All records change or none; those that were refused in
+the preview stay as they are. The history shows all changes as one task.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from hashlib import sha256
+from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.db.models import QuerySet, prefetch_related_objects
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -16,19 +24,147 @@ from django.utils.translation import ngettext
 
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
-from identity.staff.framework.tasks import Task, author
+from identity.staff.framework.tasks import Preview, Task, author
 from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from taxpayers.services import Author, ServiceError
 
 MAX_RECORDS = 500
-MAX_LISTED = 20
-_CONFIRMED = "confirmed"
+_CONFIRMED, _PREVIEWED = "confirmed", "previewed"
 
 
-class BulkTask:
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """One record of several, the task for it, and what that would do."""
+
+    task: Task
+    record: Any
+    preview: Preview
+
+
+class BulkForm(TaskForm):
+    """A form of a task for several records.
+
+    `decides`: the fields that change the preview; then there is a button to show it again.
+    """
+
+    decides: ClassVar[tuple[str, ...]] = ()
+
+
+class BulkPage:
+    """The page for several records; a subclass or its caller knows which, and which task."""
+
+    template = "staff/framework/bulk_task.html"
+
+    def __init__(
+        self,
+        title: Text,
+        description: Text,
+        form: type[TaskForm],
+        *,
+        icon: str,
+        variant: str = "primary",
+    ) -> None:
+        self.title = title
+        self.description = description
+        self.form = form
+        self.icon = icon
+        self.variant = variant
+
+    def respond(
+        self,
+        request: HttpRequest,
+        chosen: Sequence[tuple[Task, Any]],
+        context: dict[str, Any],
+        at: datetime,
+        restored: UnsavedEntries | None = None,
+    ) -> TemplateResponse | None:
+        """Show the preview; after confirmation make the changes. None: they are made.
+
+        `restored`: what was entered before the session ended; it is shown, and nothing is done.
+        """
+        entered = restored.data if restored else request.POST
+        is_confirmed = _CONFIRMED in entered
+        sent = self.form(entered)
+        is_valid = sent.is_valid()
+        # A form that was not confirmed shows what was entered, but no errors yet.
+        form = sent if is_confirmed else self.form(initial=_initial(entered, self.form))
+        plan = [
+            PlannedChange(task, record, task.preview(record, sent.cleaned_data, at))
+            for task, record in chosen
+        ]
+        seen = fingerprint(plan)
+        if is_confirmed and is_valid and restored is None:
+            if request.POST.get(_PREVIEWED) != seen:
+                form.add_error(None, _("The preview has changed. Check it, then confirm."))
+            else:
+                try:
+                    count = perform_all(plan, sent.cleaned_data, author(request), at)
+                except ServiceError as error:
+                    form.add_error(None, str(error))
+                else:
+                    messages.success(request, self._success_message(count, len(plan) - count))
+                    return None
+        refused = sum(bool(one.preview.refusal) for one in plan)
+        context = context | {
+            "bulk": self,
+            "form": form,
+            "restored": restored,
+            "plan": plan,
+            "fingerprint": seen,
+            "count": len(plan) - refused,
+            "refused": refused,
+            "can_preview_again": bool(getattr(self.form, "decides", ())),
+        }
+        return TemplateResponse(request, self.template, context)
+
+    def _success_message(self, count: int, refused: int) -> str:
+        text = ngettext("{title}: {count} done.", "{title}: {count} done.", count)
+        done = text.format(title=self.title, count=count)
+        if not refused:
+            return done
+        text = ngettext("{count} was not changed.", "{count} were not changed.", refused)
+        return f"{done} {text.format(count=refused)}"
+
+
+def _initial(entered: QueryDict, form: type[TaskForm]) -> dict[str, Any]:
+    return {name: entered[name] for name in form.base_fields if name in entered}
+
+
+def fingerprint(plan: Iterable[PlannedChange]) -> str:
+    """The same for two plans that would do the same to the same records."""
+    lines = (
+        f"{one.task.name}|{one.record.pk}|{one.preview.before}|{one.preview.after}"
+        f"|{one.preview.refusal}"
+        for one in plan
+    )
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
+@transaction.atomic
+def perform_all(
+    plan: Sequence[PlannedChange], data: dict[str, Any], by: Author, at: datetime
+) -> int:
+    """How many were changed: all that the plan does not refuse.
+
+    Raises ServiceError at the first failure; then nothing is changed.
+    """
+    by = by.in_one_task()
+    changing = [one for one in plan if not one.preview.refusal]
+    for one in changing:
+        try:
+            one.task.perform(one.record, data, by=by, at=at)
+        except ServiceError as error:
+            raise ServiceError(
+                _("Nothing was changed. {record}: {error}").format(record=one.record, error=error)
+            ) from None
+    return len(changing)
+
+
+class BulkTask(BulkPage):
     """A Task as one of Django's actions; `title` and `description` speak of several records.
 
-    `form`: the form to use instead of that of the task.
+    `form`: the form to use instead of that of the task. `related`: what the preview reads besides
+    the records.
     """
 
     do_not_call_in_templates = True
@@ -39,19 +175,20 @@ class BulkTask:
         title: Text,
         description: Text,
         form: type[TaskForm] | None = None,
+        related: tuple[str, ...] = (),
     ) -> None:
+        variant = "primary" if task.variant == "default" else task.variant
+        super().__init__(title, description, form or task.form, icon=task.icon, variant=variant)
         self.task = task
-        self.form = form or task.form
+        self.related = related
         self.short_description = title  # the attribute that Django reads
-        self.description = description
         self.name = f"bulk_{task.name}"
 
     def __call__(
         self, admin: RecordPages, request: HttpRequest, selected: "QuerySet[Any]"
     ) -> HttpResponse | None:
         """Show the page that asks; after confirmation make the change. None: back to the list."""
-        task = self.task(admin)
-        if not task.is_allowed(request):
+        if not self.task(admin).is_allowed(request):
             raise PermissionDenied
         at = timezone.now()
         records = list(selected[: MAX_RECORDS + 1])
@@ -59,69 +196,33 @@ class BulkTask:
             text = _("Select at most {max} records, or filter the list first.")
             messages.error(request, text.format(max=MAX_RECORDS))
             return None
-        form = self.form(request.POST if _CONFIRMED in request.POST else None)
-        if form.is_bound and form.is_valid():
-            try:
-                count = _perform_all(task, records, form.cleaned_data, author(request), at)
-            except ServiceError as error:
-                form.add_error(None, str(error))
-            else:
-                messages.success(request, self._success_message(count))
-                return None
-        return self._form_page(request, task, form, records, at)
+        return self._respond(admin, request, records, at)
 
     def form_again(
         self, admin: RecordPages, request: HttpRequest, keys: list[Any], restored: UnsavedEntries
     ) -> TemplateResponse:
         """The page that asks, with what was entered before the session ended."""
         records = list(admin.get_queryset(request).filter(pk__in=keys)[:MAX_RECORDS])
-        form = self.form(restored.data if _CONFIRMED in restored.data else None)
-        return self._form_page(request, self.task(admin), form, records, timezone.now(), restored)
+        again = self._respond(admin, request, records, timezone.now(), restored)
+        assert again is not None  # noqa: S101 - nothing was done
+        return again
 
-    def _success_message(self, count: int) -> str:
-        text = ngettext("{title}: {count} done.", "{title}: {count} done.", count)
-        return text.format(title=self.short_description, count=count)
-
-    def _form_page(
+    def _respond(
         self,
+        admin: RecordPages,
         request: HttpRequest,
-        task: Task,
-        form: TaskForm,
         records: list[Any],
         at: datetime,
         restored: UnsavedEntries | None = None,
-    ) -> TemplateResponse:
-        context = task.admin.page_context(request, None, at, breadcrumb=self.short_description) | {
-            "task": task,
-            "bulk_task": self,
-            "restored": restored,
-            "form": form,
-            "records": records,
-            "listed": records[:MAX_LISTED],
-            "hidden": len(records) - MAX_LISTED,
-            "checkbox_name": ACTION_CHECKBOX_NAME,
-            "back": f"{task.admin.list_url()}?{request.GET.urlencode()}",
+    ) -> TemplateResponse | None:
+        task = self.task(admin)
+        prefetch_related_objects(records, *self.related)
+        context = admin.page_context(request, None, at, breadcrumb=self.title) | {
+            "hidden": [
+                ("action", self.name),
+                *((ACTION_CHECKBOX_NAME, record.pk) for record in records),
+            ],
+            "back": f"{admin.list_url()}?{request.GET.urlencode()}",
         }
-        return TemplateResponse(request, "staff/framework/bulk_task.html", context)
-
-
-@transaction.atomic
-def _perform_all(
-    task: Task, records: list[Any], data: dict[str, Any], by: Author, at: datetime
-) -> int:
-    """How many were changed. Skips records for which the task is not possible now.
-
-    Raises ServiceError at the first failure; then nothing is changed.
-    """
-    count = 0
-    for record in records:
-        if task.unavailable_reason(record, at):
-            continue
-        try:
-            task.perform(record, data, by=by, at=at)
-        except ServiceError as error:
-            raise ServiceError(
-                _("Nothing was changed. {record}: {error}").format(record=record, error=error)
-            ) from None
-        count += 1
-    return count
+        chosen = [(task, record) for record in records]
+        return self.respond(request, chosen, context, at, restored)

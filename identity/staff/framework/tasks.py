@@ -32,14 +32,29 @@ class Button:
     variant: str = "default"
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a task would do with one record, or (`refusal`) why it would not change it.
+
+    `note`: what else to know before it is done. `instead`: the task to use instead.
+    """
+
+    before: Text = ""
+    after: Text = ""
+    note: Text = ""
+    refusal: Text = ""
+    instead: Button | None = None
+
+
 class Task:
     """One change that staff can make to a record, or (`is_for_record` False) without one.
 
-    `name` is the name of the action in `taxpayers.services`. It is part of the URL, and staff
-    need the permission of the same name.
+    `name` is part of the URL. `action` is that of `taxpayers.services`; staff need the permission
+    of the same name. Most tasks have the name of their action.
     """
 
     name: ClassVar[str]
+    action: ClassVar[str] = ""
     title: ClassVar[Text]
     button_label: ClassVar[Text]
     description: ClassVar[Text] = ""
@@ -59,6 +74,10 @@ class Task:
     def unavailable_reason(self, record: Any, at: datetime) -> Text:
         """Why the task is not possible for this record now; empty if it is."""
         return ""
+
+    def preview(self, record: Any, data: dict[str, Any], at: datetime) -> "Preview":
+        """What it would do with this record, one of several; `data` may lack fields."""
+        return Preview(refusal=self.unavailable_reason(record, at))
 
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
         """The initial values of the form: by default the query string."""
@@ -88,9 +107,14 @@ class Task:
         arguments = [quote(record.pk)] if self.is_for_record else []
         return reverse(f"admin:{self.url_name}", args=arguments)
 
+    @property
+    def permission(self) -> str:
+        """The permission that staff need."""
+        return f"{self.app_label}.{self.action or self.name}"
+
     def is_allowed(self, request: HttpRequest) -> bool:
         """Whether the signed-in person has the permission."""
-        return request.user.has_perm(f"{self.app_label}.{self.name}")
+        return request.user.has_perm(self.permission)
 
     def button_for(self, record: Any = None) -> Button:
         return Button(self.button_label, self.url(record), self.icon, self.variant)

@@ -1,4 +1,4 @@
-"""How many secrets, system users and permissions expire within 7, 30 and 90 days."""
+"""How many records of each kind end within 7, 30 and 90 days."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
+from identity.staff.expiring.kinds import Kind
 from identity.staff.framework.filters import EXPIRY_DAYS
-from taxpayers.models import ClientSecret, GrantedPermission, SystemUser
 
 MAX_COUNTED = 10_000
 
@@ -21,19 +21,9 @@ class ExpiryCount:
     is_capped: bool
 
 
-def expiring_secrets(at: datetime) -> list[ExpiryCount]:
-    """Live client secrets."""
-    return _expiring(ClientSecret.objects.filter(slot__isnull=False), "expires_at", at)
-
-
-def expiring_system_users(at: datetime) -> list[ExpiryCount]:
-    """System users, also blocked ones: the filter of their list includes them too."""
-    return _expiring(SystemUser.objects.all(), "expires_at", at)
-
-
-def expiring_permissions(at: datetime) -> list[ExpiryCount]:
-    """Permissions that are not revoked."""
-    return _expiring(GrantedPermission.objects.filter(revoked_at=None), "valid_until", at)
+def expiring(kind: Kind, at: datetime) -> list[ExpiryCount]:
+    """The counts of one kind, as *Ending soon* lists them."""
+    return _expiring(kind.rows(), kind.end, at)
 
 
 def _expiring(rows: "QuerySet[Any]", end: str, at: datetime) -> list[ExpiryCount]:

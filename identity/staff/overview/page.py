@@ -15,15 +15,12 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
+from identity.staff.expiring.kinds import KINDS, Kind
 from identity.staff.framework.filters import EXPIRY_DAYS
+from identity.staff.framework.record_pages import Text
 from identity.staff.logins.reasons import staff_text_of
 from identity.staff.overview.charts import chart_of
-from identity.staff.overview.expiring import (
-    ExpiryCount,
-    expiring_permissions,
-    expiring_secrets,
-    expiring_system_users,
-)
+from identity.staff.overview.expiring import ExpiryCount, expiring
 from identity.staff.overview.failing import failing_clients
 from identity.staff.overview.throttled import throttled_clients
 from identity.staff.overview.traffic import Period, traffic
@@ -40,7 +37,7 @@ _LOGINS = "tokens.loginevent"
 class ExpiryRow:
     """How many of one kind of record expire soon; each count with the URL of the list."""
 
-    title: str
+    title: Text
     counts: list[tuple[ExpiryCount, str]]
 
 
@@ -145,21 +142,16 @@ def _logins_url(system_user: SystemUser) -> str:
 
 
 def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[ExpiryRow]:
-    """What expires soon. Secrets have no list, so they link to their system users."""
-    users = "taxpayers.systemuser"
-    if _may_view(request, "taxpayers.clientsecret") and _may_view(request, users):
-        yield _expiry_row(_("Secrets"), expiring_secrets(at), users, "secret")
-    if _may_view(request, users):
-        yield _expiry_row(_("System users"), expiring_system_users(at), users, "state")
-    if _may_view(request, "taxpayers.grantedpermission"):
-        granted = "taxpayers.grantedpermission"
-        yield _expiry_row(_("Permissions"), expiring_permissions(at), granted, "state")
+    """What ends soon: each number leads to *Ending soon* with that kind and time."""
+    for kind in KINDS:
+        if kind.may_be_seen(request):
+            counts = expiring(kind, at)
+            yield ExpiryRow(kind.plural, [(count, _ending_url(kind, count)) for count in counts])
 
 
-def _expiry_row(title: str, counts: list[ExpiryCount], model: str, parameter: str) -> ExpiryRow:
-    return ExpiryRow(
-        title, [(count, _list_url(model, **{parameter: count.days})) for count in counts]
-    )
+def _ending_url(kind: Kind, count: ExpiryCount) -> str:
+    query = urlencode({"kind": kind.name, "within": count.days})
+    return f"{reverse('admin:ending_soon')}?{query}"
 
 
 def _signing_key(at: datetime) -> dict[str, Any]:

@@ -11,13 +11,17 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from identity.staff.expiring.extend_forms import BulkExtendForm
+from identity.staff.expiring.extend_tasks import EndPermissionEarlier, ExtendPermission
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
+from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import expires_within, expiry_choices
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
 from identity.staff.history.revocations import revocations_of
 from identity.staff.history.time_bars import TimeBar, time_bars
+from identity.staff.imports.kinds import ImportPermissions
 from identity.staff.registry import exports
 from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
 from identity.staff.templatetags.staff import moment
@@ -101,7 +105,29 @@ class GrantedPermissionAdmin(ExportingAdmin):
     search_fields = ("taxpayer__tin",)
     search_help_text = gettext_lazy("TIN or part of the name of either side")
     record_template = "staff/registry/permission.html"
-    tasks: ClassVar = (GrantPermission, RevokePermission)
+    bulk_tasks = (
+        BulkTask(
+            RevokePermission,
+            gettext_lazy("Revoke the selected permissions"),
+            gettext_lazy(
+                "These permissions end now. This cannot be undone. Tokens that were already issued"
+                " stay valid for up to one hour."
+            ),
+        ),
+        BulkTask(
+            ExtendPermission,
+            gettext_lazy("Extend the selected permissions"),
+            gettext_lazy("The intermediaries may act for the taxpayers for longer."),
+            BulkExtendForm,
+        ),
+    )
+    tasks: ClassVar = (
+        GrantPermission,
+        ImportPermissions,
+        ExtendPermission,
+        EndPermissionEarlier,
+        RevokePermission,
+    )
 
     def list_title(self) -> Any:
         return gettext_lazy("permissions")

@@ -14,19 +14,27 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
 
+from identity.staff.expiring.extend_forms import BulkExtendForm
+from identity.staff.expiring.extend_tasks import (
+    EndIntermediaryEarlier,
+    ExtendIntermediary,
+)
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
+from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.changes import recent_changes
+from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry import exports
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.permission_tasks import GrantPermission
 from identity.staff.templatetags.staff import moment
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.services import Author, register_intermediary, set_intermediary_active
+from taxpayers.services.history import lock_for_update
 
 
 class RegisterIntermediaryForm(TaskForm):
@@ -61,17 +69,12 @@ class RegisterIntermediary(Task):
 
 
 class ChangeIntermediaryForm(EditConflictForm):
-    watched: ClassVar = {"is_active": "is_active", "until": "active_until"}
+    watched: ClassVar = {"is_active": "is_active"}
 
     is_active = forms.BooleanField(
         label=gettext_lazy("May act for other taxpayers"),
         required=False,
         widget=UnfoldBooleanWidget,
-    )
-    until = LastDayField(
-        label=gettext_lazy("Last day"),
-        required=False,
-        help_text=gettext_lazy("Leave empty for no end date."),
     )
     reason = ReasonField()
 
@@ -87,18 +90,15 @@ class ChangeIntermediary(Task):
     form = ChangeIntermediaryForm
 
     def initial(self, request: HttpRequest, record: Intermediary, at: datetime) -> dict[str, Any]:
-        until = record.active_until
-        return {
-            "is_active": record.is_active,
-            "until": timezone.localtime(until).date() if until else None,
-        }
+        return {"is_active": record.is_active}
 
     @transaction.atomic
     def perform(
         self, record: Intermediary, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Intermediary:
         values = ChangeIntermediaryForm.values_for_service(record, data)
-        return set_intermediary_active(intermediary=record, by=by, at=at, **values)
+        until = lock_for_update(record).active_until
+        return set_intermediary_active(intermediary=record, until=until, by=by, at=at, **values)
 
     def success_message(self, result: Intermediary) -> str:
         return _("{name} is changed.").format(name=result)
@@ -114,7 +114,21 @@ class IntermediaryAdmin(AutocompleteAdmin):
     search_fields = ("taxpayer__tin",)
     search_help_text = gettext_lazy("TIN, ROB number, or any part of the name")
     record_template = "staff/registry/intermediary.html"
-    tasks: ClassVar = (RegisterIntermediary, ChangeIntermediary)
+    bulk_tasks = (
+        BulkTask(
+            ExtendIntermediary,
+            gettext_lazy("Extend the selected intermediaries"),
+            gettext_lazy("They may act for other taxpayers for longer."),
+            BulkExtendForm,
+        ),
+    )
+    tasks: ClassVar = (
+        RegisterIntermediary,
+        ImportIntermediaries,
+        ExtendIntermediary,
+        EndIntermediaryEarlier,
+        ChangeIntermediary,
+    )
 
     def search_conditions(self, term: str) -> Iterable[Q]:
         return taxpayer_conditions(term, "taxpayer__")

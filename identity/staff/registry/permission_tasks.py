@@ -5,9 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.expiring.last_use import last_use_of_permission
+from identity.staff.framework.badges import REVOKED, badge_of_permission
 from identity.staff.framework.forms import (
     CheckboxesField,
     FirstDayField,
@@ -18,9 +21,10 @@ from identity.staff.framework.forms import (
     TaxpayerField,
 )
 from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Task
+from identity.staff.framework.tasks import Preview, Task
 from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import Author, grant_permission, revoke_permission
+from taxpayers.services.granted_permissions import codes_of
 
 
 def code_choices() -> Iterable[tuple[str, str]]:
@@ -94,6 +98,15 @@ class RevokePermission(Task):
 
     def unavailable_reason(self, record: GrantedPermission, at: datetime) -> Text:
         return "" if record.revoked_at is None else _("It is already revoked.")
+
+    def preview(self, record: GrantedPermission, data: dict[str, Any], at: datetime) -> Preview:
+        badge = badge_of_permission(record, at)
+        return Preview(
+            format_html("{} {}", badge.html, ", ".join(codes_of(record))),
+            REVOKED,
+            note=_("Last used: {when}.").format(when=last_use_of_permission(record, at)),
+            refusal=self.unavailable_reason(record, at),
+        )
 
     def perform(
         self, record: GrantedPermission, data: dict[str, Any], *, by: Author, at: datetime

@@ -18,12 +18,12 @@ from identity.staff.framework.badges import (
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button
 from identity.staff.history.changes import recent_changes
+from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry import exports
 from identity.staff.registry.credentials import IssueCredentials
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import RegisterIntermediary
 from identity.staff.registry.permission_tasks import GrantPermission
-from identity.staff.registry.taxpayer_import import ImportRegistry
 from identity.staff.registry.taxpayer_tasks import (
     ActivateTaxpayer,
     DeactivateTaxpayer,
@@ -48,7 +48,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
     record_template = "staff/registry/taxpayer.html"
     tasks: ClassVar = (
         RegisterTaxpayer,
-        ImportRegistry,
+        ImportTaxpayers,
         RenameTaxpayer,
         ActivateTaxpayer,
         DeactivateTaxpayer,

@@ -7,9 +7,10 @@ from typing import Any
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from identity.staff.framework.badges import (
+    BLOCKED,
     Badge,
     badge_of_secret,
     badge_of_system_user,
@@ -17,8 +18,9 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.forms import ReasonForm, TaskForm
 from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Task
+from identity.staff.framework.tasks import Preview, Task
 from identity.staff.sessions.unsaved_entries import UnsavedEntries
+from identity.staff.system_users.revoke_secrets import last_login_text
 from identity.staff.system_users.secret_tasks import RevokeSecret, RotateSecret, possible_buttons
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services import Author, block_system_user, unblock_system_user
@@ -39,6 +41,14 @@ class BlockSystemUser(Task):
 
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         return "" if record.blocked_at is None else _("It is already blocked.")
+
+    def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
+        return Preview(
+            badge_of_system_user(record, at).html,
+            BLOCKED,
+            note=last_login_text(record),
+            refusal=self.unavailable_reason(record, at),
+        )
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
@@ -87,6 +97,17 @@ class UnblockSystemUser(Task):
             "after": badge_after_unblocking(record, at),
         }
         return response
+
+    def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
+        if refusal := self.unavailable_reason(record, at):
+            return Preview(badge_of_system_user(record, at).html, refusal=refusal)
+        live = sum(secret.is_live(at) for secret in record.secrets.all())
+        text = ngettext("{count} secret works again.", "{count} secrets work again.", live)
+        return Preview(
+            sentence_of_block(record),
+            badge_after_unblocking(record, at).html,
+            note=text.format(count=live) if live else "",
+        )
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime

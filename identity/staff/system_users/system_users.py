@@ -10,6 +10,11 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from identity.staff.expiring.extend_forms import BulkExtendForm
+from identity.staff.expiring.extend_tasks import (
+    EndSystemUserEarlier,
+    ExtendSystemUser,
+)
 from identity.staff.framework.badges import (
     TAXPAYER_NOT_ACTIVE,
     badge_of_secret,
@@ -21,17 +26,15 @@ from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import expires_within, expiry_choices
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
+from identity.staff.imports.kinds import ImportSystemUsers
 from identity.staff.registry import exports
 from identity.staff.registry.credentials import IssueCredentials
 from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
+from identity.staff.system_users.revoke_secrets import RevokeEverySecret
 from identity.staff.system_users.secret_advice import advice_on, is_in_use
 from identity.staff.system_users.secret_filter import SecretExpiryFilter
 from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
-from identity.staff.system_users.system_user_tasks import (
-    BulkExtendForm,
-    ChangeSystemUser,
-    ExtendSystemUser,
-)
+from identity.staff.system_users.system_user_tasks import ChangeSystemUser
 from identity.staff.templatetags.staff import moment
 from taxpayers.facts.rows import with_secrets
 from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
@@ -77,12 +80,31 @@ class SystemUserAdmin(ExportingAdmin):
                 " already have stay valid for up to one hour. System users that are already"
                 " blocked do not change."
             ),
+            related=("usage",),
+        ),
+        BulkTask(
+            UnblockSystemUser,
+            gettext_lazy("Unblock the selected system users"),
+            gettext_lazy(
+                "They can log in again at once, with their current secrets. Read why each one was"
+                " blocked. If a secret was leaked, revoke it first."
+            ),
+            related=("secrets",),
         ),
         BulkTask(
             ExtendSystemUser,
-            gettext_lazy("Change the last day of the selected system users"),
-            gettext_lazy("This is the last day on which these system users can log in."),
+            gettext_lazy("Extend the selected system users"),
+            gettext_lazy("These system users can log in for longer."),
             BulkExtendForm,
+        ),
+        BulkTask(
+            RevokeEverySecret,
+            gettext_lazy("Revoke every secret of the selected system users"),
+            gettext_lazy(
+                "Their secrets stop working now. This cannot be undone. None of them can log in"
+                " before you issue another secret."
+            ),
+            related=("secrets", "usage"),
         ),
     )
     list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "last_used")
@@ -95,10 +117,12 @@ class SystemUserAdmin(ExportingAdmin):
     record_template = "staff/system_users/system_user.html"
     tasks: ClassVar = (
         IssueCredentials,
+        ImportSystemUsers,
         BlockSystemUser,
         UnblockSystemUser,
         RotateSecret,
         ExtendSystemUser,
+        EndSystemUserEarlier,
         ChangeSystemUser,
         RetireSecret,
         RevokeSecret,
@@ -111,6 +135,11 @@ class SystemUserAdmin(ExportingAdmin):
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         return with_secrets(super().get_queryset(request)).select_related("usage")
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        columns = super().get_list_display(request)
+        is_filtered = SecretExpiryFilter.parameter_name in request.GET
+        return [*columns, *(["secret_ends"] if is_filtered else [])]
 
     def record_context(
         self, request: HttpRequest, record: SystemUser, at: datetime
@@ -158,6 +187,11 @@ class SystemUserAdmin(ExportingAdmin):
     @admin.display(description=gettext_lazy("expires"))
     def expires(self, row: SystemUser) -> str:
         return moment(row.expires_at)
+
+    @admin.display(description=gettext_lazy("secret ends"))
+    def secret_ends(self, row: SystemUser) -> str:
+        ends = [secret.expires_at for secret in row.secrets.all() if secret.slot is not None]
+        return moment(min(ends, default=None))
 
     @admin.display(description=gettext_lazy("last used"))
     def last_used(self, row: SystemUser) -> str:

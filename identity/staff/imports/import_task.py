@@ -1,21 +1,20 @@
-"""Import of taxpayers from a file: upload, preview, confirm (contract 6, `import_registry`).
+"""Import of records from a file: upload, preview, confirm (contract 6, `import_registry`).
 
 Nothing is registered before somebody has seen the preview. The uploaded file is stored in the
-database, so that any node can serve the next step and the file is uploaded once only.
+database, so that any node can serve the next step and the file is uploaded once only. What differs
+from kind to kind is in `kinds`.
 """
 
-import csv
 import io
-from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
-from urllib.parse import quote
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.base import File
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -23,22 +22,22 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.not_found import RecordNotFound
+from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task, author
-from taxpayers.files.csv_escaping import escape_formula
-from taxpayers.files.csv_reader import SPREADSHEET_SIGNATURE, read_cells
+from identity.staff.imports.files import bad_rows_file, template_file
+from taxpayers.files.csv_reader import SPREADSHEET_SIGNATURE
+from taxpayers.files.rows import ParsedFile
 from taxpayers.files.spreadsheets import workbook_to_csv
-from taxpayers.files.taxpayer_rows import COLUMNS, IGNORED, OPTIONAL, ParsedFile, read_taxpayers
 from taxpayers.models import UploadedFile
 from taxpayers.services import (
+    IMPORT_KINDS,
+    ImportKind,
     ImportPreview,
     ImportResult,
     ServiceError,
-    import_registry,
     one_import_at_a_time,
-    preview_registry,
 )
 from taxpayers.services.uploads import delete_upload, find_upload, save_upload
-from taxpayers.validation import taxpayer_notation
 
 MAX_FILE_BYTES = 16 << 20
 MAX_ROWS = 100_000
@@ -50,7 +49,6 @@ class ImportForm(TaskForm):
     file = forms.FileField(
         label=gettext_lazy("File"),
         widget=forms.FileInput(attrs={"accept": ".csv,.xlsx"}),
-        help_text=gettext_lazy("CSV (UTF-8) or XLSX, up to 16 MiB and 100,000 rows."),
     )
 
     def clean_file(self) -> "File[bytes]":
@@ -62,34 +60,43 @@ class ImportForm(TaskForm):
         return file
 
 
-class ImportRegistry(Task):
-    name = "import_registry"
-    title = gettext_lazy("Import taxpayers")
+class ImportTask(Task):
+    """Subclasses name the kind, and its texts."""
+
+    kind_name: ClassVar[str]
+    example: ClassVar[tuple[tuple[str, ...], ...]]  # rows in the order of the columns
+    column_notes: ClassVar[Text]
     button_label = gettext_lazy("Import")
-    description = gettext_lazy(
-        "The first line names the columns. tin and name are required; rob and active (yes or no)"
-        " are optional. You see a preview first. Then all rows are registered, or none."
-    )
     icon = "upload_file"
     form = ImportForm
-    template = "staff/registry/import.html"
+    template = "staff/imports/upload.html"
     is_for_record = False
 
-    def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
+    @property
+    def kind(self) -> ImportKind:
+        return IMPORT_KINDS[self.kind_name]
+
+    @property
+    def max_rows(self) -> int:
+        return min(self.kind.max_rows(), MAX_ROWS)
+
+    def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponseBase:  # type: ignore[override]  # a template is a file
         if not self.is_allowed(request):
             raise PermissionDenied
         at = timezone.now()
+        if form := request.GET.get("template"):
+            return template_file(self.kind.columns, self.kind_name, form)
         if "upload" in request.GET:
             return self._preview(request, self._upload_or_404(request, at), at)
-        form = ImportForm(data=request.POST or None, files=request.FILES or None)
-        if request.method == "POST" and form.is_valid():
+        upload_form = ImportForm(data=request.POST or None, files=request.FILES or None)
+        if request.method == "POST" and upload_form.is_valid():
             try:
-                upload = self._store(request, form.cleaned_data["file"], at)
+                upload = self._store(request, upload_form.cleaned_data["file"], at)
             except ServiceError as error:
-                form.add_error("file", str(error))
+                upload_form.add_error("file", str(error))
             else:
                 return HttpResponseRedirect(f"{self.url()}?upload={upload.pk}")
-        return self.form_page(request, None, form, at)
+        return self.form_page(request, None, upload_form, at)
 
     # --- Upload -----------------------------------------------------------------------------
 
@@ -98,9 +105,12 @@ class ImportRegistry(Task):
         if content.startswith(SPREADSHEET_SIGNATURE):
             with one_import_at_a_time():  # it takes the memory and the time of an import
                 content = workbook_to_csv(io.BytesIO(content))
-        _read(content)  # refuses a file that is not a table before it is stored
+        self._read(content)  # refuses a file that is not a table before it is stored
         name = file.name or "file"
         return save_upload(name=name, content=content, by=author(request), at=at)
+
+    def _read(self, content: bytes) -> ParsedFile[Any]:
+        return self.kind.read(io.BytesIO(content), MAX_ROWS)
 
     def _upload_or_404(self, request: HttpRequest, at: datetime) -> UploadedFile:
         key = request.GET["upload"]
@@ -114,20 +124,24 @@ class ImportRegistry(Task):
 
     def _preview(self, request: HttpRequest, upload: UploadedFile, at: datetime) -> HttpResponse:
         content = bytes(upload.content)
-        parsed = _read(content)
-        preview = preview_registry(parsed=parsed)
+        try:
+            parsed = self._read(content)
+            preview = self.kind.preview(parsed=parsed, at=at)
+        except ServiceError as error:  # the file was sent to the import of another kind
+            messages.error(request, str(error))
+            return HttpResponseRedirect(self.url())
         if "bad_rows" in request.GET:
-            return _bad_rows_file(upload, content, preview)
+            return bad_rows_file(upload, self.kind.columns, content, preview)
         if request.method == "POST" and not preview.bad_rows:
             try:
-                imported = import_registry(
+                imported = self.kind.run(
                     parsed=parsed, source=upload.name, by=author(request), at=at
                 )
             except ServiceError as error:
                 messages.error(request, str(error))
             else:
                 delete_upload(upload)
-                messages.success(request, _success_message(imported))
+                messages.success(request, self._success_message(imported))
                 return HttpResponseRedirect(self.admin.list_url())
         return self._preview_page(request, upload, preview, at)
 
@@ -139,47 +153,36 @@ class ImportRegistry(Task):
             "back": self.url(),
             "upload": upload,
             "preview": preview,
-            "new": preview.new[:MAX_LISTED],
+            "confirm": self._confirm_text(len(preview.new)),
+            "new": [(row.line, self._named(row.shown)) for row in preview.new[:MAX_LISTED]],
             "bad_rows": preview.bad_rows[:MAX_LISTED],
             "bad_rows_url": f"{self.url()}?upload={upload.pk}&bad_rows",
         }
-        return TemplateResponse(request, "staff/registry/import_preview.html", context)
+        return TemplateResponse(request, "staff/imports/preview.html", context)
 
+    def example_rows(self) -> list[list[tuple[str, str]]]:
+        """Each cell with the name of its column."""
+        return [self._named(row) for row in self.example]
 
-def _read(content: bytes) -> ParsedFile:
-    return read_taxpayers(io.BytesIO(content), taxpayer_notation(), MAX_ROWS)
+    def _named(self, cells: tuple[str, ...]) -> list[tuple[str, str]]:
+        return list(zip(self.kind.columns.all, cells, strict=True))
 
+    def counted(self, count: int) -> str:
+        """So many records of this kind, in words."""
+        raise NotImplementedError
 
-def _success_message(imported: ImportResult) -> str:
-    new = ngettext(
-        "{count} taxpayer is registered.", "{count} taxpayers are registered.", imported.registered
-    ).format(count=imported.registered)
-    if not imported.unchanged:
-        return new
-    unchanged = ngettext(
-        "{count} was already registered.", "{count} were already registered.", imported.unchanged
-    )
-    return f"{new} {unchanged.format(count=imported.unchanged)}"
+    def _confirm_text(self, count: int) -> str:
+        return _("Register {records}").format(records=self.counted(count))
 
-
-def _bad_rows_file(upload: UploadedFile, content: bytes, preview: ImportPreview) -> HttpResponse:
-    """The rows with errors as they were uploaded, each with its line and error, to be corrected."""
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
-    stem = upload.name.rpartition(".")[0] or upload.name
-    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"errors in {stem}.csv")
-    response["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name)}"
-    response.write("\ufeff")  # so that a spreadsheet reads it as UTF-8
-    csv.writer(response).writerows(_bad_rows(content, preview))
-    return response
-
-
-def _bad_rows(content: bytes, preview: ImportPreview) -> Iterator[list[Any]]:
-    faults = {row.line: row.fault for row in preview.bad_rows}
-    rows = read_cells(io.BytesIO(content), COLUMNS, OPTIONAL, IGNORED)
-    _line, columns = next(rows)
-    own = [number for number, column in enumerate(columns) if column not in ("line", "fault")]
-    yield ["line", "fault", *(columns[number] for number in own)]
-    for line, cells in rows:
-        if line in faults:
-            sent = [cells[n] for n in range(len(cells)) if n in own or n >= len(columns)]
-            yield [line, escape_formula(faults[line]), *map(escape_formula, sent)]
+    def _success_message(self, imported: ImportResult) -> str:
+        new = ngettext(
+            "{records} is registered.", "{records} are registered.", imported.registered
+        ).format(records=self.counted(imported.registered))
+        if not imported.unchanged:
+            return new
+        unchanged = ngettext(
+            "{count} was already registered.",
+            "{count} were already registered.",
+            imported.unchanged,
+        )
+        return f"{new} {unchanged.format(count=imported.unchanged)}"

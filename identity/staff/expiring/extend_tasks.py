@@ -1,0 +1,186 @@
+"""Tasks for the end of a record: extend it, or set an earlier end. Two tasks on purpose.
+
+Extending offers one year more: from the old end, or from today if that has passed.
+"""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.expiring.extend_forms import (
+    DAY,
+    YEAR,
+    EndEarlierForm,
+    ExtendForm,
+    watching,
+)
+from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.tasks import Preview, Task
+from identity.staff.sessions.unsaved_entries import UnsavedEntries
+from identity.staff.templatetags.staff import moment_text
+from taxpayers.models import GrantedPermission
+from taxpayers.rules import is_over
+from taxpayers.services import Author, end_earlier, extend
+from taxpayers.services.ends import (
+    Ending,
+    a_year_longer,
+    end_of,
+    why_never_ended_earlier,
+    why_never_extended,
+    why_not_extended,
+)
+
+
+class _EndTask(Task):
+    template = "staff/expiring/end.html"
+    form: ClassVar[type[EditConflictForm]]
+
+    def form_page(
+        self,
+        request: HttpRequest,
+        record: Ending,
+        form: TaskForm,
+        at: datetime,
+        restored: UnsavedEntries | None = None,
+    ) -> TemplateResponse:
+        response = super().form_page(request, record, form, at, restored)
+        assert response.context_data is not None  # noqa: S101 - super has set it
+        response.context_data |= {"end": end_of(record), "proposal": self.proposal(record, at)}
+        return response
+
+    def proposal(self, record: Ending, at: datetime) -> Text:
+        """What the proposed day is, in words; empty if there is none."""
+        return ""
+
+    def success_message(self, result: Ending) -> str:
+        end = end_of(result)
+        if end is None:
+            return _("{name} has no end date now.").format(name=result)
+        return _("The last day of {name} is now {moment}.").format(
+            name=result, moment=moment_text(end)
+        )
+
+
+class Extend(_EndTask):
+    button_label = gettext_lazy("Extend")
+    description = gettext_lazy("It ends later than now, or never.")
+    icon = "event_available"
+
+    def unavailable_reason(self, record: Ending, at: datetime) -> Text:
+        return why_never_extended(record)
+
+    def initial(self, request: HttpRequest, record: Ending, at: datetime) -> dict[str, Any]:
+        until = a_year_longer(record, at)
+        day = timezone.localtime(until).date() if until else None
+        return {"expires": day, **super().initial(request, record, at)}
+
+    def proposal(self, record: Ending, at: datetime) -> Text:
+        until = a_year_longer(record, at)
+        if until is None:
+            return ""
+        if is_over(end_of(record), at):
+            text = _("Proposed: {moment}, + 1 year from today, because the old end has passed.")
+        else:
+            text = _("Proposed: {moment}, + 1 year from the old end.")
+        return text.format(moment=moment_text(until))
+
+    def preview(self, record: Ending, data: dict[str, Any], at: datetime) -> Preview:
+        end = end_of(record)
+        until = self._until(record, data, at)
+        before = moment_text(end) if end else _("No end date")
+        if data.get("length") == DAY and until is None:
+            return Preview(before, refusal=_("Choose the last day."))
+        if fault := why_not_extended(record, until, at):
+            return Preview(before, refusal=fault)
+        assert until is not None  # noqa: S101 - without an end it is refused above
+        return Preview(before, moment_text(until), note=self._note(record, data, at))
+
+    def _note(self, record: Ending, data: dict[str, Any], at: datetime) -> Text:
+        is_ended = is_over(end_of(record), at)
+        if isinstance(record, GrantedPermission) and is_ended:
+            return _("It has ended, so this grants the same again from now on.")
+        if data.get("length", YEAR) != YEAR:
+            return ""
+        return _("+ 1 year from today") if is_ended else _("+ 1 year from the old end")
+
+    def _until(self, record: Ending, data: dict[str, Any], at: datetime) -> datetime | None:
+        """The new last moment; None: no end, or of several no day was chosen yet."""
+        if data.get("length", YEAR) == YEAR:
+            return a_year_longer(record, at)
+        day: datetime | None = data.get("expires")
+        return day
+
+    @transaction.atomic
+    def perform(self, record: Ending, data: dict[str, Any], *, by: Author, at: datetime) -> Ending:
+        if "length" in data:  # one of several
+            until = self._until(record, data, at)
+        else:
+            until = self.form.values_for_service(record, data)["expires"]
+        return extend(record=record, until=until, reason=data["reason"], by=by, at=at)
+
+
+class EndEarlier(_EndTask):
+    title = gettext_lazy("Set an earlier end")
+    button_label = gettext_lazy("Set an earlier end")
+    description = gettext_lazy(
+        "It ends on a day that is earlier than now planned. To let it end later, use “Extend”."
+    )
+    icon = "event_busy"
+
+    def unavailable_reason(self, record: Ending, at: datetime) -> Text:
+        return why_never_ended_earlier(record, at)
+
+    @transaction.atomic
+    def perform(self, record: Ending, data: dict[str, Any], *, by: Author, at: datetime) -> Ending:
+        values = self.form.values_for_service(record, data)
+        return end_earlier(
+            record=record, until=values["expires"], reason=values["reason"], by=by, at=at
+        )
+
+
+# --- Each kind of record ----------------------------------------------------------------------
+
+
+class ExtendSystemUser(Extend):
+    name = "extend_system_user"
+    title = gettext_lazy("Extend the system user")
+    form = watching(ExtendForm, "expires_at")
+
+
+class EndSystemUserEarlier(EndEarlier):
+    name = "end_system_user_earlier"
+    action = "extend_system_user"
+    form = watching(EndEarlierForm, "expires_at")
+
+
+class ExtendIntermediary(Extend):
+    name = "extend_intermediary"
+    action = "change_intermediary"
+    title = gettext_lazy("Extend the role of the intermediary")
+    form = watching(ExtendForm, "active_until")
+
+
+class EndIntermediaryEarlier(EndEarlier):
+    name = "end_intermediary_earlier"
+    action = "change_intermediary"
+    form = watching(EndEarlierForm, "active_until")
+
+
+class ExtendPermission(Extend):
+    name = "extend_permission"
+    title = gettext_lazy("Extend the permission")
+    form = watching(ExtendForm, "valid_until")
+
+
+class EndPermissionEarlier(EndEarlier):
+    name = "end_permission_earlier"
+    action = "extend_permission"
+    form = watching(EndEarlierForm, "valid_until")

@@ -1,0 +1,99 @@
+"""The kinds of records that end: which rows count, whose they are, and who may extend them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.record_pages import Text
+from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`end` is the field of its last moment, by which an index finds `rows`.
+
+    `extend_task` is the name of the task that extends it; of secrets, that issues a new one.
+    """
+
+    name: str
+    title: Text
+    plural: Text
+    model: type[Model]
+    end: str
+    rows: "Callable[[], QuerySet[Any]]"
+    owner: Callable[[Any], Taxpayer]
+    page: Callable[[Any], Model]  # the record whose page shows it
+    related: tuple[str, ...]
+    extend_task: str
+    is_extended: bool = True  # False: it is replaced by a new one
+
+    def may_be_seen(self, request: HttpRequest) -> bool:
+        opts = self.model._meta
+        return request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}")
+
+    def load(self, keys: list[int]) -> dict[int, Any]:
+        """The records with these keys, with all that a page shows of them."""
+        rows = self.model._default_manager.select_related(*self.related)
+        return dict(rows.in_bulk(keys))
+
+
+def _itself(row: Any) -> Any:
+    return row
+
+
+KINDS = (
+    Kind(
+        name="secret",
+        title=gettext_lazy("Secret"),
+        plural=gettext_lazy("Secrets"),
+        model=ClientSecret,
+        end="expires_at",
+        rows=lambda: ClientSecret.objects.filter(slot__isnull=False),
+        owner=lambda row: row.system_user.taxpayer,
+        page=lambda row: row.system_user,
+        related=("system_user__taxpayer", "system_user__usage"),
+        extend_task="rotate_secret",
+        is_extended=False,
+    ),
+    Kind(
+        name="system_user",
+        title=gettext_lazy("System user"),
+        plural=gettext_lazy("System users"),
+        model=SystemUser,
+        end="expires_at",
+        rows=SystemUser.objects.all,
+        owner=lambda row: row.taxpayer,
+        page=_itself,
+        related=("taxpayer", "usage"),
+        extend_task="extend_system_user",
+    ),
+    Kind(
+        name="permission",
+        title=gettext_lazy("Permission"),
+        plural=gettext_lazy("Permissions"),
+        model=GrantedPermission,
+        end="valid_until",
+        rows=lambda: GrantedPermission.objects.filter(revoked_at=None),
+        owner=lambda row: row.taxpayer,
+        page=_itself,
+        related=("taxpayer", "intermediary__taxpayer"),
+        extend_task="extend_permission",
+    ),
+    Kind(
+        name="intermediary",
+        title=gettext_lazy("Intermediary"),
+        plural=gettext_lazy("Intermediaries"),
+        model=Intermediary,
+        end="active_until",
+        rows=lambda: Intermediary.objects.filter(is_active=True),
+        owner=lambda row: row.taxpayer,
+        page=_itself,
+        related=("taxpayer",),
+        extend_task="extend_intermediary",
+    ),
+)
+KIND_NAMES = {kind.name: kind for kind in KINDS}

@@ -1,0 +1,99 @@
+"""Extends records of several kinds in one task; each by the task of its own kind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.expiring.extend_forms import BulkExtendForm
+from identity.staff.expiring.kinds import KIND_NAMES, Kind
+from identity.staff.framework.bulk_tasks import MAX_RECORDS, BulkPage
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.tasks import Button, Preview, Task
+from identity.staff.templatetags.staff import moment_text
+
+_KEY_DIGITS = 19  # of the largest integer in a database
+
+RENEW = BulkPage(
+    gettext_lazy("Extend the selected records"),
+    gettext_lazy(
+        "Each row shows the last day now and the new one. A secret is never extended: issue a new"
+        " one, which is shown once."
+    ),
+    BulkExtendForm,
+    icon="event_available",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RowTask:
+    """What this person can do with a row: select it to be extended, or (`link`) another task."""
+
+    may_select: bool
+    link: Button | None
+
+
+class _Refused(Task):
+    """Stands for the task of a row that is not extended here; the preview says why."""
+
+    name = "not_extended"
+
+    def __init__(self, task: Task, refusal: str, link: Button | None) -> None:
+        super().__init__(task.admin)
+        self._refusal, self._link = refusal, link
+
+    def preview(self, record: Any, data: dict[str, Any], at: datetime) -> Preview:
+        return Preview(refusal=self._refusal, instead=self._link)
+
+
+def task_of(request: HttpRequest, kind: Kind, page: Model) -> RowTask:
+    """What this person can do with a row of the list."""
+    task = _task(kind, page)
+    if not task.is_allowed(request):
+        return RowTask(may_select=False, link=None)
+    if kind.is_extended:
+        return RowTask(may_select=True, link=None)
+    return RowTask(may_select=False, link=task.button_for(page))
+
+
+def chosen_of(request: HttpRequest, values: Sequence[str]) -> list[tuple[Task, Any]]:
+    """The records that a form names, each with its task. Raises BadRequest, PermissionDenied."""
+    keys: dict[str, list[int]] = {}
+    for value in values[: MAX_RECORDS + 1]:
+        name, _separator, key = value.partition(":")
+        if name not in KIND_NAMES or not (key.isdecimal() and len(key) < _KEY_DIGITS):
+            raise BadRequest("a selected record has no such key")
+        keys.setdefault(name, []).append(int(key))
+    chosen: list[tuple[Task, Any]] = []
+    for name, pks in keys.items():
+        kind = KIND_NAMES[name]
+        if not kind.may_be_seen(request):
+            raise PermissionDenied
+        found = kind.load(pks)
+        chosen += [_chosen(request, kind, found[pk]) for pk in sorted(found)]
+    return chosen
+
+
+def _chosen(request: HttpRequest, kind: Kind, record: Any) -> tuple[Task, Any]:
+    page = kind.page(record)
+    task = _task(kind, page)
+    if not task.is_allowed(request):
+        return _Refused(task, _("Your role may not change this."), None), page
+    if not kind.is_extended:
+        text = _("The secret {secret} ends {moment}. Issue a new one.")
+        refusal = text.format(secret=record, moment=moment_text(record.expires_at))
+        return _Refused(task, refusal, task.button_for(page)), page
+    return task, record
+
+
+def _task(kind: Kind, page: Model) -> Task:
+    registered = admin.site.get_model_admin(type(page))
+    assert isinstance(registered, RecordAdmin)  # noqa: S101 - so are all of ours
+    return next(task for task in registered.get_tasks() if task.name == kind.extend_task)

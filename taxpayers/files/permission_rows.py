@@ -1,0 +1,71 @@
+"""Permissions in a file: `taxpayer`, `intermediary`, `codes`, and optionally two dates."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+from django.utils.translation import gettext as _
+
+from taxpayers.files.csv_reader import CsvRow
+from taxpayers.files.rows import Columns, ParsedFile, first_moment, last_moment, read_file, words
+from taxpayers.identifiers import Notation, TaxpayerId
+from taxpayers.moments import format_moment
+from taxpayers.validation import ServiceError
+
+COLUMNS = Columns(
+    ("taxpayer", "intermediary", "codes"),
+    ("valid_from", "valid_until"),
+    ignored=("taxpayer_name", "intermediary_name", "revoked_at"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRow:
+    """One permission of the file; without a first moment it begins when it is imported."""
+
+    line: int
+    taxpayer: TaxpayerId
+    intermediary: TaxpayerId
+    codes: tuple[str, ...]
+    valid_from: datetime | None
+    valid_until: datetime | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.taxpayer} → {self.intermediary}: {' '.join(self.codes)}"
+
+    @property
+    def named(self) -> tuple[TaxpayerId, ...]:
+        """The taxpayers that must be registered."""
+        return self.taxpayer, self.intermediary
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        dates = (self.valid_from, self.valid_until)
+        return (
+            str(self.taxpayer),
+            str(self.intermediary),
+            " ".join(self.codes),
+            *(format_moment(date) if date else "" for date in dates),
+        )
+
+
+def read_permissions(
+    file: BinaryIO, notation: Notation, max_rows: int
+) -> ParsedFile[PermissionRow]:
+    """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
+    return read_file(file, COLUMNS, _parse, notation, max_rows)
+
+
+def _parse(row: CsvRow, notation: Notation) -> PermissionRow:
+    if row.cells.get("revoked_at"):
+        # An export has revoked permissions too: to import it must not grant them again.
+        raise ServiceError(_("it is revoked: remove the row, or empty the cell revoked_at"))
+    return PermissionRow(
+        line=row.line,
+        taxpayer=notation.parse(row.cells["taxpayer"]),
+        intermediary=notation.parse(row.cells["intermediary"]),
+        codes=tuple(sorted(set(words(row, "codes")))),
+        valid_from=first_moment(row, "valid_from"),
+        valid_until=last_moment(row, "valid_until"),
+    )

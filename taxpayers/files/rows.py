@@ -1,0 +1,188 @@
+"""A file as rows of one kind: every row read, every bad one named (contract 6).
+
+What a row is, its own module says: `taxpayer_rows`, `intermediary_rows` and so on. Reading does not
+use the database.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import BinaryIO, Generic, Protocol, TypeVar
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from taxpayers.files.csv_reader import CsvRow, read_rows
+from taxpayers.identifiers import ROB_PATTERN, TIN_PATTERN, MalformedIdentifier, Notation
+from taxpayers.moments import end_of_day, parse_moment, start_of_day
+from taxpayers.validation import ServiceError
+
+# Of every kind: what a list of bad rows has beside them, so that it can be imported again.
+IGNORED = ("line", "fault")
+_YES_OR_NO = {
+    "": None,
+    "yes": True,
+    "true": True,
+    "1": True,
+    "no": False,
+    "false": False,
+    "0": False,
+}
+# A workbook shows a day as this moment of it.
+_MIDNIGHT = re.compile("T00:00(:00)?$")
+# People who make tables do not read regular expressions. Another country's pattern is shown.
+_DESCRIPTIONS = {
+    TIN_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters and digits"),
+    ROB_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters, digits and hyphens"),
+}
+
+
+class Row(Protocol):
+    """One row that can be imported."""
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def key(self) -> str:
+        """What may be in the file once only, as people know it."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Its values for a preview, in the order of the columns."""
+
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BadRow:
+    """A row that cannot be imported, and why."""
+
+    line: int
+    fault: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.fault}"
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile(Generic[AnyRow]):
+    """All rows of a file, good and bad, each in the file's order."""
+
+    rows: list[AnyRow] = field(default_factory=list)
+    bad_rows: list[BadRow] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a file. Those of an export that an import does not read are ignored."""
+
+    needed: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """What a row can have, in the order of a preview."""
+        return (*self.needed, *self.optional)
+
+
+Parse = Callable[[CsvRow, Notation], AnyRow]
+
+
+def read_file(
+    file: BinaryIO, columns: Columns, parse: Parse[AnyRow], notation: Notation, max_rows: int
+) -> ParsedFile[AnyRow]:
+    """Every row of the file; a second row with the same key is a bad one.
+
+    `parse` raises ServiceError or MalformedIdentifier for a bad row. Raises ServiceError if the
+    file as a whole cannot be read.
+    """
+    parsed: ParsedFile[AnyRow] = ParsedFile()
+    first_lines: dict[str, int] = {}
+    ignored = (*IGNORED, *columns.ignored)
+    for count, csv_row in enumerate(
+        read_rows(file, columns.needed, columns.optional, ignored), start=1
+    ):
+        if count > max_rows:
+            raise ServiceError(
+                _("The file has more than {most} rows. Split it.").format(most=max_rows)
+            )
+        try:
+            if csv_row.fault:
+                raise ServiceError(csv_row.fault)
+            row = parse(csv_row, notation)
+            first = first_lines.setdefault(row.key, row.line)
+            if first != row.line:
+                raise ServiceError(
+                    _("{taxpayer} is already in line {line}").format(taxpayer=row.key, line=first)
+                )
+            parsed.rows.append(row)
+        except MalformedIdentifier as fault:
+            parsed.bad_rows.append(BadRow(csv_row.line, _describe(fault)))
+        except ServiceError as fault:
+            parsed.bad_rows.append(BadRow(csv_row.line, fault_text(fault)))
+    if not parsed.rows and not parsed.bad_rows:
+        raise ServiceError(_("The file has no rows below its header."))
+    return parsed
+
+
+def fault_text(fault: ServiceError) -> str:
+    """The error of a row, which follows its line: without the full stop."""
+    return str(fault).rstrip(".")
+
+
+def _describe(fault: MalformedIdentifier) -> str:
+    text = _DESCRIPTIONS.get(fault.pattern, fault.text)
+    return _(text).format(kind=_(fault.kind), pattern=fault.pattern)
+
+
+# --- Cells ------------------------------------------------------------------------------------
+
+
+def yes_or_no(row: CsvRow, column: str) -> bool | None:
+    """None if the cell is empty or missing. Raises ServiceError if it is neither."""
+    given = row.cells.get(column, "").lower()
+    if given not in _YES_OR_NO:
+        raise ServiceError(
+            _("active must be yes or no, not {given}").format(given=repr(given[:20]))
+        )
+    return _YES_OR_NO[given]
+
+
+def words(row: CsvRow, column: str) -> list[str]:
+    """The words of the cell, separated by blanks, commas or semicolons."""
+    return [word for word in re.split(r"[\s,;]+", row.cells.get(column, "")) if word]
+
+
+def first_moment(row: CsvRow, column: str) -> datetime | None:
+    """A day as its first moment, or a moment; None if the cell is empty or missing."""
+    return _moment(row, column, start_of_day)
+
+
+def last_moment(row: CsvRow, column: str) -> datetime | None:
+    """A day as its last moment, or a moment; None if the cell is empty or missing."""
+    moment = _moment(row, column, end_of_day)
+    if moment is None:
+        return None
+    local = timezone.localtime(moment)
+    # An export writes the last moment of a day to the second.
+    is_end_of_day = (local.hour, local.minute, local.second) == (23, 59, 59)
+    return end_of_day(local.date()) if is_end_of_day else moment
+
+
+def _moment(row: CsvRow, column: str, of_day: Callable[..., datetime]) -> datetime | None:
+    text = _MIDNIGHT.sub("", row.cells.get(column, ""))
+    if not text:
+        return None
+    try:
+        return parse_moment(text, of_day)
+    except (ValueError, OverflowError):
+        raise ServiceError(
+            _("{column} must be a date like 2027-12-31, not {given}").format(
+                column=column, given=repr(text[:30])
+            )
+        ) from None

@@ -1,0 +1,85 @@
+"""System users in a file: `taxpayer`, `name`, and optionally scopes, limit and last day.
+
+Never an id or a secret: both are generated (contract 3).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+from django.utils.translation import gettext as _
+
+from taxpayers.files.csv_reader import CsvRow
+from taxpayers.files.rows import Columns, ParsedFile, last_moment, read_file, words
+from taxpayers.identifiers import Notation, TaxpayerId
+from taxpayers.moments import format_moment
+from taxpayers.validation import ServiceError, validate_name
+
+_MAX_DIGITS = 9  # of a number; more than the service allows
+COLUMNS = Columns(
+    ("taxpayer", "name"),
+    ("scopes", "logins_per_minute", "expires_at"),
+    ignored=(
+        *("client_id", "taxpayer_name", "registered_at"),
+        *("blocked_at", "blocked_by", "blocked_reason"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemUserRow:
+    """One system user of the file; None: the default."""
+
+    line: int
+    taxpayer: TaxpayerId
+    name: str
+    scopes: tuple[str, ...] | None
+    logins_per_minute: int | None
+    expires_at: datetime | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.taxpayer} {self.name}"
+
+    @property
+    def named(self) -> tuple[TaxpayerId, ...]:
+        """The taxpayers that must be registered."""
+        return (self.taxpayer,)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        return (
+            str(self.taxpayer),
+            self.name,
+            " ".join(self.scopes or ()),
+            "" if self.logins_per_minute is None else str(self.logins_per_minute),
+            format_moment(self.expires_at) if self.expires_at else "",
+        )
+
+
+def read_system_users(
+    file: BinaryIO, notation: Notation, max_rows: int
+) -> ParsedFile[SystemUserRow]:
+    """Every row of the file. Raises ServiceError if the file as a whole cannot be read."""
+    return read_file(file, COLUMNS, _parse, notation, max_rows)
+
+
+def _parse(row: CsvRow, notation: Notation) -> SystemUserRow:
+    return SystemUserRow(
+        line=row.line,
+        taxpayer=notation.parse(row.cells["taxpayer"]),
+        name=validate_name(row.cells["name"]),
+        scopes=tuple(words(row, "scopes")) or None,
+        logins_per_minute=_number(row.cells.get("logins_per_minute", "")),
+        expires_at=last_moment(row, "expires_at"),
+    )
+
+
+def _number(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
+        raise ServiceError(
+            _("logins_per_minute must be a number, not {given}").format(given=repr(text[:20]))
+        )
+    return int(text)

@@ -1,0 +1,158 @@
+"""The last moment of what ends: to extend it, or to set an earlier one (contract 4).
+
+To extend never shortens. To end earlier is another change, so that nobody makes it by mistake.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from taxpayers.models import GrantedPermission, Intermediary, SystemUser
+from taxpayers.moments import a_year_after, format_moment
+from taxpayers.rules import is_over
+from taxpayers.services.granted_permissions import codes_of, grant_permission
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    update_and_record,
+)
+from taxpayers.services.intermediaries import set_intermediary_active
+from taxpayers.services.system_users import extend_system_user
+from taxpayers.validation import ServiceError, validate_reason
+
+Ending = SystemUser | Intermediary | GrantedPermission
+
+
+def end_of(record: Ending) -> datetime | None:
+    """Its last moment; None: no end."""
+    match record:
+        case SystemUser():
+            return record.expires_at
+        case Intermediary():
+            return record.active_until
+        case GrantedPermission():
+            return record.valid_until
+
+
+def a_year_longer(record: Ending, at: datetime) -> datetime | None:
+    """A year after its end, or after today if the end has passed; None if it has no end."""
+    end = end_of(record)
+    return None if end is None else a_year_after(max(end, at))
+
+
+def why_never_extended(record: Ending) -> str:
+    """Why no date at all would extend it; empty if one can."""
+    if isinstance(record, GrantedPermission) and record.revoked_at is not None:
+        return _("It is revoked. Grant a new permission.")
+    if end_of(record) is None:
+        return _("It has no end date. To give it one, use “Set an earlier end”.")
+    return ""
+
+
+def why_not_extended(record: Ending, until: datetime | None, at: datetime) -> str:
+    """Why this last moment (None: no end) would not extend it; empty if it would."""
+    if fault := why_never_extended(record):
+        return fault
+    end = end_of(record)
+    if until is None or end is None:
+        return ""
+    if until <= end:
+        return _(
+            "It ends {end}, and {until} is not later. To let it end earlier, use “Set an earlier"
+            " end”."
+        ).format(end=format_moment(end), until=format_moment(until))
+    return _why_past(until, at)
+
+
+def why_never_ended_earlier(record: Ending, at: datetime) -> str:
+    """Why no date at all would let it end earlier; empty if one can."""
+    end = end_of(record)
+    if isinstance(record, GrantedPermission) and record.revoked_at is not None:
+        return _("It is already revoked.")
+    if end is not None and is_over(end, at):
+        return _("It has already ended, {end}.").format(end=format_moment(end))
+    return ""
+
+
+def why_not_ended_earlier(record: Ending, until: datetime, at: datetime) -> str:
+    """Why this last moment would not let it end earlier; empty if it would."""
+    if fault := why_never_ended_earlier(record, at):
+        return fault
+    end = end_of(record)
+    if end is not None and until >= end:
+        return _(
+            "It ends {end}, and {until} is not earlier. To let it end later, use “Extend”."
+        ).format(end=format_moment(end), until=format_moment(until))
+    if isinstance(record, GrantedPermission) and until <= record.valid_from:
+        return _("It begins {begin}. To stop it before that, revoke it.").format(
+            begin=format_moment(record.valid_from)
+        )
+    return _why_past(until, at)
+
+
+def _why_past(until: datetime, at: datetime) -> str:
+    if until > at:
+        return ""
+    return _("Choose a later date: {until} is in the past.").format(until=format_moment(until))
+
+
+@transaction.atomic
+def extend(
+    *, record: Ending, until: datetime | None, reason: str, by: Author, at: datetime
+) -> Ending:
+    """Let it end later, or (None) never. A permission that has ended is granted anew from now on.
+
+    Raises ServiceError if it would not end later.
+    """
+    reason = validate_reason(reason)
+    row = lock_for_update(record)
+    if fault := why_not_extended(row, until, at):
+        raise ServiceError(fault)
+    if isinstance(row, GrantedPermission) and is_over(row.valid_until, at):
+        # Its own dates stay: between its end and now it was not in force.
+        return grant_permission(
+            taxpayer=row.taxpayer,
+            intermediary=row.intermediary,
+            codes=codes_of(row),
+            valid_until=until,
+            reason=reason,
+            by=by,
+            at=at,
+        )
+    return _set_end(row, until, reason, by, at)
+
+
+@transaction.atomic
+def end_earlier(
+    *, record: Ending, until: datetime, reason: str, by: Author, at: datetime
+) -> Ending:
+    """Let it end earlier, at a moment in the future. Raises ServiceError if it would not."""
+    reason = validate_reason(reason)
+    row = lock_for_update(record)
+    if fault := why_not_ended_earlier(row, until, at):
+        raise ServiceError(fault)
+    return _set_end(row, until, reason, by, at)
+
+
+def _set_end(row: Ending, until: datetime | None, reason: str, by: Author, at: datetime) -> Ending:
+    match row:
+        case SystemUser():
+            return extend_system_user(
+                system_user=row, expires_at=until, reason=reason, by=by, at=at
+            )
+        case Intermediary():
+            return set_intermediary_active(
+                intermediary=row,
+                is_active=row.is_active,
+                until=until,
+                reason=reason,
+                by=by,
+                at=at,
+            )
+        case GrantedPermission():
+            context = ChangeContext(Action.EXTEND_PERMISSION, by, at, reason)
+            update_and_record(row, context, valid_until=until)
+            return row

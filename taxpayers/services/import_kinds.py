@@ -1,0 +1,120 @@
+"""What can be imported from a file: one description for each kind, for the pages and the command.
+
+Of each kind: the columns, how a row is read, and what registers it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, BinaryIO
+
+from django.db.models import Model
+
+from taxpayers.files import intermediary_rows, permission_rows, system_user_rows, taxpayer_rows
+from taxpayers.files.intermediary_rows import IntermediaryRow
+from taxpayers.files.permission_rows import PermissionRow
+from taxpayers.files.rows import Columns, ParsedFile
+from taxpayers.files.system_user_rows import SystemUserRow
+from taxpayers.identifiers import Notation
+from taxpayers.models import GrantedPermission, Intermediary, SystemUser
+from taxpayers.services import bulk_import, row_import
+from taxpayers.services.granted_permissions import prepare_permission
+from taxpayers.services.history import Action
+from taxpayers.services.import_results import ImportPreview, ImportResult
+from taxpayers.services.intermediaries import prepare_intermediary
+from taxpayers.services.new_records import NewRecord
+from taxpayers.services.row_import import NamedTaxpayers
+from taxpayers.services.system_users import prepare_system_user
+from taxpayers.validation import taxpayer_notation
+
+
+@dataclass(frozen=True, slots=True)
+class ImportKind:
+    """`preview(parsed=…, at=…)` changes nothing; `run(parsed=…, source=…, by=…, at=…)` imports."""
+
+    columns: Columns
+    read_rows: Callable[[BinaryIO, Notation, int], ParsedFile[Any]]
+    max_rows: Callable[[], int]
+    preview: Callable[..., ImportPreview]
+    run: Callable[..., ImportResult]
+
+    def read(self, file: BinaryIO, max_rows: int | None = None) -> ParsedFile[Any]:
+        """All rows. Raises ServiceError if the file as a whole cannot be read, or is too long."""
+        most = self.max_rows() if max_rows is None else min(self.max_rows(), max_rows)
+        return self.read_rows(file, taxpayer_notation(), most)
+
+
+def _preview_taxpayers(*, parsed: ParsedFile[Any], at: datetime) -> ImportPreview:
+    return bulk_import.preview_registry(parsed=parsed)
+
+
+def _prepare_intermediary(row: IntermediaryRow, named: NamedTaxpayers, at: datetime) -> NewRecord:
+    return prepare_intermediary(taxpayer=named.taxpayer(row.taxpayer), until=row.until, at=at)
+
+
+def _prepare_permission(row: PermissionRow, named: NamedTaxpayers, at: datetime) -> NewRecord:
+    """A first day in the past means now: what is granted today was not in force yesterday."""
+    return prepare_permission(
+        taxpayer=named.taxpayer(row.taxpayer),
+        intermediary=named.intermediary(row.intermediary),
+        codes=row.codes,
+        valid_from=max(row.valid_from or at, at),
+        valid_until=row.valid_until,
+        at=at,
+    )
+
+
+def _prepare_system_user(row: SystemUserRow, named: NamedTaxpayers, at: datetime) -> NewRecord:
+    return prepare_system_user(
+        taxpayer=named.taxpayer(row.taxpayer),
+        name=row.name,
+        scopes=row.scopes,
+        expires_at=row.expires_at,
+        logins_per_minute=row.logins_per_minute,
+        at=at,
+    )
+
+
+def _row_by_row(
+    columns: Columns, read_rows: Any, model: type[Model], action: Action, prepare: Any
+) -> ImportKind:
+    return ImportKind(
+        columns,
+        read_rows,
+        row_import.max_rows,
+        partial(row_import.preview_rows, prepare),
+        partial(row_import.import_rows, model, action, prepare),
+    )
+
+
+IMPORT_KINDS = {
+    "taxpayers": ImportKind(
+        taxpayer_rows.COLUMNS,
+        taxpayer_rows.read_taxpayers,
+        bulk_import.max_rows,
+        _preview_taxpayers,
+        bulk_import.import_registry,
+    ),
+    "intermediaries": _row_by_row(
+        intermediary_rows.COLUMNS,
+        intermediary_rows.read_intermediaries,
+        Intermediary,
+        Action.REGISTER_INTERMEDIARY,
+        _prepare_intermediary,
+    ),
+    "permissions": _row_by_row(
+        permission_rows.COLUMNS,
+        permission_rows.read_permissions,
+        GrantedPermission,
+        Action.GRANT_PERMISSION,
+        _prepare_permission,
+    ),
+    "system_users": _row_by_row(
+        system_user_rows.COLUMNS,
+        system_user_rows.read_system_users,
+        SystemUser,
+        Action.REGISTER_SYSTEM_USER,
+        _prepare_system_user,
+    ),
+}

@@ -1,0 +1,54 @@
+"""A new record, checked but not stored: its service stores one, an import stores many at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from taxpayers.models import Change, GrantedPermission
+from taxpayers.services.history import ChangeContext, creation_of, record_change
+
+_Codes = GrantedPermission.codes.through
+
+
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """`row` has a key if it was registered before with the same values.
+
+    `fields` is what the history stores; of a permission its `codes` too.
+    """
+
+    row: Any
+    fields: dict[str, Any]
+
+    @property
+    def is_new(self) -> bool:
+        return self.row.pk is None
+
+
+def save_new(record: NewRecord, context: ChangeContext) -> None:
+    """Store it and its history, unless it was registered before. Only inside a transaction."""
+    if record.is_new:
+        record.row.save(force_insert=True)
+        _Codes._default_manager.bulk_create(_codes_of(record))
+        record_change(record.row, context, after=record.fields)
+
+
+def save_all_new(records: Sequence[NewRecord], context: ChangeContext) -> None:
+    """Store these, which are new and of one kind, with one statement for each table.
+
+    Only inside a transaction.
+    """
+    if not records:
+        return
+    type(records[0].row)._default_manager.bulk_create([record.row for record in records])
+    _Codes._default_manager.bulk_create(link for record in records for link in _codes_of(record))
+    Change.objects.bulk_create(
+        creation_of(record.row, context, after=record.fields) for record in records
+    )
+
+
+def _codes_of(record: NewRecord) -> list[Any]:
+    return [
+        _Codes(grantedpermission_id=record.row.pk, permissioncode_id=code)
+        for code in record.fields.get("codes", ())
+    ]

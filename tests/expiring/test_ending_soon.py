@@ -1,0 +1,287 @@
+"""Ending soon: one list of what ends, of every kind, and one task for what was selected."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from identity.staff.expiring import listing, page
+from identity.staff.expiring.periods import days_left
+from taxpayers.models import Change
+from taxpayers.moments import end_of_day
+from tests.support.accounts import new_staff, signed_in, with_totp
+from tests.support.factories import (
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+)
+from tests.support.staff import (
+    AUDITOR,
+    REGISTRAR,
+    SECURITY_OFFICER,
+    VIEWER,
+    errors_of,
+    staff_client,
+    task_url,
+    text_of,
+)
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db
+
+URL = "/admin/ending-soon/"
+DAY = timedelta(days=1)
+
+
+def in_days(days: int) -> Any:
+    return end_of_day((timezone.localtime() + days * DAY).date())
+
+
+@pytest.fixture
+def records(db: None) -> dict[str, Any]:
+    """One of each kind, in the order of their ends."""
+    begin = timezone.now() - 99 * DAY
+    return {
+        "intermediary": IntermediaryFactory.create(active_until=in_days(1)),
+        "secret": ClientSecretFactory.create(created_at=begin, expires_at=in_days(2)),
+        "permission": GrantedPermissionFactory.create(valid_from=begin, valid_until=in_days(3)),
+        "system_user": SystemUserFactory.create(expires_at=in_days(20)),
+    }
+
+
+def values_of(response: Any) -> list[str]:
+    return [row.value for row, _task in response.context["rows"]]
+
+
+def value(records: dict[str, Any], kind: str) -> str:
+    return f"{kind}:{records[kind].pk}"
+
+
+def test_every_kind_is_in_one_list_sorted_by_its_end(records: dict[str, Any]) -> None:
+    client = staff_client(VIEWER)
+    everything = [value(records, kind) for kind in records]
+    assert values_of(client.get(URL)) == everything
+    assert values_of(client.get(URL, {"within": "7"})) == everything[:3]
+    for kind in records:
+        assert values_of(client.get(URL, {"kind": kind})) == [value(records, kind)]
+    text = text_of(client.get(URL))
+    for shown in ("tomorrow", "in 2 days", "in 20 days", "Call the owner", "Never"):
+        assert shown in text
+    assert str(records["secret"]) in text
+    assert str(records["permission"].taxpayer) in text
+
+
+def test_what_has_ended_comes_latest_first_and_for_thirty_days(records: dict[str, Any]) -> None:
+    older, newer, oldest = (
+        SystemUserFactory.create(expires_at=in_days(days)) for days in (-9, -1, -40)
+    )
+    text = text_of(staff_client(VIEWER).get(URL, {"within": "ended"}))
+    assert "ended yesterday" in text
+    found = values_of(staff_client(VIEWER, "badrul").get(URL, {"within": "ended"}))
+    assert found == [f"system_user:{user.pk}" for user in (newer, older)]
+    assert oldest.name not in text
+
+
+def test_what_no_longer_counts_is_not_listed() -> None:
+    begin, soon = timezone.now() - 9 * DAY, in_days(1)
+    ClientSecretFactory.create(slot=None, created_at=begin, expires_at=soon)
+    GrantedPermissionFactory.create(valid_from=begin, valid_until=soon, revoked_at=begin)
+    IntermediaryFactory.create(active_until=soon, is_active=False)
+    page = staff_client(VIEWER).get(URL)
+    assert values_of(page) == []
+    assert "Nothing ends in this time." in text_of(page)
+
+
+def test_a_secret_whose_successor_was_issued_is_marked(records: dict[str, Any]) -> None:
+    user = records["secret"].system_user
+    ClientSecretFactory.create(system_user=user, slot=2, expires_at=in_days(300))
+    assert "another secret is valid until" in text_of(staff_client(VIEWER).get(URL))
+    assert "another secret" not in text_of(
+        staff_client(VIEWER, "badrul").get(URL, {"kind": "permission"})
+    )
+
+
+def test_the_last_use_of_each_is_shown(records: dict[str, Any]) -> None:
+    at = timezone.now()
+    permission = records["permission"]
+    LoginEvent(
+        pk=uuid7(),
+        at=at,
+        subject=str(permission.taxpayer.identifier),
+        actor=str(permission.intermediary.taxpayer.identifier),
+    ).save()
+    used = ClientSecretFactory.create(
+        created_at=at - 9 * DAY, expires_at=in_days(4), last_used_at=at
+    )
+    today = timezone.localtime(at)
+    shown = {
+        row.value: row.last_use for row, _task in staff_client(VIEWER).get(URL).context["rows"]
+    }
+    for recent in (value(records, "permission"), f"secret:{used.pk}"):
+        assert shown[recent].startswith(f"{today.day} {today:%b %Y}")
+    assert shown[value(records, "secret")] == "Never"
+    # Logins of a taxpayer for itself are no use of the permission.
+    LoginEvent.objects.all().delete()
+    LoginEvent(pk=uuid7(), at=at, subject=str(permission.taxpayer.identifier)).save()
+    listed = staff_client(VIEWER, "badrul").get(URL, {"kind": "permission"}).context["rows"]
+    assert [row.last_use for row, _task in listed] == ["Not in 30 days"]
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [
+        (-30, "ended 30 days ago"),
+        (-1, "ended yesterday"),
+        (0, "today"),
+        (1, "tomorrow"),
+        (2, "in 2 days"),
+    ],
+)
+def test_days_left_are_days_of_the_calendar_in_words(days: int, words: str) -> None:
+    assert days_left(in_days(days), timezone.now()) == words
+
+
+def test_what_ended_a_moment_ago_ended_today() -> None:
+    at = in_days(0)
+    assert days_left(at - timedelta(seconds=1), at) == "ended today"
+
+
+# --- Extend what was selected --------------------------------------------------------------------
+
+
+def select(client: Client, values: list[str], **form: str) -> Any:
+    """Select rows and press the button; with `confirmed` also what a click on the next one does."""
+    if "confirmed" in form:
+        form = {"previewed": select(client, values).context["fingerprint"]} | form
+    return client.post(URL, {"selected": values} | form, follow=True)
+
+
+def test_several_kinds_are_extended_in_one_task(records: dict[str, Any]) -> None:
+    client = staff_client(REGISTRAR)
+    chosen = [value(records, kind) for kind in ("permission", "intermediary", "system_user")]
+    shown = text_of(select(client, chosen))
+    assert "3 selected: 2 change, 1 stays as it is" in shown
+    assert "Your role may not change this." in shown
+    done = select(client, chosen, confirmed="1", length="year", reason="renewed")
+    assert "2 done. 1 was not changed." in text_of(done)
+    before = {kind: records[kind] for kind in ("permission", "intermediary", "system_user")}
+    ends = {
+        "permission": "valid_until",
+        "intermediary": "active_until",
+        "system_user": "expires_at",
+    }
+    for kind, record in before.items():
+        old = getattr(record, ends[kind])
+        record.refresh_from_db()
+        is_extended = getattr(record, ends[kind]) > old + 360 * DAY
+        assert is_extended is (kind != "system_user"), kind
+    changes = Change.objects.filter(reason="renewed")
+    assert set(changes.values_list("action", flat=True)) == {
+        "extend_permission",
+        "change_intermediary",
+    }
+    assert changes.values("task_id").distinct().count() == 1
+
+
+def test_a_secret_is_replaced_not_extended(records: dict[str, Any]) -> None:
+    client = staff_client(SECURITY_OFFICER)
+    row, task = next(
+        pair for pair in client.get(URL).context["rows"] if pair[0].kind.name == "secret"
+    )
+    rotate = task_url(records["secret"].system_user, "rotate_secret")
+    assert not task.may_select
+    assert task.link.url == rotate
+    shown = select(client, [row.value])
+    assert f"The secret {records['secret']} ends" in text_of(shown)
+    assert rotate in shown.content.decode()
+    assert 'name="confirmed"' not in shown.content.decode()
+
+
+def test_viewers_see_the_list_and_select_nothing(records: dict[str, Any]) -> None:
+    client = staff_client(AUDITOR)
+    assert 'name="selected"' not in client.get(URL).content.decode()
+    chosen = [value(records, kind) for kind in records]
+    form = {"confirmed": "1", "length": "year", "reason": "x"}
+    select(client, chosen, **form)
+    assert not Change.objects.exists()
+
+
+def test_nothing_selected_shows_what_to_do() -> None:
+    assert "Select at least one row." in text_of(select(staff_client(REGISTRAR), []))
+
+
+@pytest.mark.parametrize(
+    "wrong", ["x", "secret", "secret:", "secret:x", "change:1", "secret:" + "9" * 30]
+)
+def test_a_row_that_no_page_has_sent_is_a_bad_request(wrong: str) -> None:
+    assert staff_client(REGISTRAR).post(URL, {"selected": [wrong]}).status_code == 400
+
+
+def test_a_reason_is_needed(records: dict[str, Any]) -> None:
+    chosen = [value(records, "permission")]
+    sent = select(staff_client(REGISTRAR), chosen, confirmed="1", length="year", reason="")
+    assert "required" in errors_of(sent)
+    assert not Change.objects.exists()
+
+
+# --- Who, how much, and on paper -----------------------------------------------------------------
+
+
+def test_staff_without_a_role_see_neither_the_list_nor_its_link() -> None:
+    user = new_staff(VIEWER)
+    user.groups.clear()
+    client = signed_in(with_totp(user))
+    assert client.get(URL).status_code == 403
+    assert URL not in client.get(reverse("admin:index")).content.decode()
+    assert Client().get(URL).status_code == 302
+
+
+def test_the_sidebar_leads_to_the_list() -> None:
+    assert f'href="{URL}"' in staff_client(VIEWER).get(reverse("admin:index")).content.decode()
+
+
+@pytest.mark.parametrize(
+    "query", ["?kind=nonsense", "?within=0", "?within=9999999999", "?p=x", "?p=-1", "?kind=%00"]
+)
+def test_any_address_shows_a_list(query: str, records: dict[str, Any]) -> None:
+    assert staff_client(VIEWER).get(URL + query).status_code == 200
+
+
+def test_the_list_to_print_has_the_filtered_rows(records: dict[str, Any]) -> None:
+    text = text_of(staff_client(VIEWER).get(URL, {"kind": "secret", "print": "1"}))
+    assert "Called" in text
+    assert str(records["secret"].system_user.taxpayer) in text
+    assert str(records["permission"].taxpayer) not in text
+
+
+def test_pages_and_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "PER_PAGE", 2)
+    users = [SystemUserFactory.create(expires_at=in_days(days)) for days in (1, 2, 3, 4, 5)]
+    client = staff_client(VIEWER)
+    pages = [values_of(client.get(URL, {"p": number})) for number in (1, 2, 3)]
+    assert [row for rows in pages for row in rows] == [f"system_user:{u.pk}" for u in users]
+    monkeypatch.setattr(listing, "MAX_ROWS", 3)
+    shown = client.get(URL)
+    assert (shown.context["count"], shown.context["has_more"]) == (3, True)
+
+
+def test_the_list_takes_as_many_queries_for_many_rows_as_for_few() -> None:
+    """Except for the last use of permissions: one for each row of the page."""
+    client, counts = staff_client(SECURITY_OFFICER), []
+    client.get(URL)  # the first page of a session stores something of it
+    for rows in (1, 7):
+        for _ in range(rows):
+            IntermediaryFactory.create(active_until=in_days(1))
+            ClientSecretFactory.create(created_at=timezone.now() - DAY, expires_at=in_days(1))
+            SystemUserFactory.create(expires_at=in_days(1))
+        with CaptureQueriesContext(connection) as queries:
+            client.get(URL)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

@@ -1,0 +1,210 @@
+"""Extend, and Set an earlier end: of one record, and of several with a preview of each."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.utils import timezone
+
+from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser
+from taxpayers.services.ends import end_of
+from tests.staff.test_bulk import act_on
+from tests.support.factories import (
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+)
+from tests.support.staff import (
+    REGISTRAR,
+    SECURITY_OFFICER,
+    errors_of,
+    list_url,
+    opened,
+    page_url,
+    staff_client,
+    task_url,
+    text_of,
+)
+
+pytestmark = pytest.mark.django_db
+
+ZONE = ZoneInfo("Asia/Kuala_Lumpur")
+DAY = timedelta(days=1)
+
+
+def last_moment(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day, 23, 59, 59, 999999, ZONE)
+
+
+END = last_moment(2098, 5, 31)
+
+# The role that extends it, and a new record with that end.
+KINDS: dict[str, tuple[str, Any]] = {
+    "system_user": (SECURITY_OFFICER, lambda end: SystemUserFactory.create(expires_at=end)),
+    "intermediary": (REGISTRAR, lambda end: IntermediaryFactory.create(active_until=end)),
+    "permission": (
+        REGISTRAR,
+        lambda end: GrantedPermissionFactory.create(
+            valid_from=timezone.now() - 99 * DAY, valid_until=end
+        ),
+    ),
+}
+MODELS = {
+    "system_user": SystemUser,
+    "intermediary": Intermediary,
+    "permission": GrantedPermission,
+}
+
+
+def as_stored(record: Any) -> datetime | None:
+    record.refresh_from_db()
+    return end_of(record)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_year_more_is_proposed_and_one_click_sets_it(kind: str) -> None:
+    role, new = KINDS[kind]
+    client, record = staff_client(role), new(END)
+    assert "Extend" in text_of(client.get(page_url(record)))
+    url = task_url(record, f"extend_{kind}")
+    page = client.get(url)
+    text = text_of(page)
+    assert "Last moment now: 31 May 2098, 23:59 ." in text
+    assert "Proposed: 31 May 2099, 23:59, + 1 year from the old end." in text
+    assert page.context["form"].initial["expires"].isoformat() == "2099-05-31"
+    done = client.post(
+        url, opened(client, url) | {"expires": "2099-05-31", "reason": "renewed"}, follow=True
+    )
+    assert "is now 31 May 2099, 23:59." in text_of(done)
+    assert as_stored(record) == last_moment(2099, 5, 31)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_earlier_day_is_refused_by_name_and_has_a_task_of_its_own(kind: str) -> None:
+    role, new = KINDS[kind]
+    client, record = staff_client(role), new(END)
+    extend, earlier = task_url(record, f"extend_{kind}"), task_url(record, f"end_{kind}_earlier")
+    entered = {"expires": "2098-01-31", "reason": "moved"}
+    refused = errors_of(client.post(extend, opened(client, extend) | entered))
+    assert "It ends 2098-05-31 23:59, and 2098-01-31 23:59 is not later." in refused
+    assert "use “Set an earlier end”" in refused
+    assert as_stored(record) == END
+    assert "required" in errors_of(client.post(earlier, opened(client, earlier) | {"reason": "x"}))
+    client.post(earlier, opened(client, earlier) | entered)
+    assert as_stored(record) == last_moment(2098, 1, 31)
+
+
+def test_what_has_passed_is_extended_from_today() -> None:
+    client = staff_client(SECURITY_OFFICER)
+    record = SystemUserFactory.create(expires_at=timezone.now() - 9 * DAY)
+    page = client.get(task_url(record, "extend_system_user"))
+    assert "from today, because the old end has passed" in text_of(page)
+    today = timezone.localtime().date()
+    assert page.context["form"].initial["expires"].year == today.year + 1
+
+
+def test_to_extend_what_has_no_end_leads_to_the_other_task() -> None:
+    client, record = staff_client(SECURITY_OFFICER), SystemUserFactory.create()
+    page = text_of(client.get(task_url(record, "extend_system_user"), follow=True))
+    assert "To give it one, use “Set an earlier end”." in page
+    assert "Set an earlier end" in text_of(client.get(page_url(record)))
+
+
+def test_a_change_of_an_intermediary_leaves_its_end() -> None:
+    client, record = staff_client(REGISTRAR), IntermediaryFactory.create(active_until=END)
+    url = task_url(record, "change_intermediary")
+    client.post(url, opened(client, url) | {"reason": "fraud"})
+    record.refresh_from_db()
+    assert (record.is_active, record.active_until) == (False, END)
+
+
+# --- Several ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_preview_of_several_shows_old_and_new_of_each(kind: str) -> None:
+    role, new = KINDS[kind]
+    client = staff_client(role)
+    records = [new(END), new(last_moment(2097, 2, 28))]
+    shown = text_of(act_on(client, MODELS[kind], f"extend_{kind}", records))
+    assert "31 May 2098, 23:59 31 May 2099, 23:59 + 1 year from the old end" in shown
+    assert "28 Feb 2097, 23:59 28 Feb 2098, 23:59 + 1 year from the old end" in shown
+    form = {"length": "year", "reason": "renewed", "confirmed": "1"}
+    done = act_on(client, MODELS[kind], f"extend_{kind}", records, **form)
+    assert "2 done." in text_of(done)
+    assert [as_stored(record) for record in records] == [
+        last_moment(2099, 5, 31),
+        last_moment(2098, 2, 28),
+    ]
+    assert Change.objects.values("task_id").distinct().count() == 1
+
+
+def test_rows_that_would_be_shortened_are_refused_by_name_and_the_others_extended() -> None:
+    client = staff_client(SECURITY_OFFICER)
+    sooner, later, endless = (
+        SystemUserFactory.create(expires_at=end, name=name)
+        for end, name in ((END, "Sooner"), (last_moment(2099, 9, 9), "Later"), (None, "Endless"))
+    )
+    form = {"length": "day", "expires": "2098-12-31", "reason": "renewed"}
+    users = [sooner, later, endless]
+    shown = text_of(act_on(client, SystemUser, "extend_system_user", users, **form))
+    assert "3 selected: 1 changes, 2 stay as they are" in shown
+    assert "Not changed It ends 2099-09-09 23:59, and 2098-12-31 23:59 is not later." in shown
+    assert "Not changed It has no end date." in shown
+    done = act_on(client, SystemUser, "extend_system_user", users, **form, confirmed="1")
+    assert "1 done. 2 were not changed." in text_of(done)
+    ends = [as_stored(user) for user in users]
+    assert ends == [last_moment(2098, 12, 31), last_moment(2099, 9, 9), None]
+
+
+def test_only_what_was_shown_is_done() -> None:
+    client, user = staff_client(SECURITY_OFFICER), SystemUserFactory.create(expires_at=END)
+    shown = act_on(client, SystemUser, "extend_system_user", [user])
+    sent = {
+        "action": "bulk_extend_system_user",
+        "_selected_action": [user.pk],
+        "previewed": shown.context["fingerprint"],
+        "confirmed": "1",
+        "length": "year",
+        "expires": "",
+        "reason": "renewed",
+    }
+    another = sent | {"length": "day", "expires": "2100-01-01"}
+    again = client.post(list_url(SystemUser), another)
+    assert "The preview has changed." in errors_of(again)
+    assert "1 Jan 2100" in text_of(again)
+    SystemUser.objects.update(expires_at=last_moment(2097, 1, 1))  # by a colleague
+    again = client.post(list_url(SystemUser), sent)
+    assert "The preview has changed." in errors_of(again)
+    assert "1 Jan 2098" in text_of(again)
+    assert not Change.objects.exists()
+    confirmed = sent | {"previewed": again.context["fingerprint"]}
+    assert "1 done" in text_of(client.post(list_url(SystemUser), confirmed, follow=True))
+
+
+@pytest.mark.parametrize(
+    ("form", "error"),
+    [
+        ({"length": "day", "expires": ""}, "Choose the last day."),
+        ({"length": "year", "expires": "2099-01-01"}, "You chose + 1 year."),
+        ({"length": "day", "expires": "soon"}, "Enter a valid date."),
+        ({"length": "month", "expires": ""}, "Select a valid choice."),
+    ],
+)
+def test_a_choice_that_does_not_fit_its_day_changes_nothing(
+    form: dict[str, str], error: str
+) -> None:
+    client, user = staff_client(SECURITY_OFFICER), SystemUserFactory.create(expires_at=END)
+    sent = act_on(
+        client, SystemUser, "extend_system_user", [user], **form, reason="x", confirmed="1"
+    )
+    assert error in errors_of(sent)
+    assert as_stored(user) == END
+
+
+def test_a_preview_shows_no_errors_before_it_is_confirmed() -> None:
+    client, user = staff_client(SECURITY_OFFICER), SystemUserFactory.create(expires_at=END)
+    shown = act_on(client, SystemUser, "extend_system_user", [user], reason="typed before")
+    assert errors_of(shown) == ""
+    assert 'value="typed before"' in shown.content.decode()

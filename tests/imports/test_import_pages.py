@@ -1,0 +1,189 @@
+"""The import of each kind on the staff pages, and by the command (contract 6)."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import Model
+
+from identity.staff.accounts.roles import ROLES
+from taxpayers.models import (
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+    UploadedFile,
+)
+from taxpayers.services import IMPORT_KINDS
+from tests.registry.workbooks import rows_of, workbook
+from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.factories import (
+    SUBMIT,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+from tests.support.staff import (
+    REGISTRAR,
+    SECURITY_OFFICER,
+    csv_rows_of,
+    list_url,
+    staff_client,
+    task_url,
+    text_of,
+)
+
+pytestmark = pytest.mark.django_db
+
+TIN, AGENT = "C0000000001", "C0000000002"
+# Of each kind: the list, the task, the role, a good file of one row, and how it is counted.
+PAGES: dict[str, tuple[type[Model], str, str, str, str]] = {
+    "intermediaries": (
+        *(Intermediary, "import_intermediaries", REGISTRAR),
+        *(f"tin,active_until\n{TIN},2098-12-31\n", "1 intermediary"),
+    ),
+    "permissions": (
+        *(GrantedPermission, "import_permissions", REGISTRAR),
+        *(f"taxpayer,intermediary,codes\n{TIN},{AGENT},{SUBMIT}\n", "1 permission"),
+    ),
+    "system_users": (
+        *(SystemUser, "import_system_users", SECURITY_OFFICER),
+        *(f"taxpayer,name\n{TIN},ERP\n", "1 system user"),
+    ),
+}
+EVERY_KIND = pytest.mark.parametrize("kind", PAGES)
+
+
+@pytest.fixture(autouse=True)
+def registered(db: None) -> None:
+    TaxpayerFactory.create(tin=TIN)
+    IntermediaryFactory.create(taxpayer__tin=AGENT)
+
+
+def send(client: Any, kind: str, content: bytes, name: str = "march.csv") -> Any:
+    model, task = PAGES[kind][:2]
+    data = {"file": SimpleUploadedFile(name, content)}
+    return client.post(task_url(model, task), data, follow=True)
+
+
+@EVERY_KIND
+def test_a_preview_changes_nothing_and_its_confirmation_registers_all(kind: str) -> None:
+    model, _task, role, file, counted = PAGES[kind]
+    client, before = staff_client(role), model._default_manager.count()
+    shown = send(client, kind, file.encode())
+    assert f"Register {counted}" in text_of(shown)
+    assert TIN in text_of(shown)
+    assert model._default_manager.count() == before
+    done = client.post(shown.redirect_chain[-1][0], follow=True)
+    assert f"{counted} is registered." in text_of(done)
+    assert done.request["PATH_INFO"] == list_url(model)
+    assert model._default_manager.count() == before + 1
+    assert not ClientSecret.objects.exists()
+    again = text_of(send(client, kind, file.encode()))
+    assert "Everything in this file is already registered." in again
+
+
+@EVERY_KIND
+def test_every_row_with_an_error_is_shown_and_can_be_downloaded(kind: str) -> None:
+    model, _task, role, file, _counted = PAGES[kind]
+    client, before = staff_client(role), model._default_manager.count()
+    shown = send(client, kind, (file + file.splitlines()[1].replace(TIN, "C9999999999")).encode())
+    assert "There is no taxpayer C9999999999." in text_of(shown)
+    url = shown.redirect_chain[-1][0]
+    client.post(url)
+    assert model._default_manager.count() == before
+    header, row = csv_rows_of(client.get(f"{url}&bad_rows"))
+    assert header[:2] == ["line", "fault"]
+    assert (row[0], row[2]) == ("3", "C9999999999")
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("form", ["csv", "xlsx"])
+def test_the_template_has_the_columns_that_the_import_reads(kind: str, form: str) -> None:
+    model, task, role = PAGES[kind][:3]
+    client = staff_client(role)
+    response = client.get(task_url(model, task), {"template": form})
+    content: Any = getattr(response, "streaming_content", ())
+    rows = csv_rows_of(response) if form == "csv" else rows_of(b"".join(content))
+    assert rows == [list(IMPORT_KINDS[kind].columns.all)]
+    page = text_of(client.get(task_url(model, task)))
+    assert all(column in page for column in IMPORT_KINDS[kind].columns.all)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("role", ROLES)
+def test_only_those_who_may_register_one_may_import_many(kind: str, role: str) -> None:
+    model, task, may = PAGES[kind][:3]
+    client = staff_client(role)
+    assert client.get(task_url(model, task)).status_code == (200 if role == may else 403)
+    listed = client.get(list_url(model)).content.decode()
+    assert (task_url(model, task) in listed) is (role == may)
+
+
+def test_a_workbook_with_dates_is_read_as_the_same_table() -> None:
+    book = workbook(["TIN", "Active_until"], [TIN, "2098-12-31"])
+    shown = send(staff_client(REGISTRAR), "intermediaries", book, "march.xlsx")
+    assert "2098-12-31 23:59" in text_of(shown)
+
+
+def test_an_upload_for_one_kind_is_no_file_of_another_kind() -> None:
+    client = staff_client(REGISTRAR)
+    send(client, "intermediaries", PAGES["intermediaries"][3].encode())
+    other = task_url(GrantedPermission, "import_permissions")
+    shown = client.get(other, {"upload": UploadedFile.objects.get().pk}, follow=True)
+    assert "must name the columns taxpayer, intermediary, codes" in text_of(shown)
+
+
+@pytest.mark.parametrize(
+    ("model", "new", "kind"),
+    [
+        (Intermediary, IntermediaryFactory.create, "intermediaries"),
+        (GrantedPermission, GrantedPermissionFactory.create, "permissions"),
+        (SystemUser, SystemUserFactory.create, "system_users"),
+    ],
+)
+def test_an_export_can_be_imported_again(model: type[Model], new: Any, kind: str) -> None:
+    new()
+    client = staff_client(PAGES[kind][2])
+    exported: Any = client.get(f"{list_url(model)}export.csv")
+    text = text_of(send(client, kind, b"".join(exported.streaming_content)))
+    assert "Everything in this file is already registered." in text
+    assert "Rows with errors 0" in text
+
+
+# --- The command --------------------------------------------------------------------------------
+
+
+@EVERY_KIND
+def test_the_command_imports_each_kind_and_is_safe_to_repeat(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "march.csv"
+    path.write_text(PAGES[kind][3])
+    done = output_of("import_registry", str(path), "--kind", kind)
+    shown = kind.replace("_", " ")
+    assert done == f"1 {shown} are registered. 0 were registered before.\n"
+    again = json_output_of("import_registry", str(path), "--kind", kind)
+    assert again == {"registered": 0, "unchanged": 1, "bad_rows": []}
+
+
+def test_the_command_without_a_kind_imports_taxpayers(tmp_path: Path) -> None:
+    path = tmp_path / "march.csv"
+    path.write_text("tin,name\nC0000000009,New\n")
+    assert json_output_of("import_registry", str(path))["registered"] == 1
+    assert Taxpayer.objects.filter(tin="C0000000009").exists()
+
+
+def test_the_command_refuses_a_kind_that_it_does_not_know(tmp_path: Path) -> None:
+    line = error_of("import_registry", str(tmp_path / "x.csv"), "--kind", "secrets")
+    assert "invalid choice: 'secrets'" in line
+
+
+def test_the_columns_of_each_kind_are_those_that_its_rows_show() -> None:
+    for name, kind in IMPORT_KINDS.items():
+        needed = dict.fromkeys(kind.columns.needed, "C0000000009")
+        header, cells = ",".join(needed), ",".join(needed.values())
+        (row,) = kind.read(io.BytesIO(f"{header}\n{cells}".encode())).rows
+        assert len(row.shown) == len(kind.columns.all), name

@@ -1,0 +1,338 @@
+"""Intermediaries, permissions and system users from a file: read, registered, all or none."""
+
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from taxpayers.models import (
+    Change,
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+)
+from taxpayers.services import (
+    IMPORT_KINDS,
+    Author,
+    BadRowsError,
+    ImportResult,
+    ServiceError,
+    row_import,
+)
+from tests.registry.other_import import another_import
+from tests.support.factories import (
+    SUBMIT,
+    VIEW,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+
+pytestmark = pytest.mark.django_db
+__all__ = ["another_import"]  # the fixture
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+BY = Author("alice")
+TIN, AGENT = "C0000000001", "C0000000002"
+LAST = datetime(2027, 12, 31, 15, 59, 59, 999999, tzinfo=UTC)  # of 2027 in Kuala Lumpur
+
+
+def read(kind: str, *rows: str) -> Any:
+    return IMPORT_KINDS[kind].read(io.BytesIO("\n".join(rows).encode()))
+
+
+def run(kind: str, *rows: str, at: datetime = AT) -> ImportResult:
+    return IMPORT_KINDS[kind].run(parsed=read(kind, *rows), source="x.csv", by=BY, at=at)
+
+
+def preview(kind: str, *rows: str) -> Any:
+    return IMPORT_KINDS[kind].preview(parsed=read(kind, *rows), at=AT)
+
+
+def bad_rows(kind: str, *rows: str) -> list[str]:
+    return [str(row) for row in preview(kind, *rows).bad_rows]
+
+
+@pytest.fixture
+def pair(db: None) -> tuple[Any, Any]:
+    return TaxpayerFactory.create(tin=TIN), IntermediaryFactory.create(taxpayer__tin=AGENT)
+
+
+# --- Each kind ----------------------------------------------------------------------------------
+
+
+def test_intermediaries_get_their_role_until_a_last_day() -> None:
+    for tin, rob in ((TIN, ""), (AGENT, "R-123")):
+        TaxpayerFactory.create(tin=tin, rob=rob)
+    rows = ("tin,rob,active_until", f"{TIN},,2027-12-31", f"{AGENT},R-123,")
+    assert run("intermediaries", *rows) == ImportResult(registered=2, unchanged=0)
+    assert run("intermediaries", *rows) == ImportResult(registered=0, unchanged=2)
+    found = Intermediary.objects.order_by("taxpayer__tin")
+    assert [(row.taxpayer.tin, row.is_active, row.active_until) for row in found] == [
+        (TIN, True, LAST),
+        (AGENT, True, None),
+    ]
+
+
+def test_permissions_are_granted_with_their_codes_and_dates(pair: tuple[Any, Any]) -> None:
+    header = "taxpayer,intermediary,codes,valid_from,valid_until"
+    rows = (
+        header,
+        f"{TIN},{AGENT},{SUBMIT} {VIEW},,2027-12-31",
+        f"{TIN},{AGENT},{VIEW},2026-05-01,",
+    )
+    assert run("permissions", *rows) == ImportResult(registered=2, unchanged=0)
+    again = AT + DAY
+    assert run("permissions", *rows, at=again) == ImportResult(registered=0, unchanged=2)
+    first, second = GrantedPermission.objects.order_by("pk")
+    assert {code.pk for code in first.codes.all()} == {SUBMIT, VIEW}
+    assert (first.valid_from, first.valid_until) == (AT, LAST)
+    assert second.valid_from == datetime(2026, 4, 30, 16, tzinfo=UTC)
+    assert second.valid_until is None
+
+
+def test_a_first_day_in_the_past_means_now(pair: tuple[Any, Any]) -> None:
+    rows = ("taxpayer,intermediary,codes,valid_from", f"{TIN},{AGENT},{VIEW},2020-01-01")
+    run("permissions", *rows)
+    assert GrantedPermission.objects.get().valid_from == AT
+
+
+def test_system_users_get_no_secret(pair: tuple[Any, Any]) -> None:
+    header = "taxpayer,name,scopes,logins_per_minute,expires_at"
+    rows = (header, f"{TIN},ERP,,,", f"{AGENT},Hub,InvoicingAPI,600,2027-12-31")
+    assert run("system_users", *rows) == ImportResult(registered=2, unchanged=0)
+    assert run("system_users", *rows) == ImportResult(registered=0, unchanged=2)
+    assert not ClientSecret.objects.exists()
+    erp, hub = SystemUser.objects.order_by("pk")
+    assert (erp.taxpayer, erp.scopes, erp.logins_per_minute) == (pair[0], "InvoicingAPI", 12)
+    assert (hub.logins_per_minute, hub.expires_at) == (600, LAST)
+    assert erp.client_id.startswith("ci_test_")
+
+
+def test_the_history_names_the_file_of_each_row_and_shows_one_task(pair: tuple[Any, Any]) -> None:
+    run("system_users", "taxpayer,name", f"{TIN},One", f"{TIN},Two")
+    changes = Change.objects.filter(action="register_system_user", by="alice", at=AT)
+    assert list(changes.values_list("reason", flat=True)) == ["file x.csv"] * 2
+    (task,) = set(changes.values_list("task_id", flat=True))
+    assert task is not None
+    one = changes.order_by("pk").first()
+    assert one is not None
+    assert one.object_id == str(SystemUser.objects.get(name="One").pk)
+    assert one.after == {
+        "taxpayer": TIN,
+        "name": "One",
+        "scopes": "InvoicingAPI",
+        "logins_per_minute": 12,
+        "expires_at": None,
+    }
+
+
+# --- Bad rows -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "faults"),
+    [
+        (
+            "intermediaries",
+            ("tin,active_until,active", f"{TIN},,", "C9999999999,,", f"{TIN},,", f"{AGENT},,no"),
+            [
+                "line 3: There is no taxpayer C9999999999. Check the identifier, or register the"
+                " taxpayer first",
+                "line 4: C0000000001 is already in line 2",
+                "line 5: it is not active: remove the row",
+            ],
+        ),
+        (
+            "intermediaries",
+            ("tin,active_until", f"{AGENT},2027-12-31", f"{TIN},2020-01-01", "x,", f"{TIN},soon"),
+            [
+                "line 2: C0000000002 is already an intermediary, with no end date. Change the"
+                " intermediary instead of registering it again",
+                "line 3: Choose a later date: the role would end 2020-01-01 23:59, in the past",
+                "line 4: the TIN must be 5 to 20 letters and digits",
+                "line 5: active_until must be a date like 2027-12-31, not 'soon'",
+            ],
+        ),
+        (
+            "permissions",
+            (
+                "taxpayer,intermediary,codes,revoked_at",
+                f"{TIN},{AGENT},documents:veiw,",
+                f"{AGENT},{TIN},{VIEW},",
+                f"{AGENT},{AGENT},{VIEW},",
+                f"{TIN},{AGENT},,",
+                f"{TIN},{AGENT},{VIEW},2026-01-01",
+            ),
+            [
+                "line 2: There is no permission code documents:veiw. Choose from:"
+                " documents:cancel, documents:reject, documents:submit, documents:view",
+                "line 3: C0000000001 is not an intermediary. Register it as an intermediary first",
+                "line 4: C0000000002 needs no permission to act for itself",
+                "line 5: Give at least one permission code. Choose from: documents:cancel,"
+                " documents:reject, documents:submit, documents:view",
+                "line 6: it is revoked: remove the row, or empty the cell revoked_at",
+            ],
+        ),
+        (
+            "system_users",
+            (
+                "taxpayer,name,scopes,logins_per_minute",
+                f"{TIN},,,",
+                f"{TIN},A,Nothing,",
+                f"{TIN},B,,many",
+                f"{TIN},C,,-1",
+                f"{TIN},D,,99999999",
+            ),
+            [
+                "line 2: Give a name: it is missing or blank",
+                "line 3: There is no scope Nothing. Choose from: InvoicingAPI",
+                "line 4: logins_per_minute must be a number, not 'many'",
+                "line 5: logins_per_minute must be a number, not '-1'",
+                "line 6: Choose 0 (unlimited) to 1000000 logins per minute, not 99999999",
+            ],
+        ),
+    ],
+)
+def test_every_bad_row_is_named(
+    kind: str, rows: tuple[str, ...], faults: list[str], pair: tuple[Any, Any]
+) -> None:
+    assert bad_rows(kind, *rows) == faults
+
+
+def test_a_system_user_of_that_name_with_other_values_is_a_bad_row(pair: tuple[Any, Any]) -> None:
+    user = SystemUserFactory.create(taxpayer=pair[0], name="ERP")
+    header = "taxpayer,name,logins_per_minute"
+    assert bad_rows("system_users", header, f"{TIN},ERP,60") == [
+        f"line 2: {TIN} already has a system user named ERP with other values: {user.client_id}"
+    ]
+    assert bad_rows("system_users", header, f"{TIN},ERP,12") == []
+
+
+def test_one_bad_row_stops_the_import(pair: tuple[Any, Any]) -> None:
+    with pytest.raises(BadRowsError, match="1 of 2 rows are bad"):
+        run("system_users", "taxpayer,name", f"{TIN},One", "C9999999999,Two")
+    assert not SystemUser.objects.exists()
+    assert not Change.objects.exists()
+
+
+def test_a_preview_changes_nothing(pair: tuple[Any, Any]) -> None:
+    SystemUserFactory.create(taxpayer=pair[0], name="Old")
+    shown = preview("system_users", "taxpayer,name", f"{TIN},New", f"{TIN},Old", "C9999999999,X")
+    assert [row.name for row in shown.new] == ["New"]
+    assert shown.unchanged == 1
+    assert [row.line for row in shown.bad_rows] == [4]
+    assert SystemUser.objects.count() == 1
+    assert not Change.objects.exists()
+
+
+def test_nothing_is_imported_while_another_import_runs(
+    pair: tuple[Any, Any], another_import: None
+) -> None:
+    with pytest.raises(ServiceError, match="Another import is running"):
+        run("system_users", "taxpayer,name", f"{TIN},One")
+    assert not SystemUser.objects.exists()
+
+
+# --- Dates as spreadsheets and exports write them ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2027-12-31",
+        "2027-12-31T00:00:00",  # a day in a workbook
+        "2027-12-31T23:59:59+08:00",  # an export
+        "2027-12-31T15:59:59Z",
+    ],
+)
+def test_a_last_day_ends_with_its_last_moment(text: str, pair: tuple[Any, Any]) -> None:
+    run("system_users", "taxpayer,name,expires_at", f"{TIN},ERP,{text}")
+    assert SystemUser.objects.get().expires_at == LAST
+
+
+def test_a_moment_that_is_no_whole_day_stays_as_it_is(pair: tuple[Any, Any]) -> None:
+    run("system_users", "taxpayer,name,expires_at", f"{TIN},ERP,2027-12-31T18:00")
+    assert SystemUser.objects.get().expires_at == datetime(2027, 12, 31, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31T23:00:00-14:00"])
+def test_a_day_outside_the_calendar_is_a_bad_row(day: str, pair: tuple[Any, Any]) -> None:
+    (fault,) = bad_rows("system_users", "taxpayer,name,expires_at", f"{TIN},ERP,{day}")
+    assert "expires_at must be a date" in fault or "in the past" in fault
+
+
+def test_a_revoked_permission_is_not_granted_again_by_its_export() -> None:
+    GrantedPermissionFactory.create(revoked_at=AT)
+    row = GrantedPermission.objects.get()
+    (fault,) = bad_rows(
+        "permissions",
+        "taxpayer,intermediary,codes,revoked_at",
+        f"{row.taxpayer.identifier},{row.intermediary.taxpayer.identifier},{VIEW},{AT.isoformat()}",
+    )
+    assert "it is revoked" in fault
+
+
+# --- While others work --------------------------------------------------------------------------
+
+
+def test_the_transaction_only_stores_with_one_statement_for_each_table(
+    pair: tuple[Any, Any],
+) -> None:
+    written: list[tuple[str, bool]] = []
+    depth = len(connection.savepoint_ids)
+    if connection.vendor == "postgresql":
+        depth += 1  # the lock is one more
+
+    def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        is_inside = len(connection.savepoint_ids) > depth
+        if sql.startswith("INSERT"):
+            written.append((sql.split()[2].strip('"'), is_inside))
+        return execute(sql, parameters, many, context)
+
+    taxpayers = TaxpayerFactory.create_batch(50)
+    rows = (f"{row.tin},{AGENT},{SUBMIT} {VIEW}" for row in taxpayers)
+    with connection.execute_wrapper(note):
+        run("permissions", "taxpayer,intermediary,codes", *rows)
+    tables = ("granted_permissions", "granted_permission_codes", "changes")
+    assert written == [(table, True) for table in tables]
+
+
+@pytest.mark.parametrize("kind", ["system_users", "permissions", "intermediaries"])
+def test_what_somebody_else_registers_meanwhile_undoes_the_import(
+    kind: str, pair: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taxpayer, agent = pair
+    files = {
+        "system_users": ("taxpayer,name", f"{TIN},ERP"),
+        "permissions": ("taxpayer,intermediary,codes", f"{TIN},{AGENT},{VIEW}"),
+        "intermediaries": ("tin", TIN),
+    }
+    others: dict[str, Any] = {
+        "system_users": lambda: SystemUserFactory.create(taxpayer=taxpayer, name="ERP"),
+        "permissions": lambda: GrantedPermissionFactory.create(
+            taxpayer=taxpayer, intermediary=agent
+        ),
+        "intermediaries": lambda: IntermediaryFactory.create(taxpayer=taxpayer),
+    }
+    store = row_import._store
+
+    def store_too_late(*arguments: Any) -> None:
+        others[kind]()
+        store(*arguments)
+
+    monkeypatch.setattr(row_import, "_store", store_too_late)
+    with pytest.raises(ServiceError, match="Somebody else registered"):
+        run(kind, *files[kind])
+    assert not Change.objects.exists()
+
+
+def test_a_file_has_a_limited_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_import, "MAX_ROWS", 1)
+    with pytest.raises(ServiceError, match="more than 1 rows"):
+        read("system_users", "taxpayer,name", f"{TIN},One", f"{TIN},Two")
