@@ -5,18 +5,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from taxpayers.facts.as_of import rows_as_of, secrets_as_of, system_users_as_of
-from taxpayers.facts.values import (
-    ClientFacts,
-    Facts,
-    IntermediaryFacts,
-    PermissionFacts,
-    RepresentedFacts,
-    SecretFacts,
-)
+from taxpayers.facts.rows import client_facts, secret_facts
+from taxpayers.facts.values import Facts, IntermediaryFacts, PermissionFacts, RepresentedFacts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import Authorization, AuthorizationRequest, decide
@@ -38,20 +32,12 @@ class PastClient:
 
     def facts(self, secret: ClientSecret, represented: RepresentedFacts | None) -> Facts:
         """What the registry knew of a login with this secret."""
-        user, role = self.user, self.role
-        client = ClientFacts(
-            id=user.pk,
-            client_id=user.client_id,
-            taxpayer=user.taxpayer.identifier,
-            taxpayer_is_active=user.taxpayer.is_active,
-            scopes=tuple(user.scopes.split()),
-            logins_per_minute=user.logins_per_minute,
-            blocked_at=user.blocked_at,
-            expires_at=user.expires_at,
+        role = self.role
+        client = replace(
+            client_facts(self.user),
             intermediary=IntermediaryFacts(role.is_active, role.active_until) if role else None,
         )
-        matched = SecretFacts(secret.pk, secret.hint, secret.expires_at, secret.revoked_at)
-        return Facts(client, matched, represented)
+        return Facts(client, secret_facts(secret), represented)
 
 
 @dataclass(frozen=True, slots=True)

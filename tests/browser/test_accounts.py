@@ -63,6 +63,8 @@ def _create(page: Any) -> str:
     page.locator("#first-password").wait_for()
     password = str(page.locator("#first-password").inner_text())
     assert violations(page) == []
+    page.get_by_role("button", name="Copy the first password").click()
+    says(page, "Copied.")
     page.reload()
     assert password not in page.content()
     return password

@@ -173,7 +173,7 @@ def revoke_one_secret(w: Registrar) -> None:
 
 
 CHANGES: tuple[Callable[[Registrar], None], ...] = (
-    *(register, rename, activate, become_intermediary, change_role),
+    *(register, rename, activate, activate, become_intermediary, change_role),
     *(grant, grant, revoke, revoke_some_codes),
     *(register_user, register_user, change_user, extend, block, unblock),
     *(rotate, retire, revoke_one_secret),

@@ -1,5 +1,6 @@
 """*As of* a moment the facts, and so the decision, are those of that moment (contract 4)."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
@@ -20,12 +22,19 @@ from taxpayers.facts.past_clients import (
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import Change, ClientSecret, GrantedPermission, SystemUser, Taxpayer
+from taxpayers.models import (
+    Change,
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+)
 from taxpayers.rules import AuthorizationRequest, Refused, decide
 from taxpayers.services import Author, block_system_user, unblock_system_user
 from tests.facts.registry_changes import World
 from tests.history.random_changes import CHANGES, SCOPES, TAXPAYERS, Registrar
-from tests.support.factories import SystemUserFactory
+from tests.support.factories import ClientSecretFactory, SystemUserFactory
 
 pytestmark = pytest.mark.django_db
 BEGIN = datetime(2026, 1, 5, 1, 2, 3, 4, tzinfo=UTC)
@@ -69,13 +78,25 @@ def present_facts(rng: Random) -> dict[Asked, Facts]:
     return found
 
 
-def names_and_blocks() -> dict[str, Any]:
-    """What the pages show beside the facts."""
-    users = SystemUser.objects.values_list("pk", "name", "blocked_by", "blocked_reason")
-    return {
-        "taxpayers": sorted(Taxpayer.objects.values_list("pk", "name")),
-        "users": sorted(users),
-    }
+# Every value that a service changes, and what the pages show beside the facts.
+VALUES: dict[type[Model], tuple[str, ...]] = {
+    Taxpayer: ("name", "is_active"),
+    Intermediary: ("is_active", "active_until"),
+    GrantedPermission: ("valid_from", "valid_until", "revoked_at"),
+    SystemUser: (
+        *("name", "scopes", "logins_per_minute", "expires_at"),
+        *("blocked_at", "blocked_by", "blocked_reason"),
+    ),
+    ClientSecret: ("expires_at", "revoked_at"),
+}
+
+
+def values_of(rows: Iterable[Model]) -> list[Any]:
+    return sorted((row.pk, [getattr(row, name) for name in VALUES[type(row)]]) for row in rows)
+
+
+def present_values() -> list[Any]:
+    return [values_of(model._default_manager.all()) for model in VALUES]
 
 
 class Past:
@@ -103,12 +124,14 @@ class Past:
         represented = represented_facts(name, self.taxpayers.get(name), permissions)
         return in_order(client.facts(secret, represented))
 
-    def names_and_blocks(self) -> dict[str, Any]:
-        users = [client.user for client in self.clients]
-        return {
-            "taxpayers": sorted((row.pk, row.name) for row in self.taxpayers.values()),
-            "users": sorted((u.pk, u.name, u.blocked_by, u.blocked_reason) for u in users),
-        }
+    def values(self, at: datetime) -> list[Any]:
+        return [
+            values_of(self.taxpayers.values()),
+            values_of(rows_as_of(Intermediary.objects.all(), at)),
+            values_of(row for permissions in self.pairs.values() for row in permissions),
+            values_of(client.user for client in self.clients),
+            values_of(secret for _client, secret in self.secrets.values()),
+        ]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -119,10 +142,10 @@ def test_the_facts_of_every_moment_are_those_that_logins_read_then(
     rng = Random(seed)  # noqa: S311 - repeats the same changes
     registrar = Registrar(rng, BEGIN)
     facts: dict[datetime, dict[Asked, Facts]] = {}
-    shown: dict[datetime, dict[str, Any]] = {}
+    values: dict[datetime, list[Any]] = {}
     while len(facts) < STEPS:
         if registrar.change():
-            facts[registrar.at], shown[registrar.at] = present_facts(rng), names_and_blocks()
+            facts[registrar.at], values[registrar.at] = present_facts(rng), present_values()
     moments = sorted(facts)
     assert history_begins_at() == moments[0]
     for moment, following in zip(moments, [*moments[1:], moments[-1] + 9 * DAY], strict=True):
@@ -131,7 +154,7 @@ def test_the_facts_of_every_moment_are_those_that_logins_read_then(
             for asked, expected in facts[moment].items():
                 assert past.facts(asked) == expected, (at, asked)
                 assert outcome(past.facts(asked), at) == outcome(expected, at)
-            assert past.names_and_blocks() == shown[moment]
+            assert past.values(at) == values[moment]
 
 
 def test_the_random_changes_make_every_kind_of_change(settings: Settings) -> None:
@@ -179,6 +202,16 @@ def test_a_login_is_decided_with_the_secret_that_had_the_best_chance() -> None:
     Taxpayer.objects.update(created_at=BEGIN)
     (client,) = clients_as_of(SystemUser.objects.all(), at - 2 * DAY)
     assert decide_as_of(client, None, KNOWN, at) is None  # it had no secret yet
+
+
+def test_a_secret_that_was_revoked_is_no_chance_however_late_it_would_end() -> None:
+    world, at = World(), datetime.now(UTC)
+    later = at + 9 * 365 * DAY
+    ClientSecretFactory.create(
+        system_user=world.user, slot=None, revoked_at=at - DAY / 2, expires_at=later
+    )
+    (client,) = clients_as_of([world.user], at)
+    assert client.best_secret() == world.user.secrets.get(slot=1)
 
 
 @pytest.mark.parametrize("changes", [2, 2_000])

@@ -10,6 +10,7 @@ from django.urls import reverse
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Action
+from tests.support.accounts import signed_in, with_totp
 from tests.support.erp import Erp
 from tests.support.factories import (
     ClientSecretFactory,
@@ -123,6 +124,14 @@ def test_a_kind_that_a_role_may_not_see_is_not_searched(shop: Taxpayer) -> None:
     get_user_model().objects.create_user("clerk", first_name="Kedai")
     assert "Changes by a person" in found(staff_client("auditor", "ravi"), "kedai")
     assert list(found(staff_client("viewer"), "kedai")) == ["Taxpayers"]
+
+
+def test_who_has_no_role_finds_nothing(shop: Taxpayer, erp: Erp) -> None:
+    reference = erp.login()["correlationId"]
+    user = get_user_model().objects.create_user("newcomer", is_staff=True)
+    client = signed_in(with_totp(user))
+    for term in ("kedai", shop.tin, erp.client_id, reference, "192.0.2.7", "newcomer"):
+        assert found(client, term) == {}, term
 
 
 def test_nobody_searches_without_signing_in() -> None:

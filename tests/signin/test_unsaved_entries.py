@@ -56,7 +56,8 @@ def test_what_was_entered_comes_back_after_the_sign_in(registrar: User) -> None:
     sign_in(client, registrar)
     form = client.get(REGISTER)
     assert RESTORED in text_of(form)
-    assert {field.html_name: field.value() for field in form.context["form"]} == ENTERED
+    shown = {field.html_name: field.value() for field in form.context["form"]}
+    assert ENTERED.items() <= shown.items()
     assert not Taxpayer.objects.exists()
     client.post(REGISTER, ENTERED)
     assert Taxpayer.objects.get().name == "Kedai Runcit"

@@ -74,7 +74,8 @@ def parameters_of(model: type[Model]) -> Iterator[str]:
         if isinstance(spec, tuple):
             yield from (f"{spec[0]}__exact", f"{spec[0]}__isnull")
         else:
-            yield spec.parameter_name  # type: ignore[union-attr]
+            several = getattr(spec, "parameter_names", None)
+            yield from several or (spec.parameter_name,)  # type: ignore[union-attr]
 
 
 @values

@@ -36,7 +36,7 @@ class ViewOnlyList(ModelAdmin):
     list_max_show_all = 0
     show_full_result_count = False
     sortable_by = ()  # the order of a list is the order of an index
-    list_before_template: Any = "staff/framework/list_head.html"  # the theme reads this
+    list_before_template: Any = "staff/framework/filtering/list_head.html"  # the theme reads this
     list_filter_sheet = True
     list_filter_submit = False
     show_facets = ShowFacets.NEVER  # each would count the whole table

@@ -1,4 +1,4 @@
-"""Which logins a search finds: by reference, address, client ID or TIN, the newest first.
+"""Which logins a search finds: by reference, address, client ID, TIN or name, newest first.
 
 Each condition is the beginning of an index that ends with the key, so its newest logins come from
 the index in order. Together in one OR, a database would read all of them first.
@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from identity.staff.framework.search import MAX_FOUND
+from identity.staff.logins.named_taxpayers import name_conditions
 from tokens.login_events.reference import reference_in
 
 FOR_IT, BY_ITSELF, BY_IT = "for", "itself", "by"  # the part that a taxpayer has in a login
@@ -33,7 +34,7 @@ def search_conditions(term: str, role: str | None = None) -> list[Q]:
     }
     if role in parts:
         return [parts[role]]
-    return [Q(client_id=term), Q(subject=tin), Q(actor=tin)]
+    return [Q(client_id=term), Q(subject=tin), Q(actor=tin), *name_conditions(term)]
 
 
 def newest_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":

@@ -28,6 +28,7 @@ from identity.staff.logins.filters import (
 )
 from identity.staff.logins.login_checks import checks_of
 from identity.staff.logins.login_search import all_found, newest_found, search_conditions
+from identity.staff.logins.named_taxpayers import named_context
 from identity.staff.logins.not_recorded import not_found_context
 from identity.staff.logins.reasons import badge_of_login, staff_text_of
 from identity.staff.logins.refused.answer import answer_to, records_of
@@ -56,7 +57,7 @@ class LoginEventAdmin(ExportingAdmin):
     )
     ordering = ("-pk",)
     search_fields = ("client_id",)
-    search_help_text = gettext_lazy("Reference, client ID, TIN or source address")
+    search_help_text = gettext_lazy("Reference, client ID, TIN, name or address")
     record_template = "staff/logins/login.html"
 
     def get_search_results(
@@ -82,7 +83,8 @@ class LoginEventAdmin(ExportingAdmin):
         response = super().changelist_view(request, extra_context)
         context = getattr(response, "context_data", None)
         if context is not None and "cl" in context and not context["cl"].result_count:
-            context |= not_found_context(context["cl"].query, timezone.now())
+            term = context["cl"].query
+            context |= not_found_context(term, timezone.now()) or named_context(term)
         return response
 
     def record_context(

@@ -19,7 +19,7 @@ from tokens.models import LoginEvent
 from tokens.rate_limits.quota import WINDOW
 
 DAYS = 30
-MAX_LOGINS = 3_000
+MAX_LOGINS = 1_500
 MAX_SOURCES = 5
 _CLOCKS_DIFFER = timedelta(seconds=10)
 _FIELDS = ("at", "reason", "secret_id", "source_address", "user_agent")

@@ -9,7 +9,7 @@ from django.test import Client
 from identity.staff.logins import login_search
 from taxpayers.models import Intermediary
 from tests.support.erp import Erp
-from tests.support.factories import GrantedPermissionFactory
+from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tests.support.staff import csv_rows_of, list_url, page_url, staff_client, text_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -53,6 +53,19 @@ def test_the_tin_of_an_intermediary_finds_the_logins_by_it_and_for_it(
         logins["through"],
         logins["by"],
     ]
+
+
+def test_the_name_of_one_taxpayer_finds_its_logins_and_of_several_leads_to_each(
+    viewer: Client, logins: dict[str, LoginEvent]
+) -> None:
+    TaxpayerFactory.create(tin=AGENT, name="Prisma Tax Agents Plt")
+    assert found(viewer, "q=agents+prism") == [logins["itself"], logins["through"], logins["by"]]
+    TaxpayerFactory.create(tin=OTHER, name="Prisma Accounting")
+    assert found(viewer, "q=prisma") == []
+    page = viewer.get(f"{list_url(LoginEvent)}?q=prisma").content.decode()
+    for tin in (AGENT, OTHER):
+        assert f'href="?q={tin}"' in page
+    assert "with such a name" not in text_of(viewer.get(f"{list_url(LoginEvent)}?q=nobody"))
 
 
 @pytest.mark.parametrize(

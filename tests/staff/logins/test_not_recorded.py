@@ -105,4 +105,4 @@ def test_a_login_that_filters_hide_is_shown_by_a_link(viewer: Client, erp: Erp) 
 
 
 def test_a_search_for_something_else_says_nothing_of_references(viewer: Client) -> None:
-    assert "No record" not in searched(viewer, "nobody")
+    assert "Tell the caller" not in searched(viewer, "nobody")

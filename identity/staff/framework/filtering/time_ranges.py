@@ -29,7 +29,7 @@ class FromToFilter(admin.ListFilter):
     """
 
     title = gettext_lazy("time range")
-    template = "staff/framework/from_to_filter.html"
+    template = "staff/framework/filtering/from_to_filter.html"
     parameter_names = ("from", "to")
 
     def __init__(

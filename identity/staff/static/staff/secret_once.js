@@ -2,7 +2,7 @@
 // either, and hides the secret when it is left.
 "use strict";
 
-const secret = document.getElementById("client-secret").textContent;
+const secret = document.querySelector("[data-once]").textContent;
 let isSaved = false;
 
 // Without HTTPS a browser has no clipboard API: select the text and copy that.
@@ -36,7 +36,9 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
   });
 });
 
-document.querySelector("[data-print]").addEventListener("click", () => window.print());
+document.querySelectorAll("[data-print]").forEach((button) => {
+  button.addEventListener("click", () => window.print());
+});
 window.addEventListener("beforeprint", () => {
   isSaved = true;
 });
