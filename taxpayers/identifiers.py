@@ -18,7 +18,7 @@ class MalformedIdentifier(ValueError):
         self.text, self.kind, self.pattern = text, kind, pattern
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class TaxpayerId:
     """A taxpayer's name: a TIN, and a ROB number where there is one (`rob` is empty otherwise).
 

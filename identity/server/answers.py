@@ -38,10 +38,9 @@ def malformed(fault: str, status: int = 400) -> Answer:
     return _answer(Refused(ProtocolReason.MALFORMED_REQUEST, detail=fault), status)
 
 
-def malformed_on_behalf_of() -> Answer:
-    """A header that was meant as `onbehalfof` cannot be read."""
-    detail = "its name has a character that no header may have"
-    return _answer(Refused(ProtocolReason.MALFORMED_ON_BEHALF_OF, detail=detail))
+def malformed_on_behalf_of(fault: str) -> Answer:
+    """What was meant as the header `onbehalfof` is none."""
+    return _answer(Refused(ProtocolReason.MALFORMED_ON_BEHALF_OF, detail=fault))
 
 
 def unavailable() -> Answer:

@@ -8,6 +8,9 @@ from tokens.endpoint.on_behalf_of import HEADER, spells_on_behalf_of
 Headers = Sequence[tuple[bytes, bytes]]
 
 HEADERS_TOO_LONG = f"its headers are longer than {limits.MAX_HEADER_BYTES} bytes"
+TRAILER_TOO_LONG = f"a trailer or a chunk extension is longer than {limits.MAX_HEADER_BYTES} bytes"
+ON_BEHALF_OF_NOT_A_NAME = "its name has a character that no header may have"
+ON_BEHALF_OF_IN_TRAILER = "it is sent as a trailer, not as a header"
 _HOP_BY_HOP = (b"connection", b"upgrade", b"http2-settings")
 
 
@@ -29,6 +32,8 @@ def fault_of(headers: Headers, version: str) -> str:
             version != "1.1" or value.strip(b" \t").lower() != b"chunked"
         ):
             return "its Transfer-Encoding is not chunked, or not of HTTP/1.1"
+        elif name == b"trailer" and spells_on_behalf_of(value):
+            return ON_BEHALF_OF_IN_TRAILER
     if hosts > 1 or (not hosts and version == "1.1"):
         return "it must have one Host header"
     return ""

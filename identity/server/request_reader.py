@@ -15,10 +15,14 @@ from identity.server.answers import Answer, malformed, malformed_on_behalf_of
 from identity.server.exchange import Exchange
 from identity.server.framing import (
     HEADERS_TOO_LONG,
+    ON_BEHALF_OF_IN_TRAILER,
+    ON_BEHALF_OF_NOT_A_NAME,
+    TRAILER_TOO_LONG,
     fault_of,
     misspells_on_behalf_of,
     without_upgrade,
 )
+from tokens.endpoint.on_behalf_of import spells_on_behalf_of
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Of a long body that the application has begun to read: more than this waits in the socket.
@@ -48,7 +52,8 @@ class RequestReader(HttpToolsProtocol):
         self.reading = Reading.NOTHING
         self.read_deadline = 0.0
         self.fault = ""
-        self.header_bytes = self.dropped_bytes = 0
+        # Received of the headers, or since the last piece of the body.
+        self.field_bytes = self.dropped_bytes = 0
         self.is_deaf = False  # nothing that arrives now is read
         self.is_replaying = False
 
@@ -77,19 +82,21 @@ class RequestReader(HttpToolsProtocol):
             return
         if self.reading is Reading.NOTHING:
             self._begin_headers()
+        self.field_bytes += len(data)
         try:
             self._feed(data)
         except httptools.HttpParserError as error:
             self.refuse(self._refusal_of(data, error))
             return
-        if self.reading is Reading.HEADERS:
-            self.header_bytes += len(data)
-            if self.header_bytes > limits.MAX_HEADER_BYTES:
-                self.refuse(malformed(HEADERS_TOO_LONG))
+        if self.reading is not Reading.NOTHING and self.field_bytes > limits.MAX_HEADER_BYTES:
+            is_head = self.reading is Reading.HEADERS
+            self.refuse(malformed(HEADERS_TOO_LONG if is_head else TRAILER_TOO_LONG))
 
     def _refusal_of(self, data: bytes, error: httptools.HttpParserError) -> Answer:
         if self.reading is Reading.HEADERS and misspells_on_behalf_of(data):
-            return malformed_on_behalf_of()
+            return malformed_on_behalf_of(ON_BEHALF_OF_NOT_A_NAME)
+        if self.fault == ON_BEHALF_OF_IN_TRAILER:
+            return malformed_on_behalf_of(self.fault)
         return malformed(self.fault or f"it is not HTTP/1.1 ({error})")
 
     def _feed(self, data: bytes) -> None:
@@ -104,12 +111,12 @@ class RequestReader(HttpToolsProtocol):
                 # The client offers another protocol, as Java offers HTTP/2. We go on with HTTP/1.1,
                 # and with a new parser, because this one has stopped before the body.
                 request = without_upgrade(self.parser.get_method(), self.url, self.headers)
-                self.is_replaying, self.header_bytes = False, 0
+                self.is_replaying, self.field_bytes = False, 0
                 self.parser = httptools.HttpRequestParser(self)
                 data = request + data[upgrade.args[0] :]
 
     def _begin_headers(self) -> None:
-        self.reading, self.header_bytes = Reading.HEADERS, 0
+        self.reading, self.field_bytes = Reading.HEADERS, 0
         self.read_deadline = self.loop.time() + limits.HEADER_SECONDS
 
     def _stop_parser(self, fault: str) -> None:
@@ -125,6 +132,14 @@ class RequestReader(HttpToolsProtocol):
             self._begin_headers()
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.reading is not Reading.BODY:
+            super().on_header(name, value)
+        # A trailer is dropped: it is none of the headers (RFC 9110 section 6.5.1), and a proxy that
+        # replaces a header does not look for it here.
+        elif spells_on_behalf_of(name):
+            self._stop_parser(ON_BEHALF_OF_IN_TRAILER)
+
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
             self.is_replaying = True
@@ -138,7 +153,7 @@ class RequestReader(HttpToolsProtocol):
         keep_alive = version == "1.1" and self.parser.should_keep_alive()
         is_first = self.cycle is None or self.cycle.response_complete
         self.cycle = Exchange(self, self.scope, keep_alive)  # type: ignore[arg-type]
-        self.reading = Reading.BODY
+        self.reading, self.field_bytes = Reading.BODY, 0
         self.read_deadline = self.loop.time() + limits.BODY_SECONDS
         if self.expect_100_continue and is_first:
             self.transport.write(_CONTINUE)
@@ -155,6 +170,7 @@ class RequestReader(HttpToolsProtocol):
         scope["query_string"] = url.query or b""
 
     def on_body(self, body: bytes) -> None:
+        self.field_bytes = 0
         exchange = self.cycle
         if exchange is None or self.is_deaf:
             return

@@ -56,8 +56,7 @@ class SharedFacts:
         self._folder = folder
         self._max_bytes = max_bytes
         self._key = hashlib.blake2b(key, digest_size=32).digest()
-        self._opened: lmdb.Environment | None = None
-        self._opened_by = 0
+        self._opened: tuple[int, lmdb.Environment] | None = None  # and by which process
 
     def find(self, query: FactsQuery) -> Facts | None:
         try:
@@ -97,12 +96,12 @@ class SharedFacts:
 
     def _environment(self) -> lmdb.Environment:
         # An environment must not be used by a process that was forked after it was opened.
-        if self._opened is None or self._opened_by != os.getpid():
+        pid = os.getpid()
+        if self._opened is None or self._opened[0] != pid:
             if self._opened is not None:
-                self._opened.close()  # in this process only; LMDB opens no file twice
-            self._opened = self._open()
-            self._opened_by = os.getpid()
-        return self._opened
+                self._opened[1].close()  # in this process only; LMDB opens no file twice
+            self._opened = (pid, self._open())
+        return self._opened[1]
 
     def _open(self) -> lmdb.Environment:
         boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else "unknown"

@@ -21,6 +21,7 @@ _ERRORS = {
 }
 _HEADERS = {"content-type": "application/json", "cache-control": "no-store", "pragma": "no-cache"}
 _TOKEN_LIFETIME = 3600
+_HELP = re.compile(r'<https?://[^/]+/errors/[a-z_]+>; rel="help"')
 
 NO_ANSWER = 0
 
@@ -61,7 +62,7 @@ def read_answer(
     fault = _fault_of_headers(headers)
     if status == 200 and isinstance(content, dict):
         token = str(content.get("access_token", ""))
-        fault = fault or _fault_of_token(content, token, answer.reference)
+        fault = fault or _fault_of_token(headers, content, token)
         return replace(answer, token=token, fault=fault)
     return replace(answer, fault=fault or _fault_of_refusal(status, headers, content))
 
@@ -79,14 +80,19 @@ def _fault_of_headers(headers: Mapping[str, str]) -> str:
     return "" if _UUID.fullmatch(reference) else f"correlationId is {reference!r}"
 
 
-def _fault_of_token(content: dict[str, Any], token: str, reference: str) -> str:
+def _fault_of_token(headers: Mapping[str, str], content: dict[str, Any], token: str) -> str:
     if content.get("token_type") != "Bearer" or content.get("expires_in") != _TOKEN_LIFETIME:
         return "a 200 without token_type or expires_in"
     try:
         claims = jwt.decode(token, options={"verify_signature": False})
     except jwt.InvalidTokenError:
         return "a 200 without a token"
-    return "" if claims.get("jti") == reference else "correlationId is not the jti"
+    if claims.get("jti") != headers["correlationid"]:
+        return "correlationId is not the jti"
+    represented = headers.get("x-represented-taxpayer", "")
+    if not represented or represented != claims.get("sub"):
+        return f"X-Represented-Taxpayer is {represented!r}"
+    return ""
 
 
 def _fault_of_refusal(status: int, headers: Mapping[str, str], content: Any) -> str:
@@ -96,6 +102,8 @@ def _fault_of_refusal(status: int, headers: Mapping[str, str], content: Any) -> 
         return f"status {status} with another body"
     if content["error"] not in _ERRORS[status]:
         return f"status {status} with error {content['error']!r}"
+    if not _HELP.fullmatch(headers.get("link", "")):
+        return f"Link is {headers.get('link')!r}"
     description, reference = str(content["error_description"]), headers["correlationid"]
     if not _DESCRIPTION.fullmatch(description):
         return "a character in the description that RFC 6749 does not allow"

@@ -17,9 +17,16 @@ HEADERS = {
     "pragma": "no-cache",
     "correlationid": REFERENCE,
 }
-TOKEN = jwt.encode({"jti": REFERENCE}, "a key of thirty-two bytes for HMAC")
+TIN = "C1000000001"
+TOKEN = jwt.encode({"jti": REFERENCE, "sub": TIN}, "a key of thirty-two bytes for HMAC")
+OWN = {"x-represented-taxpayer": TIN}
+HELP = {"link": '<https://127.0.0.1:8000/errors/invalid_credentials>; rel="help"'}
 ISSUED = {"access_token": TOKEN, "token_type": "Bearer", "expires_in": 3600}
 RETRY = {"retry-after": "5"}
+
+
+def headers_of(status: int) -> dict[str, str]:
+    return HEADERS | (OWN if status == 200 else HELP)
 
 
 def refusal(error: str, end: str = f" Reference: {REFERENCE}") -> dict[str, str]:
@@ -39,7 +46,8 @@ def refusal(error: str, end: str = f" Reference: {REFERENCE}") -> dict[str, str]
 def test_an_answer_of_the_contract_has_no_fault(
     status: int, headers: dict[str, str], content: Any
 ) -> None:
-    answer = read_answer("a", (1, 2), status, HEADERS | headers, json.dumps(content).encode())
+    sent = json.dumps(content).encode()
+    answer = read_answer("a", (1, 2), status, headers_of(status) | headers, sent)
     assert answer.fault == ""
     assert (answer.status, answer.reference, answer.seconds) == (status, REFERENCE, 1)
     assert bool(answer.token) is (status == 200)
@@ -66,13 +74,17 @@ def test_an_answer_of_the_contract_has_no_fault(
         ("not the jti", 200, {"correlationid": REFERENCE[:-1] + "0"}, ISSUED),
         ("without token_type", 200, {}, ISSUED | {"expires_in": 60}),
         ("without a token", 200, {}, ISSUED | {"access_token": "x"}),
+        ("X-Represented-Taxpayer is ''", 200, {"x-represented-taxpayer": ""}, ISSUED),
+        ("X-Represented-Taxpayer is 'C2'", 200, {"x-represented-taxpayer": "C2"}, ISSUED),
+        ("Link is ''", 400, {"link": ""}, refusal("invalid_client")),
+        ("Link is '/x'", 503, RETRY | {"link": "/x"}, refusal("temporarily_unavailable")),
     ],
 )
 def test_any_other_answer_is_found(
     fault: str, status: int, headers: dict[str, str], content: Any
 ) -> None:
     body = content if isinstance(content, str) else json.dumps(content)
-    answer = read_answer("a", (1, 2), status, HEADERS | headers, body.encode())
+    answer = read_answer("a", (1, 2), status, headers_of(status) | headers, body.encode())
     assert fault in answer.fault
 
 

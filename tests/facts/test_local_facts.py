@@ -127,7 +127,10 @@ def test_where_the_registry_is_local_nothing_is_stored_twice() -> None:
 
 
 @pytest.mark.parametrize("scopes", [("InvoicingAPI",), tuple(f"Scope{n:04}" for n in range(400))])
-def test_a_full_file_is_emptied_and_goes_on(folder: Path, scopes: tuple[str, ...]) -> None:
+def test_a_full_file_is_emptied_and_goes_on(
+    folder: Path, scopes: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "taxpayers.facts")
     facts = facts_in(folder, max_bytes=MIB)
     known = replace(FACTS, client=replace(CLIENT, scopes=scopes))
     found = 0
@@ -136,6 +139,7 @@ def test_a_full_file_is_emptied_and_goes_on(folder: Path, scopes: tuple[str, ...
         facts.store(query, known)
         found += facts.find(query) == known
     assert found > 0.95 * n
+    assert {r.message for r in caplog.records} == {"local facts are full: starting again with none"}
     assert sum(file.stat().st_size for file in folder.rglob("data.mdb")) <= MIB
 
 
@@ -312,6 +316,8 @@ def die_reading(folder: Path) -> None:
 
 # --- A cache that may be lost ---------------------------------------------------------------------
 
+UNREADABLE = ("local facts cannot be read", True)  # with its cause
+
 
 def test_it_can_be_deleted_while_processes_use_it(facts: SharedFacts, folder: Path) -> None:
     facts.store(QUERY, FACTS)
@@ -334,7 +340,7 @@ def test_a_value_that_is_no_facts_is_a_miss_and_is_replaced(
     with facts._environment().begin(write=True) as transaction:
         transaction.put(facts._name(QUERY), value)
     assert facts.find(QUERY) is None
-    assert "local facts cannot be read" in caplog.text
+    assert [(r.message, bool(r.exc_info)) for r in caplog.records] == [UNREADABLE]
     facts.store(QUERY, FACTS)
     assert facts.find(QUERY) == FACTS
 
@@ -371,10 +377,22 @@ def not_writable(path: Path) -> None:
     [garbage, cut_off, folder_for_file, file_for_folder, file_for_outer_folder, not_writable],
 )
 def test_a_file_that_cannot_be_used_is_a_miss_and_no_error(
-    folder: Path, spoil: Callable[[Path], None]
+    folder: Path, spoil: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     spoil(folder / f"{local._FORMAT}-{local._BOOT_ID.read_text().strip()}")
     facts = facts_in(folder)
     for _ in range(2):
         assert facts.find(QUERY) is None
         facts.store(QUERY, FACTS)
+    logged = [(record.message, bool(record.exc_info)) for record in caplog.records]
+    assert logged == [UNREADABLE, ("local facts cannot be stored", True)] * 2
+
+
+def test_its_folders_are_made_where_there_are_none(tmp_path: Path) -> None:
+    assert elsewhere(store_and_find, tmp_path / "var" / "local-facts") == FACTS
+
+
+def test_another_file_in_its_folder_does_no_harm(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "README").touch()
+    assert elsewhere(store_and_find, folder) == FACTS

@@ -353,5 +353,5 @@ class Grammar:
         chunks = [body[start : start + size] for start in range(0, len(body), size)]
         extension = self._pick((b"", b";a=b", b';a="' + b"x" * 200 + b'"'))
         framed = b"".join(b"%x%b\r\n%b\r\n" % (len(chunk), extension, chunk) for chunk in chunks)
-        trailer = self._pick((b"", b"", b"X: y\r\n"))
+        trailer = self._pick((b"", b"", b"X: y\r\n", b"onbehalfof: <represented>\r\n"))
         return b"Transfer-Encoding: chunked\r\n\r\n" + framed + b"0\r\n" + trailer + b"\r\n"

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from tests.fuzz.corpus import FuzzInput
 from tests.fuzz.planted import Planted
@@ -29,6 +30,9 @@ _NOT_ON_A_LOGIN = ("www-authenticate", "set-cookie", "location", "vary")
 # Only these may answer with a page for people.
 _STAFF_PATHS = re.compile(rb"/(?:admin|signin|language|static|errors)|\s(?:[a-z]+:/+[^/]*)?/[?#\s]")
 _DEBUG_PAGE = (b"Traceback", b"DEBUG = True", b"Request information", b"Exception Value")
+# A client that sends these letters means to act for another taxpayer.
+_MEANS_ANOTHER = b"onbehalf"
+_NOT_LETTERS = re.compile(rb"[^a-z]+")
 
 
 def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator[str]:
@@ -46,7 +50,7 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
         except ValueError:
             yield "the body is no JSON"
     if sent.is_login or "correlationid" in answer.headers:
-        yield from _faults_of_login(sent, answer, body)
+        yield from _faults_of_login(sent, answer, body, planted)
     yield from _faults_of_json(sent, body, planted)
     if not leads_to_staff:
         text = repr(sorted(answer.headers.items())).encode() + answer.body
@@ -71,7 +75,9 @@ def _faults_of_json(sent: FuzzInput, body: Any, planted: Planted) -> Iterator[st
         yield "a token without the right secret"
 
 
-def _faults_of_login(sent: FuzzInput, answer: WireAnswer, body: Any) -> Iterator[str]:
+def _faults_of_login(
+    sent: FuzzInput, answer: WireAnswer, body: Any, planted: Planted
+) -> Iterator[str]:
     headers = answer.headers
     for name, value in _LOGIN_HEADERS.items():
         if headers.get(name) != value:
@@ -82,10 +88,48 @@ def _faults_of_login(sent: FuzzInput, answer: WireAnswer, body: Any) -> Iterator
         yield f"correlationId {reference!r}"
     if answer.status == 200:
         yield from _faults_of_token(body)
+        yield from _faults_of_represented(sent, headers, planted)
     elif answer.status not in _ERRORS:
         yield f"status {answer.status} on the login"
     elif body is not None or b"HEAD" not in sent.data:
         yield from _faults_of_refusal(answer, body, reference)
+
+
+def _faults_of_represented(
+    sent: FuzzInput, headers: dict[str, str], planted: Planted
+) -> Iterator[str]:
+    """A client that means to act for another taxpayer gets no token for itself."""
+    if not sent.is_login:
+        return  # what was sent may be more than one request
+    in_head, elsewhere = _names(sent)
+    if any(_means_another(name) for name in elsewhere):
+        yield "a token for what names another taxpayer outside the headers"
+    named = [name.lower() for name in in_head if _means_another(name)]
+    represented = headers.get("x-represented-taxpayer", "")
+    if not represented:
+        yield "a token for nobody"
+    elif any(name != b"onbehalfof" for name in named):
+        yield "a token in spite of a misspelled onbehalfof"
+    elif named and represented.encode() != planted.represented:
+        yield f"a token for {represented} in spite of onbehalfof"
+
+
+def _names(sent: FuzzInput) -> tuple[list[bytes], list[bytes]]:
+    """Of the headers of one request; and of its parameters, or its trailers."""
+    head, _, body = sent.data.partition(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    if b"chunked" in head.lower():
+        fields, sign = body.rpartition(b"\r\n0\r\n")[2].split(b"\r\n"), b":"
+    else:
+        fields, sign = body.split(b"&"), b"="
+    parameters = first.split(b" ")[1].partition(b"?")[2].split(b"&")
+    elsewhere = [field.partition(sign)[0] for field in fields]
+    elsewhere += [parameter.partition(b"=")[0] for parameter in parameters]
+    return [line.partition(b":")[0] for line in lines], [*map(unquote_to_bytes, elsewhere)]
+
+
+def _means_another(name: bytes) -> bool:
+    return _MEANS_ANOTHER in _NOT_LETTERS.sub(b"", name.lower())
 
 
 def _faults_of_token(body: Any) -> Iterator[str]:

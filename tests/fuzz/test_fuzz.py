@@ -89,10 +89,11 @@ REFUSAL = WireAnswer(
     b'{"error": "invalid_client", "error_description": "Wrong. Reference: %b"}'
     % REFERENCE.encode(),
 )
+OWN = {"x-represented-taxpayer": "C1000000041"}
 TOKEN = WireAnswer(
     200,
     "OK",
-    LOGIN_HEADERS,
+    LOGIN_HEADERS | OWN,
     b'{"access_token": "a.b.c", "token_type": "Bearer", "expires_in": 3600}',
 )
 LOGIN = FuzzInput((b"POST /connect/token HTTP/1.1\r\nHost: x\r\n\r\n",), Kind.FRAMED)
@@ -147,6 +148,38 @@ def test_a_right_answer_is_no_fault(sent: FuzzInput, answer: WireAnswer) -> None
 )
 def test_a_wrong_answer_is_found(sent: FuzzInput, answer: WireAnswer, fault: str) -> None:
     assert any(found.startswith(fault) for found in faults_of(sent, answer, FIXED))
+
+
+def with_lines(*lines: bytes, body: bytes = b"") -> FuzzInput:
+    """The right login with more headers, and with more of a body."""
+    head = LOGIN.data.removesuffix(b"\r\n") + b"".join(line + b"\r\n" for line in lines)
+    return replace(LOGIN, parts=(head + b"\r\n", b"client_secret=" + FIXED.client_secret + body))
+
+
+FOR_OTHER = replace(TOKEN, headers=LOGIN_HEADERS | {"x-represented-taxpayer": "C1000000049"})
+AS_QUERY = replace(LOGIN, parts=(RIGHT.data.replace(b"/token", b"/token?a=b&on%62ehalfof=C1"),))
+IN_TRAILER = with_lines(b"Transfer-Encoding: chunked", body=b"\r\n0\r\nonbehalfof: C1\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer", "fault"),
+    [
+        (RIGHT, without(TOKEN, "x-represented-taxpayer"), "a token for nobody"),
+        *(
+            (with_lines(name + b": C1000000049"), FOR_OTHER, "in spite of a misspelled onbehalfof")
+            for name in (b"On-Behalf-Of", b"X_onbehalfof", b"onbehalfof ", b"onbehalf\0")
+        ),
+        (with_lines(b"OnBehalfOf: C1000000049"), TOKEN, "for C1000000041 in spite of onbehalfof"),
+        (with_lines(body=b"&onbehalfof=C1"), TOKEN, "outside the headers"),
+        (AS_QUERY, TOKEN, "outside the headers"),
+        (IN_TRAILER, TOKEN, "outside the headers"),
+    ],
+)
+def test_a_token_for_oneself_in_spite_of_onbehalfof_is_found(
+    sent: FuzzInput, answer: WireAnswer, fault: str
+) -> None:
+    (found,) = faults_of(sent, answer, FIXED)
+    assert fault in found
 
 
 @pytest.mark.parametrize(

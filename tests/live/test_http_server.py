@@ -132,6 +132,53 @@ def test_a_header_that_was_meant_as_onbehalfof_is_refused_by_its_name(
     assert_refusal(answer, 400, "invalid_request")
 
 
+def with_trailer(erp: Erp, trailer: bytes, *headers: bytes) -> bytes:
+    """A right login whose body ends with these fields."""
+    form = urlencode(erp.form).encode()
+    body = b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(form), form, trailer)
+    return login(erp, CLOSE.strip(), b"Transfer-Encoding: chunked", *headers, body=body)
+
+
+@pytest.mark.parametrize("name", [b"onbehalfof", b"OnBehalfOf", b"On-Behalf-Of", b"onbehalf"])
+def test_onbehalfof_as_a_trailer_is_refused_and_no_login_for_oneself(
+    node: Service, erp_of_node: Erp, name: bytes
+) -> None:
+    trailer = name + b": C1000000001\r\n"
+    right = b"onbehalfof: C1000000001"
+    for request in (
+        with_trailer(erp_of_node, trailer),
+        with_trailer(erp_of_node, b"X: y\r\n" + trailer + b"Z: y\r\n"),
+        with_trailer(erp_of_node, trailer, right),  # also beside the header
+        with_trailer(erp_of_node, b"", b"Trailer: X, " + name),  # a proxy may have dropped it
+    ):
+        for parts in ([request], [request[n : n + 1] for n in range(len(request))]):
+            (answer,) = send_all(node.url, *parts)
+            assert_refusal(answer, 400, "invalid_request", "it is sent as a trailer")
+            assert answer.headers["link"].endswith('/errors/malformed_on_behalf_of>; rel="help"')
+
+
+def test_a_trailer_is_none_of_the_headers(node: Service, erp_of_node: Erp) -> None:
+    """A proxy replaces X-Forwarded-For among the headers; behind the body nobody looks for it."""
+    fields = b"Authorization: Basic !\r\nContent-Type: a/b\r\nX-Forwarded-For: 203.0.113.9\r\n"
+    (answer,) = send_all(node.url, with_trailer(erp_of_node, fields))
+    assert answer.status == 200
+    # Nor of the next request on this connection.
+    first = with_trailer(erp_of_node, fields).replace(CLOSE, b"")
+    answers = send_all(node.url, first + login(erp_of_node, CLOSE.strip()))
+    assert [answer.status for answer in answers] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [b"0\r\nX: " + b"a" * 400_000, b"0\r\n" + b"X: a\r\n" * 60_000, b"1;" + b"a" * 400_000],
+    ids=["one value", "many", "a chunk extension"],
+)
+def test_a_trailer_without_an_end_is_refused(node: Service, erp_of_node: Erp, rest: bytes) -> None:
+    chunked = login(erp_of_node, b"Transfer-Encoding: chunked", body=b"3\r\na=b\r\n")
+    (answer,) = send_all(node.url, chunked + rest)
+    assert_refusal(answer, 400, "invalid_request", "longer than 32768 bytes")
+
+
 @pytest.mark.parametrize("name", [b"onbehalfof", b"OnBehalfOf", b"ONBEHALFOF"])
 def test_the_header_itself_is_read_in_any_case(
     node: Service, erp_of_node: Erp, name: bytes

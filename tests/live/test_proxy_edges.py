@@ -23,7 +23,7 @@ import pytest
 
 from identity.staff.urls import urlpatterns as staff_paths
 from identity.urls import urlpatterns as public_paths
-from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer, behind
+from tests.live.cluster import CLIENT, STAFF_HOST, TIN, Cluster, assert_proxy_answer, behind
 from tests.servers.nginx import (
     CONFIGURATION,
     HOST,
@@ -297,6 +297,30 @@ def test_a_doubled_on_behalf_of_is_refused(proxy: Cluster) -> None:
     length = b"Content-Length: %d\r\n\r\n" % len(body)
     received = proxy.on_the_wire(START + CLOSE + FORM_TYPE + twice + length + body)
     assert received.startswith(b"HTTP/1.1 400 invalid_request\r\n")
+
+
+@pytest.mark.parametrize("name", [b"onbehalfof", b"On-Behalf-Of"])
+def test_a_trailer_that_was_announced_as_onbehalfof_is_refused(proxy: Cluster, name: bytes) -> None:
+    before = proxy.events(proxy.erp)
+    request = with_trailer(proxy, name + b": C1000000001\r\n", b"Trailer: " + name + b"\r\n")
+    (answer,) = answers_in(proxy.on_the_wire(request))
+    assert (answer.status, answer.reason) == (400, "invalid_request")
+    assert answer.headers["link"].endswith('/errors/malformed_on_behalf_of>; rel="help"')
+    assert "it is sent as a trailer" in answer.json["error_description"]
+    assert proxy.events(proxy.erp) == before
+
+
+def test_nginx_drops_a_trailer_that_nobody_announced(proxy: Cluster) -> None:
+    """What the node then gets has no trace of it (docs/security.md). Red once that has changed."""
+    (answer,) = answers_in(proxy.on_the_wire(with_trailer(proxy, b"onbehalfof: C1000000001\r\n")))
+    assert (answer.status, answer.headers["x-represented-taxpayer"]) == (200, TIN)
+
+
+def with_trailer(proxy: Cluster, trailer: bytes, headers: bytes = b"") -> bytes:
+    """A right login whose body ends with these fields."""
+    body = urlencode(proxy.erp.form).encode()
+    head = START + CLOSE + FORM_TYPE + headers + b"Transfer-Encoding: chunked\r\n\r\n"
+    return head + b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(body), body, trailer)
 
 
 def test_the_source_of_a_login_is_that_of_its_connection(proxy: Cluster) -> None:

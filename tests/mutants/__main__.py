@@ -12,16 +12,16 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.mutants.mutants import Mutant, mutants_of
 from tests.mutants.plan import Plan, read_plan
 from tests.mutants.results import Results
-from tests.mutants.runner import Limits, NoVerdict, Outcome, prepare, run_tests
+from tests.mutants.runner import Limits, NoVerdict, Outcome, Run, prepare, run_tests
 
 _HERE = Path(__file__).resolve().parent
+_SURVIVED = Run(Outcome.SURVIVED)
 
 
 @dataclass
@@ -50,12 +50,7 @@ def main() -> int:
     os.chdir(root)
     sys.path.insert(0, str(root))
     plan = read_plan(options.plan, root)
-    chosen = {
-        name: tests
-        for given in options.modules or [""]
-        for name, tests in plan.modules.items()
-        if name.startswith(given)
-    }
+    chosen = [name for name in plan.modules if name.startswith(tuple(options.modules) or "")]
     if not chosen:
         _say(f"No module of the plan begins with {' or '.join(options.modules)}.")
         return 1
@@ -73,8 +68,8 @@ def main() -> int:
     report = Report()
     until = time.monotonic() + 60 * options.minutes
     try:
-        for module, tests in chosen.items():
-            _run_module(plan, module, tests, results, report, until)
+        for module in chosen:
+            _run_module(plan, module, results, report, until)
     except NoVerdict as written:
         _say(f"The tests of a module do not pass without a mutant, or there are none:\n{written}")
         return 1
@@ -92,24 +87,30 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run_module(
-    plan: Plan, module: str, tests: tuple[str, ...], results: Results, report: Report, until: float
-) -> None:
+def _run_module(plan: Plan, module: str, results: Results, report: Report, until: float) -> None:
     output = results.path.with_name("output.txt")
+    runs = plan.modules[module]
     mutants = list(mutants_of(module, plan.source(module)))
-    waiting = [mutant for mutant in mutants if not results.is_killed(mutant)]
-    limits = None
+    waiting = [mutant for mutant in mutants if not _is_settled(plan, mutant, results)]
+    limits: list[Limits] = []
     for mutant in waiting:
         if time.monotonic() >= until:
             report.missing += 1
             continue
-        limits = limits or _limits(tests, output)
-        run = run_tests(tests, output, mutant, limits)
+        limits = limits or [_limits(tests, output) for tests in runs]
+        pairs = zip(runs, limits, strict=True)
+        done = (run_tests(tests, output, mutant, limit) for tests, limit in pairs)
+        run = next((one for one in done if one.outcome is not Outcome.SURVIVED), _SURVIVED)
         results.store(mutant, run)
         if run.outcome is Outcome.SURVIVED and not plan.reason(mutant):
             _say(f"SURVIVED {module}\n  {_line(mutant)}")
-    for line in _add_up(plan, module, mutants, results, report):
-        _say(line)
+    _say(_add_up(plan, module, mutants, results, report))
+
+
+def _is_settled(plan: Plan, mutant: Mutant, results: Results) -> bool:
+    """Killed, or known to survive and explained. Other survivors are tried again."""
+    is_explained = mutant.id in results.runs and bool(plan.reason(mutant))
+    return is_explained or results.is_killed(mutant)
 
 
 def _limits(tests: tuple[str, ...], output: Path) -> Limits:
@@ -122,8 +123,8 @@ def _limits(tests: tuple[str, ...], output: Path) -> Limits:
 
 def _add_up(
     plan: Plan, module: str, mutants: list[Mutant], results: Results, report: Report
-) -> Iterator[str]:
-    killed = 0
+) -> str:
+    killed = explained = 0
     for mutant in mutants:
         run = results.runs.get(mutant.id)
         if run is None:
@@ -132,10 +133,11 @@ def _add_up(
         if run.outcome is not Outcome.SURVIVED:
             killed += 1
         elif plan.reason(mutant):
-            report.explained += 1
+            explained += 1
         else:
             report.unexplained.append(mutant)
-    yield f"{module}: {killed} of {len(mutants)} killed"
+    report.explained += explained
+    return f"{module}: {killed} of {len(mutants)} killed, {explained} explained"
 
 
 def _verdict(plan: Plan, report: Report) -> int:

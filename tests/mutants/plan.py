@@ -1,22 +1,24 @@
 """The plan of a run: which modules, which tests, which survivors are explained (`plan.toml`)."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.mutants.mutants import Mutant
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`modules`: the arguments of pytest for each module, below `root`.
+    """`modules`: for each module, the arguments of one run of pytest or of several, below `root`.
 
-    `survivors`: of each module, the mutants that no test can notice, and why.
+    What survives one run meets the next one. `survivors`: of each module, the mutants that no test
+    can notice, and why.
     """
 
     root: Path
-    modules: Mapping[str, tuple[str, ...]]
+    modules: Mapping[str, Sequence[tuple[str, ...]]]
     survivors: Mapping[str, Mapping[str, str]]
     killed_percent: float
 
@@ -31,11 +33,22 @@ class Plan:
 def read_plan(path: Path, root: Path) -> Plan:
     """The plan in this file; a pattern stands for each module that it finds below `root`."""
     written = tomllib.loads(path.read_text(encoding="utf-8"))
-    arguments, always = written["arguments"], written.get("always", ())
-    modules = {
-        str(module.relative_to(root)): (*arguments, *tests, *always)
-        for pattern, tests in written["modules"].items()
-        for module in sorted(root.glob(pattern))
-        if module.name != "__init__.py"
-    }
+    modules: dict[str, list[tuple[str, ...]]] = {}
+    for kind in written["runs"]:
+        for module, arguments in _runs(kind, root).items():
+            modules.setdefault(module, []).append(arguments)
     return Plan(root, modules, written.get("survivors", {}), written["killed_percent"])
+
+
+def _runs(kind: Mapping[str, Any], root: Path) -> dict[str, tuple[str, ...]]:
+    return {
+        module: (*kind["arguments"], *tests, *kind.get("always", ()))
+        for pattern, tests in kind["modules"].items()
+        for module in _modules(pattern, root)
+    }
+
+
+def _modules(pattern: str, root: Path) -> Iterator[str]:
+    for module in sorted(root.glob(pattern)):
+        if module.name != "__init__.py":
+            yield str(module.relative_to(root))

@@ -22,7 +22,7 @@ class Results:
                 self.runs[entry["id"]] = Run(Outcome(entry["outcome"]), entry["killed_by"])
 
     def is_killed(self, mutant: Mutant) -> bool:
-        """A mutant that survived is tried again: there may be another test since."""
+        """Whether a test failed; of one that survived, there may be another test since."""
         run = self.runs.get(mutant.id)
         return run is not None and run.outcome is not Outcome.SURVIVED
 

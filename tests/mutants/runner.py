@@ -24,9 +24,11 @@ from math import ceil
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
+from zlib import crc32
 
 import pytest
 
+from tests.mutants import migrated
 from tests.mutants.mutants import Mutant
 
 # Imported once, before the first test: none of them needs Django's settings.
@@ -38,13 +40,15 @@ _LIBRARIES = (
     *("psycopg", "environs", "uuid_utils.compat"),
 )
 _ARGUMENTS = (
-    *("-x", "-p", "tests.mutants.in_order"),
+    *("-x", "-p", "tests.mutants.in_order", "-p", "tests.mutants.migrated"),
     # pytest would rewrite the assertions of its plug-ins; they were imported before.
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
     # It collects garbage at the end, a fifth of the time of a run that fails at once.
     *("-p", "no:unraisableexception"),
 )
 _OURS = ("identity", "taxpayers", "tokens")
+# The migrations run what is in these: a mutant of it is migrated by itself.
+_MIGRATIONS = "taxpayers/facts/epochs/"
 _TIME_IS_OVER = 99
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
@@ -134,6 +138,7 @@ def _become_the_run(
         signal.signal(signal.SIGALRM, _stop)
         resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 5))
         signal.alarm(limits.seconds)
+        migrated.path = _migrated_path(arguments, output, mutant)
         if mutant is not None:
             sys.meta_path.insert(0, _MutantFinder(mutant))
         code = int(pytest.main([*_ARGUMENTS, *arguments]))
@@ -143,6 +148,16 @@ def _become_the_run(
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _migrated_path(arguments: Sequence[str], output: Path, mutant: Mutant | None) -> Path | None:
+    """The database that the run without a mutant leaves to the others with these arguments."""
+    if mutant is not None and mutant.module.startswith(_MIGRATIONS):
+        return None
+    path = output.with_name(f"migrated-{crc32(' '.join(arguments).encode()):x}.sqlite3")
+    if mutant is None:
+        path.unlink(missing_ok=True)
+    return path
 
 
 def _stop(signum: int, frame: object) -> None:

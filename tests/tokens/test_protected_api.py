@@ -13,7 +13,7 @@ from uuid import UUID
 import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from django.db import OperationalError
+from django.db import OperationalError, connection, transaction
 from django.http import HttpResponse
 from django.test import Client
 from hypothesis import HealthCheck, example, given
@@ -456,6 +456,15 @@ def test_without_a_token_it_is_a_401_not_a_403() -> None:
     assert response["WWW-Authenticate"] == 'Bearer error="invalid_token"'
 
 
+def test_a_view_that_authenticates_nobody_lets_nobody_in() -> None:
+    class Careless(Submit):
+        authentication_classes = ()
+
+    response: Any = Careless.as_view()(APIRequestFactory().post("/"))
+    assert response.status_code == 403
+    assert body_of(response.render())["error"] == "insufficient_scope"
+
+
 # --- Everything else ----------------------------------------------------------------------------
 
 
@@ -497,7 +506,7 @@ def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
     ],
 )
 def test_every_exception_of_a_view_is_answered_in_json_without_internal_details(
-    raised: Exception, status: int, error: str
+    raised: Exception, status: int, error: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Failing(APIView):
         def get(self, request: Request) -> Response:
@@ -510,6 +519,22 @@ def test_every_exception_of_a_view_is_answered_in_json_without_internal_details(
     assert (set(body), body["error"]) == ({"error", "error_description"}, error)
     assert "detail" not in body["error_description"]
     assert "10.1.2.3" not in body["error_description"]
+    logged = [(record.message, record.exc_info and record.exc_info[1]) for record in caplog.records]
+    assert logged == ([("protected API failed", raised)] if status >= 500 else [])
+
+
+def test_what_a_view_wrote_before_it_failed_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Django runs each request in a transaction: the answer is made inside of it."""
+
+    class Failing(APIView):
+        def get(self, request: Request) -> Response:
+            raise RuntimeError
+
+    headers = {"authorization": f"Bearer {token_for(authorization())}"}
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    with transaction.atomic():
+        response = Failing.as_view()(APIRequestFactory().get("/", headers=headers))
+        assert (response.status_code, transaction.get_rollback()) == (500, True)
 
 
 def test_a_description_has_only_the_characters_that_rfc_6750_allows() -> None:

@@ -25,8 +25,16 @@ from tokens.refusals.table import REFUSALS
 ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 BODY = SECRET[8:]
+PART, REST = BODY[:20], "9xQ7a"
 BASIC = base64.b64encode(f"{ID}:{SECRET}".encode()).decode()
 JWT = "eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiJDMSJ9.c2ln-bmF0_dXJl"
+
+
+def nested(text: str, depth: int) -> str:
+    """Percent-encoded, then the digits of that, and so on."""
+    for level in range(depth):
+        text = "".join(c if level and c == "%" else f"%{ord(c):02x}" for c in text)
+    return text
 
 
 @pytest.mark.parametrize(
@@ -61,6 +69,23 @@ JWT = "eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiJDMSJ9.c2ln-bmF0_dXJl"
         ("0" * 16, HIDDEN),
         ("ci_test_" + BODY, f"ci_test_{BODY[:8]}{HIDDEN}"),
         (ID[:-1] + "X", f"{ID[:16]}{HIDDEN}"),
+        (BODY[:36], HIDDEN),  # as long as a client id
+        (f"{ID} {PART}", f"{ID} {HIDDEN}"),
+        (f"ci_test_{BODY} is wrong", f"ci_test_{BODY[:8]}{HIDDEN} is wrong"),
+        ("eyJabcd", HIDDEN),
+        (f"100% {SECRET}", f"100% cs_test_{HIDDEN}"),
+        (nested(SECRET, 4), HIDDEN),
+        (f"{SECRET}.7abc", f"cs_test_{HIDDEN}.{HIDDEN}"),
+        # What is no word belongs to the secret beside it, also beyond one word of 8 letters.
+        (f"{PART} {REST}", HIDDEN),
+        (f"{REST} {PART}", HIDDEN),
+        (f"{PART} platform {REST}", HIDDEN),
+        (f"{REST} platform {PART}", HIDDEN),
+        (f"{PART} platforms {REST}", f"{HIDDEN} platforms {REST}"),
+        (f"{PART} internationally {REST} word", f"{HIDDEN} internationally {REST} word"),
+        (f"word {REST} internationally {PART}", f"word {REST} internationally {HIDDEN}"),
+        (f"{REST} internationally word {PART}", f"{REST} internationally word {HIDDEN}"),
+        (f"{PART} word internationally {REST}", f"{HIDDEN} word internationally {REST}"),
     ],
 )
 def test_what_could_be_a_secret_is_hidden(text: str, shown: str) -> None:
@@ -90,6 +115,9 @@ def test_what_could_be_a_secret_is_hidden(text: str, shown: str) -> None:
         "Send the header Authorization: Bearer, followed by a token.",
         "100% of internationalization",
         "a%20b%2Fc",
+        "a" * 40,  # a long word of some language
+        "internationalization 123456789012345",  # one digit less than could be a secret
+        f"{ID} is unknown",
     ],
 )
 def test_what_is_no_secret_stays_readable(text: str) -> None:

@@ -82,6 +82,12 @@ def test_whatever_is_between_the_letters_does_not_matter(between: list[str], upp
     assert spells_on_behalf_of((name.upper() if upper else name).encode())
 
 
+def test_no_byte_but_a_letter_makes_it_another_name() -> None:
+    for byte in range(256):
+        between = bytes([byte])
+        assert spells_on_behalf_of(b"on" + between + b"behalf") is not between.isalpha()
+
+
 def test_the_header_itself_is_not_misspelled() -> None:
     assert not has_misspelled_header(["HTTP_ONBEHALFOF", "HTTP_ACCEPT", "CONTENT_TYPE"])
     assert has_misspelled_header(["HTTP_ONBEHALFOF", "HTTP_ON_BEHALF_OF"])

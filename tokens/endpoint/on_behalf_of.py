@@ -46,8 +46,8 @@ def read_on_behalf_of(
     header: str | None,
     notation: Notation,
     *,
-    is_misspelled: bool = False,
-    parameters: Set[str] = frozenset(),
+    is_misspelled: bool,
+    parameters: Set[str],
 ) -> TaxpayerId | None:
     """Whom the client means to act for; None if it means itself.
 

@@ -44,7 +44,7 @@ class AccessTokenAuthentication(BaseAuthentication):
 
 
 def _bearer_token(header: str) -> str:
-    if not header[:7].lower().startswith("bearer"):
+    if header[:6].lower() != "bearer":
         raise InvalidToken(_MISSING)
     match = _BEARER.fullmatch(header)
     if match is None:

@@ -131,7 +131,7 @@ class SimulatedNode:
         for login in lost:
             login.steps.close()
         if self._facts._opened:
-            self._facts._opened.close()  # as the end of a process does
+            self._facts._opened[1].close()  # as the end of a process does
         return lost
 
     def close(self) -> None:
