@@ -13,8 +13,8 @@ from identity.server.overload import LIVE
 from identity.server.readiness import Readiness
 from identity.server.wsgi_bridge import WsgiBridge
 from tokens.endpoint.asgi import TokenEndpoint
+from tokens.endpoint.operations import OPERATIONS
 
-_TOKEN_PATH = "/connect/token"
 _READY_PATH = "/health/ready"
 _READ_METHODS = ("GET", "HEAD")
 # Registry files of staff, up to 16 MiB, and the form around them; what machines send is small.
@@ -45,7 +45,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await _lifespan(receive, send)
         return
     path = scope["path"]
-    if path == _TOKEN_PATH and settings.SERVE != "staff":
+    if path in OPERATIONS and settings.SERVE != "staff":
         await login(scope, receive, send)
     elif path == LIVE and scope["method"] in _READ_METHODS:
         await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from taxpayers.facts.values import Facts, PermissionFacts, RepresentedFacts
+from taxpayers.facts.values import Facts, PermissionFacts, RepresentedFacts, SecretFacts
 from taxpayers.identifiers import TaxpayerId
 
 
@@ -100,6 +100,12 @@ def decide(request: AuthorizationRequest) -> Authorization:
     )
 
 
+def check_secret(secret: SecretFacts, at: datetime) -> None:
+    """For callers that only authenticate: raises Refused if the secret that matched has ended."""
+    _is_not_expired(secret, at)
+    _is_not_revoked(secret)
+
+
 def is_over(until: datetime | None, at: datetime) -> bool:
     """Whether the last moment has passed; None never passes."""
     return until is not None and at > until
@@ -116,16 +122,22 @@ def was_in_force(permission: PermissionFacts, at: datetime) -> bool:
     return permission.valid_from <= at and not revoked and not is_over(permission.valid_until, at)
 
 
+def _is_not_expired(secret: SecretFacts, at: datetime) -> None:
+    if is_over(secret.expires_at, at):
+        raise Refused(RegistryReason.SECRET_EXPIRED, since=secret.expires_at)
+
+
+def _is_not_revoked(secret: SecretFacts) -> None:
+    if secret.revoked_at is not None:
+        raise Refused(RegistryReason.SECRET_REVOKED, since=secret.revoked_at)
+
+
 def _secret_is_not_expired(request: AuthorizationRequest) -> None:
-    until = request.facts.secret.expires_at
-    if is_over(until, request.at):
-        raise Refused(RegistryReason.SECRET_EXPIRED, since=until)
+    _is_not_expired(request.facts.secret, request.at)
 
 
 def _secret_is_not_revoked(request: AuthorizationRequest) -> None:
-    revoked_at = request.facts.secret.revoked_at
-    if revoked_at is not None:
-        raise Refused(RegistryReason.SECRET_REVOKED, since=revoked_at)
+    _is_not_revoked(request.facts.secret)
 
 
 def _system_user_is_not_blocked(request: AuthorizationRequest) -> None:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from tokens.client_auth.authenticated import Method
 from tokens.endpoint.request import GRANT_TYPE
 from tokens.http import error_response, read_only
+from tokens.keys.ring import ALGORITHMS
 from tokens.keys.signer import current_key_ring
 
 logger = logging.getLogger("tokens.keys")
@@ -52,6 +53,11 @@ def _metadata() -> dict[str, Any]:
         "response_types_supported": [],  # there is no authorization endpoint
         "grant_types_supported": [GRANT_TYPE],
         "token_endpoint_auth_methods_supported": list(Method),
+        "introspection_endpoint": _absolute("introspect"),
+        "introspection_endpoint_auth_methods_supported": list(Method),
+        "introspection_signing_alg_values_supported": list(ALGORITHMS),
+        "revocation_endpoint": _absolute("revocation"),
+        "revocation_endpoint_auth_methods_supported": list(Method),
     }
 
 

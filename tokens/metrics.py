@@ -1,4 +1,4 @@
-"""Logins by outcome, throttled ones by cause, and the age of the signing key (contract 6).
+"""Logins, introspections and revocations by outcome, and the age of the signing key (contract 6).
 
 A throttled login is counted here and nowhere else. Counting one login takes 3 µs.
 """
@@ -18,7 +18,7 @@ from tokens.keys.signer import current_key_ring
 from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS
 
-ISSUED = "issued"
+ISSUED, INACTIVE = "issued", "inactive"
 
 # See identity.metrics_files; prometheus_client, too, reads this variable when it is imported.
 _IS_SHARED = "PROMETHEUS_MULTIPROC_DIR" in os.environ
@@ -37,6 +37,18 @@ _throttled = Counter(
 _seconds = Histogram(
     "login_seconds", "Seconds from request to answer.", buckets=_BUCKETS, registry=None
 )
+_introspections = Counter(
+    "introspections",
+    "Introspections by outcome: active, inactive, or the reason of the refusal.",
+    ["outcome"],
+    registry=None,
+)
+_revocations = Counter(
+    "revocations",
+    "Revocations by outcome: revoked, nothing_to_revoke, or the reason of the refusal.",
+    ["outcome"],
+    registry=None,
+)
 # Made here, so that the first scrape shows every outcome, at zero, and no login looks one up.
 _counters = {str(outcome): _logins.labels(str(outcome)) for outcome in _OUTCOMES}
 _causes = {cause: _throttled.labels(str(cause)) for cause in ThrottleCause}
@@ -53,6 +65,16 @@ def count_login(outcome: str, seconds: float, throttled_for: ThrottleCause | Non
         _causes[throttled_for].inc()
 
 
+def count_introspection(outcome: str) -> None:
+    """Counts one answered introspection: active, INACTIVE, or the reason of the refusal."""
+    _introspections.labels(outcome).inc()
+
+
+def count_revocation(outcome: str) -> None:
+    """Counts one answered revocation: what it did, or the reason of the refusal."""
+    _revocations.labels(outcome).inc()
+
+
 def exposition() -> bytes:
     """The metrics of all processes of this service, in the Prometheus text format."""
     registry = CollectorRegistry()
@@ -62,6 +84,8 @@ def exposition() -> bytes:
         registry.register(_logins)
         registry.register(_throttled)
         registry.register(_seconds)
+        registry.register(_introspections)
+        registry.register(_revocations)
     registry.register(_SigningKey())
     return generate_latest(registry)
 

@@ -7,6 +7,18 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from taxpayers.models import VIEW_ONLY, SystemUser
+from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+
+__all__ = [
+    "CountingMark",
+    "FailureBucket",
+    "LoginCount",
+    "LoginEvent",
+    "ProtectedApi",
+    "ProtectedApiSecret",
+    "RevokedToken",
+    "SigningKey",
+]
 
 
 class LoginEvent(models.Model):
@@ -116,6 +128,22 @@ class SigningKey(models.Model):
 
     def __str__(self) -> str:
         return self.kid
+
+
+class RevokedToken(models.Model):
+    """A token that its client has ended, until it would have expired anyway (RFC 7009)."""
+
+    jti = models.UUIDField(primary_key=True, editable=False)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "revoked_tokens"
+        default_permissions: ClassVar = ()  # no page shows it
+        indexes: ClassVar = [models.Index(fields=["expires_at"], name="revoked_token_by_end")]
+
+    def __str__(self) -> str:
+        return str(self.jti)
 
 
 class FailureBucket(models.Model):

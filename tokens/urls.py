@@ -1,4 +1,4 @@
-"""The paths that machines call: the login, metadata, keys, and `GET /api/v1/me`."""
+"""The paths that machines call: login, introspection, revocation, metadata, keys, `/api/v1/me`."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from django.urls import path
 from django.utils.module_loading import import_string
 
 from tokens.discovery import jwks, metadata
-from tokens.endpoint.view import token_view
+from tokens.endpoint.view import token_view, view_of
 
 
 def _imported_on_first_use(view: str) -> Callable[[HttpRequest], HttpResponseBase]:
@@ -21,6 +21,8 @@ def _imported_on_first_use(view: str) -> Callable[[HttpRequest], HttpResponseBas
 
 urlpatterns = [
     path("connect/token", token_view, name="token"),
+    path("connect/introspect", view_of("/connect/introspect"), name="introspect"),
+    path("connect/revocation", view_of("/connect/revocation"), name="revocation"),
     path(".well-known/oauth-authorization-server", metadata, name="metadata"),
     # The same answer for clients that ask only there; this is not OpenID Connect (contract 2).
     path(".well-known/openid-configuration", metadata),

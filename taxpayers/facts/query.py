@@ -23,22 +23,27 @@ from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_recon
 # Plain SQL, not the ORM: PostgreSQL keeps its plan prepared. An unknown id and a wrong secret give
 # the same result at the same cost: the clock, and nothing else. (Joins that are nested in brackets
 # would be shorter, but SQLite works them out for the whole registry.)
-_QUERY = """
-SELECT {clock}, q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
+#
+# The columns and joins of a client `u` that has logged in with the secret `s`, and of the taxpayer
+# with the number `q.tin` and `q.rob`: other statements find the client in another way.
+FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
        t.tin, t.rob, t.is_active,
        s.id, s.hashed, s.hint, s.expires_at, s.revoked_at,
        c.epoch, c.window_started_at, c.used,
        i.id, i.is_active, i.active_until, r.is_active,
-       g.id, g.valid_from, g.valid_until, g.revoked_at, p.permissioncode_id
-FROM {queries}
-LEFT JOIN system_users u ON u.client_id = q.client_id
-LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = q.hashed
+       g.id, g.valid_from, g.valid_until, g.revoked_at, p.permissioncode_id"""
+FACT_JOINS = """
 LEFT JOIN taxpayers t ON t.id = u.taxpayer_id AND s.id IS NOT NULL
 LEFT JOIN client_usage c ON c.system_user_id = u.id AND s.id IS NOT NULL
 LEFT JOIN intermediaries i ON i.taxpayer_id = t.id
 LEFT JOIN taxpayers r ON r.tin = q.tin AND r.rob = q.rob
 LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
 LEFT JOIN granted_permission_codes p ON p.grantedpermission_id = g.id"""
+_QUERY = f"""
+SELECT {{clock}}, {FACT_COLUMNS}
+FROM {{queries}}
+LEFT JOIN system_users u ON u.client_id = q.client_id
+LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = q.hashed{FACT_JOINS}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"
@@ -99,15 +104,19 @@ def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
     # The query has compared the hashes by the column's collation; this compares their bytes.
     if not is_same_secret(query.hashed_secret, row[_HASHED] or ""):
         return Reading(at, None)
-    represented = query.on_behalf_of
-    facts = Facts(
-        _client(query.client_id, row),
-        _secret(row),
-        None if represented is None else _represented(represented, rows),
-        row[_EPOCH],
-    )
     window_started_at, used = row[_COUNTER]
-    return Reading(at, facts, (_aware(window_started_at), used))
+    facts = facts_of(query.client_id, query.on_behalf_of, rows)
+    return Reading(at, facts, (aware(window_started_at), used))
+
+
+def facts_of(client_id: str, represented: TaxpayerId | None, rows: list[Row]) -> Facts:
+    """The facts in the rows of one client, which begin with a clock and `FACT_COLUMNS`."""
+    return Facts(
+        _client(client_id, rows[0]),
+        _secret(rows[0]),
+        None if represented is None else _represented(represented, rows),
+        rows[0][_EPOCH],
+    )
 
 
 def _client(client_id: str, row: Row) -> ClientFacts:
@@ -119,8 +128,8 @@ def _client(client_id: str, row: Row) -> ClientFacts:
         taxpayer_is_active=bool(is_active),
         scopes=tuple(scopes.split()),
         logins_per_minute=logins_per_minute,
-        blocked_at=_aware_or_none(blocked_at),
-        expires_at=_aware_or_none(expires_at),
+        blocked_at=aware_or_none(blocked_at),
+        expires_at=aware_or_none(expires_at),
         intermediary=_intermediary(row),
     )
 
@@ -129,12 +138,12 @@ def _intermediary(row: Row) -> IntermediaryFacts | None:
     id_, is_active, active_until = row[_INTERMEDIARY]
     if id_ is None:
         return None
-    return IntermediaryFacts(bool(is_active), _aware_or_none(active_until))
+    return IntermediaryFacts(bool(is_active), aware_or_none(active_until))
 
 
 def _secret(row: Row) -> SecretFacts:
     id_, _hashed, hint, expires_at, revoked_at = row[_SECRET]
-    return SecretFacts(id_, hint, _aware(expires_at), _aware_or_none(revoked_at))
+    return SecretFacts(id_, hint, aware(expires_at), aware_or_none(revoked_at))
 
 
 def _represented(taxpayer: TaxpayerId, rows: list[Row]) -> RepresentedFacts:
@@ -147,9 +156,9 @@ def _represented(taxpayer: TaxpayerId, rows: list[Row]) -> RepresentedFacts:
             continue
         codes[id_] = codes.get(id_, ()) + ((code,) if code else ())
         moments[id_] = (
-            _aware(valid_from),
-            _aware_or_none(valid_until),
-            _aware_or_none(revoked_at),
+            aware(valid_from),
+            aware_or_none(valid_until),
+            aware_or_none(revoked_at),
         )
     return RepresentedFacts(
         taxpayer,
@@ -158,10 +167,11 @@ def _represented(taxpayer: TaxpayerId, rows: list[Row]) -> RepresentedFacts:
     )
 
 
-def _aware(moment: datetime) -> datetime:
-    # PostgreSQL answers with aware moments, SQLite with naive ones in UTC.
+def aware(moment: datetime) -> datetime:
+    """A moment as a database answers: PostgreSQL with aware ones, SQLite with naive ones in UTC."""
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _aware_or_none(moment: datetime | None) -> datetime | None:
-    return None if moment is None else _aware(moment)
+def aware_or_none(moment: datetime | None) -> datetime | None:
+    """As `aware`."""
+    return None if moment is None else aware(moment)

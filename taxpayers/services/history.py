@@ -55,6 +55,12 @@ class Action(TextChoices):
     ROTATE_SECRET = "rotate_secret", gettext_lazy("Issued a new secret")
     RETIRE_SECRET = "retire_secret", gettext_lazy("Set the last day of the secret")
     REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret")
+    REGISTER_PROTECTED_API = "register_protected_api", gettext_lazy("Registered the protected API")
+    ACTIVATE_PROTECTED_API = "activate_protected_api", gettext_lazy("Activated the protected API")
+    DEACTIVATE_PROTECTED_API = (
+        "deactivate_protected_api",
+        gettext_lazy("Deactivated the protected API"),
+    )
     ROTATE_SIGNING_KEY = "rotate_signing_key", gettext_lazy("Rotated the signing key")
     CREATE_ACCOUNT = "create_account", gettext_lazy("Created the staff account")
     RENAME_ACCOUNT = "rename_account", gettext_lazy("Renamed the staff account")

@@ -73,7 +73,7 @@ def test_deactivate_taxpayer_refuses_its_logins_until_activate_taxpayer(erp: Erp
     assert erp.login().status_code == 200
     assert output_of("deactivate_taxpayer", erp.tin, *WHY) == (
         f"{row.identifier} ({row.name}) is not active: nobody can log in for it.\n"
-        "Tokens that were already issued stay valid for one hour at most.\n"
+        "APIs that introspect refuse its tokens at once, others accept them for one hour at most.\n"
     )
     assert erp.login().status_code == 400
     assert output_of("activate_taxpayer", erp.tin, *WHY) == (

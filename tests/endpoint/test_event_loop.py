@@ -43,6 +43,7 @@ class Sent:
     headers: dict[str, str] = field(default_factory=dict)
     query: str = ""
     parts: int = 1
+    path: str = PATH
 
 
 @dataclass
@@ -74,7 +75,7 @@ async def ask(endpoint: TokenEndpoint, sent: Sent) -> Answer:
         {
             "type": "http",
             "method": sent.method,
-            "path": PATH,
+            "path": sent.path,
             "query_string": sent.query.encode(),
             "scheme": "http",
             "client": ("127.0.0.1", 40000),

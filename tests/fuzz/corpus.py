@@ -18,6 +18,7 @@ from tests.fuzz.planted import Planted
 CORPUS = Path(__file__).with_name("corpus")
 _ORIGIN = re.compile(rb"[a-z]+://[^/]*", re.IGNORECASE)
 LOGIN_PATH = b"/connect/token"
+OTHER_PATHS = (b"/connect/introspect", b"/connect/revocation")
 
 
 class Kind(StrEnum):
@@ -53,9 +54,17 @@ class FuzzInput:
     @cached_property
     def is_login(self) -> bool:
         """Whether it is clearly one request for the login's path."""
+        return self.kind is Kind.FRAMED and self._path == LOGIN_PATH
+
+    @cached_property
+    def is_introspection(self) -> bool:
+        """Whether it could be one request to introspect or to revoke a token."""
+        return self._path in OTHER_PATHS
+
+    @cached_property
+    def _path(self) -> bytes:
         target = self.data.split(b"\r\n", 1)[0].split(b" ")[1:2] or [b""]
-        path = _ORIGIN.sub(b"", re.split(rb"[?#]", target[0])[0], count=1)
-        return self.kind is Kind.FRAMED and unquote_to_bytes(path) == LOGIN_PATH
+        return unquote_to_bytes(_ORIGIN.sub(b"", re.split(rb"[?#]", target[0])[0], count=1))
 
 
 def read_inputs(file: Path, planted: Planted) -> Iterator[FuzzInput]:

@@ -8,7 +8,7 @@ from random import Random
 from urllib.parse import quote_from_bytes
 
 from tests.fuzz import planted as place
-from tests.fuzz.corpus import FuzzInput, Kind
+from tests.fuzz.corpus import OTHER_PATHS, FuzzInput, Kind
 from tests.fuzz.planted import Planted, basic
 
 FORM = b"application/x-www-form-urlencoded"
@@ -22,6 +22,7 @@ PATHS = (
     *([b"/connect/token"] * 60),
     *(b"/connect/%74oken", b"http://x/connect/token", b"/connect/token/", b"/connect//token"),
     *(b"/connect/token;a=b", b"/connect/token%00", b"/connect/token%ff", b"/CONNECT/TOKEN"),
+    *([b"/connect/introspect", b"/connect/revocation"] * 6),
     *([b"/api/v1/me"] * 6),
     *([b"/.well-known/jwks.json", b"/.well-known/oauth-authorization-server"] * 2),
     *(b"/.well-known/openid-configuration", b"/health/live", b"/health/live", b"/"),
@@ -101,6 +102,8 @@ TEXTS = (
 )
 NAMES = (
     b"grant_type",
+    b"token",
+    b"token_type_hint",
     b"client_id",
     b"client_secret",
     b"scope",
@@ -225,13 +228,17 @@ class Grammar:
         """One request with a clear end."""
         chance = self._rng.random
         path = self._pick(SLOW_PATHS) if chance() < 0.01 else self._pick(PATHS)
-        is_login = b"oken" in path
+        is_introspection = path in OTHER_PATHS
+        is_login = b"oken" in path or is_introspection
         method = b"POST" if is_login else b"GET"
         if chance() < 0.04:
             method = self._pick(METHODS)
         if chance() < 0.06 and b"?" not in path:
             path += self._pick(QUERIES)
         body = self._body() if is_login or chance() < 0.2 else b""
+        if is_introspection and chance() < 0.9:
+            token = place.ACCESS_TOKEN if chance() < 0.5 else self._token()
+            body += b"&token=" + token
         headers = [b"Host: x", *self._headers(is_login)]
         self._rng.shuffle(headers)
         first = b"%b %b HTTP/1.1" % (method, path)

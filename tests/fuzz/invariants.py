@@ -18,6 +18,7 @@ _ERRORS_OF_400 = (
 )
 _ERRORS = {
     400: _ERRORS_OF_400,
+    401: ("invalid_client",),
     **dict.fromkeys((405, 408, 413, 429), ("invalid_request",)),
     503: ("temporarily_unavailable",),
 }
@@ -27,6 +28,7 @@ _LOGIN_HEADERS = {
     "pragma": "no-cache",
 }
 _NOT_ON_A_LOGIN = ("www-authenticate", "set-cookie", "location", "vary")
+_CHALLENGE = 'Basic realm="identity", charset="UTF-8"'
 # Only these may answer with a page for people.
 _STAFF_PATHS = re.compile(rb"/(?:admin|signin|language|static|errors)|\s(?:[a-z]+:/+[^/]*)?/[?#\s]")
 _DEBUG_PAGE = (b"Traceback", b"DEBUG = True", b"Request information", b"Exception Value")
@@ -49,7 +51,9 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
             body = answer.json
         except ValueError:
             yield "the body is no JSON"
-    if sent.is_login or "correlationid" in answer.headers:
+    if sent.is_introspection:
+        yield from _faults_of_introspection(sent, answer, body)
+    elif sent.is_login or "correlationid" in answer.headers:
         yield from _faults_of_login(sent, answer, body, planted)
     yield from _faults_of_json(sent, body, planted)
     if not leads_to_staff:
@@ -78,18 +82,13 @@ def _faults_of_json(sent: FuzzInput, body: Any, planted: Planted) -> Iterator[st
 def _faults_of_login(
     sent: FuzzInput, answer: WireAnswer, body: Any, planted: Planted
 ) -> Iterator[str]:
-    headers = answer.headers
-    for name, value in _LOGIN_HEADERS.items():
-        if headers.get(name) != value:
-            yield f"{name}: {headers.get(name)}"
-    yield from (f"a header {name}" for name in _NOT_ON_A_LOGIN if name in headers)
-    reference = headers.get("correlationid", "")
-    if not _UUID.fullmatch(reference):
-        yield f"correlationId {reference!r}"
+    reference = answer.headers.get("correlationid", "")
+    yield from _faults_of_headers(answer, reference)
+    yield from (f"a header {name}" for name in _NOT_ON_A_LOGIN if name in answer.headers)
     if answer.status == 200:
         yield from _faults_of_token(body)
-        yield from _faults_of_represented(sent, headers, planted)
-    elif answer.status not in _ERRORS:
+        yield from _faults_of_represented(sent, answer.headers, planted)
+    elif answer.status not in _ERRORS or answer.status == 401:
         yield f"status {answer.status} on the login"
     elif body is not None or b"HEAD" not in sent.data:
         yield from _faults_of_refusal(answer, body, reference)
@@ -130,6 +129,31 @@ def _names(sent: FuzzInput) -> tuple[list[bytes], list[bytes]]:
 
 def _means_another(name: bytes) -> bool:
     return _MEANS_ANOTHER in _NOT_LETTERS.sub(b"", name.lower())
+
+
+def _faults_of_headers(answer: WireAnswer, reference: str) -> Iterator[str]:
+    for name, value in _LOGIN_HEADERS.items():
+        if answer.headers.get(name) != value:
+            yield f"{name}: {answer.headers.get(name)}"
+    if not _UUID.fullmatch(reference):
+        yield f"correlationId {reference!r}"
+
+
+def _faults_of_introspection(sent: FuzzInput, answer: WireAnswer, body: Any) -> Iterator[str]:
+    """As a login, but 401 with a challenge; no right caller ever asks here, so 200 is nothing."""
+    reference, challenge = (
+        answer.headers.get(n, "") for n in ("correlationid", "www-authenticate")
+    )
+    yield from _faults_of_headers(answer, reference)
+    if challenge != (_CHALLENGE if answer.status == 401 else ""):
+        yield f"{answer.status} with the challenge {challenge!r}"
+    if answer.status == 200:
+        if answer.body:
+            yield f"a token that is not ours is answered {answer.body!r}"
+    elif answer.status not in (401, *_ERRORS):
+        yield f"status {answer.status}"
+    elif body is not None or b"HEAD" not in sent.data:
+        yield from _faults_of_refusal(answer, body, reference)
 
 
 def _faults_of_token(body: Any) -> Iterator[str]:

@@ -98,6 +98,9 @@ TOKEN = WireAnswer(
 )
 LOGIN = FuzzInput((b"POST /connect/token HTTP/1.1\r\nHost: x\r\n\r\n",), Kind.FRAMED)
 RIGHT = replace(LOGIN, parts=(LOGIN.data + FIXED.client_secret,))
+INTROSPECT = FuzzInput((b"POST /connect/introspect HTTP/1.1\r\nHost: x\r\n\r\n",), Kind.FRAMED)
+CHALLENGED = LOGIN_HEADERS | {"www-authenticate": 'Basic realm="identity", charset="UTF-8"'}
+UNKNOWN = replace(REFUSAL, status=401, headers=CHALLENGED)
 OTHER = FuzzInput((b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n",), Kind.FRAMED)
 PAGE = WireAnswer(404, "Not Found", {"content-type": "text/html"}, b"<html>")
 
@@ -106,7 +109,9 @@ def without(answer: WireAnswer, name: str) -> WireAnswer:
     return replace(answer, headers={k: v for k, v in answer.headers.items() if k != name})
 
 
-@pytest.mark.parametrize(("sent", "answer"), [(LOGIN, REFUSAL), (RIGHT, TOKEN)])
+@pytest.mark.parametrize(
+    ("sent", "answer"), [(LOGIN, REFUSAL), (RIGHT, TOKEN), (INTROSPECT, UNKNOWN)]
+)
 def test_a_right_answer_is_no_fault(sent: FuzzInput, answer: WireAnswer) -> None:
     assert list(faults_of(sent, answer, FIXED)) == []
 
@@ -128,6 +133,12 @@ def test_a_right_answer_is_no_fault(sent: FuzzInput, answer: WireAnswer) -> None
         (LOGIN, replace(REFUSAL, headers=LOGIN_HEADERS | {"set-cookie": "x"}), "a header"),
         (LOGIN, replace(REFUSAL, reason="Bad Request"), "the reason phrase"),
         (LOGIN, replace(REFUSAL, status=401), "status 401"),
+        (INTROSPECT, replace(REFUSAL, status=401), "with the challenge ''"),
+        (INTROSPECT, replace(UNKNOWN, status=400), "400 with the challenge"),
+        (INTROSPECT, replace(UNKNOWN, status=403), "status 403"),
+        (INTROSPECT, without(UNKNOWN, "correlationid"), "correlationId"),
+        (INTROSPECT, without(UNKNOWN, "cache-control"), "cache-control"),
+        (INTROSPECT, replace(TOKEN, body=b'{"active": true}'), "a token that is not ours"),
         (LOGIN, replace(REFUSAL, status=503), "503 with invalid_client"),
         (LOGIN, replace(REFUSAL, body=REFUSAL.body.replace(b" Ref", b"Ref")), "the description"),
         (LOGIN, TOKEN, "a token without the right secret"),

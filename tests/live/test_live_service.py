@@ -14,6 +14,8 @@ import jwt
 import pytest
 
 from tests.conftest import StartService
+from tests.introspection.api import INACTIVE
+from tests.introspection.party import Party
 from tests.servers.service import Service
 from tests.support.erp import PATH, Erp
 from tokens.models import LoginEvent
@@ -222,3 +224,22 @@ def test_a_process_answers_what_it_is_told_to_serve(
         page = f"{url}/errors/missing_parameter"
         assert answers["login"].headers["Link"] == f'<{page}>; rel="help"'
         assert "<h1>Parameter missing</h1>" in answers["help"].text
+
+
+def test_a_revocation_is_seen_by_every_node_and_after_a_restart(
+    service: StartService, postgres_url: str
+) -> None:
+    public = {"AUTH_URL": "http://id.example.org"}  # the issuer is the same for all nodes
+    first, second = service(postgres_url, **public), service(postgres_url, SERVE="login", **public)
+    party = Party(first)
+    token = party.token()
+    assert party.introspect(token, second)["active"] is True
+    party.revoke(token)
+    assert {str(party.introspect(token, node)) for node in (first, second)} == {str(INACTIVE)}
+    first.stop()
+    third = service(postgres_url, **public)
+    assert party.introspect(token, third) == INACTIVE
+    first.manage("block_system_user", party.erp["client_id"], "--reason", "abuse")
+    metrics = httpx.get(f"{second.url}/metrics").text
+    assert 'introspections_total{outcome="active"} 1.0' in metrics
+    assert 'introspections_total{outcome="inactive"} 1.0' in metrics

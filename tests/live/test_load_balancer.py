@@ -18,6 +18,7 @@ import httpx
 import jwt
 import pytest
 
+from tests.introspection.api import INTROSPECT, REVOKE
 from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer
 from tests.servers.nginx import HOST, STAFF_ADDRESS
 from tests.servers.service import start_service
@@ -334,3 +335,16 @@ def log_with(reference: str, cluster: Cluster) -> str:
         time.sleep(0.05)
     assert reference in log
     return log
+
+
+def test_the_proxy_passes_both_on(cluster: Cluster) -> None:
+    with cluster.client() as client:
+        for path in (INTROSPECT, REVOKE):
+            answer = client.post(path, data={"token": "x"})
+            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+            assert "parameter client_id is missing" in answer.json()["error_description"]
+            wrong = client.post(path, data=cluster.erp.form | {"token": "x", "client_id": "x"})
+            assert (wrong.status_code, wrong.reason_phrase) == (401, "invalid_client")
+            assert wrong.headers["WWW-Authenticate"].startswith("Basic")
+    plain = httpx.post(f"{cluster.ports.http_url}{REVOKE}", data=cluster.erp.form | {"token": "x"})
+    assert "without HTTPS" in plain.json()["error_description"]

@@ -9,6 +9,7 @@ import jwt
 import pytest
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
+from authlib.oauth2.rfc7662 import IntrospectTokenValidator
 from authlib.oauth2.rfc9068 import JWTBearerTokenValidator
 from joserfc import jwt as joserfc_jwt
 from joserfc.jwk import KeySet
@@ -18,6 +19,8 @@ from oauthlib.oauth2 import BackendApplicationClient
 from oauthlib.oauth2.rfc6749.errors import OAuth2Error
 from requests_oauthlib import OAuth2Session
 
+from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE
+from tests.introspection.party import Party, credentials
 from tests.servers.service import Service
 
 TIN, REPRESENTED = "C3000000003", "C4000000004:202001234567"
@@ -162,3 +165,30 @@ def test_authlibs_rfc_9068_validator_accepts_the_token(live: Live, token: str) -
     claims = validator.authenticate_token(token)
     validator.validate_token(claims, ["InvoicingAPI"], None)
     assert claims["client_id"] == live.client_id
+
+
+def test_authlib_introspects_and_revokes(node: Service) -> None:
+    party = Party(node)
+    token = party.token()
+    with AuthlibSession(
+        *credentials(party.api).values(), token_endpoint_auth_method="client_secret_basic"
+    ) as api:
+        answer = api.introspect_token(f"{node.url}{INTROSPECT}", token=token)
+        assert (answer.status_code, answer.json()["active"]) == (200, True)
+        for method in ("client_secret_basic", "client_secret_post"):
+            with AuthlibSession(
+                *credentials(party.erp).values(), revocation_endpoint_auth_method=method
+            ) as erp:
+                ended = erp.revoke_token(f"{node.url}{REVOKE}", token=token)
+                assert (ended.status_code, ended.content) == (200, b"")
+        answer = api.introspect_token(f"{node.url}{INTROSPECT}", token=token)
+        assert answer.json() == INACTIVE
+
+    class Validator(IntrospectTokenValidator):  # type: ignore[misc]  # Authlib has no types
+        def introspect_token(self, token_string: str) -> Any:
+            return party.introspect(token_string)
+
+    validator = Validator()
+    other = party.token()
+    validator.validate_token(validator.authenticate_token(other), ["InvoicingAPI"], None)
+    assert validator.authenticate_token(other)["client_id"] == party.erp["client_id"]

@@ -12,6 +12,8 @@ from django.db import OperationalError, connection
 
 from taxpayers.shut_down import answered_within
 from tests.conftest import StartService
+from tests.introspection.api import INTROSPECT, REVOKE
+from tests.introspection.party import Party, credentials
 from tests.servers.processes import stopping
 from tests.servers.service import Service
 from tests.servers.tcp_proxy import TcpProxy
@@ -19,6 +21,7 @@ from tests.support.command_line import other_database
 
 TCP_SECONDS = 10.0  # tcp_user_timeout of identity/databases.py
 ROOM = 5.0
+ANSWER_SECONDS, BUSY = 2.0, 0.5  # BUSY: with other tests
 REQUESTS = 12  # over both processes of a node
 
 
@@ -104,3 +107,24 @@ def keys_of(node: Service) -> set[int]:
     """How many keys each process publishes."""
     url = f"{node.url}/.well-known/jwks.json"
     return {len(httpx.get(url, timeout=5).json()["keys"]) for _ in range(REQUESTS)}
+
+
+def test_a_database_that_falls_silent_is_a_503_within_two_seconds_on_both(
+    service: StartService, door: TcpProxy, url: str
+) -> None:
+    node = service(url)
+    party = Party(node)
+    token = party.token()
+    assert party.introspect(token)["active"] is True
+    door.vanish()
+
+    def status_and_seconds(number: int) -> tuple[int, float]:
+        path, who = ((INTROSPECT, party.api), (REVOKE, party.erp))[number % 2]
+        began = time.monotonic()
+        answer = client.post(path, data={**credentials(who), "token": token})
+        return answer.status_code, time.monotonic() - began
+
+    with httpx.Client(base_url=node.url, timeout=10) as client, ThreadPoolExecutor(12) as threads:
+        answers = list(threads.map(status_and_seconds, range(24)))
+    assert {status for status, _ in answers} == {503}
+    assert max(seconds for _, seconds in answers) < ANSWER_SECONDS + BUSY

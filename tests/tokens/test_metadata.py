@@ -50,6 +50,15 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
         "response_types_supported": [],
         "grant_types_supported": ["client_credentials"],
         "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+        "introspection_endpoint": f"{base}/connect/introspect",
+        "introspection_endpoint_auth_methods_supported": [
+            *("client_secret_post", "client_secret_basic"),
+        ],
+        "introspection_signing_alg_values_supported": ["ES256", "RS256", "PS256"],
+        "revocation_endpoint": f"{base}/connect/revocation",
+        "revocation_endpoint_auth_methods_supported": [
+            *("client_secret_post", "client_secret_basic"),
+        ],
     }
 
 

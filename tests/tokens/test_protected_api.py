@@ -27,8 +27,13 @@ from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import Taxpayer
 from taxpayers.rules import Authorization
+from taxpayers.services import Author, block_system_user
+from tests.introspection.api import claims_of, revoke, token_of
 from tests.support.answers import body_of, headers_of
+from tests.support.erp import Erp
+from tests.support.factories import GrantedPermissionFactory
 from tests.support.outages import database_out_of_reach
 from tokens import resource_server
 from tokens.access_tokens.issuing import issue_access_token
@@ -44,6 +49,10 @@ JTI = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
 FOREIGN = (
     "The token was not issued by this service, or was changed on the way, or belongs to the other"
     " environment. Log in again."
+)
+ENDED = (
+    "The token is no longer active: its client has ended it, or a login would not get it any more."
+    " Log in again; if the login is refused, its answer says why."
 )
 MALFORMED = "The header Authorization must be Bearer and one token. Send it once."
 MISSING = "No access token was sent. Send the header Authorization: Bearer, followed by a token."
@@ -95,9 +104,11 @@ def assert_401(response: HttpResponse, description: str) -> None:
 # --- Who am I -----------------------------------------------------------------------------------
 
 
-def test_a_taxpayer_sees_itself_without_limits() -> None:
-    at = now().replace(microsecond=0)
-    response = get(f"Bearer {token_for(authorization(at=at))}", accept="text/html")
+def test_a_taxpayer_sees_itself_without_limits(erp: Erp) -> None:
+    Taxpayer.objects.update(tin="C2584563222", rob="202001234567")
+    token = token_of(erp)
+    at = datetime.fromtimestamp(claims_of(token)["iat"], UTC)
+    response = get(f"Bearer {token}", accept="text/html")
     assert response.status_code == 200
     assert headers_of(response) == {
         "Content-Type": "application/json",
@@ -108,7 +119,7 @@ def test_a_taxpayer_sees_itself_without_limits() -> None:
         "subject": "C2584563222:202001234567",
         "taxpayer": {"tin": "C2584563222", "rob": "202001234567"},
         "actor": None,
-        "client_id": "ci_test_1",
+        "client_id": erp.client_id,
         "scopes": ["InvoicingAPI"],
         "permissions": None,
         "issued_at": f"{at:%Y-%m-%dT%H:%M:%SZ}",
@@ -117,21 +128,43 @@ def test_a_taxpayer_sees_itself_without_limits() -> None:
     }
 
 
-def test_an_intermediary_sees_for_whom_it_acts_and_what_it_may_do() -> None:
-    login = replace(on_behalf("documents:submit", "documents:view"), subject=TaxpayerId("C25"))
-    body = body_of(get(f"Bearer {token_for(login)}"))
-    assert (body["subject"], body["taxpayer"]) == ("C25", {"tin": "C25"})
-    assert body["actor"] == "D1111111111"
+def test_an_intermediary_sees_for_whom_it_acts_and_what_it_may_do(intermediary: Erp) -> None:
+    granted = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    tin = granted.taxpayer.tin
+    body = body_of(get(f"Bearer {token_of(intermediary, on_behalf_of=tin)}"))
+    assert (body["subject"], body["taxpayer"]) == (tin, {"tin": tin})
+    assert body["actor"] == intermediary.tin
     assert body["permissions"] == ["documents:submit", "documents:view"]
 
 
-def test_an_intermediary_without_any_permission_sees_an_empty_list_not_null() -> None:
-    assert body_of(get(f"Bearer {token_for(on_behalf())}"))["permissions"] == []
+def test_an_intermediary_without_any_permission_sees_an_empty_list_not_null(
+    intermediary: Erp,
+) -> None:
+    granted = GrantedPermissionFactory.create(intermediary=intermediary.role, codes=[])
+    token = token_of(intermediary, on_behalf_of=granted.taxpayer.tin)
+    assert body_of(get(f"Bearer {token}"))["permissions"] == []
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_scheme_is_written_in_any_case(scheme: str) -> None:
-    assert get(f"{scheme} {token_for(authorization())}").status_code == 200
+def test_the_scheme_is_written_in_any_case(erp: Erp, scheme: str) -> None:
+    assert get(f"{scheme} {token_of(erp)}").status_code == 200
+
+
+def test_a_token_of_a_blocked_client_is_refused_at_once(erp: Erp) -> None:
+    token = token_of(erp)
+    user, by = erp.system_user, Author("officer")
+    block_system_user(system_user=user, reason="abuse", by=by, at=now())
+    assert_401(get(f"Bearer {token}"), ENDED)
+
+
+def test_a_token_that_its_client_has_revoked_is_refused(erp: Erp) -> None:
+    token = token_of(erp)
+    assert revoke(erp, token).status_code == 200
+    assert_401(get(f"Bearer {token}"), ENDED)
+
+
+def test_a_token_whose_login_is_not_recorded_is_refused() -> None:
+    assert_401(get(f"Bearer {token_for(authorization())}"), ENDED)
 
 
 # --- 401 ----------------------------------------------------------------------------------------
@@ -469,8 +502,8 @@ def test_a_view_that_authenticates_nobody_lets_nobody_in() -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "NONSENSE"])
-def test_another_method_is_answered_in_json(method: str) -> None:
-    response = get(f"Bearer {token_for(authorization())}", method=method, accept="text/html")
+def test_another_method_is_answered_in_json(erp: Erp, method: str) -> None:
+    response = get(f"Bearer {token_of(erp)}", method=method, accept="text/html")
     assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")
     assert response["Content-Type"] == "application/json"
     assert body_of(response) == {
@@ -479,8 +512,8 @@ def test_another_method_is_answered_in_json(method: str) -> None:
     }
 
 
-def test_head_is_answered_like_get() -> None:
-    assert get(f"Bearer {token_for(authorization())}", method="HEAD").status_code == 200
+def test_head_is_answered_like_get(erp: Erp) -> None:
+    assert get(f"Bearer {token_of(erp)}", method="HEAD").status_code == 200
     assert get(method="HEAD").status_code == 401
 
 
@@ -561,9 +594,12 @@ def test_a_protected_api_depends_on_little_of_this_service() -> None:
     ours = {name for name in imported if name.startswith(("identity", "tokens", "taxpayers"))}
     assert ours == {
         "tokens.access_tokens.claims",
+        "tokens.access_tokens.present_status",
+        "tokens.access_tokens.status",
         "tokens.access_tokens.verification",
         "tokens.http",
         "tokens.keys.signer",
+        "tokens.resource_server.authentication",
     }
     assert {name.partition(".")[0] for name in imported - ours} <= {
         *("collections", "datetime", "typing"),

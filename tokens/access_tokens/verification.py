@@ -1,8 +1,9 @@
 """Is this an access token of ours, and what may its bearer do? (RFC 9068 section 4). Pure."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import jwt
@@ -44,6 +45,7 @@ class AccessToken:
     permissions: tuple[str, ...]
     issued_at: datetime
     expires_at: datetime
+    claims: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # as signed
 
     def has_permission(self, code: str) -> bool:
         """Whether it may do what this permission code allows."""
@@ -62,7 +64,7 @@ def verify(
         key = _key_of(token, KeyRing(ring.published(at)))
         claims = jwt.decode(
             token,
-            jwt.PyJWK(key.public_jwk),
+            _prepared(tuple(key.public_jwk.items())),
             algorithms=[key.alg],
             issuer=issuer,
             audience=audiences,
@@ -90,6 +92,11 @@ def _key_of(token: str, ring: KeyRing) -> Key:
     return key
 
 
+@lru_cache(maxsize=16)  # it takes longer than the check of a signature
+def _prepared(public_jwk: tuple[tuple[str, str], ...]) -> jwt.PyJWK:
+    return jwt.PyJWK(dict(public_jwk))
+
+
 def _access_token(claims: dict[str, Any]) -> AccessToken:
     taxpayer, actor = claims["taxpayer"], claims.get("act")
     return AccessToken(
@@ -101,4 +108,5 @@ def _access_token(claims: dict[str, Any]) -> AccessToken:
         permissions=tuple(claims.get("permissions", ())),
         issued_at=datetime.fromtimestamp(claims["iat"], UTC),
         expires_at=datetime.fromtimestamp(claims["exp"], UTC),
+        claims=claims,
     )

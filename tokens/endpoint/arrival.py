@@ -50,6 +50,7 @@ def receive(
         content_type=meta.get("CONTENT_TYPE", ""),
         query_string=meta.get("QUERY_STRING", ""),
         authorization=meta.get("HTTP_AUTHORIZATION", ""),
+        accept=meta.get("HTTP_ACCEPT", ""),
         on_behalf_of=meta.get(HEADER_IN_META),
         on_behalf_of_is_misspelled=has_misspelled_header(meta),
     )

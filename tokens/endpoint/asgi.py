@@ -1,4 +1,4 @@
-"""`POST /connect/token` on an event loop: many logins at once, in front of Django (ASGI).
+"""The operations of `tokens.endpoint.operations` on an event loop: many requests at once (ASGI).
 
 The same steps as in Django's view (`tokens.endpoint.view`).
 """
@@ -10,11 +10,11 @@ from typing import Any
 
 from tokens.endpoint.arrival import receive as read_arrival
 from tokens.endpoint.form import MAX_BODY_BYTES
-from tokens.endpoint.login import EndedLogin, LockedRead, Steps, advance, fail, log_in
+from tokens.endpoint.login import End, LockedRead, StepsTo, advance, fail
 from tokens.endpoint.node import Node, this_node
 from tokens.endpoint.on_behalf_of import spells_on_behalf_of
-from tokens.endpoint.response import Answer
-from tokens.endpoint.view import report
+from tokens.endpoint.operations import OPERATIONS
+from tokens.endpoint.response import Answer, Ended
 from tokens.keys.signer import keep_key_ring_fresh
 from tokens.login_events.async_store import AsyncStore
 from tokens.login_events.lanes import CALL_SECONDS
@@ -32,13 +32,14 @@ _META = {
     b"authorization": "HTTP_AUTHORIZATION",
     b"onbehalfof": "HTTP_ONBEHALFOF",
     b"user-agent": "HTTP_USER_AGENT",
+    b"accept": "HTTP_ACCEPT",
     b"x-forwarded-for": "HTTP_X_FORWARDED_FOR",
     b"x-forwarded-proto": "HTTP_X_FORWARDED_PROTO",
 }
 
 
 class TokenEndpoint:
-    """One for each process. Its connections are opened by the first login that needs them."""
+    """One for each process. Its connections are opened by the first request that needs them."""
 
     def __init__(self, node: Node | None = None) -> None:
         self._node = node or this_node()
@@ -51,8 +52,9 @@ class TokenEndpoint:
         if body is None:
             return  # the client has gone
         arrival, raw = read_arrival(_meta(scope), body, self._node.clock.now())
-        ended = await self._run(log_in(self._node, arrival, raw), ends_at)
-        report(arrival, ended, time.perf_counter() - started)
+        operation = OPERATIONS[scope["path"]]
+        ended = await self._run(operation.begin(self._node, arrival, raw), ends_at)
+        operation.report(arrival, ended, time.perf_counter() - started)
         await _send(ended.answer, send, is_head=scope["method"] == "HEAD")
 
     async def open(self) -> None:
@@ -64,24 +66,24 @@ class TokenEndpoint:
         """Waits for what is under way."""
         await self._store.close()
 
-    async def _run(self, steps: Steps, ends_at: float) -> EndedLogin:
+    async def _run(self, steps: StepsTo[End], ends_at: float) -> End:
         step = advance(steps)
-        while not isinstance(step, EndedLogin):
+        while not isinstance(step, Ended):
             try:
                 result = await self._perform(step, steps, ends_at)
             except Exception as error:  # noqa: BLE001 - the steps decide what it means
                 step = fail(steps, error)
             else:
-                is_step = isinstance(result, EndedLogin | LockedRead)
+                is_step = isinstance(result, Ended | LockedRead)
                 step = result if is_step else advance(steps, result)
         return step
 
-    async def _perform(self, step: Call | LockedRead, steps: Steps, ends_at: float) -> Any:
+    async def _perform(self, step: Call | LockedRead, steps: StepsTo[Any], ends_at: float) -> Any:
         if not isinstance(step, LockedRead):
             return await self._store.perform(step, ends_at)
         async with self._store.client_locked(step.query, ends_at) as (reading, perform):
             following = advance(steps, reading)
-            if isinstance(following, EndedLogin | LockedRead):
+            if isinstance(following, Ended | LockedRead):
                 return following
             return await perform(following)
 

@@ -14,7 +14,7 @@ _MEDIA_TYPE = "application/x-www-form-urlencoded"
 _CHARSETS = {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"}
 _CREDENTIALS = frozenset({"client_id", "client_secret"})
 # A refusal names these only: what else a client sends as a name could be its secret.
-_KNOWN_NAMES = frozenset({*_CREDENTIALS, "grant_type", "scope", HEADER})
+_KNOWN_NAMES = frozenset({*_CREDENTIALS, "grant_type", "scope", "token", HEADER})
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 

@@ -9,7 +9,7 @@ time, and on an event loop, many at once.
 import logging
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import Error, OperationalError
@@ -28,7 +28,7 @@ from tokens.endpoint.request import (
     read_token_request,
     recognize,
 )
-from tokens.endpoint.response import Answer, issued_answer, refused_answer
+from tokens.endpoint.response import Answer, Ended, issued_answer, refused_answer
 from tokens.endpoint.throttle import RateLimited, check_throttle, record_rejection, throttled
 from tokens.endpoint.toolkit import IssuedLogin, LoginRequest, TokenIssuer
 from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
@@ -56,19 +56,19 @@ class LockedRead:
 
 
 @dataclass(frozen=True, slots=True)
-class EndedLogin:
+class EndedLogin(Ended):
     """Who asked, how it ended (ISSUED, or the reason of the refusal), and the answer.
 
     `throttled_for` is of what there was too much, where a limit refused it.
     """
 
     sent: TokenRequest | UnreadableRequest
-    outcome: str
-    answer: Answer
     throttled_for: ThrottleCause | None = None
 
 
-Steps = Generator[Call | LockedRead, Any, EndedLogin]
+End = TypeVar("End", bound=Ended)
+StepsTo = Generator[Call | LockedRead, Any, End]  # of any request
+Steps = StepsTo[EndedLogin]
 Outcome = IssuedLogin | Refused
 
 
@@ -78,30 +78,30 @@ def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
     try:
         asked = read_token_request(raw, notation=notation, environment=settings.ENVIRONMENT)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-        refused = _refusal(arrival, error)
+        refused = refusal_of(arrival, error)
         return (yield from _refuse_unreadable(node, arrival, recognize(raw, notation), refused))
     login = _Login(node, arrival, asked)
     try:
         return (yield from login.steps())
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-        return login.refuse(_refusal(arrival, error))
+        return login.refuse(refusal_of(arrival, error))
 
 
-def advance(steps: Steps, result: Any = None) -> Call | LockedRead | EndedLogin:
-    """The next call of a login, or its end; `result` is that of the call before."""
+def advance(steps: StepsTo[End], result: Any = None) -> Call | LockedRead | End:
+    """The next call of a request, or its end; `result` is that of the call before."""
     try:
         return steps.send(result)
     except StopIteration as end:
-        ended: EndedLogin = end.value
+        ended: End = end.value
         return ended
 
 
-def fail(steps: Steps, error: Exception) -> Call | LockedRead | EndedLogin:
+def fail(steps: StepsTo[End], error: Exception) -> Call | LockedRead | End:
     """As `advance`, after a call that failed."""
     try:
         return steps.throw(error)
     except StopIteration as end:
-        ended: EndedLogin = end.value
+        ended: End = end.value
         return ended
 
 
@@ -111,7 +111,7 @@ def _refuse_unreadable(
     try:
         yield from record_rejection(node, arrival, unreadable_call(arrival, sent, refused))
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-        refused = _refusal(arrival, error)
+        refused = refusal_of(arrival, error)
     return _refused_login(sent, refused, refused_answer(arrival.id, arrival.at, refused))
 
 
@@ -119,7 +119,7 @@ def _refused_login(
     sent: TokenRequest | UnreadableRequest, refused: Refused, answer: Answer
 ) -> EndedLogin:
     cause = refused.cause if isinstance(refused, RateLimited) else None
-    return EndedLogin(sent, refused.reason, answer, cause)
+    return EndedLogin(refused.reason, answer, sent, cause)
 
 
 class _Login:
@@ -180,7 +180,7 @@ class _Login:
         try:
             return issuer.issue(login)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-            return _refusal(self.arrival, error)
+            return refusal_of(self.arrival, error)
         finally:
             self.client = login.client
 
@@ -210,7 +210,7 @@ class _Login:
             return self.refuse(outcome, quota)
         represented = outcome.token.authorization.subject
         answer = issued_answer(self.arrival.id, outcome.body, represented, outcome.client, quota)
-        return EndedLogin(self.asked, ISSUED, answer)
+        return EndedLogin(ISSUED, answer, self.asked)
 
     def refuse(self, refused: Refused, quota: Quota | None = None) -> EndedLogin:
         """The end of a login that gets no token."""
@@ -218,8 +218,8 @@ class _Login:
         return _refused_login(self.asked, refused, answer)
 
 
-def _refusal(arrival: Arrival, error: Exception) -> Refused:
-    """What the client is told of an error: the refusal itself, or a 503 or 500 without detail."""
+def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed") -> Refused:
+    """What the caller is told of an error: the refusal itself, or a 503 or 500 without detail."""
     if isinstance(error, Refused):
         return error
     # While the database is out of reach each login fails, and a traceback of each would tell nobody
@@ -227,7 +227,7 @@ def _refusal(arrival: Arrival, error: Exception) -> Refused:
     exc_info = None if isinstance(error, OperationalError) else error
     cause = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
     extra = {"reference": str(arrival.id), "error": cause}
-    logger.error("login failed", exc_info=exc_info, extra=extra)
+    logger.error(message, exc_info=exc_info, extra=extra)
     is_outage = isinstance(error, Error)
     reason = ProtocolReason.TEMPORARILY_UNAVAILABLE if is_outage else ProtocolReason.SERVER_ERROR
     return Refused(reason)

@@ -15,7 +15,7 @@ from tokens.client_auth.client_secret import (
     check_form,
     read_credentials,
 )
-from tokens.endpoint.form import MAX_FIELDS, malformed, read_form
+from tokens.endpoint.form import MAX_FIELDS, Form, malformed, read_form
 from tokens.endpoint.on_behalf_of import read_on_behalf_of
 from tokens.refusals.table import ProtocolReason
 
@@ -41,6 +41,7 @@ class RawTokenRequest:
     content_type: str = ""
     query_string: str = field(default="", repr=False)
     authorization: str = field(default="", repr=False)
+    accept: str = ""
     on_behalf_of: str | None = None
     on_behalf_of_is_misspelled: bool = False
 
@@ -70,22 +71,9 @@ def read_token_request(
     raw: RawTokenRequest, *, notation: Notation, environment: Environment
 ) -> TokenRequest:
     """What the request asks for. Raises Refused with the first fault, in the contract's order."""
-    if raw.method != "POST":
-        raise Refused(ProtocolReason.METHOD_NOT_ALLOWED)
-    if not raw.is_secure:
-        raise Refused(ProtocolReason.INSECURE_TRANSPORT)
-    if raw.body_fault:
-        raise malformed(f"the body cannot be read: {raw.body_fault}")
-    form = read_form(raw.body, raw.content_type, raw.query_string)
-    credentials = read_credentials(form.values, raw.authorization)
+    form, credentials = _read_form_and_credentials(raw)
     grant_type = form.values.get("grant_type", "")
-    for name, value in (
-        ("grant_type", grant_type),
-        ("client_id", credentials.client_id),
-        ("client_secret", credentials.client_secret),
-    ):
-        if not value:
-            raise Refused(ProtocolReason.MISSING_PARAMETER, parameter=name)
+    _check_present(credentials, grant_type=grant_type)
     if grant_type != GRANT_TYPE:
         raise Refused(ProtocolReason.UNSUPPORTED_GRANT_TYPE)
     on_behalf_of = read_on_behalf_of(
@@ -96,6 +84,41 @@ def read_token_request(
     )
     check_form(credentials, environment)
     return TokenRequest(credentials, _read_scopes(form.values.get("scope", "")), on_behalf_of)
+
+
+def read_client_request(
+    raw: RawTokenRequest, parameter: str, *, environment: Environment
+) -> tuple[ClientSecretCredentials, str]:
+    """Who sends a request about one thing, the parameter of this name, and its value.
+
+    As a login is read: raises Refused with the first fault, in the contract's order.
+    """
+    form, credentials = _read_form_and_credentials(raw)
+    value = form.values.get(parameter, "")
+    _check_present(credentials, **{parameter: value})
+    check_form(credentials, environment)
+    return credentials, value
+
+
+def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, ClientSecretCredentials]:
+    if raw.method != "POST":
+        raise Refused(ProtocolReason.METHOD_NOT_ALLOWED)
+    if not raw.is_secure:
+        raise Refused(ProtocolReason.INSECURE_TRANSPORT)
+    if raw.body_fault:
+        raise malformed(f"the body cannot be read: {raw.body_fault}")
+    form = read_form(raw.body, raw.content_type, raw.query_string)
+    return form, read_credentials(form.values, raw.authorization)
+
+
+def _check_present(credentials: ClientSecretCredentials, **parameters: str) -> None:
+    for name, value in (
+        *parameters.items(),
+        ("client_id", credentials.client_id),
+        ("client_secret", credentials.client_secret),
+    ):
+        if not value:
+            raise Refused(ProtocolReason.MISSING_PARAMETER, parameter=name)
 
 
 def recognize(raw: RawTokenRequest, notation: Notation) -> UnreadableRequest:

@@ -19,6 +19,10 @@ _RETRY_UNAVAILABLE_SECONDS = 5
 _ALLOWED_AFTER_A_PAUSE = 1  # of failed logins, or rejected requests: one after each pause
 
 
+# Who is addressed by the texts of refusals; other callers are called by their own name.
+ERP_SYSTEM, PROTECTED_API = "ERP system", "protected API"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An HTTP response, whatever carries it; `reason` is the phrase of its status line."""
@@ -29,6 +33,14 @@ class Answer:
     body: bytes = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a request ended, by a name for metrics and logs, and its answer."""
+
+    outcome: str
+    answer: Answer
+
+
 def issued_answer(
     reference: UUID,
     body: str,
@@ -37,10 +49,23 @@ def issued_answer(
     quota: Quota | None,
 ) -> Answer:
     """200 with oauthlib's body, and for whom the token is."""
-    answer = _answer(str(reference), 200, "OK", body)
+    answer = accepted_answer(reference, body)
     answer.headers["X-Represented-Taxpayer"] = str(represented)
     _add_client_headers(answer, client, quota)
     return answer
+
+
+def accepted_answer(reference: UUID, body: str, media_type: str = "application/json") -> Answer:
+    """200 with this body."""
+    return _answer(str(reference), 200, "OK", body, media_type)
+
+
+def error_answer(reference: UUID, status: int, error: str, description: str) -> Answer:
+    """An error by its code, with a description that ends with the reference."""
+    shown = str(reference)
+    body = {"error": error, "error_description": f"{description} Reference: {shown}"}
+    # Many ERP systems show nothing but the status line, so it names the error.
+    return _answer(shown, status, error, json.dumps(body))
 
 
 def refused_answer(
@@ -49,25 +74,17 @@ def refused_answer(
     refused: Refused,
     client: AuthenticatedClient | None = None,
     quota: Quota | None = None,
+    caller: str = ERP_SYSTEM,
 ) -> Answer:
     """The refusal as its row of the table says; headers about the client only if it proved itself.
 
     `at` is the moment from which `Retry-After` counts.
     """
-    refusal, shown = REFUSALS[refused.reason], str(reference)
-    # Many ERP systems show nothing but the status line, so it names the error.
-    answer = _answer(
-        shown,
-        refusal.status,
-        refusal.error,
-        json.dumps(
-            {
-                "error": refusal.error,
-                "error_description": f"{_description(refused)} Reference: {shown}",
-            }
-        ),
-    )
-    answer.headers["Link"] = help_link(refused.reason)
+    refusal = REFUSALS[refused.reason]
+    description = _description(refused).replace(ERP_SYSTEM, caller)
+    answer = error_answer(reference, refusal.status, refusal.error, description)
+    if caller == ERP_SYSTEM:  # for whom the public pages are written
+        answer.headers["Link"] = help_link(refused.reason)
     if isinstance(refused, RateLimited):
         _add_limit_headers(answer, refused, at)
     elif client is not None:
@@ -84,13 +101,15 @@ def _description(refused: Refused) -> str:
     return TOO_MANY.get(cause) or describe(refused)
 
 
-def _answer(reference: str, status: int, phrase: str, body: str) -> Answer:
+def _answer(
+    reference: str, status: int, phrase: str, body: str, media_type: str = "application/json"
+) -> Answer:
     encoded = body.encode()
     return Answer(
         status,
         phrase,
         {
-            "Content-Type": "application/json",
+            "Content-Type": media_type,
             "Content-Length": str(len(encoded)),
             "Cache-Control": "no-store",
             "Pragma": "no-cache",

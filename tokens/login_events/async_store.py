@@ -14,8 +14,16 @@ from django.db import OperationalError, connection
 
 from taxpayers.async_sql import ANSWER_SECONDS, AsyncSession, NotAnswered
 from taxpayers.facts.values import FactsQuery, Reading
+from tokens.access_tokens.token_query import TokenQuery
 from tokens.login_events import sqlite
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
+from tokens.login_events.events import (
+    CountedLogin,
+    FailedAuthentication,
+    FailedLogin,
+    RejectedRequest,
+    TokenRevocation,
+    Write,
+)
 from tokens.login_events.lanes import Lane, TooLate
 from tokens.login_events.postgresql import results_of_stored, statement_for
 from tokens.login_events.sqlite_turns import Turns
@@ -93,8 +101,12 @@ class AsyncStore:
 
     def _postgresql_lanes(self) -> dict[type, Lane]:
         # One for each kind: who fails, or is rejected, does not wait together with who logs in.
-        kinds = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
-        return {kind: Lane(_PostgresqlExecutor(self._observe)) for kind in kinds}
+        logins = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
+        others = (TokenQuery, TokenRevocation)
+        lanes: dict[type, Lane] = {
+            kind: Lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
+        }
+        return {**lanes, FailedAuthentication: lanes[FailedLogin]}
 
 
 class _PostgresqlExecutor:
@@ -127,8 +139,9 @@ def _sqlite_lanes() -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers wait for nobody.
     reader, writer = Lane(_SqliteExecutor()), Lane(_SqliteExecutor(takes_turns=True))
     return {
-        FactsQuery: reader,
+        **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
+        **dict.fromkeys((FailedAuthentication, TokenRevocation), writer),
     }
 
 

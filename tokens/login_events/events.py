@@ -49,6 +49,20 @@ class FailedLogin(NamedTuple):
     address_bucket: int
 
 
+class FailedAuthentication(NamedTuple):
+    """As a failed login, for the same buckets, at another endpoint: there it has no event."""
+
+    pair_bucket: int
+    address_bucket: int
+
+
+class TokenRevocation(NamedTuple):
+    """A token that its client has ended; `expires_at` is when it would have expired anyway."""
+
+    jti: UUID
+    expires_at: datetime
+
+
 class RejectedRequest(NamedTuple):
     """A request that was refused before authentication, for the bucket of its address.
 

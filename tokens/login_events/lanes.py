@@ -13,7 +13,13 @@ from typing import Any, Protocol
 from django.db import DatabaseError, OperationalError
 
 from taxpayers.async_sql import ANSWER_SECONDS, ConnectionLost, NoConnection, NotAnswered
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
+from tokens.login_events.events import (
+    CountedLogin,
+    FailedAuthentication,
+    FailedLogin,
+    RejectedRequest,
+    Write,
+)
 from tokens.login_events.store import Call
 
 # A call has this long from its login's beginning to its result: so a login is never answered later.
@@ -122,6 +128,7 @@ class Lane:
 
     async def _not_stored(self, batch: list[_Waiting]) -> list[_Waiting]:
         """Those that are left; the others have their results since they were first sent."""
+        # What has no event is sent again: a failed authentication may then count twice.
         writes = {one.call: one for one in batch if one.was_sent and isinstance(one.call, Write)}
         if not writes:
             return batch
@@ -172,7 +179,7 @@ def rows_of(call: Call) -> tuple[Hashable, ...]:
     """The counters and buckets that the call changes."""
     if isinstance(call, CountedLogin):
         return (call.system_user_id,)
-    if isinstance(call, FailedLogin):
+    if isinstance(call, FailedLogin | FailedAuthentication):
         return (call.pair_bucket, call.address_bucket)
     if isinstance(call, RejectedRequest):
         return (call.bucket,)

@@ -11,8 +11,19 @@ from typing import Any
 from taxpayers.facts.query import facts_statement
 from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row, Statement
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
-from tokens.login_events.postgresql_buckets import count_failures, count_rejections
+from tokens.access_tokens.token_query import TokenQuery, token_statement
+from tokens.login_events.events import (
+    CountedLogin,
+    FailedAuthentication,
+    FailedLogin,
+    RejectedRequest,
+    TokenRevocation,
+    Write,
+)
+from tokens.login_events.postgresql_buckets import (
+    count_failures,
+    count_rejections,
+)
 from tokens.login_events.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, statement
 from tokens.rate_limits.quota import WINDOW, Quota
 
@@ -53,6 +64,16 @@ WITH counted AS (
     INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
 )
 SELECT {NOW}, client, window_started_at, used FROM counted"""
+
+# One that is revoked twice stays as it is.
+_REVOKE = f"""
+WITH revoked AS (
+    INSERT INTO revoked_tokens (jti, expires_at, revoked_at)
+    SELECT jti, expires_at, {NOW}
+    FROM json_to_recordset(%s::json) AS s(jti uuid, expires_at timestamptz)
+    ON CONFLICT DO NOTHING
+)
+SELECT {NOW}"""
 
 
 def statement_for(calls: Sequence[Any]) -> Statement[list[Any]]:
@@ -99,9 +120,16 @@ def _quota(limit: int, counted: tuple[datetime, int] | None) -> Quota | None:
     return None if counted is None else Quota(limit, counted[1], counted[0])
 
 
+def _revoke(rows: Sequence[TokenRevocation]) -> Statement[list[None]]:
+    return statement(_REVOKE, [row._asdict() for row in rows], lambda _rows: [None] * len(rows))
+
+
 _STATEMENTS: dict[type, Callable[[Sequence[Any]], Statement[list[Any]]]] = {
     FactsQuery: facts_statement,
     CountedLogin: _count,
     FailedLogin: count_failures,
+    FailedAuthentication: count_failures,
+    TokenQuery: token_statement,
+    TokenRevocation: _revoke,
     RejectedRequest: count_rejections,
 }

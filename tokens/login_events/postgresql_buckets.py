@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from taxpayers.sql import Row, Statement
-from tokens.login_events.events import FailedLogin, RejectedRequest
+from tokens.login_events.events import FailedAuthentication, FailedLogin, RejectedRequest
 from tokens.login_events.postgresql_event import COLUMNS, EVENT, NOW, RECENT_EVENT, statement
 from tokens.rate_limits.backoff import (
     ADDRESS_BACKOFF,
@@ -50,7 +50,7 @@ def _by_kind(bucket: str, pair: str, address: str) -> str:
 _COUNT_FAILURES = f"""
 WITH sent AS MATERIALIZED (
     SELECT s.*, greatest(({_pause_of("pair")}), ({_pause_of("address")})) AS waits_until
-    FROM json_to_recordset(%s::json) AS s(pair int, address int, {EVENT})
+    FROM json_to_recordset(%s::json) AS s(number int, pair int, address int, {EVENT})
 ), bucket AS (
     INSERT INTO failure_buckets AS b (id, failures, last_at, retry_at)
     SELECT bucket, 1, {NOW},
@@ -71,9 +71,9 @@ WITH sent AS MATERIALIZED (
 }
 ), event AS (
     INSERT INTO login_events ({COLUMNS}) SELECT {RECENT_EVENT} FROM sent
-    WHERE waits_until IS NULL
+    WHERE waits_until IS NULL AND id IS NOT NULL
 )
-SELECT {NOW}, id, waits_until FROM sent"""
+SELECT {NOW}, number, waits_until FROM sent"""
 
 # Somebody else may count in a bucket at the same moment and begin its pause, which only the row
 # itself shows, once it is locked: what it then does not accept is not stored.
@@ -98,16 +98,19 @@ WITH sent AS MATERIALIZED (
 SELECT {NOW}, id, bucket IN (SELECT bucket FROM counted), waits_until FROM sent"""
 
 
-def count_failures(logins: Sequence[FailedLogin]) -> Statement[list[Throttle | None]]:
+def count_failures(
+    failures: Sequence[FailedLogin | FailedAuthentication],
+) -> Statement[list[Throttle | None]]:
     """At most one failure of a bucket."""
 
     def parse(rows: list[Row]) -> list[Throttle | None]:
-        ends = {id_: retry_at for _now, id_, retry_at in rows}
-        return [_throttle(ends[login.event.id]) for login in logins]
+        ends = {number: retry_at for _now, number, retry_at in rows}
+        return [_throttle(ends[number]) for number in range(len(failures))]
 
     sent = [
-        login.event._asdict() | {"pair": login.pair_bucket, "address": login.address_bucket}
-        for login in logins
+        {"number": number, "pair": failed.pair_bucket, "address": failed.address_bucket}
+        | (failed.event._asdict() if isinstance(failed, FailedLogin) else {})
+        for number, failed in enumerate(failures)
     ]
     return statement(_COUNT_FAILURES, sent, parse)
 

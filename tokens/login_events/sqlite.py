@@ -15,8 +15,16 @@ from django.db import connection, transaction
 from taxpayers.facts.query import read_facts_from_sqlite
 from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import fetch_through_django
-from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
-from tokens.models import FailureBucket
+from tokens.access_tokens.token_query import TokenQuery, read_token_from_sqlite
+from tokens.login_events.events import (
+    CountedLogin,
+    Event,
+    FailedAuthentication,
+    FailedLogin,
+    RejectedRequest,
+    TokenRevocation,
+)
+from tokens.models import FailureBucket, RevokedToken
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, Quota, count_login
 from tokens.rate_limits.throttle import Throttle
@@ -34,8 +42,8 @@ WHERE system_user_id = %s RETURNING used"""
 
 def perform(calls: Sequence[Any]) -> list[Any]:
     """The results of these calls, in their order. Raises django.db.DatabaseError."""
-    if all(isinstance(call, FactsQuery) for call in calls):
-        return [read_facts_from_sqlite(call) for call in calls]  # readers wait for nobody
+    if all(isinstance(call, FactsQuery | TokenQuery) for call in calls):
+        return [_PERFORM[type(call)](call) for call in calls]  # readers wait for nobody
     with transaction.atomic():
         return [_PERFORM[type(call)](call) for call in calls]
 
@@ -63,14 +71,15 @@ def _count(login: CountedLogin) -> Quota | None:
     return outcome
 
 
-def _count_failure(login: FailedLogin) -> Throttle | None:
+def _count_failure(login: FailedLogin | FailedAuthentication) -> Throttle | None:
     ids = (login.pair_bucket, login.address_bucket)
     before = _read_buckets(ids)
     outcome = count_failure(before.get(ids[0]), before.get(ids[1]), datetime.now(UTC))
     if isinstance(outcome, Throttle):
         return outcome
     _save_buckets(dict(zip(ids, outcome, strict=True)))
-    _add(login.event)
+    if isinstance(login, FailedLogin):
+        _add(login.event)
     return None
 
 
@@ -82,6 +91,11 @@ def _count_rejection(request: RejectedRequest) -> Throttle | None:
     _save_buckets({request.bucket: outcome})
     _add(request.event)
     return None
+
+
+def _revoke(row: TokenRevocation) -> None:
+    revoked = RevokedToken(revoked_at=datetime.now(UTC), **row._asdict())
+    RevokedToken.objects.bulk_create([revoked], ignore_conflicts=True)  # once is enough
 
 
 def _read_buckets(ids: Collection[int]) -> dict[int, BucketState]:
@@ -109,5 +123,8 @@ _PERFORM: dict[type, Callable[[Any], Any]] = {
     FactsQuery: read_facts_from_sqlite,
     CountedLogin: _count,
     FailedLogin: _count_failure,
+    FailedAuthentication: _count_failure,
+    TokenQuery: read_token_from_sqlite,
+    TokenRevocation: _revoke,
     RejectedRequest: _count_rejection,
 }

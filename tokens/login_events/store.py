@@ -13,11 +13,26 @@ from django.db import connection, transaction
 
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.values import FactsQuery, Reading
-from taxpayers.sql import fetch
+from taxpayers.sql import fetch, fetch_with_reconnect
+from tokens.access_tokens.token_query import TokenQuery
 from tokens.login_events import postgresql, sqlite
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest
+from tokens.login_events.events import (
+    CountedLogin,
+    FailedAuthentication,
+    FailedLogin,
+    RejectedRequest,
+    TokenRevocation,
+)
 
-Call = FactsQuery | CountedLogin | FailedLogin | RejectedRequest
+Call = (
+    FactsQuery
+    | CountedLogin
+    | FailedLogin
+    | RejectedRequest
+    | FailedAuthentication
+    | TokenQuery
+    | TokenRevocation
+)
 
 LOCK_CLIENT = """
 SELECT statement_timestamp() FROM client_usage
@@ -28,8 +43,9 @@ def perform(call: Call) -> Any:
     """The result of one call:
 
     a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or None if it was not stored;
-    a `Throttle` for a `FailedLogin` or `RejectedRequest` that has to wait, or None if it was
-    stored. Raises django.db.DatabaseError.
+    a `Throttle` for a `FailedLogin`, `FailedAuthentication` or `RejectedRequest` that has to wait,
+    or None if it was stored; a `TokenReading` for a `TokenQuery`; None for a `TokenRevocation`.
+    Raises django.db.DatabaseError.
     """
     engine = connection.vendor
     if engine == "sqlite":
@@ -41,6 +57,8 @@ def perform(call: Call) -> Any:
     if isinstance(call, FactsQuery):
         return load_facts(call)
     statement = postgresql.statement_for([call])
+    if isinstance(call, TokenQuery):  # it changes nothing, and is the first one of a request
+        return statement.parse(fetch_with_reconnect(statement.sql, statement.parameters))[0]
     return statement.parse(fetch(statement.sql, statement.parameters))[0]
 
 

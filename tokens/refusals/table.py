@@ -106,7 +106,7 @@ REFUSALS: Mapping[str, Refusal] = {
     ProtocolReason.METHOD_NOT_ALLOWED: Refusal(
         405,
         _INVALID_REQUEST,
-        _("The login takes POST only. The developer of the ERP system must change the request."),
+        _("This address takes POST only. The developer of the ERP system must change the request."),
         _("Not sent with POST"),
         _DEVELOPER,
         Check.METHOD,

@@ -76,7 +76,13 @@ _MANAGE_CREDENTIALS = _of(
     "rotate_secret",
     "retire_secret",
     "revoke_secret",
-) | _of("tokens", "rotate_signing_key")
+) | _of(
+    "tokens",
+    "rotate_signing_key",
+    "register_protected_api",
+    "activate_protected_api",
+    "deactivate_protected_api",
+)
 _EXPORT_REGISTRY = _of("taxpayers", "export_registry")
 _EXPORT_LOGINS = _of("tokens", "export_logins")
 

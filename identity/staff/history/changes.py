@@ -55,6 +55,7 @@ _FIELDS: dict[str, Any] = {
     "alg": gettext_lazy("Algorithm"),
     "signs_from": gettext_lazy("Signs from"),
     "compromised_at": gettext_lazy("Compromised"),
+    "audience": gettext_lazy("Audience"),
     "username": gettext_lazy("User name"),
     "role": gettext_lazy("Role"),
     "second_step": gettext_lazy("Second step"),

@@ -31,5 +31,6 @@ class Command(ServiceCommand):
             },
             f"{row.client_id} ({row.name}) has been blocked since {since} by {row.blocked_by}:"
             f" {row.blocked_reason}\n"
-            "Its logins are refused. Tokens that it already has stay valid for one hour at most.",
+            "Its logins are refused. APIs that introspect refuse its tokens at once, others accept"
+            " them for one hour at most.",
         )

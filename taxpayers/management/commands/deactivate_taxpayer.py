@@ -14,7 +14,7 @@ class Command(TaxpayerCommand):
     )
     text = (
         "{row.identifier} ({row.name}) is not active: nobody can log in for it.\n"
-        "Tokens that were already issued stay valid for one hour at most."
+        "APIs that introspect refuse its tokens at once, others accept them for one hour at most."
     )
 
     def change(self, options: dict[str, Any], **who: Any) -> Taxpayer:

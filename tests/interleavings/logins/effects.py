@@ -39,7 +39,7 @@ class Effects:
         try:
             if isinstance(call, FactsQuery):
                 self._read(login)
-            elif self._is_stored(login, call, result):
+            elif isinstance(call, Write) and self._is_stored(login, call, result):
                 login.recorded.append(call)
                 self._state.stored[call.event.id] = call.event
                 check_recent(call.event, self._state.time.now)

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
+from tokens.access_tokens.revoked_tokens import prune_revoked_tokens
 from tokens.login_events.partitions import is_partitioned
 from tokens.login_events.retention import prune
 
@@ -31,8 +32,8 @@ def age(text: str) -> timedelta:
 
 class Command(ServiceCommand):
     help = (
-        "Delete old login events, and create the tables of the next months. Safe to repeat, and"
-        " while logins go on: run it every night."
+        "Delete old login events and revoked tokens that have expired, and create the tables of the"
+        " next months. Safe to repeat, and while logins go on: run it every night."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -46,6 +47,7 @@ class Command(ServiceCommand):
         unit = "months" if by_month else "logins"
         with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty()) as bar:
             pruned = prune(before, at, bar.update)
+        prune_revoked_tokens(at)
         if not by_month:
             return Answer(
                 {"deleted": pruned.logins, "unit": unit, "before": before},

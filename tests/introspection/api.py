@@ -1,0 +1,84 @@
+"""A protected API as tests see it: asks whether tokens are active."""
+
+import base64
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import jwt
+from django.http import HttpResponse
+from django.test import Client
+
+from taxpayers.services import Author
+from tests.support.answers import body_of
+from tests.support.erp import FORM, Erp
+from tokens.protected_apis.models import ProtectedApi
+from tokens.protected_apis.registration import register_protected_api
+
+INTROSPECT, REVOKE = "/connect/introspect", "/connect/revocation"
+INACTIVE = {"active": False}
+
+
+@dataclass
+class Api:
+    """A registered API with its credentials."""
+
+    registered: ProtectedApi
+    client_id: str
+    client_secret: str = field(repr=False)
+
+    @property
+    def form(self) -> dict[str, str]:
+        return {"client_id": self.client_id, "client_secret": self.client_secret}
+
+    @property
+    def basic(self) -> str:
+        pair = f"{self.client_id}:{self.client_secret}".encode()
+        return f"Basic {base64.b64encode(pair).decode()}"
+
+    def introspect(self, token: Any, *, headers: Any = None, **form: Any) -> HttpResponse:
+        """Posts the form; a parameter given as None is left out."""
+        return post(INTROSPECT, {**self.form, "token": token, **form}, headers=headers)
+
+
+def new_api(name: str = "Invoicing", audience: str = "InvoicingAPI") -> Api:
+    """A new API with one live secret."""
+    issued = register_protected_api(
+        name=name,
+        audience=audience,
+        reason="a test",
+        by=Author("officer"),
+        at=datetime.now(UTC),
+    )
+    credentials = issued.credentials
+    return Api(issued.protected_api, credentials.client_id, credentials.client_secret)
+
+
+def revoke(erp: Erp, token: Any, *, headers: Any = None, **form: Any) -> HttpResponse:
+    """The client ends this token; a parameter given as None is left out."""
+    sent = {"client_id": erp.client_id, "client_secret": erp.client_secret, "token": token}
+    return post(REVOKE, {**sent, **form}, headers=headers)
+
+
+def token_of(erp: Erp, **login: Any) -> str:
+    """A new access token of this client."""
+    token: str = body_of(erp.login(**login))["access_token"]
+    return token
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    """What a token says; its signature is the matter of other tests."""
+    claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    return claims
+
+
+def post(
+    path: str, form: dict[str, Any] | str | bytes, *, content_type: str = FORM, headers: Any = None
+) -> HttpResponse:
+    if isinstance(form, dict):
+        form = urlencode({name: value for name, value in form.items() if value is not None})
+    client = Client(raise_request_exception=False)
+    return client.post(  # type: ignore[return-value]
+        path, data=form, content_type=content_type, headers=headers or {}
+    )

@@ -1,0 +1,128 @@
+"""Introspections and revocations on the event loop: many at once, with the same answers."""
+
+import asyncio
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.db import connection
+
+from taxpayers.credentials import new_client_secret
+from taxpayers.models import SystemUser
+from tests.endpoint.test_event_loop import Answer, Sent, ask, on_event_loop
+from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, claims_of, token_of
+from tests.lanes.calls import results, with_store
+from tests.support.erp import new_erp
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
+from tokens.access_tokens.token_query import token_query
+from tokens.endpoint.asgi import TokenEndpoint
+from tokens.login_events import async_store
+from tokens.login_events.events import FailedAuthentication
+from tokens.models import FailureBucket, RevokedToken
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def asked(api: Api, token: str, **form: str) -> Sent:
+    return Sent(urlencode(api.form | {"token": token} | form).encode(), path=INTROSPECT)
+
+
+def answers_to(requests: Sequence[Sent]) -> list[Answer]:
+    async def all_at_once(endpoint: TokenEndpoint) -> list[Answer]:
+        return await asyncio.gather(*(ask(endpoint, sent) for sent in requests))
+
+    answers: list[Answer] = on_event_loop(all_at_once)
+    return answers
+
+
+def test_each_of_many_introspections_gets_the_answer_of_its_own_token(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = [new_erp() for _ in range(4)]
+    intermediary = new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
+    granted = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    represented = str(granted.taxpayer.identifier)
+    tokens = [token_of(erp) for erp in clients]
+    tokens.append(token_of(intermediary, on_behalf_of=represented))
+    SystemUser.objects.filter(pk=clients[1].system_user.pk).update(scopes="X")
+    sizes: list[int] = []
+    executor: Any = (
+        async_store._PostgresqlExecutor
+        if connection.vendor == "postgresql"
+        else async_store._SqliteExecutor
+    )
+    execute = executor.execute
+
+    async def noting(self: Any, calls: Sequence[Any], send_by: float) -> list[Any]:
+        sizes.append(len(calls))
+        done: list[Any] = await execute(self, calls, send_by)
+        return done
+
+    monkeypatch.setattr(executor, "execute", noting)
+    answers = answers_to([asked(api, token) for token in (*tokens, "no token")])
+    assert sizes == [6], "one statement for all"
+    bodies = [json.loads(answer.body) for answer in answers]
+    assert [body["active"] for body in bodies] == [True, False, True, True, True, False]
+    for token, body in zip(tokens, bodies, strict=False):
+        assert body == INACTIVE or body["jti"] == claims_of(token)["jti"]
+    assert (bodies[4]["sub"], len(bodies[4]["permissions"])) == (represented, 2)
+
+
+def test_a_revocation_is_stored_before_its_answer_and_seen_by_the_next_introspection(
+    api: Api,
+) -> None:
+    erp = new_erp()
+    token = token_of(erp)
+    own = {"client_id": erp.client_id, "client_secret": erp.client_secret}
+    ended = Sent(urlencode(own | {"token": token}).encode(), path=REVOKE)
+    (first, second) = answers_to([ended, ended])
+    assert (first.status, first.body, second.status) == (200, b"", 200)
+    assert RevokedToken.objects.count() == 1
+    (answer,) = answers_to([asked(api, token)])
+    assert json.loads(answer.body) == INACTIVE
+    assert answer.headers["Content-Type"] == "application/json"
+
+
+def test_the_signed_form_and_a_failure_are_answered_there_too(api: Api) -> None:
+    token = token_of(new_erp())
+    signed = Sent(
+        asked(api, token).body,
+        path=INTROSPECT,
+        headers={"Accept": "application/token-introspection+jwt"},
+    )
+    wrong = asked(api, token, client_secret=new_client_secret("test"))
+    answers = answers_to([signed, wrong])
+    assert answers[0].headers["Content-Type"] == "application/token-introspection+jwt"
+    assert (answers[1].status, answers[1].reason) == (401, "invalid_client")
+    assert FailureBucket.objects.count() == 2
+
+
+def test_a_token_never_leads_to_a_statement_that_the_database_refuses() -> None:
+    """What a token says is sent to the database before anybody has verified it."""
+    payloads = [
+        {"jti": "x" * 36, "taxpayer": {"tin": "C1"}},
+        {"jti": "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f", "act": {}, "taxpayer": {"tin": "\0"}},
+        {"jti": "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f", "act": {}, "taxpayer": {"tin": "\ud800"}},
+        {"jti": "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f", "act": {}, "taxpayer": {"tin": "9" * 999}},
+        {"jti": "\0", "taxpayer": {"tin": "C1"}},
+        {"jti": 1, "taxpayer": []},
+        [],
+    ]
+    texts = [json.dumps(payload) for payload in payloads] + ["[" * 20_000, "\xff", ""]
+    sent = [f"e30.{base64_of(text)}.e30" for text in texts] + ["", ".", "..", "\0", "é.é.é"]
+    readings = with_store(lambda store: results(store, [token_query(token) for token in sent]))
+    assert {reading.token.login for reading in readings} == {None}
+
+
+def base64_of(text: str) -> str:
+    return urlsafe_b64encode(text.encode("latin-1", "replace")).decode()
+
+
+def test_failures_of_one_bucket_never_go_together_and_are_counted_exactly() -> None:
+    calls = [FailedAuthentication(*pair) for pair in ((2, 3), (4, 5), (2, 3))]
+    assert with_store(lambda store: results(store, calls)) == [None] * 3
+    found = dict(FailureBucket.objects.values_list("pk", "failures"))
+    assert found == {2: 2, 3: 2, 4: 1, 5: 1}

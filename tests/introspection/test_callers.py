@@ -1,0 +1,336 @@
+"""Who may introspect and revoke, and every refusal of both (RFC 7662 2.3, RFC 6749 5.2)."""
+
+import json
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from taxpayers.credentials import new_client_id, new_client_secret
+from taxpayers.models import ClientSecret, RateLimitCounter
+from taxpayers.services import Author
+from tests.introspection.api import INTROSPECT, REVOKE, Api, post, revoke, token_of
+from tests.support.answers import body_of, headers_of
+from tests.support.erp import Erp
+from tests.support.outages import database_out_of_reach
+from tests.support.queries import statements_sent
+from tokens.models import FailureBucket, LoginEvent, ProtectedApiSecret
+from tokens.protected_apis.registration import set_protected_api_active
+from tokens.rate_limits.backoff import PAIR_BACKOFF
+
+pytestmark = pytest.mark.django_db
+
+DAY = timedelta(days=1)
+CHALLENGE = 'Basic realm="identity", charset="UTF-8"'
+
+
+@dataclass
+class Caller:
+    """Who asks at one of the two paths, and a token to ask about."""
+
+    path: str
+    client_id: str
+    client_secret: str
+    token: str
+
+    def send(self, headers: Any = None, **form: Any) -> HttpResponse:
+        sent = {"client_id": self.client_id, "client_secret": self.client_secret}
+        return post(self.path, sent | {"token": self.token} | form, headers=headers)
+
+
+@pytest.fixture(params=[INTROSPECT, REVOKE])
+def caller(request: pytest.FixtureRequest, api: Api, erp: Erp) -> Caller:
+    token = token_of(erp)
+    if request.param == INTROSPECT:
+        return Caller(INTROSPECT, api.client_id, api.client_secret, token)
+    return Caller(REVOKE, erp.client_id, erp.client_secret, token)
+
+
+def assert_error(
+    response: HttpResponse, status: int, error: str, text: str, **headers: str
+) -> None:
+    """The whole answer; `headers` are those beside the ones of every answer."""
+    reference = response["correlationId"]
+    assert (response.status_code, response.reason_phrase) == (status, error)
+    found = headers_of(response)
+    found.pop("Link", None)
+    assert found == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "Pragma": "no-cache",
+        "correlationId": reference,
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
+    body = body_of(response)
+    assert (set(body), body["error"]) == ({"error", "error_description"}, error)
+    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
+    assert text in body["error_description"]
+    assert body["error_description"].endswith(f" Reference: {reference}")
+
+
+def assert_401(response: HttpResponse, text: str) -> None:
+    assert_error(response, 401, "invalid_client", text, WWW_Authenticate=CHALLENGE)
+
+
+def without_reference(response: HttpResponse) -> Any:
+    text = response.content.decode() + repr(sorted(headers_of(response).items()))
+    return response.status_code, text.replace(response["correlationId"], "")
+
+
+# --- Who asks -------------------------------------------------------------------------------------
+
+
+def test_an_unknown_id_and_a_wrong_secret_get_one_answer(caller: Caller) -> None:
+    wrong = caller.send(client_secret=new_client_secret("test"))
+    assert_401(wrong, "client_id or client_secret is wrong")
+    unknown = caller.send(client_id=new_client_id("test"))
+    assert without_reference(wrong) == without_reference(unknown)
+
+
+def test_the_credentials_of_a_system_user_are_not_those_of_an_api(api: Api, erp: Erp) -> None:
+    own = {"client_id": erp.client_id, "client_secret": erp.client_secret}
+    assert_401(post(INTROSPECT, {**own, "token": token_of(erp)}), "is wrong")
+
+
+def test_the_credentials_of_an_api_neither_revoke_nor_log_in(api: Api, erp: Erp) -> None:
+    assert_401(post(REVOKE, {**api.form, "token": token_of(erp)}), "is wrong")
+    login = Erp(api.client_id, api.client_secret).login()
+    assert (login.status_code, body_of(login)["error"]) == (400, "invalid_client")
+
+
+def test_a_deactivated_api_is_refused_as_if_it_did_not_exist(api: Api, erp: Erp) -> None:
+    def set_active(is_active: bool) -> None:
+        set_protected_api_active(
+            protected_api=api.registered,
+            is_active=is_active,
+            reason="closed",
+            by=Author("officer"),
+            at=datetime.now(UTC),
+        )
+
+    token = token_of(erp)
+    set_active(False)
+    assert_401(api.introspect(token), "client_id or client_secret is wrong")
+    set_active(True)
+    assert body_of(api.introspect(token))["active"] is True
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"revoked_at": datetime(2026, 1, 31, tzinfo=UTC)}, "was revoked on 2026-01-31"),
+        (
+            {
+                "created_at": datetime(2025, 1, 31, tzinfo=UTC),
+                "expires_at": datetime(2026, 1, 31, tzinfo=UTC),
+            },
+            "expired on 2026-01-31",
+        ),
+    ],
+)
+def test_a_secret_that_has_ended_is_named_with_its_date(
+    caller: Caller, change: dict[str, Any], text: str
+) -> None:
+    ProtectedApiSecret.objects.update(**change)
+    of_client = {"slot": None} if "revoked_at" in change else {}
+    ClientSecret.objects.update(**change, **of_client)
+    assert_401(caller.send(), text)
+    assert FailureBucket.objects.count() == 2
+
+
+def test_a_text_for_an_api_does_not_speak_of_an_erp_system(api: Api) -> None:
+    for secret in (None, "x", new_client_secret("test")):
+        answer = api.introspect("x", client_secret=secret)
+        assert b"ERP" not in answer.content
+        assert b"protected API" in answer.content
+        assert "Link" not in answer
+
+
+def test_a_refused_revocation_links_to_the_page_of_its_reason(erp: Erp) -> None:
+    answer = revoke(erp, "x", client_secret=new_client_secret("test"))
+    assert answer["Link"] == '<http://127.0.0.1:8000/errors/invalid_credentials>; rel="help"'
+
+
+# --- Failures are counted -------------------------------------------------------------------------
+
+
+def test_failures_back_off_and_a_right_secret_is_always_heard(caller: Caller) -> None:
+    wrong = new_client_secret("test")
+    answers = [caller.send(client_secret=wrong) for _ in range(PAIR_BACKOFF.free + 2)]
+    assert [a.status_code for a in answers] == [401] * (PAIR_BACKOFF.free + 1) + [429]
+    assert_error(
+        answers[-1],
+        *(429, "invalid_request", "Too many failed logins"),
+        Retry_After="1",
+        X_Rate_Limit_Limit="1",
+        X_Rate_Limit_Remaining="0",
+        X_Rate_Limit_Reset=answers[-1]["X-Rate-Limit-Reset"],
+    )
+    with statements_sent() as words:
+        assert caller.send(client_secret=wrong).status_code == 429
+    assert words == [], "a denial that this process remembers costs no query"
+    assert caller.send().status_code == 200
+
+
+def test_failures_count_together_with_those_of_the_login(erp: Erp) -> None:
+    wrong = new_client_secret("test")
+    for _ in range(PAIR_BACKOFF.free + 1):
+        revoke(erp, "x", client_secret=wrong)
+    assert erp.login(client_secret=wrong).status_code == 429
+
+
+def test_a_client_over_its_limit_of_logins_can_revoke(erp: Erp) -> None:
+    token = token_of(erp)
+    assert [erp.login().status_code for _ in range(12)][-1] == 429
+    assert revoke(erp, token).status_code == 200
+    assert RateLimitCounter.objects.get().used == 12
+
+
+def test_failures_are_no_logins(caller: Caller) -> None:
+    before = LoginEvent.objects.count()
+    caller.send(client_secret=new_client_secret("test"))
+    caller.send(client_secret="x")
+    assert LoginEvent.objects.count() == before
+
+
+# --- Malformed requests ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "NONSENSE"])
+def test_only_post_is_answered(caller: Caller, method: str) -> None:
+    answer: Any = Client().generic(method, caller.path)
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+    if method != "HEAD":
+        assert_error(answer, 405, "invalid_request", "takes POST only", Allow="POST")
+
+
+def test_plain_http_is_refused_where_https_is_required(caller: Caller, settings: Settings) -> None:
+    settings.AUTH_URL = "https://identity.example.org"
+    assert_error(caller.send(), 400, "invalid_request", "came without HTTPS")
+
+
+@pytest.mark.parametrize("name", ["token", "client_id", "client_secret"])
+def test_a_missing_parameter_is_named(caller: Caller, name: str) -> None:
+    for value in ("", None):
+        answer = caller.send(**{name: value})
+        assert_error(answer, 400, "invalid_request", f"parameter {name} is missing")
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda body: body + b"&token=x", "parameter token is sent more than once"),
+        (lambda body: body + b"&client_id=x", "parameter client_id is sent more than once"),
+        (lambda body: body + b"&x=%zz", "percent sign"),
+        (lambda body: body + b"&x=" + b"a" * 16_384, "longer than 16384 bytes"),
+        (lambda body: body + b"&x=\xff", "not percent-encoded"),
+    ],
+)
+def test_a_body_is_read_as_that_of_a_login(
+    caller: Caller, change: Callable[[bytes], bytes], text: str
+) -> None:
+    body = (
+        f"client_id={caller.client_id}&client_secret={caller.client_secret}&token={caller.token}"
+    ).encode()
+    assert_error(post(caller.path, change(body)), 400, "invalid_request", text)
+    assert_error(
+        post(caller.path, body, content_type="application/json"),
+        *(400, "invalid_request", "must be a form"),
+    )
+
+
+def test_credentials_in_both_places_are_refused(caller: Caller, api: Api) -> None:
+    answer = caller.send(headers={"authorization": api.basic})
+    assert_error(answer, 400, "invalid_request", "both in the Authorization header and the body")
+
+
+def test_a_token_in_the_query_string_is_not_read(caller: Caller) -> None:
+    form = {"client_id": caller.client_id, "client_secret": caller.client_secret}
+    answer = post(f"{caller.path}?token={caller.token}", form)
+    assert_error(answer, 400, "invalid_request", "parameter token is missing")
+
+
+def test_damaged_credentials_are_named_without_a_query(caller: Caller) -> None:
+    with statements_sent() as words:
+        answer = caller.send(client_secret=caller.client_secret[:-1])
+    assert_401(answer, "client_secret is cut off")
+    assert words == []
+
+
+# --- Everything else ------------------------------------------------------------------------------
+
+
+def test_a_database_out_of_reach_is_a_503(caller: Caller) -> None:
+    with database_out_of_reach():
+        answer = caller.send()
+    text = "Nothing is wrong with the request"
+    assert_error(answer, 503, "temporarily_unavailable", text, Retry_After="5")
+
+
+def test_neither_a_token_nor_a_secret_is_logged(
+    caller: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    caller.send()
+    caller.send(client_secret=new_client_secret("test"))
+    caller.send(token="eyJ" + caller.token)
+    lines = [json.dumps(record.__dict__, default=str) for record in caplog.records]
+    ours = [record for record in caplog.records if record.name.startswith("tokens.")]
+    assert len(ours) >= 3
+    for secret in (caller.client_secret, caller.token, caller.token.rpartition(".")[2]):
+        assert not any(secret in line for line in lines)
+
+
+def test_the_log_names_the_login_and_why_its_token_is_inactive(
+    api: Api, erp: Erp, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    token = token_of(erp)
+    jti = str(LoginEvent.objects.get().pk)
+    revoke(erp, token)
+    api.introspect(token)
+    (record,) = (r for r in caplog.records if r.name == "tokens.introspection")
+    logged = record.__dict__
+    assert (logged["outcome"], logged["status"]) == ("inactive", "token_revoked")
+    assert (logged["login"], logged["client_id"]) == (jti, api.client_id)
+
+
+# --- Metrics --------------------------------------------------------------------------------------
+
+
+def counted() -> dict[str, float]:
+    """Introspections and revocations by outcome."""
+    text = Client().get("/metrics").content.decode()
+    return {
+        line.partition(" ")[0]: float(line.rpartition(" ")[2])
+        for line in text.splitlines()
+        if line.startswith(("introspections_total", "revocations_total"))
+    }
+
+
+def test_each_answer_is_counted_by_its_outcome(api: Api, erp: Erp) -> None:
+    token = token_of(erp)
+    before = counted()
+    api.introspect(token)
+    revoke(erp, token)
+    revoke(erp, "x")
+    api.introspect(token)
+    api.introspect("x")
+    api.introspect("x", client_secret=new_client_secret("test"))
+    post(REVOKE, {})
+    grown = {name: value - before.get(name, 0) for name, value in counted().items()}
+    assert {name: value for name, value in grown.items() if value} == {
+        'introspections_total{outcome="active"}': 1,
+        'introspections_total{outcome="inactive"}': 2,
+        'introspections_total{outcome="invalid_credentials"}': 1,
+        'revocations_total{outcome="revoked"}': 1,
+        'revocations_total{outcome="nothing_to_revoke"}': 1,
+        'revocations_total{outcome="missing_parameter"}': 1,
+    }

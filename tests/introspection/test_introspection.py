@@ -1,0 +1,279 @@
+"""`POST /connect/introspect`: the whole answer, and every reason for an inactive one (RFC 7662)."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.http import HttpResponse
+from pytest_django.fixtures import Settings
+
+from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.services import Author, block_system_user, unblock_system_user
+from tests.introspection.api import (
+    INACTIVE,
+    INTROSPECT,
+    Api,
+    claims_of,
+    new_api,
+    post,
+    revoke,
+    token_of,
+)
+from tests.support.answers import body_of, headers_of
+from tests.support.erp import Erp
+from tests.support.factories import SUBMIT, VIEW, ClientSecretFactory, GrantedPermissionFactory
+from tests.support.queries import statements_sent
+from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
+from tokens.access_tokens.issuing import issue_access_token
+from tokens.keys.signer import current_key_ring
+from tokens.keys.store import stop_compromised_key
+from tokens.models import LoginEvent
+from tokens.protected_apis.registration import issue_api_secret
+
+pytestmark = pytest.mark.django_db
+
+OFFICER = Author("officer")
+DAY = timedelta(days=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
+    """The whole answer."""
+    reference = response["correlationId"]
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", reference)
+    assert (response.status_code, response.reason_phrase) == (200, "OK")
+    assert headers_of(response) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "Pragma": "no-cache",
+        "correlationId": reference,
+    }
+    assert body_of(response) == body
+
+
+@dataclass
+class OnBehalf:
+    """An intermediary that has logged in for a taxpayer, and its token."""
+
+    erp: Erp
+    permission: GrantedPermission
+    token: str
+
+
+@pytest.fixture
+def on_behalf(intermediary: Erp) -> OnBehalf:
+    permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    tin = str(permission.taxpayer.identifier)
+    return OnBehalf(intermediary, permission, token_of(intermediary, on_behalf_of=tin))
+
+
+# --- Active ---------------------------------------------------------------------------------------
+
+
+def test_an_active_token_is_answered_with_all_that_it_says(api: Api, erp: Erp) -> None:
+    token = token_of(erp)
+    claims = claims_of(token)
+    assert_answer(api.introspect(token), {"active": True, "token_type": "Bearer", **claims})
+    assert set(claims) == {
+        *("iss", "sub", "aud", "client_id", "jti", "iat", "exp", "scope", "taxpayer"),
+    }
+
+
+def test_of_an_intermediary_it_also_says_who_acts_and_what_it_may_do(
+    api: Api, on_behalf: OnBehalf
+) -> None:
+    body = body_of(api.introspect(on_behalf.token))
+    assert (body["active"], body["act"]) == (True, {"sub": on_behalf.erp.tin})
+    assert body["permissions"] == [SUBMIT, VIEW]
+    assert body["sub"] == str(on_behalf.permission.taxpayer.identifier)
+
+
+def test_http_basic_and_a_hint_are_accepted(api: Api, erp: Erp) -> None:
+    form = {"token": token_of(erp), "token_type_hint": "refresh_token"}
+    answer = post(INTROSPECT, form, headers={"authorization": api.basic})
+    assert body_of(answer)["active"] is True
+
+
+def test_each_of_two_live_secrets_authenticates(api: Api, erp: Erp) -> None:
+    second = issue_api_secret(
+        protected_api=api.registered, reason="rotation", by=OFFICER, at=now()
+    ).credentials.client_secret
+    token = token_of(erp)
+    for secret in (api.client_secret, second):
+        assert body_of(api.introspect(token, client_secret=secret))["active"] is True
+
+
+def test_an_introspection_is_one_statement_and_changes_nothing(
+    api: Api, erp: Erp, on_behalf: OnBehalf
+) -> None:
+    for token in (token_of(erp), on_behalf.token, "x"):
+        with statements_sent() as words:
+            api.introspect(token)
+        assert [word for word in words if word not in ("SAVEPOINT", "RELEASE")] == ["SELECT"]
+
+
+# --- Inactive: the token --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", FOREIGN_TOKENS.values(), ids=FOREIGN_TOKENS.keys())
+def test_a_token_that_is_not_ours_is_inactive_and_nothing_more(
+    api: Api, make: Callable[[], str]
+) -> None:
+    assert_answer(api.introspect(make()[:16_000]), INACTIVE)
+
+
+def test_a_token_of_another_audience_is_inactive(erp: Erp, api: Api, settings: Settings) -> None:
+    token = token_of(erp)
+    settings.SCOPES = {
+        **settings.SCOPES,
+        "Reports": {"description": "Reports", "audience": "ReportsAPI"},
+    }
+    reports = new_api("Reports", "ReportsAPI")
+    assert_answer(reports.introspect(token), INACTIVE)
+    assert body_of(api.introspect(token))["active"] is True
+    SystemUser.objects.update(scopes="InvoicingAPI Reports")
+    both = token_of(erp, scope="InvoicingAPI Reports")
+    assert body_of(reports.introspect(both))["aud"] == ["InvoicingAPI", "ReportsAPI"]
+    SystemUser.objects.update(scopes="Reports")  # a scope that the client may not have any more
+    assert_answer(reports.introspect(both), INACTIVE)
+
+
+def test_an_expired_token_is_inactive(api: Api, erp: Erp) -> None:
+    recorded = claims_of(token_of(erp))
+    login = replace(
+        authorization(), client_id=erp.client_id, subject=erp.system_user.taxpayer.identifier
+    )
+
+    def again(age: timedelta) -> bool:
+        token = issue_access_token(replace(login, at=now() - age), jti=UUID(recorded["jti"]))
+        active: bool = body_of(api.introspect(token.encoded))["active"]
+        return active
+
+    assert again(timedelta(minutes=59))
+    assert not again(timedelta(minutes=60))
+
+
+def test_a_signed_token_whose_login_is_not_recorded_is_inactive(api: Api, erp: Erp) -> None:
+    token = token_of(erp)
+    LoginEvent.objects.all().delete()
+    assert_answer(api.introspect(token), INACTIVE)
+
+
+def test_a_token_of_a_compromised_key_is_inactive_before_the_key_ring_is_read_again(
+    api: Api, erp: Erp
+) -> None:
+    token = token_of(erp)
+    key = current_key_ring(now()).signer(now())
+    stop_compromised_key(kid=key.kid, alg="ES256", reason="leaked", by=OFFICER, at=now())
+    assert current_key_ring(now()).find(key.kid) == key, "this process has not read it yet"
+    assert_answer(api.introspect(token), INACTIVE)
+
+
+# --- Inactive: the registry as it is now ----------------------------------------------------------
+
+
+def _yesterday(model: Any, field: str, **also: Any) -> Callable[[], None]:
+    return lambda: model.objects.update(**{field: now() - DAY}, **also)
+
+
+BLOCKED = {"blocked_by": "officer", "blocked_reason": "abuse"}
+OF_ANY_CLIENT: dict[str, Callable[[], Any]] = {
+    "client blocked": _yesterday(SystemUser, "blocked_at", **BLOCKED),
+    "client expired": _yesterday(SystemUser, "expires_at"),
+    "client deleted": lambda: (
+        ClientSecret.objects.all().delete(),
+        SystemUser.objects.all().delete(),
+    ),
+    "no scope left": lambda: SystemUser.objects.update(scopes="Other"),
+    "secret revoked": _yesterday(ClientSecret, "revoked_at", slot=None),
+    "secret expired": lambda: ClientSecret.objects.update(
+        created_at=now() - 2 * DAY, expires_at=now() - DAY
+    ),
+}
+
+
+@pytest.mark.parametrize("change", OF_ANY_CLIENT.values(), ids=OF_ANY_CLIENT.keys())
+def test_what_ends_a_client_ends_its_tokens(api: Api, erp: Erp, change: Callable[[], Any]) -> None:
+    token = token_of(erp)
+    change()
+    assert_answer(api.introspect(token), INACTIVE)
+
+
+def test_the_secret_by_which_it_was_issued_counts_and_no_other(api: Api, erp: Erp) -> None:
+    second: Any = ClientSecretFactory.create(system_user=erp.system_user, slot=2)
+    first_token = token_of(erp)
+    second_token = token_of(erp, client_secret=second.clear)
+    ClientSecret.objects.exclude(pk=second.pk).update(revoked_at=now(), slot=None)
+    assert_answer(api.introspect(first_token), INACTIVE)
+    assert body_of(api.introspect(second_token))["active"] is True
+
+
+def test_an_inactive_taxpayer_ends_its_own_tokens(api: Api, erp: Erp) -> None:
+    token = token_of(erp)
+    Taxpayer.objects.update(is_active=False)
+    assert_answer(api.introspect(token), INACTIVE)
+
+
+ON_BEHALF: dict[str, Callable[[OnBehalf], Any]] = {
+    "client's taxpayer inactive": lambda login: Taxpayer.objects.filter(
+        pk=login.erp.system_user.taxpayer_id
+    ).update(is_active=False),
+    "represented taxpayer inactive": lambda login: Taxpayer.objects.filter(
+        pk=login.permission.taxpayer_id
+    ).update(is_active=False),
+    "role inactive": lambda _: Intermediary.objects.update(is_active=False),
+    "role ended": lambda _: Intermediary.objects.update(active_until=now() - DAY),
+    "permission revoked": lambda _: GrantedPermission.objects.update(revoked_at=now()),
+    "permission expired": lambda _: GrantedPermission.objects.update(
+        valid_from=now() - 2 * DAY, valid_until=now() - DAY
+    ),
+    "permission not yet valid": lambda _: GrantedPermission.objects.update(valid_from=now() + DAY),
+    "one code removed": lambda login: login.permission.codes.through.objects.filter(
+        permissioncode_id=VIEW
+    ).delete(),
+}
+
+
+@pytest.mark.parametrize("change", ON_BEHALF.values(), ids=ON_BEHALF.keys())
+def test_what_ends_a_right_to_act_ends_its_tokens(
+    api: Api, on_behalf: OnBehalf, change: Callable[[OnBehalf], Any]
+) -> None:
+    assert body_of(api.introspect(on_behalf.token))["active"] is True
+    change(on_behalf)
+    assert_answer(api.introspect(on_behalf.token), INACTIVE)
+
+
+def test_an_ended_role_does_not_end_tokens_of_the_taxpayer_itself(
+    api: Api, on_behalf: OnBehalf
+) -> None:
+    own = token_of(on_behalf.erp)
+    Intermediary.objects.update(is_active=False)
+    assert body_of(api.introspect(own))["active"] is True
+
+
+def test_a_further_code_that_is_granted_later_is_not_in_the_answer(
+    api: Api, on_behalf: OnBehalf
+) -> None:
+    GrantedPermissionFactory.create(
+        taxpayer=on_behalf.permission.taxpayer,
+        intermediary=on_behalf.erp.role,
+        codes=["documents:cancel"],
+    )
+    assert body_of(api.introspect(on_behalf.token))["permissions"] == [SUBMIT, VIEW]
+
+
+def test_a_block_is_visible_at_once_and_so_is_its_end(api: Api, erp: Erp) -> None:
+    token, user = token_of(erp), erp.system_user
+    block_system_user(system_user=user, reason="abuse", by=OFFICER, at=now())
+    assert_answer(api.introspect(token), INACTIVE)
+    unblock_system_user(system_user=user, reason="mistake", by=OFFICER, at=now())
+    assert body_of(api.introspect(token))["active"] is True
+    revoke(erp, token)
+    assert_answer(api.introspect(token), INACTIVE)

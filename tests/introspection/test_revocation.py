@@ -1,0 +1,149 @@
+"""`POST /connect/revocation`: the client that owns a token ends it, for good (RFC 7009)."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+
+from taxpayers.services import Author, block_system_user, unblock_system_user
+from tests.introspection.api import INACTIVE, REVOKE, Api, claims_of, post, revoke, token_of
+from tests.introspection.test_callers import assert_error
+from tests.support.answers import body_of, headers_of
+from tests.support.command_line import output_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import GrantedPermissionFactory
+from tests.support.outages import writing_fails
+from tests.support.queries import statements_sent
+from tests.tokens.test_protected_api import FOREIGN_TOKENS
+from tokens.models import RevokedToken
+
+pytestmark = pytest.mark.django_db
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def assert_done(response: HttpResponse) -> None:
+    """The whole answer: 200 with an empty body."""
+    assert (response.status_code, response.content) == (200, b"")
+    reference = response["correlationId"]
+    assert re.fullmatch(r"[0-9a-f-]{36}", reference)
+    assert headers_of(response) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "Pragma": "no-cache",
+        "correlationId": reference,
+    }
+    assert response["Content-Length"] == "0"
+
+
+def is_active(api: Api, token: str) -> bool:
+    active: bool = body_of(api.introspect(token))["active"]
+    return active
+
+
+def test_a_client_ends_its_own_token_and_no_other(api: Api, erp: Erp) -> None:
+    ended, other = token_of(erp), token_of(erp)
+    assert_done(revoke(erp, ended))
+    assert body_of(api.introspect(ended)) == INACTIVE
+    assert is_active(api, other)
+
+
+def test_what_is_stored_is_the_id_of_the_token_and_its_end(erp: Erp) -> None:
+    token = token_of(erp)
+    revoke(erp, token)
+    claims, row = claims_of(token), RevokedToken.objects.get()
+    assert row.jti == UUID(claims["jti"])
+    assert row.expires_at == datetime.fromtimestamp(claims["exp"], UTC)
+    assert abs(now() - row.revoked_at) < timedelta(minutes=1)
+
+
+def test_it_is_safe_to_repeat(api: Api, erp: Erp) -> None:
+    token = token_of(erp)
+    for _ in range(2):
+        assert_done(revoke(erp, token))
+    assert RevokedToken.objects.count() == 1
+    assert not is_active(api, token)
+
+
+@pytest.mark.parametrize("hint", ["access_token", "refresh_token", "nonsense", ""])
+def test_the_hint_is_ignored(api: Api, erp: Erp, hint: str) -> None:
+    token = token_of(erp)
+    assert_done(revoke(erp, token, token_type_hint=hint))
+    assert not is_active(api, token)
+
+
+def test_http_basic_is_accepted(api: Api, erp: Erp) -> None:
+    token = token_of(erp)
+    assert_done(post(REVOKE, {"token": token}, headers={"authorization": erp.basic}))
+    assert not is_active(api, token)
+
+
+@pytest.mark.parametrize("make", FOREIGN_TOKENS.values(), ids=FOREIGN_TOKENS.keys())
+def test_a_token_that_is_not_valid_is_no_error_and_stores_nothing(
+    erp: Erp, make: Callable[[], str]
+) -> None:
+    assert_done(revoke(erp, make()[:16_000]))
+    assert not RevokedToken.objects.exists()
+
+
+def test_a_token_of_another_client_stays_active(api: Api, erp: Erp) -> None:
+    other = new_erp(taxpayer=erp.system_user.taxpayer)
+    token = token_of(other)
+    answer = revoke(erp, token)
+    assert_error(answer, 400, "invalid_grant", "issued to another client_id, so it stays valid")
+    assert is_active(api, token)
+    assert not RevokedToken.objects.exists()
+
+
+def test_an_intermediary_ends_its_token_and_not_the_right_to_act(
+    api: Api, intermediary: Erp
+) -> None:
+    tin = GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.tin
+    token = token_of(intermediary, on_behalf_of=tin)
+    assert_done(revoke(intermediary, token))
+    assert not is_active(api, token)
+    assert is_active(api, token_of(intermediary, on_behalf_of=tin))
+
+
+def test_a_blocked_client_ends_its_own_token_and_the_end_stays_after_the_block(
+    api: Api, erp: Erp
+) -> None:
+    token, user = token_of(erp), erp.system_user
+    who = {"reason": "abuse", "by": Author("officer"), "at": now()}
+    block_system_user(system_user=user, **who)  # type: ignore[arg-type]
+    assert_done(revoke(erp, token))
+    unblock_system_user(system_user=user, **who)  # type: ignore[arg-type]
+    assert not is_active(api, token)
+
+
+def test_a_revocation_is_two_statements(erp: Erp) -> None:
+    token = token_of(erp)
+    with statements_sent() as words:
+        revoke(erp, token)
+    sent = [word for word in words if word not in ("SAVEPOINT", "RELEASE")]
+    assert sent == ["SELECT", "WITH" if connection.vendor == "postgresql" else "INSERT"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_cannot_be_stored_is_not_answered_with_200(api: Api, erp: Erp) -> None:
+    token = token_of(erp)
+    with writing_fails("revoked_tokens"):
+        answer = revoke(erp, token)
+    assert answer.status_code in (500, 503)
+    assert is_active(api, token)
+
+
+def test_the_nightly_command_deletes_those_that_have_expired(erp: Erp) -> None:
+    token = token_of(erp)
+    revoke(erp, token)
+    RevokedToken.objects.create(
+        jti=UUID(int=1), expires_at=now() - timedelta(minutes=1), revoked_at=now()
+    )
+    output_of("prune_logins", "--older-than", "400d")
+    assert [str(row.jti) for row in RevokedToken.objects.all()] == [claims_of(token)["jti"]]

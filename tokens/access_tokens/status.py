@@ -1,0 +1,67 @@
+"""Is an access token still active, by the registry as it is now? (contract 2, RFC 7662). Pure.
+
+Whoever shows a token that was verified asks here: introspection, and `GET /api/v1/me`.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from taxpayers.facts.values import Facts
+from taxpayers.rules import AuthorizationRequest, Refused, decide
+from tokens.access_tokens.verification import AccessToken
+
+ACTIVE = "active"
+
+
+class InactiveReason(StrEnum):
+    """Why a token is not active, beside the reasons of the registry: for logs alone."""
+
+    NOT_VALID = "token_not_valid"  # unknown, malformed, expired, of another key or audience
+    NOT_RECORDED = "login_not_recorded"
+    REVOKED = "token_revoked"
+    KEY_COMPROMISED = "signing_key_compromised"
+    OTHER_CLIENT = "client_or_taxpayer_differs"
+    SCOPE_ENDED = "scope_ended"
+    PERMISSION_ENDED = "permission_ended"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFacts:
+    """What the database knows now of one token.
+
+    `login` are the present facts of the login that it was issued for: its client, the secret that
+    it used, whom it represents. None: no such login is recorded.
+    """
+
+    login: Facts | None
+    is_revoked: bool = False
+    key_is_compromised: bool = False
+
+
+def status_of(
+    token: AccessToken, facts: TokenFacts, *, known_scopes: Collection[str], at: datetime
+) -> str:
+    """ACTIVE if the same login would get this token at this moment; otherwise why not.
+
+    The reason is an InactiveReason, or that of the login's refusal.
+    """
+    if facts.login is None:
+        return InactiveReason.NOT_RECORDED
+    if facts.is_revoked:
+        return InactiveReason.REVOKED
+    if facts.key_is_compromised:
+        return InactiveReason.KEY_COMPROMISED
+    try:
+        now = decide(AuthorizationRequest(facts.login, token.scopes, tuple(known_scopes), at))
+    except Refused as refused:
+        return refused.reason
+    actor = str(now.actor) if now.actor else None
+    if (now.client_id, now.subject, actor) != (token.client_id, token.subject, token.actor):
+        return InactiveReason.OTHER_CLIENT
+    if not set(token.scopes) <= set(now.scopes):
+        return InactiveReason.SCOPE_ENDED
+    if not set(token.permissions) <= set(now.permissions):
+        return InactiveReason.PERMISSION_ENDED
+    return ACTIVE

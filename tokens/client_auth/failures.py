@@ -1,0 +1,41 @@
+"""Failed authentications beside the login, counted with failed logins (contract 1, Limits).
+
+A right secret is always heard: what is denied without a query is the very pair that was denied a
+moment ago, from the same address.
+"""
+
+from collections.abc import Generator, Hashable
+
+from tokens.client_auth.client_secret import ClientSecretCredentials
+from tokens.endpoint.arrival import Arrival
+from tokens.endpoint.node import Node
+from tokens.endpoint.recording import buckets
+from tokens.endpoint.throttle import RateLimited
+from tokens.login_events.events import FailedAuthentication
+from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.throttle import Throttle, ThrottleCause
+
+
+def check_failures(node: Node, arrival: Arrival, sent: ClientSecretCredentials) -> None:
+    """Raises RateLimited if these credentials were denied a moment ago: no query and no write."""
+    throttle = node.denials.find(_key(arrival, sent), arrival.at)
+    if throttle is not None:
+        raise RateLimited(throttle, ThrottleCause.FAILURES)
+
+
+def count_failure(
+    node: Node, arrival: Arrival, sent: ClientSecretCredentials
+) -> Generator[FailedAuthentication, Throttle | None, None]:
+    """The step that counts a failure. Raises RateLimited if its caller has to wait."""
+    address = arrival.source_address
+    throttle = yield FailedAuthentication(
+        buckets().of_pair(sent.client_id, address), buckets().of_address(address)
+    )
+    if throttle is not None:
+        node.denials.remember(_key(arrival, sent), throttle)
+        raise RateLimited(throttle, ThrottleCause.FAILURES)
+
+
+def _key(arrival: Arrival, sent: ClientSecretCredentials) -> Hashable:
+    address = counted_address(arrival.source_address)
+    return ThrottleCause.FAILURES, sent.client_id, sent.hashed_secret, address

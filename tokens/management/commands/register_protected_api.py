@@ -1,0 +1,39 @@
+"""`register_protected_api NAME --audience AUDIENCE`: it may ask about tokens (contract 2)."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from taxpayers.management.arguments import parse_end
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.services import Author
+from tokens.management.protected_api_command import add_reason, secret_data, secret_text
+from tokens.protected_apis.registration import register_protected_api
+
+
+class Command(ServiceCommand):
+    help = (
+        "Register a protected API, which may ask whether a token is active; show its secret once."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="name of the API, for staff")
+        parser.add_argument("--audience", required=True, help="audience of the tokens for it")
+        parser.add_argument(
+            "--secret-expires", metavar="DATE", type=parse_end, help="last day of the secret"
+        )
+        add_reason(parser)
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        issued = register_protected_api(
+            name=options["name"],
+            audience=options["audience"],
+            secret_expires_at=options["secret_expires"],
+            reason=options["reason"],
+            by=by,
+            at=at,
+        )
+        api = issued.protected_api
+        data = {"name": api.name, "audience": api.audience}
+        return Answer(secret_data(issued) | data, secret_text(issued))

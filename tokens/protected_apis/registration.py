@@ -1,0 +1,178 @@
+"""Changes of protected APIs: registration, secrets, end (contract 2 and 3).
+
+Keyword-only, atomic, recorded in the history. They raise ServiceError; then nothing has changed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from taxpayers.credentials import (
+    Credentials,
+    hash_secret,
+    hint_of,
+    new_client_id,
+    new_client_secret,
+)
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    record_change,
+    update_and_record,
+)
+from taxpayers.validation import (
+    ServiceError,
+    validate_end,
+    validate_known,
+    validate_name,
+    validate_reason,
+)
+from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+
+MAX_LIVE_SECRETS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedApiSecret:
+    """A new secret and whose it is. `credentials` has it in clear, to be shown once."""
+
+    protected_api: ProtectedApi
+    secret: ProtectedApiSecret
+    credentials: Credentials
+
+
+@transaction.atomic
+def register_protected_api(
+    *,
+    name: str,
+    audience: str,
+    secret_expires_at: datetime | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> IssuedApiSecret:
+    """Register an API for one audience of the settings' scopes, with its first secret.
+
+    Raises ServiceError if there is one of that name: its secret cannot be shown again.
+    """
+    name, context = validate_name(name), _context(Action.REGISTER_PROTECTED_API, reason, by, at)
+    audiences = {scope["audience"] for scope in settings.SCOPES.values()}
+    validate_known([audience], audiences, _("audience"))
+    present = ProtectedApi.objects.filter(name=name).first()
+    if present is not None:
+        raise ServiceError(
+            _(
+                "There already is a protected API named {name}: {client_id}."
+                " Rotate its secret, or choose another name."
+            ).format(name=name, client_id=present.client_id)
+        )
+    owner = ProtectedApi.objects.create(
+        client_id=new_client_id(settings.ENVIRONMENT), name=name, audience=audience, created_at=at
+    )
+    return _create_secret(owner, secret_expires_at, context, {"name": name, "audience": audience})
+
+
+@transaction.atomic
+def issue_api_secret(
+    *,
+    protected_api: ProtectedApi,
+    expires_at: datetime | None = None,
+    retire_old_at: datetime | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> IssuedApiSecret:
+    """Issue a further secret, valid until `expires_at` (None: for settings.SECRET_LIFETIME).
+
+    With `retire_old_at` the present ones end at that moment, unless they end before. Raises
+    ServiceError if two secrets are live.
+    """
+    context = _context(Action.ROTATE_SECRET, reason, by, at)
+    owner = lock_for_update(protected_api)
+    validate_end(retire_old_at, _("the old secret"), at)
+    live = live_secrets(owner, at)
+    if len(live) >= MAX_LIVE_SECRETS:
+        raise ServiceError(
+            _("{client_id} has two live secrets: {listed}. First revoke one of them.").format(
+                client_id=owner.client_id, listed=", ".join(map(str, live))
+            )
+        )
+    for secret in live if retire_old_at is not None else ():
+        if retire_old_at is not None and retire_old_at < secret.expires_at:
+            _change_secret(secret, _retire(context), expires_at=retire_old_at)
+    return _create_secret(owner, expires_at, context)
+
+
+@transaction.atomic
+def revoke_api_secret(
+    *, secret: ProtectedApiSecret, reason: str, by: Author, at: datetime
+) -> ProtectedApiSecret:
+    """Revoke it now and for good; nothing happens if it was revoked before."""
+    context = _context(Action.REVOKE_SECRET, reason, by, at)
+    lock_for_update(secret.protected_api)
+    row = lock_for_update(secret)
+    if row.revoked_at is None:
+        _change_secret(row, context, revoked_at=at)
+    return row
+
+
+@transaction.atomic
+def set_protected_api_active(
+    *, protected_api: ProtectedApi, is_active: bool, reason: str, by: Author, at: datetime
+) -> ProtectedApi:
+    """Hear it, or refuse it with every secret; nothing happens if it is so already."""
+    action = Action.ACTIVATE_PROTECTED_API if is_active else Action.DEACTIVATE_PROTECTED_API
+    context = _context(action, reason, by, at)
+    row = lock_for_update(protected_api)
+    update_and_record(row, context, is_active=is_active)
+    return row
+
+
+def live_secrets(owner: ProtectedApi, at: datetime) -> list[ProtectedApiSecret]:
+    """Those that authenticate it at this moment, the oldest first."""
+    return [secret for secret in owner.secrets.order_by("pk") if secret.is_live(at)]
+
+
+def _context(action: Action, reason: str, by: Author, at: datetime) -> ChangeContext:
+    return ChangeContext(action, by, at, validate_reason(reason))
+
+
+def _retire(context: ChangeContext) -> ChangeContext:
+    return ChangeContext(Action.RETIRE_SECRET, context.by, context.at, context.reason)
+
+
+def _create_secret(
+    owner: ProtectedApi,
+    expires_at: datetime | None,
+    context: ChangeContext,
+    also: dict[str, Any] | None = None,
+) -> IssuedApiSecret:
+    clear = new_client_secret(settings.ENVIRONMENT)
+    secret = ProtectedApiSecret.objects.create(
+        protected_api=owner,
+        hashed=hash_secret(clear),
+        hint=hint_of(clear),
+        created_at=context.at,
+        expires_at=validate_end(expires_at, _("the secret"), context.at)
+        or context.at + settings.SECRET_LIFETIME,
+    )
+    after = {**(also or {}), "secret": str(secret), "secret_expires_at": secret.expires_at}
+    record_change(owner, context, after=after)
+    return IssuedApiSecret(owner, secret, Credentials(owner.client_id, clear))
+
+
+def _change_secret(row: ProtectedApiSecret, context: ChangeContext, **fields: datetime) -> None:
+    """Store the new moment, and record it with the API, where people look for it."""
+    (name, moment), *_rest = fields.items()
+    before = {"secret": str(row), f"secret_{name}": getattr(row, name)}
+    setattr(row, name, moment)
+    row.save(update_fields=[name])
+    record_change(
+        row.protected_api, context, before=before, after={**before, f"secret_{name}": moment}
+    )
