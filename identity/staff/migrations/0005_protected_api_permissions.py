@@ -6,7 +6,7 @@ from django.db.migrations.state import StateApps
 
 from identity.staff.accounts.groups import make_groups
 
-EDITION = "a1253b427e8c"  # of the table of roles; tests/staff/test_roles.py compares that of the newest migration
+EDITION = "a51c3483cf0b"  # of the table of roles; tests/staff/test_roles.py compares that of the newest migration
 
 
 def create_groups(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:

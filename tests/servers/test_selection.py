@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.processes
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 FAILS_AT_FIRST = """
 import pytest
