@@ -25,7 +25,7 @@ from taxpayers.models import (
 _Row = TypeVar("_Row", bound=Taxpayer | Intermediary | GrantedPermission)
 
 # The fields that services change, of each kind of record.
-_CHANGING: dict[type[Model], tuple[str, ...]] = {
+CHANGING: dict[type[Model], tuple[str, ...]] = {
     Taxpayer: ("name", "is_active"),
     Intermediary: ("is_active", "active_until"),
     GrantedPermission: ("valid_from", "valid_until"),
@@ -93,7 +93,7 @@ def _undo_later_changes(rows: Sequence[Any], at: datetime) -> None:
     """In three queries at most, however many changes there are: the database picks the first."""
     if not rows:
         return
-    fields = _CHANGING[type(rows[0])]
+    fields = CHANGING[type(rows[0])]
     # The ids of a record's changes are in the order in which they took effect: it was locked.
     firsts = {f"first_{name}": Min("pk", filter=Q(before__has_key=name)) for name in fields}
     later = _changes_of(rows).filter(at__gt=at).values("object_id").annotate(**firsts)

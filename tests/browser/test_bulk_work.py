@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.accessibility import violations
 from tests.browser.clicks import press, says
 from tests.browser.office import Office
 from tests.registry import workbooks
@@ -80,6 +81,7 @@ def test_several_clients_are_stopped_at_once_and_let_in_again(
     page.get_by_role("button", name="Run").click()
     says(page, "The depots were sold")  # why each was blocked
     says(page, "1 secret works again.")
+    assert violations(page) == []
     page.get_by_label("Reason").fill("The sale was undone")
     press(page, "Unblock the selected system users")
     says(page, "2 done")

@@ -56,15 +56,15 @@ def test_two_system_users_that_end_soon_are_extended_in_6_clicks(
     page.get_by_role("navigation", name="Kind").get_by_role("link", name="System user").click()
     for name in ERPS[:2]:
         page.get_by_label(f"Select {name}").check()
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     press(page, "Extend the selected records")
     says(page, "2 selected")
     row = page.locator("table.selected tbody tr", has_text=ERPS[0])
     now, then = row.locator("td").nth(1).inner_text(), row.locator("td").nth(2).inner_text()
     assert f"{timezone.localtime().year}" in now or f"{timezone.localtime().year + 1}" in now
     assert "+ 1 year from the old end" in then
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        assert violations(page) == []
+    found = violations(page)
+    assert found == [], "\n".join(found)
     page.emulate_media(color_scheme="light")
     page.get_by_label("Reason").fill("Contract renewed")
     press(page, "Extend the selected records")
@@ -87,7 +87,7 @@ def test_all_rows_are_selected_and_the_list_is_printed_in_2_clicks(
     press(page, "List to print")
     says(page, "Called")
     page.emulate_media(media="print")
-    assert not page.locator("#nav-sidebar").is_visible()
+    assert not page.get_by_role("link", name="Today").is_visible()
     assert page.get_by_text(TIN).first.is_visible()
     page.emulate_media(media="screen")
     assert clicks.count == 2

@@ -133,7 +133,7 @@ def test_a_right_answer_is_no_fault(sent: FuzzInput, answer: WireAnswer) -> None
         (LOGIN, replace(REFUSAL, headers=LOGIN_HEADERS | {"set-cookie": "x"}), "a header"),
         (LOGIN, replace(REFUSAL, reason="Bad Request"), "the reason phrase"),
         (LOGIN, replace(REFUSAL, status=401), "status 401"),
-        (INTROSPECT, replace(REFUSAL, status=401), "with the challenge ''"),
+        (INTROSPECT, replace(REFUSAL, status=401), "401 with the challenge"),
         (INTROSPECT, replace(UNKNOWN, status=400), "400 with the challenge"),
         (INTROSPECT, replace(UNKNOWN, status=403), "status 403"),
         (INTROSPECT, without(UNKNOWN, "correlationid"), "correlationId"),

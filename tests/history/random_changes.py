@@ -20,6 +20,8 @@ from taxpayers.services import (
     ServiceError,
     block_system_user,
     change_system_user,
+    end_earlier,
+    extend,
     extend_system_user,
     grant_permission,
     issue_secret,
@@ -148,8 +150,20 @@ def change_user(w: Registrar) -> None:
     change_system_user(system_user=w.any(SystemUser), **chosen, **w.why)
 
 
-def extend(w: Registrar) -> None:
+def set_end_of_user(w: Registrar) -> None:
     extend_system_user(system_user=w.any(SystemUser), expires_at=w.end(), **w.why)
+
+
+def ending(w: Registrar) -> Any:
+    return w.any(w.rng.choice((SystemUser, Intermediary, GrantedPermission, GrantedPermission)))
+
+
+def later(w: Registrar) -> None:
+    extend(record=ending(w), until=w.rng.choice((None, w.at + 60 * DAY)), **w.why)
+
+
+def earlier(w: Registrar) -> None:
+    end_earlier(record=ending(w), until=w.at + DAY, **w.why)
 
 
 def block(w: Registrar) -> None:
@@ -175,6 +189,6 @@ def revoke_one_secret(w: Registrar) -> None:
 CHANGES: tuple[Callable[[Registrar], None], ...] = (
     *(register, rename, activate, activate, become_intermediary, change_role),
     *(grant, grant, revoke, revoke_some_codes),
-    *(register_user, register_user, change_user, extend, block, unblock),
-    *(rotate, retire, revoke_one_secret),
+    *(register_user, register_user, change_user, set_end_of_user, block, unblock),
+    *(rotate, retire, revoke_one_secret, later, earlier),
 )

@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from taxpayers.facts.as_of import history_begins_at, rows_as_of, system_users_as_of
+from taxpayers.facts.as_of import CHANGING, history_begins_at, rows_as_of, system_users_as_of
 from taxpayers.facts.past_clients import (
     clients_as_of,
     decide_as_of,
@@ -34,6 +34,7 @@ from taxpayers.rules import AuthorizationRequest, Refused, decide
 from taxpayers.services import Author, block_system_user, unblock_system_user
 from tests.facts.registry_changes import World
 from tests.history.random_changes import CHANGES, SCOPES, TAXPAYERS, Registrar
+from tests.registry.test_services_history import CASES, Case
 from tests.support.factories import ClientSecretFactory, SystemUserFactory
 
 pytestmark = pytest.mark.django_db
@@ -163,6 +164,18 @@ def test_the_random_changes_make_every_kind_of_change(settings: Settings) -> Non
     for _ in range(400):
         registrar.change()
     assert registrar.made == {change.__name__ for change in CHANGES}
+
+
+# What a change of a record stores that is not undone: a row keeps it for good, or has it elsewhere.
+NOT_UNDONE = {"revoked_at", "secret", "secret_expires_at", "secret_revoked_at"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.service for case in CASES])
+def test_every_field_that_a_service_changes_is_undone(case: Case) -> None:
+    fields = {str(model._meta.model_name): set(names) for model, names in CHANGING.items()}
+    fields["permissioncode"] = {"description"}  # decides nothing
+    kind = case.record[1]
+    assert set(case.before) <= fields[kind] | NOT_UNDONE
 
 
 def test_before_its_first_moment_a_record_was_not_there() -> None:

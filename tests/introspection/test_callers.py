@@ -324,7 +324,7 @@ def test_each_answer_is_counted_by_its_outcome(api: Api, erp: Erp) -> None:
     api.introspect(token)
     api.introspect("x")
     api.introspect("x", client_secret=new_client_secret("test"))
-    post(REVOKE, {})
+    post(REVOKE, {"token": token})
     grown = {name: value - before.get(name, 0) for name, value in counted().items()}
     assert {name: value for name, value in grown.items() if value} == {
         'introspections_total{outcome="active"}': 1,

@@ -54,6 +54,24 @@ def explained_of(module: str) -> Counter[str]:
     return Counter(difference for difference in found if difference in names)
 
 
+def test_the_figures_in_contributing_are_of_modules_of_the_plan() -> None:
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    _, _, table = text.partition("| module | mutants | killed | explained |\n")
+    rows = table.partition("\n\n")[0].replace("`", "").splitlines()[1:]
+    figures = {name: [int(cell) for cell in cells] for name, *cells in map(cells_of, rows)}
+    assert len(figures) >= 10
+    assert list(figures) == [module for module in sorted(PLAN.modules) if module in figures]
+    for module, (mutants, killed, explained) in figures.items():
+        assert mutants == killed + explained, module
+        names = PLAN.survivors.get(module, {})  # of one mutant each, or of several
+        most = explained_of(module).total() if names else 0
+        assert len(names) <= explained <= most, module
+
+
+def cells_of(row: str) -> list[str]:
+    return row.strip("| ").split(" | ")
+
+
 def test_every_test_of_the_plan_exists() -> None:
     for arguments in chain.from_iterable(PLAN.modules.values()):
         chosen = [argument for argument in arguments if argument.startswith("tests/")]

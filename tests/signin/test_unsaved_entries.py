@@ -54,6 +54,8 @@ def test_what_was_entered_comes_back_after_the_sign_in(registrar: User) -> None:
     page = client.get(answer.headers["Location"], follow=True)
     assert f"{IDLE} Nothing was saved. {COMES_BACK}" in html_of(page)
     sign_in(client, registrar)
+    other_form = client.get("/admin/taxpayers/permissioncode/set_permission_code/")
+    assert RESTORED not in text_of(other_form)
     form = client.get(REGISTER)
     assert RESTORED in text_of(form)
     shown = {field.html_name: field.value() for field in form.context["form"]}
@@ -97,6 +99,14 @@ def test_a_page_that_was_only_opened_says_why_it_leads_to_the_sign_in(registrar:
     page = html_of(idle(signed_in(registrar)).get("/admin/", follow=True))
     assert IDLE in page
     assert "Nothing was saved" not in page
+
+
+def test_an_account_that_may_no_longer_sign_in_stores_nothing(registrar: User) -> None:
+    client = signed_in(registrar)
+    User.objects.update(is_active=False)
+    page = html_of(client.post(REGISTER, ENTERED, follow=True))
+    assert "Nothing was saved. Sign in and enter it again." in page
+    assert IDLE not in page
 
 
 def test_who_was_not_signed_in_stores_nothing() -> None:

@@ -92,7 +92,8 @@ def _key_of(token: str, ring: KeyRing) -> Key:
     return key
 
 
-@lru_cache(maxsize=16)  # it takes longer than the check of a signature
+# To prepare a key takes longer than to check a signature.
+@lru_cache(maxsize=16)
 def _prepared(public_jwk: tuple[tuple[str, str], ...]) -> jwt.PyJWK:
     return jwt.PyJWK(dict(public_jwk))
 

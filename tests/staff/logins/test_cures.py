@@ -15,6 +15,7 @@ from identity.staff.logins.refused.cures import CURES, offered_cures
 from identity.staff.logins.refused.involved import Involved
 from taxpayers.models import ClientSecret, GrantedPermission, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
+from taxpayers.services import Author, extend_system_user
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
     ClientSecretFactory,
@@ -260,11 +261,19 @@ def test_a_reason_of_a_later_version_is_no_error(rf: Any) -> None:
 @pytest.mark.django_db
 def test_the_task_cures_the_login_and_the_page_says_so() -> None:
     erp = _erp(blocked_at=NOW(), blocked_by="kumar", blocked_reason="leaked")
+    extend_system_user(
+        system_user=erp.system_user,
+        expires_at=NOW() + DAY,
+        reason="asked",
+        by=Author("x"),
+        at=NOW(),
+    )
     event = event_of(erp.login())
     officer = staff_client("security officer", "ravi")
     before = text_of(officer.get(page_url(event)))
     assert "The same login would be refused again now." in before
     assert "Reason: leaked" in before
+    assert "Changed the last day" not in before  # that was before the login
     officer.post(task_url(erp.system_user, "unblock_system_user"), REASON)
     page = officer.get(page_url(event))
     after = text_of(page)
@@ -294,6 +303,7 @@ def test_a_fault_of_the_request_is_fixed_when_a_later_login_got_a_token(
     form: dict[str, str],
 ) -> None:
     erp = _erp()
+    erp.login()
     event = event_of(erp.login(**form))
     viewer = staff_client("viewer")
     assert "Fixed since then." not in text_of(viewer.get(page_url(event)))
