@@ -68,7 +68,7 @@ messages: $(DEV)  ## collect the staff's texts into locale/ and compile both cat
 	@$(BIN)/python -m tests.support.catalogues
 
 screenshots: $(DEV)  ## the pictures of docs/staff.md anew, from the sample day (needs Chromium)
-	@mkdir -p var && VAR_DIR=var $(BIN)/python -m tests.browser.screens
+	@mkdir -p var && VAR_DIR=var $(BIN)/python -m tests.browser.support.screens
 
 sbom: $(PRODUCTION)  ## what a production contains, as CycloneDX: var/sbom.json
 	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \

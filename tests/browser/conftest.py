@@ -17,7 +17,7 @@ from tests.servers.processes import free_port, stopping
 from tests.servers.service import Service, manage, service_environment, start_service
 
 if TYPE_CHECKING:
-    from tests.browser.office import Office
+    from tests.browser.support.office import Office
     from tests.support.databases import MigratedSqlite
 
 
@@ -36,7 +36,7 @@ def whole_office(
     chromium: Any, migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator["Office"]:
     """The staff pages with the sample of a real day."""
-    from tests.browser.office import open_office
+    from tests.browser.support.office import open_office
 
     folder = tmp_path_factory.mktemp("office")
     migrated_sqlite.write_to(folder / "identity.sqlite3")

@@ -10,9 +10,9 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from tests.browser import Browser, open_window
-from tests.browser.accessibility import violations
-from tests.browser.clicks import find, press, says
-from tests.browser.office import Office
+from tests.browser.support.accessibility import violations
+from tests.browser.support.clicks import find, press, says
+from tests.browser.support.office import Office
 from tests.support.accounts import PASSWORD, new_staff, with_totp
 
 OWN_PASSWORD = "the-rain-in-Ipoh-4711"

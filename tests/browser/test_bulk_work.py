@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.accessibility import violations
-from tests.browser.clicks import press, says
-from tests.browser.office import Office
+from tests.browser.support.accessibility import violations
+from tests.browser.support.clicks import press, says
+from tests.browser.support.office import Office
 from tests.registry import workbooks
 
 TIN = "C7775550010"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from tests.browser.accessibility import violations
-from tests.browser.clicks import press, says
-from tests.browser.office import Office
+from tests.browser.support.accessibility import violations
+from tests.browser.support.clicks import press, says
+from tests.browser.support.office import Office
 
 TIN = "C7775560010"
 ERPS = ("Kedai Muar", "Kedai Batu Pahat", "Kedai Segamat")

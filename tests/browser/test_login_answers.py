@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from tests.browser.accessibility import violations
-from tests.browser.clicks import press, says
-from tests.browser.office import PHONE, Office
+from tests.browser.support.accessibility import violations
+from tests.browser.support.clicks import press, says
+from tests.browser.support.office import PHONE, Office
 from tokens.login_events.partitions import first_id
 
 TIN, FOLD = "C7778880010", 720

@@ -6,9 +6,9 @@ the content security policy or wrote an error to the console.
 
 import pytest
 
-from tests.browser.accessibility import violations
-from tests.browser.clicks import tab_to, too_wide_parts
-from tests.browser.office import Office
+from tests.browser.support.accessibility import violations
+from tests.browser.support.clicks import tab_to, too_wide_parts
+from tests.browser.support.office import Office
 
 BOSS = ""
 LISTS = (

@@ -4,9 +4,9 @@ import pytest
 
 from taxpayers.credentials import new_client_secret
 from tests.browser import open_window
-from tests.browser.accessibility import violations
-from tests.browser.clicks import says, tab_to, too_wide_parts
-from tests.browser.office import Office
+from tests.browser.support.accessibility import violations
+from tests.browser.support.clicks import says, tab_to, too_wide_parts
+from tests.browser.support.office import Office
 
 RESULTS = "#search-results a"
 LONG = "Syarikat" + "Pengangkutan" * 12 + " Sdn Bhd"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.clicks import find, press, says
-from tests.browser.office import Office
+from tests.browser.support.clicks import find, press, says
+from tests.browser.support.office import Office
 
 TIN, CLIENT_NAME = "C7771234010", "Perniagaan Baru Sdn Bhd"
 REFUSED = (400, 401, 403)  # which of them is the contract's business, not that of these pages

@@ -82,7 +82,7 @@ def test_the_compiled_catalogue_is_that_of_the_written_one(language: str) -> Non
 
 
 def test_texts_of_templates_are_found_with_their_plurals() -> None:
-    assert ("%(count)s selected", "%(count)s selected") in catalogues.sources()
+    assert ("%(counter)s found", "%(counter)s found") in catalogues.sources()
     assert "Why did this login fail?" in catalogues.sources()
 
 

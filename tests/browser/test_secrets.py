@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.browser.accessibility import violations
-from tests.browser.clicks import CountedClicks, find, press, says
-from tests.browser.office import Office
+from tests.browser.support.accessibility import violations
+from tests.browser.support.clicks import CountedClicks, find, press, says
+from tests.browser.support.office import Office
 
 TIN, TAXPAYER = "C7774440010", "Pasar Raya Timur Sdn Bhd"
 

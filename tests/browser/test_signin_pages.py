@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.browser import Browser, open_window
-from tests.browser.accessibility import violations
-from tests.browser.office import Office
+from tests.browser.support.accessibility import violations
+from tests.browser.support.office import Office
 from tests.support.accounts import PASSWORD, new_staff, totp_code
 
 NAME = "lina"

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from identity.demo.sample_logins import set_last_used
 from taxpayers.models import ClientSecret
-from tests.browser.clicks import find, press, says
-from tests.browser.office import Office
+from tests.browser.support.clicks import find, press, says
+from tests.browser.support.office import Office
 
 TIN = "C7776660010"
 

@@ -1,7 +1,7 @@
 """`make screenshots`: the pictures of docs/staff.md, from the demo's sample of a real day.
 
 Each is the page as staff see it, light and dark. Take them anew when a page changes its look:
-`python -m tests.browser.screens`.
+`python -m tests.browser.support.screens`.
 """
 
 import os
@@ -34,7 +34,7 @@ def main() -> None:
 
     django.setup()
     from tests.browser import find_chromium, open_chromium
-    from tests.browser.office import open_office
+    from tests.browser.support.office import open_office
 
     var = Path(tempfile.mkdtemp(prefix="screens-", dir=os.environ["VAR_DIR"]))
     try:
