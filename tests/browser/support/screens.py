@@ -12,6 +12,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.servers.service import TEST_SECRETS
+
 FOLDER = Path("docs/staff")
 SIZE = {"width": 1280, "height": 800}
 THEMES = ("light", "dark")
@@ -30,6 +32,7 @@ LIGHT_ONLY = (
 def main() -> None:
     """Write every picture, and say which."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
+    os.environ.update(TEST_SECRETS)  # as the service that is started has them
     import django
 
     django.setup()
