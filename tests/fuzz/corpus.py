@@ -58,8 +58,13 @@ class FuzzInput:
 
     @cached_property
     def is_introspection(self) -> bool:
-        """Whether it could be one request to introspect or to revoke a token."""
-        return self._path in OTHER_PATHS
+        """Whether it is clearly one request to introspect or to revoke a token."""
+        return self.kind is Kind.FRAMED and self._path in OTHER_PATHS
+
+    @cached_property
+    def may_introspect(self) -> bool:
+        """Whether any request in it could be one."""
+        return any(path in self.decoded for path in OTHER_PATHS)
 
     @cached_property
     def _path(self) -> bytes:

@@ -53,7 +53,7 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
             yield "the body is no JSON"
     if sent.is_introspection:
         yield from _faults_of_introspection(sent, answer, body)
-    elif sent.is_login or "correlationid" in answer.headers:
+    elif sent.is_login or ("correlationid" in answer.headers and not sent.may_introspect):
         yield from _faults_of_login(sent, answer, body, planted)
     yield from _faults_of_json(sent, body, planted)
     if not leads_to_staff:

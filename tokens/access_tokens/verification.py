@@ -92,9 +92,9 @@ def _key_of(token: str, ring: KeyRing) -> Key:
     return key
 
 
-# To prepare a key takes longer than to check a signature.
 @lru_cache(maxsize=16)
 def _prepared(public_jwk: tuple[tuple[str, str], ...]) -> jwt.PyJWK:
+    # To prepare a key takes longer than to check a signature.
     return jwt.PyJWK(dict(public_jwk))
 
 
