@@ -12,7 +12,7 @@ RUNTIME := $(VENV)/.runtime-installed
 DEV     := $(VENV)/.dev-installed
 PRODUCTION := var/runtime/.installed
 PIP     := $(BIN)/python -m pip --disable-pip-version-check -qq
-PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-version 3.11 \
            --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links \
            --custom-compile-command 'make lock'

@@ -8,9 +8,11 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 from zlib import crc32
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.servers.processes import NotAvailable
 
@@ -23,8 +25,8 @@ _PROGRAMS = {"postgres", "service", "node", "chromium"}
 # If more than these fail at first, the cause is not the machine.
 _MAX_TRIED_AGAIN = 2
 
-# Tests that share one of these run one after the other in one process.
-_SHARED = ("chromium", "node")
+# Its tests share one Chromium, and no other test may run between them in their process.
+_BROWSER = "tests/browser/"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,7 +57,6 @@ def pytest_collection_modifyitems(
     for item in items:
         if _PROGRAMS & _fixtures(item):
             item.add_marker("processes")
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
         if why := config.stash.get(NO_POSTGRES, ""):
             item.add_marker(pytest.mark.skip(reason=why))
     chosen = [item for item in items if _runs_on(config.option.database, item)]
@@ -96,20 +97,29 @@ def commits(item: pytest.Item) -> bool:
     return has_own or "transactional_db" in _fixtures(item)
 
 
-def _module(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
+def _unit(nodeid: str) -> str:
+    """Its tests run one after the other in one process: a module, or all of the browser."""
+    module = nodeid.partition("::")[0]
+    return _BROWSER if module.startswith(_BROWSER) else module
 
 
-def _group(item: pytest.Item) -> str:
-    shared = [name for name in _SHARED if name in _fixtures(item)]
-    return shared[0] if shared else _module(item)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Units go to the processes, not single tests: those of a module share their servers."""
+    return _UnitScheduling(config, log)
+
+
+class _UnitScheduling(LoadScopeScheduling):  # type: ignore[misc]  # has no types
+    def _split_scope(self, nodeid: str) -> str:
+        return _unit(nodeid)
 
 
 def _place(item: pytest.Item, seed: int) -> tuple[bool, list[int]]:
     """Where it comes in the random order; the long tests first, so that no worker is idle."""
     is_short = item.get_closest_marker("processes") is None
     # Tests of one module, or of one class, share the fixtures of that scope.
-    names = (_group(item), _module(item), getattr(item, "cls", None), item.nodeid)
+    module = item.nodeid.partition("::")[0]
+    names = (_unit(item.nodeid), module, getattr(item, "cls", None), item.nodeid)
     return is_short, [crc32(f"{seed} {name}".encode()) for name in names]
 
 
