@@ -34,7 +34,7 @@ LISTS: list[type[Model]] = [
     Change,
 ]
 # Session, user, its permissions twice (own and of its groups), and then those of the list.
-MAX_QUERIES = 12
+MAX_QUERIES = 13
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def test_the_page_of_a_login_takes_a_bounded_number_of_queries(
     viewer: Client, erp: Erp, django_assert_max_num_queries: object
 ) -> None:
     event = event_of(erp.login())
-    with django_assert_max_num_queries(8):  # type: ignore[operator]
+    with django_assert_max_num_queries(9):  # type: ignore[operator]
         viewer.get(page_url(event))
 
 
