@@ -22,8 +22,8 @@ def open_history(page: Any) -> None:
 
 def test_changes_of_this_year_are_reported_and_exported_with_four_clicks(office: Office) -> None:
     manage = office.service.manage
-    manage("register_taxpayer", "C7774440010", "--name", "Audit Satu Sdn Bhd")
-    issued = manage("issue_credentials", "C7774440010", "--name", "Audit ERP")
+    manage("register_taxpayer", "C7771110010", "--name", "Audit Satu Sdn Bhd")
+    issued = manage("issue_credentials", "C7771110010", "--name", "Audit ERP")
     page = office.page("auditor")
     open_history(page)
     press(page, "Report of changes")
