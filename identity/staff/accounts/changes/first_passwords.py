@@ -1,7 +1,7 @@
 """First passwords: generated, shown once, replaced by their owner at the first sign-in."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -23,7 +23,7 @@ class IssuedPassword:
     """A new first password in clear, to be shown once."""
 
     account: StaffAccount
-    password: str
+    password: str = field(repr=False)
     expires_at: datetime
 
 
