@@ -18,6 +18,7 @@ from taxpayers.names import (
 )
 
 Sql = tuple[str, Any]
+_LONGEST_TEXT = 400  # longer than each name; and SQLite takes no pattern of any length
 _BEST_CANDIDATES = 4  # distinctive words that SQLite looks for
 
 
@@ -63,9 +64,10 @@ class HasWords(_NameLookup):
         return _joined(" AND ", f"(' ' || {column}) GLOB %s", parameters, patterns)
 
     def words(self) -> list[str]:
-        """Raises EmptyResultSet if the text has no word: it would match every name."""
-        words = list(dict.fromkeys(words_of(str(self.rhs))))
-        if not words:
+        """Raises EmptyResultSet if the text has no word, or more than any name has."""
+        text = str(self.rhs)
+        words = list(dict.fromkeys(words_of(text[:_LONGEST_TEXT])))
+        if not words or len(text) > _LONGEST_TEXT:
             raise EmptyResultSet
         return words
 

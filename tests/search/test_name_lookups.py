@@ -112,3 +112,10 @@ def test_a_role_that_may_not_create_the_extension_is_told_what_to_do() -> None:
         connection.schema_editor() as editor,
     ):
         migration.index_parts_of_names(apps, editor)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("text", ["x" * 20_000, "ab " * 7_000])
+def test_a_text_that_is_longer_than_every_name_finds_nothing(text: str) -> None:
+    TaxpayerFactory.create(name="x" * 200)
+    assert not Taxpayer.objects.filter(name__has_words=text).exists()
