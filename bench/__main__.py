@@ -9,6 +9,7 @@ from collections.abc import Callable
 from bench import report
 from bench.cases import comparison, growth, latency, memory, staff_pages, start
 from bench.report import Table
+from bench.servers import NotStarted
 from bench.session import open_session
 
 # The keyword arguments of each function are the options of the command, with their defaults.
@@ -48,8 +49,11 @@ def main() -> None:
     run, write = COMMANDS[options.pop("command")], options.pop("write")
     # SIGTERM, too, must stop the servers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    with open_session() as session:
-        tables = run(session, **options)
+    try:
+        with open_session() as session:
+            tables = run(session, **options)
+    except NotStarted as error:  # such as: the databases are in use by another run
+        sys.exit(str(error))
     for table in tables:
         print(f"\n{table.as_markdown()}\n{table.note}")
         if write:
