@@ -86,6 +86,7 @@ PAGES = {
     "logins by and for an intermediary": f"{_LOGINS}?q={{agent}}",
     "logins by reference, throttled": f"{_LOGINS}?q={{throttled}}",
     "signing keys": "/admin/tokens/signingkey/",
+    "protected APIs": "/admin/tokens/protectedapi/",
     "staff accounts": "/admin/staff/staffaccount/",
     "before creating a staff account": "/admin/staff/staffaccount/create_account/",
     "taxpayers by TIN": f"{_TAXPAYERS}?q={{tin}}",

@@ -12,6 +12,7 @@ from identity.staff.history.history_admin import HistoryAdmin
 from identity.staff.logins.logins import LoginEventAdmin
 from identity.staff.logins.signing_keys import SigningKeyAdmin
 from identity.staff.models import StaffAccount
+from identity.staff.protected_apis.protected_apis import ProtectedApiAdmin
 from identity.staff.registry.granted_permissions import GrantedPermissionAdmin
 from identity.staff.registry.intermediaries import IntermediaryAdmin
 from identity.staff.registry.permission_codes import PermissionCodeAdmin
@@ -25,7 +26,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
-from tokens.models import LoginEvent, SigningKey
+from tokens.models import LoginEvent, ProtectedApi, SigningKey
 
 # Registered by the libraries: the account pages of Django and allauth, which would write without a
 # record in the history, and the toolkit's models, most of which this service does not use.
@@ -50,4 +51,5 @@ admin.site.register(SystemUser, SystemUserAdmin)
 admin.site.register(Change, HistoryAdmin)
 admin.site.register(LoginEvent, LoginEventAdmin)
 admin.site.register(SigningKey, SigningKeyAdmin)
+admin.site.register(ProtectedApi, ProtectedApiAdmin)
 admin.site.register(StaffAccount, StaffAccountAdmin)

@@ -58,6 +58,7 @@ def _groups() -> dict[str, list[Item]]:
         _("Who logs in"): [
             _list_of("taxpayers.systemuser", _("System users"), "dns"),
             _list_of("tokens.loginevent", _("Logins"), "login"),
+            _list_of("tokens.protectedapi", _("Protected APIs"), "api"),
         ],
         _("Audit and keys"): [
             _list_of("taxpayers.change", _("History"), "history"),

@@ -20,6 +20,7 @@ LISTS = (
     "tokens/loginevent",
     "taxpayers/change",
     "tokens/signingkey",
+    "tokens/protectedapi",
     "staff/staffaccount",
 )
 TASKS = (
@@ -31,6 +32,7 @@ TASKS = (
     "taxpayers/grantedpermission/grant_permission",
     "taxpayers/systemuser/issue_credentials",
     "tokens/loginevent/what_would_happen",
+    "tokens/protectedapi/register_protected_api",
     "staff/staffaccount/create_account",
 )
 PRINTED = "/admin/ending-soon/?within=90&print=1"
@@ -40,6 +42,7 @@ EARLIER = "end_system_user_earlier/"
 @pytest.fixture(scope="package")
 def paths(whole_office: Office) -> list[str]:
     """The main pages: the first one, every list, a record of each, and the forms."""
+    whole_office.service.manage("register_protected_api", "Sample", "--audience", "InvoicingAPI")
     page = whole_office.page(BOSS)
     records = []
     for name in LISTS:

@@ -127,3 +127,27 @@ def test_a_client_whose_secret_leaked_is_let_in_again_with_a_new_one_in_seven_cl
     assert clicks.count == 7
     assert office.log_in(client["client_id"], client["client_secret"]).status_code == 400
     assert office.log_in(client["client_id"], secret).status_code == 200
+
+
+def test_a_protected_api_is_registered_and_its_secret_handed_over_in_three_clicks(
+    office: Office,
+) -> None:
+    page = office.page("security officer")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/admin/tokens/protectedapi/")
+    clicks = CountedClicks(page)
+    clicks.press("Register a protected API")
+    name = f"Archive {uuid4()}"
+    page.get_by_label("Name of the API").fill(name)
+    page.get_by_label("Reason").fill("contract 7")
+    clicks.press("Register a protected API")
+    secret = page.locator("#client-secret").inner_text()
+    clicks.press("Copy all")
+    says(page, "Copied.")
+    assert clicks.count == 3
+    copied = page.evaluate("navigator.clipboard.readText()")
+    for part in (name, "InvoicingAPI", secret, f"curl {office.url}/connect/introspect"):
+        assert part in copied
+    assert violations(page) == []
+    page.get_by_role("link", name="Go to the protected API").click()
+    says(page, name)

@@ -1,18 +1,13 @@
-"""What the commands for protected APIs share: finding one, and showing a new secret once."""
+"""What the commands for protected APIs share: their arguments, and finding one."""
 
-from typing import Any
-
-from django.conf import settings
 from django.core.management.base import CommandParser
 from django.db.models import Q
 
 from taxpayers.credentials import hint_of
 from taxpayers.management.command import NO_REASON
-from taxpayers.moments import format_moment
 from taxpayers.services import ServiceError
 from taxpayers.validation import validate_text
 from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
-from tokens.protected_apis.registration import IssuedApiSecret
 
 _LONGEST = 255
 
@@ -51,31 +46,3 @@ def find_api_secret(owner: ProtectedApi, hint: str) -> ProtectedApiSecret:
         listed = ", ".join(map(str, secrets)) or "none"
         raise ServiceError(f"{owner} has no secret with this ending. Its secrets: {listed}.")
     return found
-
-
-def secret_data(issued: IssuedApiSecret) -> dict[str, Any]:
-    """The credentials for machines, the secret in clear."""
-    return {
-        "client_id": issued.credentials.client_id,
-        "client_secret": issued.credentials.client_secret,
-        "secret_hint": issued.secret.hint,
-        "secret_expires_at": issued.secret.expires_at,
-        "environment": settings.ENVIRONMENT,
-        "introspection_endpoint": _endpoint(),
-    }
-
-
-def secret_text(issued: IssuedApiSecret) -> str:
-    """The credentials for people, the secret in clear."""
-    return (
-        f"client_id      {issued.credentials.client_id}\n"
-        f"client_secret  {issued.credentials.client_secret}\n"
-        f"valid until    {format_moment(issued.secret.expires_at)} ({settings.TIME_ZONE})\n"
-        f"ask at         {_endpoint()}\n"
-        "\n"
-        "Give both to the operator of the protected API. The secret is not shown again."
-    )
-
-
-def _endpoint() -> str:
-    return f"{settings.AUTH_URL}/connect/introspect"

@@ -23,7 +23,7 @@ class ProtectedApi(models.Model):
         db_table = "protected_apis"
         verbose_name = _("protected API")
         verbose_name_plural = _("protected APIs")
-        default_permissions: ClassVar = ()  # no page shows it
+        default_permissions = ("view",)
         permissions: ClassVar = [
             ("register_protected_api", _("Can register protected APIs")),
             ("activate_protected_api", _("Can activate protected APIs")),
@@ -46,7 +46,7 @@ class ProtectedApiSecret(models.Model):
 
     class Meta:
         db_table = "protected_api_secrets"
-        default_permissions: ClassVar = ()  # no page shows it
+        default_permissions: ClassVar = ()  # shown on the page of its API
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["protected_api", "hashed"], name="api_secret_stored_once"

@@ -39,7 +39,7 @@ _REGISTRY_AND_LOGINS = _of(
     "view_clientsecret",  # its hint and dates; nobody can view a secret
 ) | _of("tokens", "view_loginevent")
 _HISTORY = _of("taxpayers", "view_change")
-_SIGNING_KEYS = _of("tokens", "view_signingkey")
+_KEYS_AND_APIS = _of("tokens", "view_signingkey", "view_protectedapi")
 _STAFF_ACCOUNTS = _of("staff", "view_staffaccount")
 _MANAGE_ACCOUNTS = _of(
     "staff",
@@ -110,7 +110,7 @@ ROLES: Mapping[str, Role] = {
         ),
         _REGISTRY_AND_LOGINS
         | _HISTORY
-        | _SIGNING_KEYS
+        | _KEYS_AND_APIS
         | _MANAGE_CREDENTIALS
         | _BLOCK_CLIENTS
         | _EXPORT_REGISTRY
@@ -121,7 +121,7 @@ ROLES: Mapping[str, Role] = {
         _("Sees everything, also the history and the staff accounts. Changes nothing."),
         _REGISTRY_AND_LOGINS
         | _HISTORY
-        | _SIGNING_KEYS
+        | _KEYS_AND_APIS
         | _STAFF_ACCOUNTS
         | _EXPORT_REGISTRY
         | _EXPORT_LOGINS,

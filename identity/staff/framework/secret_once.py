@@ -1,6 +1,6 @@
 """A new secret is shown on one page, once (contract 3): it is not stored and not shown again.
 
-The page is a sheet that is handed over to the operator of the ERP system. It is the response to
+The page is a sheet that is handed over to whom the secret is for. It is the response to
 the form itself: the secret is never in a message, a session or a URL. A reload submits the form
 again; the form carries the id of the newest secret at the time when it was opened, so it issues
 one secret only.
@@ -9,42 +9,59 @@ one secret only.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task
 from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import login_example, secret_data
 from taxpayers.services import IssuedSecret, ServiceError
+from taxpayers.services.history import lock_for_update
+from tokens.models import ProtectedApi
+
+SecretOwner = SystemUser | ProtectedApi
 
 
 class SecretOnceTask(Task):
-    """A task whose result is a new secret."""
+    """A task whose result is a new secret: by default one of a system user."""
 
     secret_template = "staff/framework/secret_once.html"
+    example_title: ClassVar[Text] = gettext_lazy("A working login")
 
-    def success_response(self, request: HttpRequest, result: IssuedSecret) -> HttpResponse:
-        at = result.secret.created_at
+    def hand_over_facts(self, result: Any) -> "list[HandOverFact]":
+        """What the owner of the secret must know."""
+        return hand_over_facts(result)
+
+    def example(self, result: Any) -> str:
+        """How the credentials are used, in one line, ready to paste; the secret in clear."""
+        return login_example(result.credentials, secret_data(result)["token_endpoint"])
+
+    def next_record(self, result: Any) -> Model:
+        owner: SystemUser = result.system_user
+        return owner
+
+    def success_response(self, request: HttpRequest, result: Any) -> HttpResponse:
+        owner, at = self.next_record(result), result.secret.created_at
         breadcrumb = gettext_lazy("New secret")
-        context = self.admin.page_context(request, result.system_user, at, breadcrumb=breadcrumb)
-        facts = hand_over_facts(result)
-        example = login_example(result.credentials, secret_data(result)["token_endpoint"])
+        context = self.admin.page_context(request, owner, at, breadcrumb=breadcrumb)
+        facts, example = self.hand_over_facts(result), self.example(result)
         context |= {
-            "issued": result,
+            "task": self,
             "facts": facts,
             "example": example,
-            "is_intermediary": hasattr(result.system_user.taxpayer, "intermediary"),
-            "as_text": hand_over_text(facts, example),
+            "as_text": hand_over_text(facts, self.example_title, example),
         }
         response = TemplateResponse(request, self.secret_template, context)
         response["Cache-Control"] = "no-store"
@@ -77,25 +94,26 @@ def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
         HandOverFact(_("Login address"), data["token_endpoint"]),
         HandOverFact(_("Client ID"), data["client_id"], "client-id"),
         HandOverFact(_("Client secret"), data["client_secret"], "client-secret", is_secret=True),
-        HandOverFact(_("Secret valid until"), _moment_with_zone(data["secret_expires_at"])),
+        HandOverFact(_("Secret valid until"), moment_with_zone(data["secret_expires_at"])),
         *(
             HandOverFact(
                 _("Former secret {secret} valid until").format(secret=secret),
-                _moment_with_zone(secret.expires_at),
+                moment_with_zone(secret.expires_at),
             )
             for secret in present
         ),
     ]
 
 
-def _moment_with_zone(moment: datetime) -> str:
+def moment_with_zone(moment: datetime) -> str:
+    """The moment as the sheet shows it, for readers who may be in another time zone."""
     return f"{format_moment(moment)} ({settings.TIME_ZONE})"
 
 
-def hand_over_text(facts: Sequence[HandOverFact], example: str) -> str:
+def hand_over_text(facts: Sequence[HandOverFact], example_title: Text, example: str) -> str:
     """The whole sheet as plain text, for one copy."""
     lines = [f"{fact.label}: {fact.value}" for fact in facts if fact.value]
-    return "\n".join([*lines, "", _("A working login:"), example])
+    return "\n".join([*lines, "", f"{example_title}:", example])
 
 
 class IssueOnceForm(TaskForm):
@@ -104,22 +122,22 @@ class IssueOnceForm(TaskForm):
     newest = forms.IntegerField(widget=forms.HiddenInput)
 
 
-def newest_secret_id(system_user: SystemUser) -> int:
+def newest_secret_id(owner: SecretOwner) -> int:
     """The id of its newest secret; 0 if it has none."""
-    keys = system_user.secrets.order_by("-pk").values_list("pk", flat=True)
+    keys = owner.secrets.order_by("-pk").values_list("pk", flat=True)
     return keys.first() or 0
 
 
-def check_form_not_reused(system_user: SystemUser, data: dict[str, Any]) -> None:
+def check_form_not_reused(owner: SecretOwner, data: dict[str, Any]) -> None:
     """Raises ServiceError if a secret was issued since the form was opened.
 
-    Only inside a transaction: the system user stays lock_for_update until its end.
+    Only inside a transaction: the owner stays locked until its end.
     """
     assert transaction.get_connection().in_atomic_block  # noqa: S101 - see above
-    SystemUser.objects.select_for_update().get(pk=system_user.pk)
-    if newest_secret_id(system_user) == data["newest"]:
+    lock_for_update(owner)
+    if newest_secret_id(owner) == data["newest"]:
         return
-    secret = system_user.secrets.latest("pk")
+    secret = owner.secrets.latest("pk")
     raise ServiceError(
         _(
             "This form was already submitted. The secret {secret} was issued {moment} and cannot"

@@ -1,4 +1,4 @@
-"""Taxpayers, system users and intermediaries by what was typed, each as its list searches it."""
+"""Records of the registry and protected APIs by what was typed, each as its list searches it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, group_of
 from identity.staff.search.typed import TypedText
 from identity.staff.templatetags.staff import record_url
 from taxpayers.models import Intermediary, SystemUser, Taxpayer
+from tokens.models import ProtectedApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,13 @@ KINDS = (
         lambda row: row.taxpayer.name,
         lambda row: str(row.taxpayer.identifier),
         lambda row: "",  # the taxpayer of the same identifier is the exact hit
+    ),
+    Kind(
+        ProtectedApi,
+        gettext_lazy("Protected APIs"),
+        lambda row: row.name,
+        lambda row: f"{row.client_id} · {row.audience}",
+        lambda row: row.client_id,
     ),
 )
 

@@ -8,8 +8,9 @@ from django.core.management.base import CommandParser
 from taxpayers.management.arguments import parse_end
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
-from tokens.management.protected_api_command import add_reason, secret_data, secret_text
+from tokens.management.protected_api_command import add_reason
 from tokens.protected_apis.registration import register_protected_api
+from tokens.protected_apis.secret_once import api_secret_data, api_secret_text
 
 
 class Command(ServiceCommand):
@@ -36,4 +37,4 @@ class Command(ServiceCommand):
         )
         api = issued.protected_api
         data = {"name": api.name, "audience": api.audience}
-        return Answer(secret_data(issued) | data, secret_text(issued))
+        return Answer(api_secret_data(issued) | data, api_secret_text(issued))

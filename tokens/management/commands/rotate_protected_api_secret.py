@@ -12,10 +12,9 @@ from taxpayers.services import Author
 from tokens.management.protected_api_command import (
     add_protected_api,
     find_protected_api,
-    secret_data,
-    secret_text,
 )
 from tokens.protected_apis.registration import issue_api_secret, live_secrets
+from tokens.protected_apis.secret_once import api_secret_data, api_secret_text
 
 
 class Command(ServiceCommand):
@@ -48,4 +47,4 @@ class Command(ServiceCommand):
             f" manage.py revoke_protected_api_secret {api.client_id} {s.hint}"
             for s in old
         )
-        return Answer(secret_data(issued) | {"old": data}, secret_text(issued) + text)
+        return Answer(api_secret_data(issued) | {"old": data}, api_secret_text(issued) + text)

@@ -1,0 +1,80 @@
+"""The forms of the tasks for protected APIs."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from identity.staff.framework.forms import LastDayField, NameField, ReasonField, TaskForm
+from identity.staff.framework.secret_once import IssueOnceForm
+from taxpayers.moments import format_moment
+from tokens.protected_apis.registration import live_secrets
+
+_STANDARD_LIFETIME = gettext_lazy(
+    "Leave empty to use the standard lifetime of this service, usually one year."
+)
+
+
+def _audiences() -> Iterable[tuple[str, str]]:
+    names = sorted({scope["audience"] for scope in settings.SCOPES.values()})
+    return [(name, name) for name in names]
+
+
+class RegisterApiForm(TaskForm):
+    name = NameField(label=gettext_lazy("Name of the API"))
+    audience = forms.ChoiceField(
+        label=gettext_lazy("Audience"),
+        choices=_audiences,
+        help_text=gettext_lazy("Only tokens for this audience are active for the API."),
+        widget=UnfoldAdminSelectWidget,
+    )
+    secret_expires = LastDayField(
+        label=gettext_lazy("Last day of the secret"), required=False, help_text=_STANDARD_LIFETIME
+    )
+    reason = ReasonField()
+
+
+class RotateApiForm(IssueOnceForm):
+    expires = LastDayField(
+        label=gettext_lazy("Last day of the new secret"),
+        required=False,
+        help_text=_STANDARD_LIFETIME,
+    )
+    retire_old = LastDayField(
+        label=gettext_lazy("Last day of the old secret"),
+        required=False,
+        help_text=gettext_lazy(
+            "Leave enough time to change the API to the new secret. Leave empty to keep the expiry"
+            " date of the old secret."
+        ),
+    )
+    reason = ReasonField()
+
+
+class RevokeApiSecretForm(TaskForm):
+    """One of the valid secrets. `valid`: those that can be chosen, the oldest first."""
+
+    secret = forms.ChoiceField(label=gettext_lazy("Secret"), widget=UnfoldAdminSelectWidget)
+    reason = ReasonField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.valid = live_secrets(self.record, timezone.now())
+        field = self.fields["secret"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
+        field.choices = [
+            (
+                str(secret.pk),
+                _("{secret}, issued {issued}, valid until {end}").format(
+                    secret=secret,
+                    issued=format_moment(secret.created_at),
+                    end=format_moment(secret.expires_at),
+                ),
+            )
+            for secret in self.valid
+        ]

@@ -1,0 +1,91 @@
+"""Protected APIs: the list and the page of one, with its secrets (contract 2)."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from identity.staff.framework.badges import (
+    ACTIVE,
+    EXPIRED,
+    NO_VALID_SECRET,
+    NOT_ACTIVE,
+    REVOKED,
+    VALID,
+    Badge,
+)
+from identity.staff.framework.records import RecordAdmin
+from identity.staff.history.changes import recent_changes
+from identity.staff.protected_apis.tasks import (
+    ActivateProtectedApi,
+    DeactivateProtectedApi,
+    RegisterProtectedApi,
+    RevokeApiSecret,
+    RotateApiSecret,
+)
+from identity.staff.templatetags.staff import moment
+from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+
+
+def badge_of_api(row: ProtectedApi, at: datetime) -> Badge:
+    """What the API would be answered now; load it with its secrets."""
+    if not row.is_active:
+        return Badge(NOT_ACTIVE, "bad", _("Everything that it asks is refused."))
+    if not any(secret.is_live(at) for secret in row.secrets.all()):
+        return Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
+    return Badge(ACTIVE, "good")
+
+
+def badge_of_api_secret(row: ProtectedApiSecret, at: datetime) -> Badge:
+    """Valid, expired or revoked."""
+    if row.revoked_at is not None:
+        return Badge(REVOKED, "neutral")
+    return Badge(VALID, "good") if row.is_live(at) else Badge(EXPIRED, "bad")
+
+
+class ProtectedApiAdmin(RecordAdmin):
+    list_display = ("name", "client_id", "audience", "state", "registered")
+    list_display_links = ("name",)
+    list_filter = (("is_active", admin.BooleanFieldListFilter),)
+    ordering = ("name",)
+    search_fields = ("name", "client_id")  # Django shows the search; search_conditions does it
+    search_help_text = gettext_lazy("Name or client ID")
+    record_template = "staff/protected_apis/protected_api.html"
+    tasks: ClassVar = (
+        RegisterProtectedApi,
+        RotateApiSecret,
+        RevokeApiSecret,
+        DeactivateProtectedApi,
+        ActivateProtectedApi,
+    )
+
+    def search_conditions(self, term: str) -> Iterable[Q]:
+        # No index: there are as many as the authority has APIs.
+        return [Q(name__icontains=term) | Q(client_id__startswith=term)]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).prefetch_related("secrets")
+
+    def record_context(
+        self, request: HttpRequest, record: ProtectedApi, at: datetime
+    ) -> dict[str, Any]:
+        secrets = sorted(record.secrets.all(), key=lambda secret: -secret.pk)
+        return {
+            "state": badge_of_api(record, at),
+            "secrets": [(secret, badge_of_api_secret(secret, at)) for secret in secrets],
+            "changes": recent_changes(request, record),
+        }
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, row: ProtectedApi) -> str:
+        return badge_of_api(row, timezone.now()).html
+
+    @admin.display(description=gettext_lazy("registered"))
+    def registered(self, row: ProtectedApi) -> str:
+        return moment(row.created_at)

@@ -1,0 +1,25 @@
+"""Staff may see protected APIs on a page."""
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("tokens", "0005_introspection_and_revocation"),
+    ]
+
+    operations = [
+        migrations.AlterModelOptions(
+            name="protectedapi",
+            options={
+                "default_permissions": ("view",),
+                "permissions": [
+                    ("register_protected_api", "Can register protected APIs"),
+                    ("activate_protected_api", "Can activate protected APIs"),
+                    ("deactivate_protected_api", "Can deactivate protected APIs"),
+                ],
+                "verbose_name": "protected API",
+                "verbose_name_plural": "protected APIs",
+            },
+        ),
+    ]
