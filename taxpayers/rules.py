@@ -124,12 +124,16 @@ def was_in_force(permission: PermissionFacts, at: datetime) -> bool:
 
 def _is_not_expired(secret: SecretFacts, at: datetime) -> None:
     if is_over(secret.expires_at, at):
-        raise Refused(RegistryReason.SECRET_EXPIRED, since=secret.expires_at)
+        raise Refused(
+            RegistryReason.SECRET_EXPIRED, since=secret.expires_at, parameter=secret.parameter
+        )
 
 
 def _is_not_revoked(secret: SecretFacts) -> None:
     if secret.revoked_at is not None:
-        raise Refused(RegistryReason.SECRET_REVOKED, since=secret.revoked_at)
+        raise Refused(
+            RegistryReason.SECRET_REVOKED, since=secret.revoked_at, parameter=secret.parameter
+        )
 
 
 def _secret_is_not_expired(request: AuthorizationRequest) -> None:

@@ -31,11 +31,13 @@ CROWDED = {
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
+    "taxpayers.client_keys",
     *("taxpayers.redaction", "taxpayers.names", "taxpayers.facts.values", "taxpayers.standing"),
     *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite", "triggers")),
     *(f"tokens.endpoint.{noun}" for noun in ("form", "on_behalf_of", "request")),
     "tokens.refusals.table",
-    *("tokens.client_auth.authenticated", "tokens.client_auth.client_secret"),
+    *(f"tokens.client_auth.{noun}" for noun in ("authenticated", "assertion", "credentials")),
+    *("tokens.client_auth.client_secret", "tokens.client_auth.private_key_jwt"),
     *("tokens.access_tokens.claims", "tokens.access_tokens.verification"),
     *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "buckets", "denial_cache", "quota")),
     "tokens.rate_limits.throttle",

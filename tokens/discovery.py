@@ -9,7 +9,8 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
-from tokens.client_auth.authenticated import Method
+from taxpayers.client_keys import ALGORITHMS as CLIENT_ALGORITHMS
+from tokens.client_auth.authenticated import SECRET_METHODS, Method
 from tokens.endpoint.request import GRANT_TYPE
 from tokens.http import error_response, read_only
 from tokens.keys.ring import ALGORITHMS
@@ -53,11 +54,13 @@ def _metadata() -> dict[str, Any]:
         "response_types_supported": [],  # there is no authorization endpoint
         "grant_types_supported": [GRANT_TYPE],
         "token_endpoint_auth_methods_supported": list(Method),
+        "token_endpoint_auth_signing_alg_values_supported": sorted(CLIENT_ALGORITHMS.values()),
         "introspection_endpoint": _absolute("introspect"),
-        "introspection_endpoint_auth_methods_supported": list(Method),
+        "introspection_endpoint_auth_methods_supported": list(SECRET_METHODS),
         "introspection_signing_alg_values_supported": list(ALGORITHMS),
         "revocation_endpoint": _absolute("revocation"),
         "revocation_endpoint_auth_methods_supported": list(Method),
+        "revocation_endpoint_auth_signing_alg_values_supported": sorted(CLIENT_ALGORITHMS.values()),
     }
 
 

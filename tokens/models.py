@@ -18,6 +18,7 @@ __all__ = [
     "ProtectedApiSecret",
     "RevokedToken",
     "SigningKey",
+    "UsedAssertion",
 ]
 
 
@@ -144,6 +145,24 @@ class RevokedToken(models.Model):
 
     def __str__(self) -> str:
         return str(self.jti)
+
+
+class UsedAssertion(models.Model):
+    """A client assertion that was used, until it expires (RFC 7523 section 3).
+
+    The key is a hash of the client and the `jti`: `ClientAssertion.use_id`.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "used_assertions"
+        default_permissions: ClassVar = ()  # no page shows it
+        indexes: ClassVar = [models.Index(fields=["expires_at"], name="used_assertion_by_end")]
+
+    def __str__(self) -> str:
+        return str(self.id)
 
 
 class FailureBucket(models.Model):

@@ -31,7 +31,7 @@ CHANGING: dict[type[Model], tuple[str, ...]] = {
     GrantedPermission: ("valid_from", "valid_until"),
     SystemUser: (
         *("name", "scopes", "logins_per_minute", "expires_at"),
-        *("blocked_at", "blocked_by", "blocked_reason"),
+        *("blocked_at", "blocked_by", "blocked_reason", "token_endpoint_auth_method"),
     ),
 }
 

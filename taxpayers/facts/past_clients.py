@@ -26,9 +26,8 @@ class PastClient:
 
     def best_secret(self) -> ClientSecret | None:
         """The secret with which a login had the best chance; None if it had no secret."""
-        return max(
-            self.secrets, key=lambda row: (row.revoked_at is None, row.expires_at), default=None
-        )
+        usable = (row for row in self.secrets if row.is_key == self.user.uses_key)
+        return max(usable, key=lambda row: (row.revoked_at is None, row.expires_at), default=None)
 
     def facts(self, secret: ClientSecret, represented: RepresentedFacts | None) -> Facts:
         """What the registry knew of a login with this secret."""

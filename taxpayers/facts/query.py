@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 from django.db import connection
 
+from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.credentials import is_same_secret
 from taxpayers.facts.values import (
     ClientFacts,
@@ -23,6 +24,7 @@ from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_recon
 # Plain SQL, not the ORM: PostgreSQL keeps its plan prepared. An unknown id and a wrong secret give
 # the same result at the same cost: the clock, and nothing else. (Joins that are nested in brackets
 # would be shorter, but SQLite works them out for the whole registry.)
+# A client that logs in with a key has no secret, whatever is stored, and the other way round.
 #
 # The columns and joins of a client `u` that has logged in with the secret `s`, and of the taxpayer
 # with the number `q.tin` and `q.rob`: other statements find the client in another way.
@@ -31,7 +33,8 @@ FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u
        s.id, s.hashed, s.hint, s.expires_at, s.revoked_at,
        c.epoch, c.window_started_at, c.used,
        i.id, i.is_active, i.active_until, r.is_active,
-       g.id, g.valid_from, g.valid_until, g.revoked_at, p.permissioncode_id"""
+       g.id, g.valid_from, g.valid_until, g.revoked_at, p.permissioncode_id,
+       s.public_jwk"""
 FACT_JOINS = """
 LEFT JOIN taxpayers t ON t.id = u.taxpayer_id AND s.id IS NOT NULL
 LEFT JOIN client_usage c ON c.system_user_id = u.id AND s.id IS NOT NULL
@@ -43,7 +46,8 @@ _QUERY = f"""
 SELECT {{clock}}, {FACT_COLUMNS}
 FROM {{queries}}
 LEFT JOIN system_users u ON u.client_id = q.client_id
-LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = q.hashed{FACT_JOINS}"""
+LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = q.hashed
+    AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}'){FACT_JOINS}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"
@@ -57,7 +61,7 @@ _SQLITE = _QUERY.format(
 # Where the columns are in a row.
 _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
 _HASHED, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
-_REPRESENTED_IS_ACTIVE, _PERMISSION = 21, slice(22, 27)
+_REPRESENTED_IS_ACTIVE, _PERMISSION, _PUBLIC_JWK = 21, slice(22, 27), 27
 
 
 def load_facts(query: FactsQuery) -> Reading:
@@ -143,7 +147,7 @@ def _intermediary(row: Row) -> IntermediaryFacts | None:
 
 def _secret(row: Row) -> SecretFacts:
     id_, _hashed, hint, expires_at, revoked_at = row[_SECRET]
-    return SecretFacts(id_, hint, aware(expires_at), aware_or_none(revoked_at))
+    return SecretFacts(id_, hint, aware(expires_at), aware_or_none(revoked_at), row[_PUBLIC_JWK])
 
 
 def _represented(taxpayer: TaxpayerId, rows: list[Row]) -> RepresentedFacts:

@@ -21,8 +21,9 @@ def with_secrets(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
 def standing_of_row(row: SystemUser, at: datetime) -> Standing:
     """What a login of this system user for its own taxpayer would get at this moment."""
     loaded = getattr(row, _PREFETCHED, None)
-    secrets = _unrevoked().filter(system_user=row) if loaded is None else loaded
-    return standing_of(client_facts(row), map(secret_facts, secrets), tuple(settings.SCOPES), at)
+    stored = _unrevoked().filter(system_user=row) if loaded is None else loaded
+    usable = [secret_facts(secret) for secret in stored if secret.is_key == row.uses_key]
+    return standing_of(client_facts(row), usable, tuple(settings.SCOPES), at)
 
 
 def client_facts(row: SystemUser) -> ClientFacts:
@@ -42,7 +43,7 @@ def client_facts(row: SystemUser) -> ClientFacts:
 
 def secret_facts(row: ClientSecret) -> SecretFacts:
     """As a login sees it."""
-    return SecretFacts(row.pk, row.hint, row.expires_at, row.revoked_at)
+    return SecretFacts(row.pk, row.hint, row.expires_at, row.revoked_at, row.public_jwk)
 
 
 def _unrevoked() -> "QuerySet[ClientSecret]":

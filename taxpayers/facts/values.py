@@ -8,12 +8,21 @@ from taxpayers.identifiers import TaxpayerId
 
 @dataclass(frozen=True, slots=True)
 class SecretFacts:
-    """The secret that matched."""
+    """The secret that matched, or the key that an assertion names: then `public_jwk` is not empty.
+
+    A key proves nothing before a signature was verified with it.
+    """
 
     id: int
     hint: str
     expires_at: datetime
     revoked_at: datetime | None
+    public_jwk: str = ""
+
+    @property
+    def parameter(self) -> str:
+        """The parameter that a refusal names if it was no secret."""
+        return "client_assertion" if self.public_jwk else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class FactsQuery:
-    """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`."""
+    """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`.
+
+    For a key `hashed_secret` is its name, `taxpayers.client_keys.key_name`.
+    """
 
     client_id: str
     hashed_secret: str = field(repr=False)

@@ -1,13 +1,16 @@
 """The values that commands take: taxpayers and dates (contract 6)."""
 
+import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from taxpayers.client_keys import MAX_KEYS_LENGTH
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.moments import end_of_day, parse_moment, start_of_day
 from taxpayers.validation import taxpayer_notation
@@ -59,6 +62,18 @@ def parse_end(text: str) -> datetime:
 def parse_end_or_never(text: str) -> datetime | None:
     """As `parse_end`; None for `never`, which removes an end."""
     return None if text == NEVER else parse_end(text)
+
+
+def read_keys(path: str) -> str:
+    """The text of a file with public keys; `-` is the standard input."""
+    try:
+        if path == "-":
+            return sys.stdin.read(MAX_KEYS_LENGTH + 1)
+        with Path(path).open(encoding="utf-8") as file:
+            return file.read(MAX_KEYS_LENGTH + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a text file"
+        raise ArgumentTypeError(f"{path!r} cannot be read: {reason}.") from None
 
 
 def _parse(text: str, of_day: Callable[[date], datetime]) -> datetime:

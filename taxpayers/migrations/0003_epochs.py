@@ -11,6 +11,15 @@ from django.db.migrations.state import StateApps
 import taxpayers.models.usage
 from taxpayers.facts.epochs.triggers import create_statements, drop_statements
 
+# Those of DECIDING_COLUMNS that the tables have by now.
+COLUMNS = {
+    "system_users": (
+        *("id", "client_id", "taxpayer_id", "scopes", "logins_per_minute"),
+        *("expires_at", "blocked_at"),
+    ),
+    "taxpayers": ("id", "tin", "rob", "is_active"),
+}
+
 
 def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     vendor, schema = schema_editor.connection.vendor, ""
@@ -18,7 +27,7 @@ def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) ->
         with schema_editor.connection.cursor() as cursor:
             cursor.execute("SELECT quote_ident(current_schema())")
             (schema,) = cursor.fetchone()
-    for statement in create_statements(vendor, schema):
+    for statement in create_statements(vendor, schema, COLUMNS):
         schema_editor.execute(statement, params=None)
 
 

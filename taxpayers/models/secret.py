@@ -1,5 +1,6 @@
-"""Client secrets, of which a system user has two live ones at most (contract 3)."""
+"""Client secrets and keys, of which a system user has two live ones at most (contract 3)."""
 
+import json
 from datetime import datetime
 from typing import ClassVar
 
@@ -19,7 +20,11 @@ MAX_LIVE_SECRETS = len(SLOTS)
 
 
 class ClientSecret(models.Model):
-    """One secret of a system user: its hash and its dates, never the secret itself."""
+    """One secret of a system user: its hash and its dates, never the secret itself.
+
+    A public key that the system user logs in with (private_key_jwt) is stored in the same way: it
+    has the same dates, is used, replaced and revoked like a secret, and needs no hash.
+    """
 
     system_user = models.ForeignKey(
         SystemUser, models.CASCADE, related_name="secrets", verbose_name=_("system user")
@@ -28,6 +33,9 @@ class ClientSecret(models.Model):
     slot = models.PositiveSmallIntegerField(null=True, editable=False)
     hashed = models.CharField(max_length=80, editable=False)
     hint = models.CharField(_("ends with"), max_length=8, editable=False)
+    public_jwk = models.TextField(
+        _("public key"), blank=True, default="", db_default="", editable=False
+    )
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     expires_at = models.DateTimeField(_("expires"))
     revoked_at = models.DateTimeField(_("revoked"), null=True, editable=False)
@@ -39,6 +47,7 @@ class ClientSecret(models.Model):
         default_permissions: ClassVar = VIEW_ONLY
         permissions: ClassVar = [
             ("rotate_secret", _("Can issue a further client secret")),
+            ("register_client_key", _("Can register a key that a system user logs in with")),
             ("retire_secret", _("Can let a client secret end earlier")),
             ("revoke_secret", _("Can revoke client secrets")),
         ]
@@ -68,6 +77,15 @@ class ClientSecret(models.Model):
 
     def __str__(self) -> str:
         return f"…{self.hint}"
+
+    @property
+    def is_key(self) -> bool:
+        return bool(self.public_jwk)
+
+    @property
+    def kid(self) -> str:
+        """The name of a key; empty for a secret."""
+        return json.loads(self.public_jwk)["kid"] if self.is_key else ""
 
     def is_live(self, at: datetime) -> bool:
         return self.revoked_at is None and not is_over(self.expires_at, at)

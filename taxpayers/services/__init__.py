@@ -17,6 +17,12 @@ from taxpayers.services.import_kinds import IMPORT_KINDS, ImportKind
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
+from taxpayers.services.login_method.change import (
+    register_system_user_with_keys,
+    use_client_secret,
+    use_private_key,
+)
+from taxpayers.services.login_method.keys import register_client_keys
 from taxpayers.services.secrets import IssuedSecret, issue_secret, retire_secret, revoke_secret
 from taxpayers.services.system_users import (
     block_system_user,
@@ -49,8 +55,10 @@ __all__ = [
     "max_rows",
     "one_import_at_a_time",
     "preview_registry",
+    "register_client_keys",
     "register_intermediary",
     "register_system_user",
+    "register_system_user_with_keys",
     "register_taxpayer",
     "rename_taxpayer",
     "retire_secret",
@@ -61,4 +69,6 @@ __all__ = [
     "set_permission_code",
     "set_taxpayer_active",
     "unblock_system_user",
+    "use_client_secret",
+    "use_private_key",
 ]

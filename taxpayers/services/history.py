@@ -53,6 +53,8 @@ class Action(TextChoices):
     BLOCK_SYSTEM_USER = "block_system_user", gettext_lazy("Blocked the system user")
     UNBLOCK_SYSTEM_USER = "unblock_system_user", gettext_lazy("Unblocked the system user")
     ROTATE_SECRET = "rotate_secret", gettext_lazy("Issued a new secret")
+    CHANGE_LOGIN_METHOD = "change_login_method", gettext_lazy("Changed how the system user logs in")
+    REGISTER_CLIENT_KEY = "register_client_key", gettext_lazy("Registered a key")
     RETIRE_SECRET = "retire_secret", gettext_lazy("Set the last day of the secret")
     REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret")
     REGISTER_PROTECTED_API = "register_protected_api", gettext_lazy("Registered the protected API")

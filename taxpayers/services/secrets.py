@@ -37,11 +37,18 @@ def issue_secret(
 
     It is valid until `expires_at`; None: for settings.SECRET_LIFETIME.
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
-    ServiceError if two secrets are live.
+    ServiceError if two secrets are live, or if it logs in with a private key.
     """
     owner = lock_for_update(system_user)
+    if owner.uses_key:
+        raise ServiceError(
+            _(
+                "{client_id} logs in with a private key and has no secret. Add a key, or change how"
+                " it logs in."
+            ).format(client_id=owner.client_id)
+        )
     validate_end(retire_old_at, _("the old secret"), at)
-    slot = _free_slot(owner, at)
+    slot = free_slot(owner, at)
     if retire_old_at is not None:
         _retire_live(owner, retire_old_at, ChangeContext(Action.RETIRE_SECRET, by, at))
     return create_secret(owner, slot, expires_at, ChangeContext(Action.ROTATE_SECRET, by, at))
@@ -104,7 +111,8 @@ def revoke_secret(*, secret: ClientSecret, reason: str, by: Author, at: datetime
     return row
 
 
-def _free_slot(owner: SystemUser, at: datetime) -> int:
+def free_slot(owner: SystemUser, at: datetime) -> int:
+    """A slot for one more secret or key. Raises ServiceError, which names the two that are live."""
     occupied = {secret.slot: secret for secret in owner.secrets.filter(slot__isnull=False)}
     for slot in SLOTS:
         secret = occupied.get(slot)

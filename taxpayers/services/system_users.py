@@ -46,6 +46,32 @@ def register_system_user(
 
     Raises ServiceError if the taxpayer has one of that name: its secret cannot be shown again.
     """
+    owner, fields = create_system_user(
+        taxpayer=taxpayer,
+        name=name,
+        scopes=scopes,
+        expires_at=expires_at,
+        logins_per_minute=logins_per_minute,
+        at=at,
+    )
+    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    return create_secret(owner, 1, secret_expires_at, context, fields)
+
+
+def create_system_user(
+    *,
+    taxpayer: Taxpayer,
+    name: str,
+    scopes: Collection[str] | None,
+    expires_at: datetime | None,
+    logins_per_minute: int | None,
+    token_endpoint_auth_method: str = "",
+    at: datetime,
+) -> tuple[SystemUser, dict[str, Any]]:
+    """Create it without anything to log in with, and return what the history stores of it.
+
+    Raises ServiceError as `register_system_user`.
+    """
     fields = _new_fields(name, scopes, expires_at, logins_per_minute, at)
     present = lock_for_update(taxpayer).system_users.filter(name=fields["name"]).first()
     if present is not None:
@@ -55,12 +81,11 @@ def register_system_user(
                 " Issue a new secret for it, or choose another name."
             ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id)
         )
+    if token_endpoint_auth_method:
+        fields["token_endpoint_auth_method"] = token_endpoint_auth_method
     owner = _new_system_user(taxpayer, fields)
     owner.save(force_insert=True)
-    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
-    return create_secret(
-        owner, 1, secret_expires_at, context, {"taxpayer": str(taxpayer.identifier), **fields}
-    )
+    return owner, {"taxpayer": str(taxpayer.identifier), **fields}
 
 
 def prepare_system_user(

@@ -194,6 +194,7 @@ def as_shown(user: SystemUser, **changes: Any) -> dict[str, Any]:
     """The answer for machines about a system user of the fixture, with these changes."""
     return {
         "client_id": user.client_id,
+        "auth_method": "client_secret",
         "name": "ERP",
         "scopes": ["InvoicingAPI"],
         "logins_per_minute": 12,
@@ -315,8 +316,8 @@ def test_the_help_says_how_an_end_date_is_removed() -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ((), "Nothing to change: give --name, --logins-per-minute, --scope or --expires."),
-        (("--reason", "x"), "Nothing to change: give --name, --logins-per-minute, --scope or --"),
+        ((), "--logins-per-minute, --scope, --expires or --auth-method."),
+        (("--reason", "x"), "Nothing to change: give --name, --logins-per-minute, --scope, --e"),
         (("--name", " "), "Give a name: it is missing or blank."),
         (("--scope",), "argument --scope: expected at least one argument"),
         (("--scope", "X"), "There is no scope X. Choose from: InvoicingAPI."),

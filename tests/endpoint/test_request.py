@@ -53,7 +53,9 @@ def basic(pair: str) -> str:
 
 
 def read(raw: RawTokenRequest) -> TokenRequest:
-    return read_token_request(raw, notation=NOTATION, environment="test")
+    return read_token_request(
+        raw, notation=NOTATION, environment="test", issuer="https://id.example.org"
+    )
 
 
 def fault_of(raw: RawTokenRequest) -> tuple[str, str]:

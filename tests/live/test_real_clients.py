@@ -1,7 +1,9 @@
 """Third-party clients log in against the service as it runs, and others verify the tokens."""
 
+import json
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,10 +11,11 @@ import jwt
 import pytest
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
+from authlib.oauth2.rfc7523 import PrivateKeyJWT, private_key_jwt_sign
 from authlib.oauth2.rfc7662 import IntrospectTokenValidator
 from authlib.oauth2.rfc9068 import JWTBearerTokenValidator
 from joserfc import jwt as joserfc_jwt
-from joserfc.jwk import KeySet
+from joserfc.jwk import JWKRegistry, KeySet
 from myinvois import MyInvoisClient
 from myinvois.auth import TokenManager
 from oauthlib.oauth2 import BackendApplicationClient
@@ -23,6 +26,11 @@ from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE
 from tests.introspection.party import Party, credentials
 from tests.servers.service import Service
 
+KEY_TYPES: dict[str, tuple[str, str | int]] = {
+    "ES256": ("EC", "P-256"),
+    "PS256": ("RSA", 2048),
+    "EdDSA": ("OKP", "Ed25519"),
+}
 TIN, REPRESENTED = "C3000000003", "C4000000004:202001234567"
 
 
@@ -77,6 +85,50 @@ def test_authlib_shows_the_reason_of_a_refusal(live: Live) -> None:
         pytest.raises(OAuthError, match=r"invalid_client.*cut off.*Reference: "),
     ):
         client.fetch_token(live.token_url, grant_type="client_credentials")
+
+
+@pytest.mark.parametrize(("algorithm", "key_type"), KEY_TYPES.items())
+def test_authlib_logs_in_with_a_private_key(
+    live: Live, tmp_path: Path, algorithm: str, key_type: tuple[str, str | int]
+) -> None:
+    key = JWKRegistry.generate_key(*key_type, {"kid": f"{algorithm}-2026"})
+    (tmp_path / "jwks.json").write_text(json.dumps({"keys": [key.as_dict(private=False)]}))
+    issued = live.service.manage(
+        *("issue_credentials", TIN, "--name", algorithm, "--jwks", str(tmp_path / "jwks.json"))
+    )
+
+    class Signed(PrivateKeyJWT):  # type: ignore[misc]  # Authlib has no types
+        def sign(self, auth: Any, token_endpoint: str) -> Any:
+            return private_key_jwt_sign(
+                key,
+                client_id=auth.client_id,
+                token_endpoint=issuer,  # what Authlib calls so is the audience
+                alg=algorithm,
+                header={"kid": key.kid, "typ": "client-authentication+jwt"},
+                expires_in=60,
+            )
+
+    issuer, method = live.metadata()["issuer"], "private_key_jwt"
+    with AuthlibSession(
+        issued["client_id"],
+        token_endpoint_auth_method=method,
+        revocation_endpoint_auth_method=method,
+    ) as client:
+        client.register_client_auth_method(Signed(live.token_url))
+        for _ in range(2):
+            token = client.fetch_token(live.token_url, grant_type="client_credentials")
+            claims = jwt.decode(token["access_token"], options={"verify_signature": False})
+            assert claims["client_id"] == issued["client_id"]
+        assert client.revoke_token(f"{live.service.url}{REVOKE}").status_code == 200
+
+
+def test_the_metadata_name_the_method_and_its_algorithms(live: Live) -> None:
+    metadata = live.metadata()
+    for endpoint in ("token", "revocation"):
+        assert "private_key_jwt" in metadata[f"{endpoint}_endpoint_auth_methods_supported"]
+        algorithms = metadata[f"{endpoint}_endpoint_auth_signing_alg_values_supported"]
+        assert set(algorithms) == set(KEY_TYPES)
+    assert "private_key_jwt" not in metadata["introspection_endpoint_auth_methods_supported"]
 
 
 def test_requests_oauthlib_logs_in(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,10 @@ from taxpayers.services import (
     set_permission_code,
     set_taxpayer_active,
     unblock_system_user,
+    use_client_secret,
+    use_private_key,
 )
+from tests.registry.test_services_history import KEY
 from tests.support.erp import Erp
 from tests.support.factories import (
     SUBMIT,
@@ -146,6 +149,16 @@ SERVICES: dict[str, tuple[Callable[[Registry], object], set[str]]] = {
         lambda r: register_system_user(taxpayer=r.shop.taxpayer, name="New", **BY), {"new"},
     ),
     "new secret": (lambda r: issue_secret(system_user=r.shop, **BY), {"shop"}),
+    "key for a secret": (
+        lambda r: use_private_key(system_user=r.shop, keys=KEY, **WHY), {"shop"},
+    ),
+    "secret for a key": (
+        lambda r: (
+            use_private_key(system_user=r.agent, keys=KEY, **WHY),
+            use_client_secret(system_user=r.agent, **WHY),
+        ),
+        {"agent"},
+    ),
     "secret that ends earlier": (
         lambda r: retire_secret(secret=r.secret, last_moment=AT + DAY, **WHY), {"shop"},
     ),
@@ -216,6 +229,11 @@ SQL: dict[str, tuple[str, set[str]]] = {
         "UPDATE system_users SET scopes = 'Other'",
         SHOP | AGENTS | {"other_shop", "other_agent", "blocked"},
     ),
+    "login method": (
+        "UPDATE system_users SET token_endpoint_auth_method = 'private_key_jwt' WHERE id = {shop}",
+        {"shop"},
+    ),
+    "public key": ("UPDATE client_secrets SET public_jwk = 'x' WHERE id = {secret}", {"shop"}),
     "the same values": ("UPDATE system_users SET scopes = scopes, name = 'New'", set()),
     "why it is blocked": (
         "UPDATE system_users SET blocked_by = 'x', blocked_reason = 'y'"

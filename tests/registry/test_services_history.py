@@ -32,6 +32,11 @@ AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 WHEN, BEFORE = "2026-03-01T12:00:00+00:00", "2026-02-28T12:00:00+00:00"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+KEY = (
+    '{"kty": "OKP", "crv": "Ed25519", "kid": "march-2026",'
+    ' "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}'
+)
+WITH_KEY = {"token_endpoint_auth_method": "private_key_jwt"}
 CLEAR = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 
 
@@ -250,6 +255,16 @@ CASES = [
         reason="moved",
     ),
     Case(
+        "register_client_keys",
+        lambda: {"system_user": system_user(**WITH_KEY), "keys": KEY, "expires_at": AT + DAY},
+        ("register_client_key", "systemuser", f"{CLIENT_ID} ERP"),
+        after={
+            "secret": "…2026",
+            "kid": "march-2026",
+            "secret_expires_at": "2026-03-02T12:00:00+00:00",
+        },
+    ),
+    Case(
         "revoke_secret",
         lambda: {"secret": secret(), "reason": "leaked"},
         ("revoke_secret", "systemuser", f"{CLIENT_ID} ERP"),
@@ -312,6 +327,10 @@ def test_every_service_is_in_these_tests() -> None:
     assert changing_services() == {case.service for case in CASES} | {
         "register_system_user",
         "issue_secret",
+        # in tests/client_auth/test_services.py
+        "register_system_user_with_keys",
+        "use_private_key",
+        "use_client_secret",
     }
 
 

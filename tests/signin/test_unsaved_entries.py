@@ -127,7 +127,9 @@ def test_passwords_and_secrets_are_not_stored(officer: User) -> None:
     url = task_url(SystemUserFactory.create(), "block_system_user")
     secret = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
     client = signed_in(officer)
-    sent_too_late(client, url, reason=f"leaked: {secret}", password="x", csrfmiddlewaretoken="y")
+    sent_too_late(
+        client, url, reason=f"leaked: {secret}", password="x", keys="z", csrfmiddlewaretoken="y"
+    )
     sign_in(client, officer)
     stored = client.session["unsaved_entries"]["values"]
     assert stored.keys() == {"reason"}

@@ -23,7 +23,7 @@ from tokens.client_auth.failures import check_failures, count_failure
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.login import refusal_of
 from tokens.endpoint.node import Node
-from tokens.endpoint.request import RawTokenRequest, read_client_request
+from tokens.endpoint.request import RawTokenRequest, read_api_request
 from tokens.endpoint.response import (
     PROTECTED_API,
     Answer,
@@ -64,7 +64,7 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
     """The steps of one introspection. They never raise: every caller gets an answer."""
     at, client_id = arrival.at, ""
     try:
-        credentials, token = read_client_request(raw, "token", environment=settings.ENVIRONMENT)
+        credentials, token = read_api_request(raw, "token", environment=settings.ENVIRONMENT)
         client_id = credentials.client_id
         check_failures(node, arrival, credentials)
         reading: TokenReading = yield token_query(token, client_id, credentials.hashed_secret)

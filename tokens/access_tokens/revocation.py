@@ -17,8 +17,10 @@ from taxpayers.rules import Refused, check_secret
 from tokens.access_tokens.answers import refused_by
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.client_auth.authenticated import AuthenticatedClient
-from tokens.client_auth.client_secret import ClientSecretCredentials, authenticate
+from tokens.client_auth.credentials import Credentials, authenticate
 from tokens.client_auth.failures import check_failures, count_failure
+from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
+from tokens.client_auth.uses import use_of
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.login import refusal_of
 from tokens.endpoint.node import Node
@@ -57,7 +59,9 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
     """
     at, client_id = arrival.at, ""
     try:
-        credentials, sent = read_client_request(raw, "token", environment=settings.ENVIRONMENT)
+        credentials, sent = read_client_request(
+            raw, "token", environment=settings.ENVIRONMENT, issuer=settings.AUTH_URL
+        )
         client_id = credentials.client_id
         check_failures(node, arrival, credentials)
         reading: Reading = yield FactsQuery(client_id, credentials.hashed_secret, None)
@@ -94,11 +98,14 @@ def report_revocation(arrival: Arrival, ended: EndedRevocation, seconds: float) 
 
 
 def _authenticate(
-    node: Node, arrival: Arrival, credentials: ClientSecretCredentials, reading: Reading
+    node: Node, arrival: Arrival, credentials: Credentials, reading: Reading
 ) -> Generator[Call, Any, AuthenticatedClient]:
     try:
-        client = authenticate(credentials, reading.facts)
+        client = authenticate(credentials, reading.facts, reading.at)
         check_secret(client.secret, reading.at)
+        use = use_of(credentials)
+        if use is not None and not (yield use):
+            raise not_accepted(USED_BEFORE)
     except Refused as refused:
         if REFUSALS[refused.reason].counts_as_failure:
             yield from count_failure(node, arrival, credentials)

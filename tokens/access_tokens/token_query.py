@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.credentials import is_same_secret
 from taxpayers.facts.query import FACT_COLUMNS, FACT_JOINS, aware, aware_or_none, facts_of
 from taxpayers.facts.values import SecretFacts
@@ -30,7 +31,8 @@ LEFT JOIN login_events e ON e.id = q.jti AND e.reason = ''
 LEFT JOIN revoked_tokens v ON v.jti = e.id
 LEFT JOIN signing_keys k ON k.kid = e.kid
 LEFT JOIN system_users u ON u.id = e.system_user_id
-LEFT JOIN client_secrets s ON s.id = e.secret_id AND s.system_user_id = u.id{FACT_JOINS}"""
+LEFT JOIN client_secrets s ON s.id = e.secret_id AND s.system_user_id = u.id
+    AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}'){FACT_JOINS}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"
@@ -43,7 +45,7 @@ _SQLITE = _QUERY.format(
 )
 # Where the columns are in a row.
 _NUMBER, _SECRET_ID = 1, 10
-_API, _API_SECRET, _JTI, _COMPROMISED_AT, _CLIENT_ID = slice(27, 31), slice(31, 36), 36, 37, 38
+_API, _API_SECRET, _JTI, _COMPROMISED_AT, _CLIENT_ID = slice(28, 32), slice(32, 37), 37, 38, 39
 _JTI_LENGTH, _LONGEST = 36, 64
 
 

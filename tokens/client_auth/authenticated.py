@@ -14,6 +14,10 @@ class Method(StrEnum):
 
     CLIENT_SECRET_POST = "client_secret_post"
     CLIENT_SECRET_BASIC = "client_secret_basic"
+    PRIVATE_KEY_JWT = "private_key_jwt"
+
+
+SECRET_METHODS = (Method.CLIENT_SECRET_POST, Method.CLIENT_SECRET_BASIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +40,5 @@ class AuthenticatedClient:
 
     @property
     def secret(self) -> SecretFacts:
-        """The secret that matched."""
+        """The secret that matched, or the key that signed."""
         return self.facts.secret

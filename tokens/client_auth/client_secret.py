@@ -28,6 +28,16 @@ class ClientSecretCredentials:
     def hashed_secret(self) -> str:
         return hash_secret(self.client_secret)
 
+    @property
+    def digest(self) -> str:
+        """Stands for what was sent: a right secret proves the client, so it is its hash."""
+        return self.hashed_secret
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Those that must be there."""
+        return {"client_id": self.client_id, "client_secret": self.client_secret}
+
 
 def read_credentials(form: Mapping[str, str], authorization: str) -> ClientSecretCredentials:
     """The credentials of a request: the form's, or those of the Authorization header.
@@ -47,15 +57,19 @@ def read_credentials(form: Mapping[str, str], authorization: str) -> ClientSecre
 
 def check_form(credentials: ClientSecretCredentials, environment: Environment) -> None:
     """Raises Refused if an id or a secret of this form was never issued: no query, no hash."""
-    for kind, parameter, value in (
-        (Kind.CLIENT_ID, "client_id", credentials.client_id),
-        (Kind.CLIENT_SECRET, "client_secret", credentials.client_secret),
-    ):
-        fault = fault_of(value, kind, environment)
-        if fault is not None:
-            raise Refused(
-                ProtocolReason.MALFORMED_CREDENTIALS, parameter=parameter, detail=str(fault)
-            )
+    check_client_id(credentials.client_id, environment)
+    _check(Kind.CLIENT_SECRET, "client_secret", credentials.client_secret, environment)
+
+
+def check_client_id(client_id: str, environment: Environment) -> None:
+    """Raises Refused if an id of this form was never issued."""
+    _check(Kind.CLIENT_ID, "client_id", client_id, environment)
+
+
+def _check(kind: Kind, parameter: str, value: str, environment: Environment) -> None:
+    fault = fault_of(value, kind, environment)
+    if fault is not None:
+        raise Refused(ProtocolReason.MALFORMED_CREDENTIALS, parameter=parameter, detail=str(fault))
 
 
 def authenticate(credentials: ClientSecretCredentials, facts: Facts | None) -> AuthenticatedClient:

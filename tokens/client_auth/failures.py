@@ -6,7 +6,7 @@ moment ago, from the same address.
 
 from collections.abc import Generator, Hashable
 
-from tokens.client_auth.client_secret import ClientSecretCredentials
+from tokens.client_auth.credentials import Credentials
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.node import Node
 from tokens.endpoint.recording import buckets
@@ -16,7 +16,7 @@ from tokens.rate_limits.buckets import counted_address
 from tokens.rate_limits.throttle import Throttle, ThrottleCause
 
 
-def check_failures(node: Node, arrival: Arrival, sent: ClientSecretCredentials) -> None:
+def check_failures(node: Node, arrival: Arrival, sent: Credentials) -> None:
     """Raises RateLimited if these credentials were denied a moment ago: no query and no write."""
     throttle = node.denials.find(_key(arrival, sent), arrival.at)
     if throttle is not None:
@@ -24,7 +24,7 @@ def check_failures(node: Node, arrival: Arrival, sent: ClientSecretCredentials) 
 
 
 def count_failure(
-    node: Node, arrival: Arrival, sent: ClientSecretCredentials
+    node: Node, arrival: Arrival, sent: Credentials
 ) -> Generator[FailedAuthentication, Throttle | None, None]:
     """The step that counts a failure. Raises RateLimited if its caller has to wait."""
     address = arrival.source_address
@@ -36,6 +36,6 @@ def count_failure(
         raise RateLimited(throttle, ThrottleCause.FAILURES)
 
 
-def _key(arrival: Arrival, sent: ClientSecretCredentials) -> Hashable:
+def _key(arrival: Arrival, sent: Credentials) -> Hashable:
     address = counted_address(arrival.source_address)
-    return ThrottleCause.FAILURES, sent.client_id, sent.hashed_secret, address
+    return ThrottleCause.FAILURES, sent.client_id, sent.digest, address

@@ -12,9 +12,11 @@ MAX_BODY_BYTES = 16 * 1024
 MAX_FIELDS = 100
 _MEDIA_TYPE = "application/x-www-form-urlencoded"
 _CHARSETS = {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"}
-_CREDENTIALS = frozenset({"client_id", "client_secret"})
+_CREDENTIALS = frozenset({"client_id", "client_secret", "client_assertion"})
 # A refusal names these only: what else a client sends as a name could be its secret.
-_KNOWN_NAMES = frozenset({*_CREDENTIALS, "grant_type", "scope", "token", HEADER})
+_KNOWN_NAMES = frozenset(
+    {*_CREDENTIALS, "client_assertion_type", "grant_type", "scope", "token", HEADER}
+)
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 

@@ -18,6 +18,7 @@ from taxpayers.facts.values import FactsQuery, Reading
 from taxpayers.identifiers import Notation
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.node import Node
 from tokens.endpoint.recording import issued_call, refused_call, unreadable_call
@@ -29,9 +30,15 @@ from tokens.endpoint.request import (
     recognize,
 )
 from tokens.endpoint.response import Answer, Ended, issued_answer, refused_answer
-from tokens.endpoint.throttle import RateLimited, check_throttle, record_rejection, throttled
+from tokens.endpoint.throttle import (
+    RateLimited,
+    check_limit,
+    check_throttle,
+    record_rejection,
+    throttled,
+)
 from tokens.endpoint.toolkit import IssuedLogin, LoginRequest, TokenIssuer
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, Write
+from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, UsedBefore, Write
 from tokens.login_events.store import Call
 from tokens.metrics import ISSUED
 from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
@@ -76,7 +83,12 @@ def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
     """The steps of one login. They never raise: whatever happens, the client gets an answer."""
     notation = Notation(settings.TIN_PATTERN, settings.ROB_PATTERN)
     try:
-        asked = read_token_request(raw, notation=notation, environment=settings.ENVIRONMENT)
+        asked = read_token_request(
+            raw,
+            notation=notation,
+            environment=settings.ENVIRONMENT,
+            issuer=settings.AUTH_URL,
+        )
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error)
         return (yield from _refuse_unreadable(node, arrival, recognize(raw, notation), refused))
@@ -146,14 +158,24 @@ class _Login:
             call = self._call(outcome)
             if isinstance(call, CountedLogin):
                 self._check_limit(call, reading)
-                quota: Quota | None = yield call
-                if quota is not None:
-                    return self._end(outcome, quota)
+                counted: Quota | UsedBefore | None = yield call
+                if isinstance(counted, Quota):
+                    return self._end(outcome, counted)
+                if counted is not None:
+                    return (yield from self._refuse_used_assertion(reading))
                 # The client has changed, reached its limit, or is being changed at this moment.
             elif not reading.is_remembered:
                 return (yield from self._record_uncounted(outcome, call, reading))
             # A failure has no epoch that confirms it, so it is never decided from memory.
         raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
+
+    def _refuse_used_assertion(self, reading: Reading) -> Steps:
+        """Somebody has its assertion, or it makes one for several logins: it proves nothing now."""
+        refused = not_accepted(USED_BEFORE)
+        call = refused_call(self.arrival, self.asked, self.client, refused, self.at)
+        self.client = None
+        assert isinstance(call, FailedLogin)  # noqa: S101 - as the table says of this reason
+        return (yield from self._record_uncounted(refused, call, reading))
 
     def _record_uncounted(
         self, outcome: Outcome, call: FailedLogin | RejectedRequest | None, reading: Reading
@@ -170,7 +192,7 @@ class _Login:
         before = uptime()
         reading: Reading = yield LockedRead(self.query) if locked else self.query
         self.node.clock.observe(before, reading.at, uptime())
-        self.node.learn(self.query, reading)
+        self.node.clock.check()
         return reading
 
     def _decide(self, reading: Reading) -> Outcome:
@@ -183,6 +205,8 @@ class _Login:
             return refusal_of(self.arrival, error)
         finally:
             self.client = login.client
+            if self.client is not None:  # nobody else can fill the memory of this node
+                self.node.learn(self.query, reading)
 
     def _call(self, outcome: Outcome) -> Write | None:
         if isinstance(outcome, IssuedLogin):
@@ -191,6 +215,8 @@ class _Login:
 
     def _check_limit(self, call: CountedLogin, reading: Reading) -> None:
         if reading.counter is None:
+            if call.assertion is not None:
+                check_limit(self.node, self.arrival, self.asked)
             return
         outcome = count_login(CounterState(*reading.counter), call.limit, reading.at)
         if isinstance(outcome, Throttle):

@@ -14,6 +14,7 @@ from taxpayers.redaction import hide_secrets
 from taxpayers.rules import Refused
 from tokens.access_tokens.issuing import SignedToken
 from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.uses import use_of
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.request import TokenRequest, UnreadableRequest
 from tokens.login_events.events import (
@@ -44,7 +45,7 @@ def issued_call(
         scope=" ".join(authorization.scopes),
         kid=token.kid,
     )
-    return _counted(client, event)
+    return _counted(asked, client, event)
 
 
 def refused_call(
@@ -65,7 +66,7 @@ def refused_call(
     event = _event(arrival, asked, client, at, subject=subject, refused=refused)
     if refusal.counts_as_failure:
         return _failed(arrival, asked, event)
-    return _rejected(arrival, event) if client is None else _counted(client, event)
+    return _rejected(arrival, event) if client is None else _counted(asked, client, event)
 
 
 def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> RejectedRequest:
@@ -81,10 +82,15 @@ def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
     return _printable(sent.client_id, _CLIENT_ID_LENGTH)
 
 
-def _counted(client: AuthenticatedClient, event: Event) -> CountedLogin:
+def _counted(asked: TokenRequest, client: AuthenticatedClient, event: Event) -> CountedLogin:
     facts = client.facts
     return CountedLogin(
-        event, facts.client.id, facts.secret.id, facts.client.logins_per_minute, facts.epoch
+        event,
+        facts.client.id,
+        facts.secret.id,
+        facts.client.logins_per_minute,
+        facts.epoch,
+        use_of(asked.credentials),
     )
 
 

@@ -10,8 +10,11 @@ from urllib.parse import parse_qsl
 from taxpayers.credentials import Environment
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.rules import Refused
-from tokens.client_auth.client_secret import (
-    ClientSecretCredentials,
+from tokens.client_auth import client_secret
+from tokens.client_auth.client_secret import ClientSecretCredentials
+from tokens.client_auth.credentials import (
+    Credentials,
+    SentCredentials,
     check_form,
     read_credentials,
 )
@@ -50,7 +53,7 @@ class RawTokenRequest:
 class TokenRequest:
     """What a client asks for. `scopes` is None when no scope is asked for."""
 
-    credentials: ClientSecretCredentials
+    credentials: Credentials
     scopes: tuple[str, ...] | None
     on_behalf_of: TaxpayerId | None
 
@@ -68,12 +71,12 @@ class UnreadableRequest:
 
 
 def read_token_request(
-    raw: RawTokenRequest, *, notation: Notation, environment: Environment
+    raw: RawTokenRequest, *, notation: Notation, environment: Environment, issuer: str
 ) -> TokenRequest:
     """What the request asks for. Raises Refused with the first fault, in the contract's order."""
-    form, credentials = _read_form_and_credentials(raw)
+    form, sent = _read_form_and_credentials(raw)
     grant_type = form.values.get("grant_type", "")
-    _check_present(credentials, grant_type=grant_type)
+    _check_present(sent, grant_type=grant_type)
     if grant_type != GRANT_TYPE:
         raise Refused(ProtocolReason.UNSUPPORTED_GRANT_TYPE)
     on_behalf_of = read_on_behalf_of(
@@ -82,25 +85,40 @@ def read_token_request(
         is_misspelled=raw.on_behalf_of_is_misspelled,
         parameters=form.names,
     )
-    check_form(credentials, environment)
+    credentials = check_form(sent, environment, issuer)
     return TokenRequest(credentials, _read_scopes(form.values.get("scope", "")), on_behalf_of)
 
 
 def read_client_request(
-    raw: RawTokenRequest, parameter: str, *, environment: Environment
-) -> tuple[ClientSecretCredentials, str]:
+    raw: RawTokenRequest, parameter: str, *, environment: Environment, issuer: str
+) -> tuple[Credentials, str]:
     """Who sends a request about one thing, the parameter of this name, and its value.
 
     As a login is read: raises Refused with the first fault, in the contract's order.
     """
-    form, credentials = _read_form_and_credentials(raw)
+    sent, value = _read_client_and(parameter, raw)
+    return check_form(sent, environment, issuer), value
+
+
+def read_api_request(
+    raw: RawTokenRequest, parameter: str, *, environment: Environment
+) -> tuple[ClientSecretCredentials, str]:
+    """The same for callers that have a secret and nothing else: protected APIs."""
+    sent, value = _read_client_and(parameter, raw)
+    if not isinstance(sent, ClientSecretCredentials):
+        raise malformed("a protected API authenticates with client_id and client_secret")
+    client_secret.check_form(sent, environment)
+    return sent, value
+
+
+def _read_client_and(parameter: str, raw: RawTokenRequest) -> tuple[SentCredentials, str]:
+    form, sent = _read_form_and_credentials(raw)
     value = form.values.get(parameter, "")
-    _check_present(credentials, **{parameter: value})
-    check_form(credentials, environment)
-    return credentials, value
+    _check_present(sent, **{parameter: value})
+    return sent, value
 
 
-def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, ClientSecretCredentials]:
+def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, SentCredentials]:
     if raw.method != "POST":
         raise Refused(ProtocolReason.METHOD_NOT_ALLOWED)
     if not raw.is_secure:
@@ -111,12 +129,8 @@ def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, ClientSecret
     return form, read_credentials(form.values, raw.authorization)
 
 
-def _check_present(credentials: ClientSecretCredentials, **parameters: str) -> None:
-    for name, value in (
-        *parameters.items(),
-        ("client_id", credentials.client_id),
-        ("client_secret", credentials.client_secret),
-    ):
+def _check_present(sent: SentCredentials, **parameters: str) -> None:
+    for name, value in (parameters | sent.parameters).items():
         if not value:
             raise Refused(ProtocolReason.MISSING_PARAMETER, parameter=name)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
-from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.endpoint.throttle import RateLimited
 from tokens.http import rfc3339
 from tokens.rate_limits.quota import Quota
@@ -120,7 +120,8 @@ def _answer(
 
 
 def _add_client_headers(answer: Answer, client: AuthenticatedClient, quota: Quota | None) -> None:
-    answer.headers["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
+    if client.method in SECRET_METHODS:
+        answer.headers["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
     if quota is not None and quota.limit:
         answer.headers["X-Rate-Limit-Limit"] = str(quota.limit)
         answer.headers["X-Rate-Limit-Remaining"] = str(quota.remaining)

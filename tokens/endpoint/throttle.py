@@ -7,7 +7,7 @@ from collections.abc import Generator, Hashable
 from dataclasses import replace
 
 from taxpayers.rules import Refused
-from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.node import Node
 from tokens.endpoint.request import TokenRequest
@@ -28,10 +28,14 @@ class RateLimited(Refused):
 
 def check_throttle(node: Node, arrival: Arrival, asked: TokenRequest) -> None:
     """Raises RateLimited if this very pair was denied a moment ago: no query and no write."""
-    for key in _keys(arrival, asked):
-        throttle = node.denials.find(key, arrival.at)
-        if throttle is not None:
-            raise RateLimited(throttle, _cause(throttle))
+    sent = asked.credentials
+    for key in ((sent.client_id, sent.digest), _failure_key(arrival, asked)):
+        _check(node, arrival, key)
+
+
+def check_limit(node: Node, arrival: Arrival, asked: TokenRequest) -> None:
+    """The same for a client that has proved itself: it signs each login anew."""
+    _check(node, arrival, _limit_key(asked))
 
 
 def throttled(
@@ -42,10 +46,11 @@ def throttled(
     throttle: Throttle,
 ) -> RateLimited:
     """The refusal of a login that a limit denied; it is remembered until the denial ends."""
-    expires_at = client.secret.expires_at if client else None
+    has_secret = client is not None and client.method in SECRET_METHODS
+    expires_at = client.secret.expires_at if client and has_secret else None
     throttle = replace(throttle, secret_expires_at=expires_at)
-    pair, pair_from_here = _keys(arrival, asked)
-    node.denials.remember(pair if throttle.limit else pair_from_here, throttle)
+    key = _limit_key(asked) if throttle.limit else _failure_key(arrival, asked)
+    node.denials.remember(key, throttle)
     return RateLimited(throttle, _cause(throttle))
 
 
@@ -70,7 +75,20 @@ def _cause(throttle: Throttle) -> ThrottleCause:
     return ThrottleCause.LOGINS if throttle.limit else ThrottleCause.FAILURES
 
 
-def _keys(arrival: Arrival, asked: TokenRequest) -> tuple[Hashable, Hashable]:
-    """What a denial is remembered by: the very pair, and for failures also where it came from."""
-    pair = (asked.client_id, asked.credentials.hashed_secret)
-    return pair, (*pair, counted_address(arrival.source_address))
+def _check(node: Node, arrival: Arrival, key: Hashable) -> None:
+    throttle = node.denials.find(key, arrival.at)
+    if throttle is not None:
+        raise RateLimited(throttle, _cause(throttle))
+
+
+def _limit_key(asked: TokenRequest) -> Hashable:
+    """What the denial of a client over its limit is remembered by: its secret, or its key.
+
+    The name of a key proves nothing, so it is never looked for before the signature was verified.
+    """
+    return asked.client_id, asked.credentials.hashed_secret
+
+
+def _failure_key(arrival: Arrival, asked: TokenRequest) -> Hashable:
+    """What the denial of a failure is remembered by: what was sent, and where it came from."""
+    return asked.client_id, asked.credentials.digest, counted_address(arrival.source_address)

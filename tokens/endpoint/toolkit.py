@@ -22,7 +22,7 @@ from taxpayers.rules import Authorization, AuthorizationRequest, decide
 from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.access_tokens.issuing import SignedToken, issue_access_token
 from tokens.client_auth.authenticated import AuthenticatedClient
-from tokens.client_auth.client_secret import authenticate
+from tokens.client_auth.credentials import authenticate
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.request import GRANT_TYPE, TokenRequest
 
@@ -60,7 +60,8 @@ class LoginValidator(OAuth2Validator):
 
     def authenticate_client(self, request: LoginRequest, *args: Any, **kwargs: Any) -> bool:
         """Who asks, and how does it prove that?"""
-        request.client = authenticate(request.asked.credentials, request.reading.facts)
+        reading = request.reading
+        request.client = authenticate(request.asked.credentials, reading.facts, reading.at)
         return True
 
     def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:

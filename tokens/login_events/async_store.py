@@ -17,6 +17,7 @@ from taxpayers.facts.values import FactsQuery, Reading
 from tokens.access_tokens.token_query import TokenQuery
 from tokens.login_events import sqlite
 from tokens.login_events.events import (
+    AssertionUse,
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
@@ -102,7 +103,7 @@ class AsyncStore:
     def _postgresql_lanes(self) -> dict[type, Lane]:
         # One for each kind: who fails, or is rejected, does not wait together with who logs in.
         logins = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
-        others = (TokenQuery, TokenRevocation)
+        others = (TokenQuery, TokenRevocation, AssertionUse)
         lanes: dict[type, Lane] = {
             kind: Lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
         }
@@ -141,7 +142,7 @@ def _sqlite_lanes() -> dict[type, Lane]:
     return {
         **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
-        **dict.fromkeys((FailedAuthentication, TokenRevocation), writer),
+        **dict.fromkeys((FailedAuthentication, TokenRevocation, AssertionUse), writer),
     }
 
 

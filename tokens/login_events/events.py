@@ -25,10 +25,25 @@ class Event(NamedTuple):
     user_agent: str
 
 
+class AssertionUse(NamedTuple):
+    """A client assertion, by `ClientAssertion.use_id`; `expires_at` is when it is accepted no more.
+
+    As a call of its own: stored, unless it was used before.
+    """
+
+    id: UUID
+    expires_at: datetime
+
+
+class UsedBefore:
+    """The result of a login whose assertion was used before: it is not stored."""
+
+
 class CountedLogin(NamedTuple):
     """An authenticated login, decided by the facts of this epoch, for the counter of its client.
 
-    Stored only if the epoch is still the client's and its limit is not reached.
+    Stored only if the epoch is still the client's, its limit is not reached, and its assertion, if
+    it has one, was not used before.
     """
 
     event: Event
@@ -36,6 +51,7 @@ class CountedLogin(NamedTuple):
     secret_id: int
     limit: int
     epoch: int
+    assertion: AssertionUse | None = None
 
 
 class FailedLogin(NamedTuple):

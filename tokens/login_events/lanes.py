@@ -14,6 +14,7 @@ from django.db import DatabaseError, OperationalError
 
 from taxpayers.async_sql import ANSWER_SECONDS, ConnectionLost, NoConnection, NotAnswered
 from tokens.login_events.events import (
+    AssertionUse,
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
@@ -176,14 +177,14 @@ def take_batch(waiting: deque[_Waiting]) -> list[_Waiting]:
 
 
 def rows_of(call: Call) -> tuple[Hashable, ...]:
-    """The counters and buckets that the call changes."""
+    """The counters, buckets and assertions that the call changes."""
     if isinstance(call, CountedLogin):
         return (call.system_user_id,)
     if isinstance(call, FailedLogin | FailedAuthentication):
         return (call.pair_bucket, call.address_bucket)
     if isinstance(call, RejectedRequest):
         return (call.bucket,)
-    return ()
+    return (call.id,) if isinstance(call, AssertionUse) else ()
 
 
 def _succeed(waiting: _Waiting, result: Any) -> None:

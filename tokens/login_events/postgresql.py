@@ -13,11 +13,13 @@ from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row, Statement
 from tokens.access_tokens.token_query import TokenQuery, token_statement
 from tokens.login_events.events import (
+    AssertionUse,
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
     RejectedRequest,
     TokenRevocation,
+    UsedBefore,
     Write,
 )
 from tokens.login_events.postgresql_buckets import (
@@ -39,17 +41,19 @@ _WINDOW_SECONDS = int(WINDOW.total_seconds())
 _IS_OPEN = f"""(c.window_started_at > {NOW} - interval '{_WINDOW_SECONDS} s'
         AND c.window_started_at < {NOW} + interval '{_WINDOW_SECONDS} s')"""
 _WINDOW = f"CASE WHEN {_IS_OPEN} THEN c.window_started_at ELSE {NOW} END"
-_COUNT = f"""
-WITH counted AS (
+_SENT = f'client bigint, used_secret_id bigint, "limit" int, epoch bigint, {EVENT}'
+_IS_WITHIN_LIMIT = f"""(locked."limit" = 0 OR c.used < locked."limit" OR NOT {_IS_OPEN})"""
+_ADD_ONE = f"""
     UPDATE client_usage c SET
         window_started_at = {_WINDOW},
         used = CASE WHEN {_IS_OPEN} THEN c.used + 1 ELSE 1 END,
         secrets_used = CASE WHEN locked.reason = ''
             THEN c.secrets_used || jsonb_build_object(locked.used_secret_id, {_WINDOW})
-            ELSE c.secrets_used END
+            ELSE c.secrets_used END"""
+_COUNT = f"""
+WITH counted AS ({_ADD_ONE}
     FROM (
-        SELECT sent.* FROM json_to_recordset(%s::json)
-            AS sent(client bigint, used_secret_id bigint, "limit" int, epoch bigint, {EVENT})
+        SELECT sent.* FROM json_to_recordset(%s::json) AS sent({_SENT})
         CROSS JOIN LATERAL (
             SELECT FROM client_usage o
             WHERE o.system_user_id = sent.client AND o.epoch = sent.epoch
@@ -57,13 +61,52 @@ WITH counted AS (
         ) AS own_row
         WHERE {IS_RECENT}
     ) AS locked
-    WHERE c.system_user_id = locked.client
-        AND (locked."limit" = 0 OR c.used < locked."limit" OR NOT {_IS_OPEN})
+    WHERE c.system_user_id = locked.client AND {_IS_WITHIN_LIMIT}
     RETURNING locked.*, c.window_started_at, c.used
 ), event AS (
     INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
 )
 SELECT {NOW}, client, window_started_at, used FROM counted"""
+
+# The same for a batch in which clients log in with assertions. An assertion becomes a used one only
+# with a login that is counted; the index decides between two nodes, whatever each of them sees.
+_COUNT_WITH_ASSERTIONS = f"""
+WITH locked AS MATERIALIZED (
+    SELECT locked.* FROM json_to_recordset(%s::json)
+        AS locked(assertion uuid, assertion_expires_at timestamptz, {_SENT})
+    CROSS JOIN LATERAL (
+        SELECT FROM client_usage c
+        WHERE c.system_user_id = locked.client AND c.epoch = locked.epoch AND {_IS_WITHIN_LIMIT}
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS own_row
+    WHERE {IS_RECENT}
+), first_use AS (
+    INSERT INTO used_assertions (id, expires_at)
+    SELECT assertion, assertion_expires_at FROM locked WHERE assertion IS NOT NULL
+    ORDER BY assertion
+    ON CONFLICT DO NOTHING RETURNING id AS assertion_id
+), counted AS ({_ADD_ONE}
+    FROM locked LEFT JOIN first_use ON assertion_id = locked.assertion
+    WHERE c.system_user_id = locked.client
+        AND (locked.assertion IS NULL OR assertion_id IS NOT NULL)
+    RETURNING locked.*, c.window_started_at, c.used
+), event AS (
+    INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
+)
+SELECT {NOW}, client, window_started_at, used FROM counted
+UNION ALL SELECT {NOW}, client, NULL, NULL
+FROM locked LEFT JOIN first_use ON assertion_id = assertion
+WHERE assertion IS NOT NULL AND assertion_id IS NULL"""
+
+_USE = f"""
+WITH first_use AS (
+    INSERT INTO used_assertions (id, expires_at)
+    SELECT id, expires_at
+    FROM json_to_recordset(%s::json) AS s(id uuid, expires_at timestamptz) ORDER BY id
+    ON CONFLICT DO NOTHING RETURNING id
+)
+SELECT {NOW}, id FROM (VALUES (NULL::uuid)) AS clock(id)
+UNION ALL SELECT {NOW}, id FROM first_use"""
 
 # One that is revoked twice stays as it is.
 _REVOKE = f"""
@@ -98,8 +141,8 @@ def _result(call: Write, window_started_at: datetime, used: int) -> Quota | None
     return Quota(call.limit, used, window_started_at) if isinstance(call, CountedLogin) else None
 
 
-def _count(logins: Sequence[CountedLogin]) -> Statement[list[Quota | None]]:
-    def parse(rows: list[Row]) -> list[Quota | None]:
+def _count(logins: Sequence[CountedLogin]) -> Statement[list[Quota | UsedBefore | None]]:
+    def parse(rows: list[Row]) -> list[Quota | UsedBefore | None]:
         counted = {client: (window, used) for _now, client, window, used in rows}
         return [_quota(login.limit, counted.get(login.system_user_id)) for login in logins]
 
@@ -113,11 +156,30 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[Quota | None]]:
         }
         for login in logins
     ]
-    return statement(_COUNT, sent, parse)
+    if all(login.assertion is None for login in logins):
+        return statement(_COUNT, sent, parse)
+    for row, login in zip(sent, logins, strict=True):
+        if login.assertion is not None:
+            row |= {
+                "assertion": login.assertion.id,
+                "assertion_expires_at": login.assertion.expires_at,
+            }
+    return statement(_COUNT_WITH_ASSERTIONS, sent, parse)
 
 
-def _quota(limit: int, counted: tuple[datetime, int] | None) -> Quota | None:
-    return None if counted is None else Quota(limit, counted[1], counted[0])
+def _quota(limit: int, counted: tuple[datetime | None, int] | None) -> Quota | UsedBefore | None:
+    if counted is None:
+        return None
+    window_started_at, used = counted
+    return UsedBefore() if window_started_at is None else Quota(limit, used, window_started_at)
+
+
+def _use(uses: Sequence[AssertionUse]) -> Statement[list[bool]]:
+    def parse(rows: list[Row]) -> list[bool]:
+        first = {id_ for _now, id_ in rows}
+        return [use.id in first for use in uses]
+
+    return statement(_USE, [use._asdict() for use in uses], parse)
 
 
 def _revoke(rows: Sequence[TokenRevocation]) -> Statement[list[None]]:
@@ -131,5 +193,6 @@ _STATEMENTS: dict[type, Callable[[Sequence[Any]], Statement[list[Any]]]] = {
     FailedAuthentication: count_failures,
     TokenQuery: token_statement,
     TokenRevocation: _revoke,
+    AssertionUse: _use,
     RejectedRequest: count_rejections,
 }

@@ -17,12 +17,14 @@ from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import fetch_through_django
 from tokens.access_tokens.token_query import TokenQuery, read_token_from_sqlite
 from tokens.login_events.events import (
+    AssertionUse,
     CountedLogin,
     Event,
     FailedAuthentication,
     FailedLogin,
     RejectedRequest,
     TokenRevocation,
+    UsedBefore,
 )
 from tokens.models import FailureBucket, RevokedToken
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
@@ -39,6 +41,9 @@ UPDATE client_usage
 SET window_started_at = %s, used = %s, secrets_used = json_patch(secrets_used, %s)
 WHERE system_user_id = %s RETURNING used"""
 
+_USE = """
+INSERT INTO used_assertions (id, expires_at) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING id"""
+
 
 def perform(calls: Sequence[Any]) -> list[Any]:
     """The results of these calls, in their order. Raises django.db.DatabaseError."""
@@ -52,7 +57,7 @@ def _add(event: Event) -> None:
     fetch_through_django(_ADD, [_stored(value) for value in event])
 
 
-def _count(login: CountedLogin) -> Quota | None:
+def _count(login: CountedLogin) -> Quota | UsedBefore | None:
     rows = fetch_through_django(_READ_COUNTER, (login.system_user_id, login.epoch))
     if not rows:
         return None
@@ -61,6 +66,8 @@ def _count(login: CountedLogin) -> Quota | None:
     outcome = count_login(counter, login.limit, datetime.now(UTC))
     if isinstance(outcome, Throttle):
         return None
+    if login.assertion is not None and not _use(login.assertion):
+        return UsedBefore()
     began = outcome.window_started_at
     # A refused login counts, but is no use of its secret.
     used = {} if login.event.reason else {login.secret_id: began.isoformat()}
@@ -98,6 +105,11 @@ def _revoke(row: TokenRevocation) -> None:
     RevokedToken.objects.bulk_create([revoked], ignore_conflicts=True)  # once is enough
 
 
+def _use(assertion: AssertionUse) -> bool:
+    values = (assertion.id.hex, _stored(assertion.expires_at))
+    return bool(fetch_through_django(_USE, values))
+
+
 def _read_buckets(ids: Collection[int]) -> dict[int, BucketState]:
     rows = FailureBucket.objects.filter(pk__in=ids).values_list("pk", *BucketState._fields)
     return {id_: BucketState(*state) for id_, *state in rows}
@@ -126,5 +138,6 @@ _PERFORM: dict[type, Callable[[Any], Any]] = {
     FailedAuthentication: _count_failure,
     TokenQuery: read_token_from_sqlite,
     TokenRevocation: _revoke,
+    AssertionUse: _use,
     RejectedRequest: _count_rejection,
 }

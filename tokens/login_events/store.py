@@ -17,6 +17,7 @@ from taxpayers.sql import fetch, fetch_with_reconnect
 from tokens.access_tokens.token_query import TokenQuery
 from tokens.login_events import postgresql, sqlite
 from tokens.login_events.events import (
+    AssertionUse,
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
@@ -32,6 +33,7 @@ Call = (
     | FailedAuthentication
     | TokenQuery
     | TokenRevocation
+    | AssertionUse
 )
 
 LOCK_CLIENT = """
@@ -42,7 +44,8 @@ WHERE system_user_id = (SELECT id FROM system_users WHERE client_id = %s) FOR NO
 def perform(call: Call) -> Any:
     """The result of one call:
 
-    a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or None if it was not stored;
+    a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or `UsedBefore`, or None if it
+    was not stored for another reason; whether it is the first use for an `AssertionUse`;
     a `Throttle` for a `FailedLogin`, `FailedAuthentication` or `RejectedRequest` that has to wait,
     or None if it was stored; a `TokenReading` for a `TokenQuery`; None for a `TokenRevocation`.
     Raises django.db.DatabaseError.

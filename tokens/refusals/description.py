@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from taxpayers.credentials import Fault
 from taxpayers.rules import Refused
+from tokens.client_auth.assertion import ASSERTION, AssertionFault
 from tokens.http import error_description
 from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS, ProtocolReason
@@ -35,7 +36,7 @@ TOO_MANY: Mapping[ThrottleCause | None, str] = {
     ThrottleCause.REJECTIONS: TOO_MANY_REJECTED,
 }
 
-_FAULTS = {
+_FAULTS: Mapping[str, str] = {
     Fault.BLANKS: _("{parameter} has blanks around it."),
     Fault.SWAPPED: _("client_id and client_secret are swapped: {parameter} holds the other one."),
     Fault.OTHER_ENVIRONMENT: _(
@@ -49,6 +50,36 @@ _FAULTS = {
         "{parameter} is not of this service: what it issues begins with ci_ for an id and cs_ for a"
         " secret."
     ),
+    AssertionFault.TOO_LONG: _("{parameter} is longer than 4096 characters."),
+    AssertionFault.UNREADABLE: _(
+        "{parameter} is not a signed JWT in its compact form, or one of its values has another type"
+        " than RFC 7519 says."
+    ),
+    AssertionFault.ALGORITHM: _("{parameter} must be signed with PS256, ES256 or EdDSA."),
+    AssertionFault.TYPE: _(
+        "typ in the header of {parameter} must be client-authentication+jwt or JWT, or be left out."
+    ),
+    AssertionFault.CRITICAL: _("{parameter} has crit in its header, which is not supported."),
+    AssertionFault.KID: _("{parameter} must name its key with kid in its header."),
+    AssertionFault.CLIENT: _("iss and sub of {parameter} must both be the client_id."),
+    AssertionFault.OTHER_CLIENT: _("sub of {parameter} is not the client_id in the form."),
+    AssertionFault.AUDIENCE: _(
+        "aud of {parameter} must be the issuer, as the metadata of this service name it, and"
+        " nothing else: not the address of the token endpoint."
+    ),
+    AssertionFault.EXPIRY: _("{parameter} must have exp."),
+    AssertionFault.JTI: _(
+        "{parameter} must have a jti of at most 128 characters, another one for each login."
+    ),
+    AssertionFault.EXPIRED: _(
+        "{parameter} has expired by the clock of this service. Make a new one for each login."
+    ),
+    AssertionFault.TOO_FAR_AHEAD: _(
+        "exp of {parameter} is more than 5 minutes ahead by the clock of this service."
+    ),
+    AssertionFault.NOT_YET_VALID: _(
+        "nbf or iat of {parameter} is in the future by the clock of this service."
+    ),
 }
 
 
@@ -59,7 +90,9 @@ def describe(refused: Refused, translate: Callable[[str], str] = str) -> str:
     """
     refusal = REFUSALS[refused.reason]
     text = refusal.text
-    if refusal.has_date and refused.since is None and refusal.without_date:
+    if refusal.of_assertion and refused.parameter == ASSERTION:
+        text = refusal.of_assertion
+    elif refusal.has_date and refused.since is None and refusal.without_date:
         text = refusal.without_date
     elif refusal.without_detail and not refused.detail:
         text = refusal.without_detail
@@ -82,7 +115,7 @@ _own_text = cache(error_description)  # as many as the table has
 def describe_in_general(reason: str) -> list[str]:
     """The texts that this reason can have, without what only one login's own text can name."""
     refusal = REFUSALS[reason]
-    texts = [refusal.text, refusal.without_detail]
+    texts = [refusal.text, refusal.without_detail, refusal.of_assertion]
     if reason == ProtocolReason.RATE_LIMITED:
         texts += TOO_MANY.values()
     return [
@@ -90,7 +123,7 @@ def describe_in_general(reason: str) -> list[str]:
             since="the date in error_description",
             parameter="named in error_description",
             detail="error_description names the fault",
-            fault="client_id or client_secret does not have the form of an issued one:"
+            fault="client_id, client_secret or client_assertion does not have the right form:"
             " error_description names the fault.",
         )
         for text in texts
@@ -107,4 +140,4 @@ def format_moment_with_offset(moment: datetime) -> str:
 def _fault(refused: Refused, translate: Callable[[str], str]) -> str:
     if refused.reason != ProtocolReason.MALFORMED_CREDENTIALS:
         return ""
-    return translate(_FAULTS[Fault(refused.detail)]).format(parameter=refused.parameter)
+    return translate(_FAULTS[refused.detail]).format(parameter=refused.parameter)

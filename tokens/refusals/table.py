@@ -83,7 +83,8 @@ class Refusal:
     """What a reason means: on the wire, to staff, and to the record.
 
     `text` is public and may hold {since}, {parameter}, {fault} and {detail}, but never what a
-    client sent; `without_date` and `without_detail` replace it where a refusal has none.
+    client sent; `without_date` and `without_detail` replace it where a refusal has none, and
+    `of_assertion` where the client sent a client_assertion, not a secret.
     `staff_text` and `fixed_by` are for staff, and on the public page of the reason. A reason that
     `counts_as_failure` slows its caller down instead of using up the client's limit; one that is
     not `recorded` leaves no login event.
@@ -98,6 +99,7 @@ class Refusal:
     has_date: bool = False
     without_date: str = ""
     without_detail: str = ""
+    of_assertion: str = ""
     counts_as_failure: bool = False
     recorded: bool = True
 
@@ -170,6 +172,7 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Malformed credentials"),
         _OPERATOR,
         Check.CREDENTIALS_FORM,
+        of_assertion=_("{fault} The developer of the ERP system must correct it."),
     ),
     ProtocolReason.INVALID_CREDENTIALS: Refusal(
         400,
@@ -181,6 +184,12 @@ REFUSALS: Mapping[str, Refusal] = {
         _("Wrong client ID or secret"),
         _OPERATOR,
         Check.CREDENTIALS,
+        of_assertion=_(
+            "This client_assertion is not accepted: the client or the key that it names is not"
+            " registered, its signature is wrong, or its jti was used before. The developer of the"
+            " ERP system must make a new one for each login, signed with a key that is registered"
+            " for this client."
+        ),
         counts_as_failure=True,
     ),
     RegistryReason.SECRET_EXPIRED: Refusal(
@@ -194,6 +203,10 @@ REFUSALS: Mapping[str, Refusal] = {
         _ROTATES,
         Check.SECRET_EXPIRY,
         has_date=True,
+        of_assertion=_(
+            "The key of this client_assertion expired on {since}. The person who rotates the"
+            " secrets of this ERP system must have a new key registered."
+        ),
         counts_as_failure=True,
     ),
     RegistryReason.SECRET_REVOKED: Refusal(
@@ -207,6 +220,10 @@ REFUSALS: Mapping[str, Refusal] = {
         _ROTATES,
         Check.SECRET_REVOCATION,
         has_date=True,
+        of_assertion=_(
+            "The key of this client_assertion was removed on {since}. The person who rotates the"
+            " secrets of this ERP system must put the new one in place."
+        ),
         counts_as_failure=True,
     ),
     ProtocolReason.RATE_LIMITED: Refusal(

@@ -70,10 +70,12 @@ _MANAGE_CREDENTIALS = _of(
     "taxpayers",
     "register_system_user",
     "issue_credentials",
+    "change_login_method",
     "change_system_user",
     "extend_system_user",
     "unblock_system_user",
     "rotate_secret",
+    "register_client_key",
     "retire_secret",
     "revoke_secret",
 ) | _of(

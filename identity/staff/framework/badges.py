@@ -47,6 +47,7 @@ ACTIVE = gettext_lazy("Active")
 NOT_ACTIVE = gettext_lazy("Not active")
 BLOCKED = gettext_lazy("Blocked")
 NO_VALID_SECRET = gettext_lazy("No valid secret")
+NO_VALID_KEY = gettext_lazy("No valid key")
 NO_VALID_SCOPE = gettext_lazy("No valid scope")
 TAXPAYER_NOT_ACTIVE = gettext_lazy("Taxpayer not active")
 EXPIRED = gettext_lazy("Expired")
@@ -81,11 +82,15 @@ def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
         return _active(row, standing, at)
     found = [_badge_of_refusal(row, refused.reason) for refused in standing.refusals]
     if not standing.valid_secrets:
-        found.insert(
-            0, Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
-        )
+        found.insert(0, _without_a_way_in(row))
     sentences = format_html_join(" ", "{}", ((badge.sentence,) for badge in found))
     return replace(found[0], sentence=sentences, also=tuple(found[1:]))
+
+
+def _without_a_way_in(row: SystemUser) -> Badge:
+    if row.uses_key:
+        return Badge(NO_VALID_KEY, "bad", _("It has no valid key. Register a new one."))
+    return Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
 
 
 def _active(row: SystemUser, standing: Standing, at: datetime) -> Badge:
@@ -94,7 +99,11 @@ def _active(row: SystemUser, standing: Standing, at: datetime) -> Badge:
     last = standing.valid_secrets[0]
     if last.expires_at - at > SOON or (row.expires_at and row.expires_at <= last.expires_at):
         return badge
-    text = _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
+    text = (
+        _("Its last valid key, …{secret}, expires {moment}. Register a new one before.")
+        if row.uses_key
+        else _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
+    )
     warning = format_html(text, secret=last.hint, moment=moment(last.expires_at))
     return Badge(ACTIVE, "warning", format_html("{} {}", badge.sentence, warning))
 

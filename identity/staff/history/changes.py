@@ -48,6 +48,7 @@ _FIELDS: dict[str, Any] = {
     "blocked_reason": gettext_lazy("Reason for blocking"),
     "form": gettext_lazy("File format"),
     "filters": gettext_lazy("Filters"),
+    "token_endpoint_auth_method": gettext_lazy("Login method"),
     "secret": gettext_lazy("Secret"),
     "secret_expires_at": gettext_lazy("Secret expires"),
     "secret_revoked_at": gettext_lazy("Secret revoked"),

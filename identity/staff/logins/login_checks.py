@@ -46,6 +46,12 @@ def checks_of(event: LoginEvent, secret: ClientSecret | None) -> list[ShownCheck
     ]
 
 
+def _proof(secret: ClientSecret) -> str:
+    if secret.is_key:
+        return _("private key {kid} (private_key_jwt)").format(kid=secret.kid)
+    return _("secret {secret}").format(secret=secret)
+
+
 def _facts(event: LoginEvent, secret: ClientSecret | None) -> dict[Check, str]:
     own = event.actor or event.subject
     pair = f"{event.subject} → {event.actor}" if event.actor else ""
@@ -53,7 +59,7 @@ def _facts(event: LoginEvent, secret: ClientSecret | None) -> dict[Check, str]:
     return {
         Check.ON_BEHALF_OF: f"onbehalfof: {event.subject}" if event.actor else "",
         Check.CREDENTIALS_FORM: used,
-        Check.CREDENTIALS: _("secret {secret}").format(secret=secret) if secret else "",
+        Check.CREDENTIALS: _proof(secret) if secret else "",
         Check.TAXPAYER: own,
         Check.INTERMEDIARY: event.actor,
         Check.PERMISSION: pair,

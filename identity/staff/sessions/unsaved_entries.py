@@ -2,7 +2,7 @@
 
 Only the row of an ended session proves that a form came from an officer, so a stranger can store
 nothing here. Only the same account gets it back, in the form with the same address. Passwords,
-files and client secrets are left out.
+files, keys and client secrets are left out.
 """
 
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from taxpayers.redaction import hide_marked_secrets
 _SECONDS = 3600  # to sign in
 _MOST_CHARACTERS = 100_000
 _IN_SESSION = "unsaved_entries"
+_NEVER_STORED = {"csrfmiddlewaretoken", "keys"}  # among public keys there could be a private one
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def _entries_of(request: HttpRequest) -> dict[str, Any] | None:
     values = {
         name: [hide_marked_secrets(value) for value in given]
         for name, given in request.POST.lists()
-        if name != "csrfmiddlewaretoken" and "password" not in name
+        if name not in _NEVER_STORED and "password" not in name
     }
     if sum(len(value) for given in values.values() for value in given) > _MOST_CHARACTERS:
         return None

@@ -30,6 +30,11 @@ from identity.staff.imports.kinds import ImportSystemUsers
 from identity.staff.registry import exports
 from identity.staff.registry.credentials import IssueCredentials
 from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
+from identity.staff.system_users.key_tasks import (
+    RegisterClientKey,
+    UseClientSecret,
+    UsePrivateKey,
+)
 from identity.staff.system_users.revoke_secrets import RevokeEverySecret
 from identity.staff.system_users.secret_advice import advice_on, is_in_use
 from identity.staff.system_users.secret_filter import SecretExpiryFilter
@@ -121,6 +126,9 @@ class SystemUserAdmin(ExportingAdmin):
         BlockSystemUser,
         UnblockSystemUser,
         RotateSecret,
+        RegisterClientKey,
+        UsePrivateKey,
+        UseClientSecret,
         ExtendSystemUser,
         EndSystemUserEarlier,
         ChangeSystemUser,

@@ -3,15 +3,23 @@
 from collections.abc import Iterator
 
 from taxpayers.facts.epochs import postgresql, sqlite
-from taxpayers.facts.epochs.row import add_rows, trigger_name
+from taxpayers.facts.epochs.row import DECIDING_COLUMNS, Columns, add_rows, trigger_name
 
 
-def create_statements(vendor: str, schema: str = "") -> Iterator[str]:
+def create_statements(
+    vendor: str, schema: str = "", columns: Columns = DECIDING_COLUMNS
+) -> Iterator[str]:
     """Creates the triggers, then the rows of clients; `schema`: of the tables, on PostgreSQL."""
-    yield from (
-        sqlite.create_statements() if vendor == "sqlite" else postgresql.create_statements(schema)
-    )
+    yield from trigger_statements(vendor, schema, columns)
     yield add_rows(vendor)
+
+
+def trigger_statements(vendor: str, schema: str, columns: Columns) -> Iterator[str]:
+    """Creates the triggers alone: clients have their rows. `columns` as in DECIDING_COLUMNS."""
+    if vendor == "sqlite":
+        yield from sqlite.create_statements(columns)
+    else:
+        yield from postgresql.create_statements(schema, columns)
 
 
 def drop_statements(vendor: str) -> Iterator[str]:

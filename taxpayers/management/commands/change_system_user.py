@@ -1,4 +1,4 @@
-"""`change_system_user CLIENT_ID [--name] [--logins-per-minute] [--scope S…] [--expires DATE]`."""
+"""`change_system_user CLIENT_ID [--name] [--logins-per-minute] [--scope S…] [--expires DATE] …`."""
 
 from argparse import SUPPRESS
 from datetime import datetime
@@ -7,13 +7,23 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from taxpayers.management.arguments import NEVER, parse_end_or_never
+from taxpayers.client_keys import PRIVATE_KEY_JWT
+from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.management.find_records import find_system_user
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
-from taxpayers.services import Author, change_system_user, extend_system_user
+from taxpayers.secret_once import secret_data, secret_text
+from taxpayers.services import (
+    Author,
+    IssuedSecret,
+    change_system_user,
+    extend_system_user,
+    use_client_secret,
+    use_private_key,
+)
 
+_SECRET = "client_secret"
 _FIELDS = ("name", "scopes", "logins_per_minute")
 
 
@@ -50,38 +60,71 @@ class Command(ServiceCommand):
             default=SUPPRESS,
             help=f"last day of the system user; {NEVER}: remove it, so that it does not expire",
         )
+        parser.add_argument(
+            "--auth-method",
+            choices=[_SECRET, PRIVATE_KEY_JWT],
+            help="how it logs in from now on; what it logged in with before is revoked. A new"
+            " secret is shown once",
+        )
+        parser.add_argument(
+            "--jwks",
+            metavar="FILE",
+            type=read_keys,
+            help=f"with --auth-method {PRIVATE_KEY_JWT}: its public keys (JWK Set, JWK or PEM;"
+            " -: stdin)",
+        )
         parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        row = _change(find_system_user(options["client_id"]), options, by, at)
+        row, issued = _change(find_system_user(options["client_id"]), options, by, at)
         expires = f"until {format_moment(row.expires_at)}" if row.expires_at else "no end date"
         limit = (
             f"{row.logins_per_minute} logins per minute" if row.logins_per_minute else "no limit"
         )
+        data = {} if issued is None else secret_data(issued)
+        method = PRIVATE_KEY_JWT if row.uses_key else _SECRET
+        text = f" It logs in with {method}." if options["auth_method"] else ""
+        text += "" if issued is None else f"\n\n{secret_text(issued)}"
         return Answer(
-            {
+            data
+            | {
                 "client_id": row.client_id,
+                "auth_method": method,
                 "name": row.name,
                 "scopes": row.scopes.split(),
                 "logins_per_minute": row.logins_per_minute,
                 "expires_at": row.expires_at,
             },
-            f"{row.client_id} ({row.name}): {limit}, {expires}, scopes {row.scopes}.",
+            f"{row.client_id} ({row.name}): {limit}, {expires}, scopes {row.scopes}.{text}",
         )
 
 
 @transaction.atomic
-def _change(row: SystemUser, options: dict[str, Any], by: Author, at: datetime) -> SystemUser:
+def _change(
+    row: SystemUser, options: dict[str, Any], by: Author, at: datetime
+) -> tuple[SystemUser, IssuedSecret | None]:
     fields = {name: options[name] for name in _FIELDS if name in options}
-    if not fields and "expires" not in options:
+    method, keys = options["auth_method"], options["jwks"]
+    if not fields and "expires" not in options and method is None and keys is None:
         raise CommandError(
-            "Nothing to change: give --name, --logins-per-minute, --scope or --expires."
+            "Nothing to change: give --name, --logins-per-minute, --scope, --expires or"
+            " --auth-method."
         )
-    reason = options["reason"]
+    if (method == PRIVATE_KEY_JWT) != (keys is not None):
+        raise CommandError(
+            f"--auth-method {PRIVATE_KEY_JWT} and --jwks belong together. To add a key:"
+            " manage.py register_client_key CLIENT_ID FILE"
+        )
+    reason, issued = options["reason"], None
+    if method == PRIVATE_KEY_JWT:
+        row = use_private_key(system_user=row, keys=keys, reason=reason, by=by, at=at)
+    elif method == _SECRET:
+        issued = use_client_secret(system_user=row, reason=reason, by=by, at=at)
+        row = issued.system_user
     if fields:
         row = change_system_user(system_user=row, reason=reason, by=by, at=at, **fields)
     if "expires" in options:
         row = extend_system_user(
             system_user=row, expires_at=options["expires"], reason=reason, by=by, at=at
         )
-    return row
+    return row, issued

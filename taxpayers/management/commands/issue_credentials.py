@@ -5,11 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.arguments import parse_end, parse_taxpayer_id
+from taxpayers.management.arguments import parse_end, parse_taxpayer_id, read_keys
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.find_records import find_taxpayer
+from taxpayers.management.shown_keys import keys_data, keys_text
 from taxpayers.secret_once import secret_data, secret_text
-from taxpayers.services import Author, register_system_user
+from taxpayers.services import Author, register_system_user, register_system_user_with_keys
 
 
 class Command(ServiceCommand):
@@ -28,21 +29,34 @@ class Command(ServiceCommand):
             "--secret-expires", metavar="DATE", type=parse_end, help="last day of the secret"
         )
         parser.add_argument(
+            "--jwks",
+            metavar="FILE",
+            type=read_keys,
+            help="log in with the private keys of these public ones (JWK Set, JWK or PEM; -: stdin)"
+            " instead of a secret; --secret-expires is then the last day of the keys",
+        )
+        parser.add_argument(
             "--logins-per-minute", metavar="N", type=int, help="0: unlimited, still counted"
         )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        issued = register_system_user(
-            taxpayer=find_taxpayer(options["taxpayer"]),
-            name=options["name"],
-            scopes=options["scope"],
-            expires_at=options["expires"],
-            secret_expires_at=options["secret_expires"],
-            logins_per_minute=options["logins_per_minute"],
-            by=by,
-            at=at,
-        )
-        owner = issued.system_user
+        fields = {
+            "taxpayer": find_taxpayer(options["taxpayer"]),
+            "name": options["name"],
+            "scopes": options["scope"],
+            "expires_at": options["expires"],
+            "logins_per_minute": options["logins_per_minute"],
+        }
+        ends, keys = options["secret_expires"], options["jwks"]
+        if keys is not None:
+            owner = register_system_user_with_keys(
+                keys=keys, keys_expire_at=ends, by=by, at=at, **fields
+            )
+            shown, text = keys_data(owner), keys_text(owner)
+        else:
+            issued = register_system_user(secret_expires_at=ends, by=by, at=at, **fields)
+            owner = issued.system_user
+            shown, text = secret_data(issued), secret_text(issued)
         data = {
             "taxpayer": options["taxpayer"],
             "name": owner.name,
@@ -50,4 +64,4 @@ class Command(ServiceCommand):
             "logins_per_minute": owner.logins_per_minute,
             "expires_at": owner.expires_at,
         }
-        return Answer(secret_data(issued) | data, secret_text(issued))
+        return Answer(shown | data, text)

@@ -12,11 +12,15 @@ from taxpayers.services import Author, revoke_secret
 
 
 class Command(ServiceCommand):
-    help = "Revoke a secret, now and for good. Safe to repeat."
+    help = "Revoke a secret, or remove a key, now and for good. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")
-        parser.add_argument("hint", metavar="SECRET_HINT", help="its last four characters")
+        parser.add_argument(
+            "hint",
+            metavar="SECRET_HINT",
+            help="its last four characters; of a key, the end of its kid",
+        )
         parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
@@ -24,13 +28,15 @@ class Command(ServiceCommand):
         secret = find_secret(owner, options["hint"])
         row = revoke_secret(secret=secret, reason=options["reason"], by=by, at=at)
         live = [other for other in owner.secrets.all() if other.is_live(at)]
+        kind, following = (
+            ("key", f"register_client_key {owner.client_id} FILE")
+            if owner.uses_key
+            else ("secret", f"rotate_secret {owner.client_id}")
+        )
         left = (
             f"It still has {live[0]}."
             if live
-            else (
-                "It has no other live secret, so it cannot log in. Next:"
-                f" manage.py rotate_secret {owner.client_id}"
-            )
+            else f"It has no other live {kind}, so it cannot log in. Next: manage.py {following}"
         )
         return Answer(
             {

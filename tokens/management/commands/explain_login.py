@@ -6,7 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.models import ClientSecret
 from taxpayers.services import Author
+from tokens.client_auth.private_key_jwt import USED_BEFORE
 from tokens.explanation import CheckState, Explanation, explain
 from tokens.login_events.missing import CALLER_TEXTS, explain_missing
 from tokens.login_events.reference import find_login, reference_in
@@ -62,6 +64,7 @@ def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:
         "actor": event.actor or None,
         "scope": event.scope or None,
         "kid": event.kid or None,
+        "proved_by": _proof(event) if event.secret_id else None,
         "source_address": event.source_address,
         "user_agent": event.user_agent,
         "checks": [
@@ -71,11 +74,23 @@ def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:
     }
 
 
+def _proof(event: LoginEvent) -> str:
+    """The secret that matched, or the key that signed, and the method."""
+    secret = ClientSecret.objects.filter(pk=event.secret_id or 0).first()
+    if secret is None:
+        return "a secret or key that was deleted since"
+    used_before = ", used before" if event.detail == USED_BEFORE else ""
+    if secret.is_key:
+        return f"private_key_jwt, key {secret.kid}{used_before}"
+    return f"client secret {secret}"
+
+
 def _text(event: LoginEvent, explanation: Explanation) -> str:
     facts = [
         f"client     {event.client_id or '(none sent)'}",
         f"taxpayer   {event.subject or '(not known)'}",
         *([f"acting     {event.actor}"] if event.actor else []),
+        *([f"proved by  {_proof(event)}"] if event.secret_id else []),
         f"from       {event.source_address or '(not known)'}  {event.user_agent}",
     ]
     checks = [f"  [{_MARKS[result.state]}] {result.question}" for result in explanation.results]

@@ -13,6 +13,7 @@ from tqdm import tqdm
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
 from tokens.access_tokens.revoked_tokens import prune_revoked_tokens
+from tokens.client_auth.used_assertions import prune_used_assertions
 from tokens.login_events.partitions import is_partitioned
 from tokens.login_events.retention import prune
 
@@ -32,8 +33,9 @@ def age(text: str) -> timedelta:
 
 class Command(ServiceCommand):
     help = (
-        "Delete old login events and revoked tokens that have expired, and create the tables of the"
-        " next months. Safe to repeat, and while logins go on: run it every night."
+        "Delete old login events, and revoked tokens and used client assertions that have expired,"
+        " and create the tables of the next months. Safe to repeat, and while logins go on: run it"
+        " every night."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -48,6 +50,7 @@ class Command(ServiceCommand):
         with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty()) as bar:
             pruned = prune(before, at, bar.update)
         prune_revoked_tokens(at)
+        prune_used_assertions(at)
         if not by_month:
             return Answer(
                 {"deleted": pruned.logins, "unit": unit, "before": before},

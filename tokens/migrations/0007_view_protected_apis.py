@@ -5,7 +5,7 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("tokens", "0005_introspection_and_revocation"),
+        ("tokens", "0006_used_assertions"),
     ]
 
     operations = [

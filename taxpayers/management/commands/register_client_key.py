@@ -1,0 +1,36 @@
+"""`register_client_key CLIENT_ID FILE [--expires DATE]`: one more key of a system user."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from taxpayers.management.arguments import parse_end, read_keys
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.find_records import find_system_user
+from taxpayers.management.shown_keys import keys_data, keys_text
+from taxpayers.services import Author, register_client_keys
+
+
+class Command(ServiceCommand):
+    help = (
+        "Register a public key of a system user that logs in with private_key_jwt. The present one"
+        " keeps working; when the ERP has changed over, remove it with revoke_secret CLIENT_ID KID."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("client_id", metavar="CLIENT_ID")
+        parser.add_argument(
+            "keys",
+            metavar="FILE",
+            type=read_keys,
+            help="the public key: JWK, JWK Set or PEM; -: stdin",
+        )
+        parser.add_argument("--expires", metavar="DATE", type=parse_end, help="last day of the key")
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        owner = find_system_user(options["client_id"])
+        register_client_keys(
+            system_user=owner, keys=options["keys"], expires_at=options["expires"], by=by, at=at
+        )
+        return Answer(keys_data(owner), keys_text(owner))

@@ -1,0 +1,1 @@
+"""How a system user proves who it is: with a secret, or with a private key."""

@@ -1,0 +1,112 @@
+"""Change how a system user logs in. What it logged in with before ends in the same moment."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from taxpayers.client_keys import PRIVATE_KEY_JWT
+from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    update_and_record,
+)
+from taxpayers.services.login_method.keys import create_keys, validate_keys
+from taxpayers.services.secrets import IssuedSecret, create_secret, free_slot, revoke_secret
+from taxpayers.services.system_users import create_system_user
+from taxpayers.validation import ServiceError, validate_reason
+
+
+@transaction.atomic
+def use_private_key(
+    *,
+    system_user: SystemUser,
+    keys: str,
+    expires_at: datetime | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> SystemUser:
+    """Let it log in with these keys, and no longer with a secret: its secrets are revoked.
+
+    The keys as for `register_client_keys`. Raises ServiceError if it does so already.
+    """
+    validated = validate_keys(keys)
+    owner = _change(system_user, PRIVATE_KEY_JWT, reason, by, at)
+    create_keys(owner, validated, expires_at, ChangeContext(Action.REGISTER_CLIENT_KEY, by, at))
+    return owner
+
+
+@transaction.atomic
+def use_client_secret(
+    *,
+    system_user: SystemUser,
+    expires_at: datetime | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> IssuedSecret:
+    """Let it log in with a new secret, and no longer with a key: its keys are removed.
+
+    The secret as for `issue_secret`. Raises ServiceError if it does so already.
+    """
+    owner = _change(system_user, "", reason, by, at)
+    context = ChangeContext(Action.ROTATE_SECRET, by, at)
+    return create_secret(owner, free_slot(owner, at), expires_at, context)
+
+
+@transaction.atomic
+def register_system_user_with_keys(
+    *,
+    taxpayer: Taxpayer,
+    name: str,
+    keys: str,
+    scopes: Collection[str] | None = None,
+    expires_at: datetime | None = None,
+    keys_expire_at: datetime | None = None,
+    logins_per_minute: int | None = None,
+    by: Author,
+    at: datetime,
+) -> SystemUser:
+    """Register a system user that logs in with these keys; no secret is issued.
+
+    As `register_system_user`; the keys as for `register_client_keys`.
+    """
+    validated = validate_keys(keys)
+    owner, fields = create_system_user(
+        taxpayer=taxpayer,
+        name=name,
+        scopes=scopes,
+        expires_at=expires_at,
+        logins_per_minute=logins_per_minute,
+        token_endpoint_auth_method=PRIVATE_KEY_JWT,
+        at=at,
+    )
+    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    create_keys(owner, validated, keys_expire_at, context, fields)
+    return owner
+
+
+def _change(
+    system_user: SystemUser, method: str, reason: str, by: Author, at: datetime
+) -> SystemUser:
+    context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
+    owner = lock_for_update(system_user)
+    if owner.token_endpoint_auth_method == method:
+        raise ServiceError(
+            _("{client_id} logs in with a private key already. Add a key instead.").format(
+                client_id=owner.client_id
+            )
+            if method
+            else _("{client_id} logs in with a secret already. Issue a new one instead.").format(
+                client_id=owner.client_id
+            )
+        )
+    for secret in owner.secrets.filter(revoked_at__isnull=True):
+        revoke_secret(secret=secret, reason=reason, by=by, at=at)
+    update_and_record(owner, context, token_endpoint_auth_method=method)
+    return owner

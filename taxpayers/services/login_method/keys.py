@@ -1,0 +1,133 @@
+"""The public keys of system users that log in with a private key; two live ones at most."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from taxpayers.client_keys import (
+    ClientKey,
+    KeyFault,
+    UnusableKey,
+    key_name,
+    load_key,
+    read_client_keys,
+)
+from taxpayers.credentials import hint_of
+from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
+from taxpayers.moments import format_moment
+from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.secrets import free_slot
+from taxpayers.validation import ServiceError, validate_end
+
+_FAULTS = {
+    KeyFault.UNREADABLE: gettext_lazy(
+        "This is no public key. Give a JWK, a JWK Set or a PEM file that begins with"
+        " -----BEGIN PUBLIC KEY-----."
+    ),
+    KeyFault.NONE: gettext_lazy("There is no key in it. Give at least one public key."),
+    KeyFault.PRIVATE: gettext_lazy(
+        "This is a PRIVATE or secret key, and nothing was stored. Who has it can log in: the ERP"
+        " system must make a new pair and send its public key only."
+    ),
+    KeyFault.KIND: gettext_lazy(
+        "A key must be EC on P-256 (for ES256), RSA (for PS256) or Ed25519 (for EdDSA)."
+    ),
+    KeyFault.RSA_LENGTH: gettext_lazy("An RSA key must have 2048 to 4096 bits."),
+    KeyFault.RSA_EXPONENT: gettext_lazy("The public exponent of an RSA key must be 65537."),
+    KeyFault.ALGORITHM: gettext_lazy(
+        "alg must be ES256 for an EC key, PS256 for an RSA key and EdDSA for Ed25519, or be left"
+        " out."
+    ),
+    KeyFault.USE: gettext_lazy("The key is not for signatures: use must be sig, or be left out."),
+    KeyFault.KID: gettext_lazy("kid must have 1 to 64 printable characters without blanks."),
+    KeyFault.REPEATED: gettext_lazy("Two keys have the same kid. Each needs one of its own."),
+}
+
+
+@transaction.atomic
+def register_client_keys(
+    *,
+    system_user: SystemUser,
+    keys: str,
+    expires_at: datetime | None = None,
+    by: Author,
+    at: datetime,
+) -> list[ClientSecret]:
+    """Register these public keys (JWK, JWK Set or PEM) beside the present one.
+
+    They are valid until `expires_at`; None: for settings.SECRET_LIFETIME. Raises ServiceError if
+    there would be more than two live ones, or if the system user logs in with a secret.
+    """
+    owner = lock_for_update(system_user)
+    if not owner.uses_key:
+        raise ServiceError(
+            _(
+                "{client_id} logs in with a secret. First change how it logs in to private_key_jwt."
+            ).format(client_id=owner.client_id)
+        )
+    context = ChangeContext(Action.REGISTER_CLIENT_KEY, by, at)
+    return create_keys(owner, validate_keys(keys), expires_at, context)
+
+
+def validate_keys(text: str) -> Sequence[ClientKey]:
+    """The keys in the text. Raises ServiceError, which never shows any of it."""
+    try:
+        keys = read_client_keys(text)
+        for key in keys:
+            load_key(key.jwk)
+    except UnusableKey as unusable:
+        raise ServiceError(str(_FAULTS[unusable.fault])) from None
+    if len(keys) > MAX_LIVE_SECRETS:
+        raise ServiceError(_("Give two keys at most: the present one, and the next one."))
+    return keys
+
+
+def create_keys(
+    owner: SystemUser,
+    keys: Sequence[ClientKey],
+    expires_at: datetime | None,
+    context: ChangeContext,
+    also: dict[str, Any] | None = None,
+) -> list[ClientSecret]:
+    """Create them in free slots; `also` is stored in the history beside each."""
+    return [_create(owner, key, expires_at, context, also or {}) for key in keys]
+
+
+def _create(
+    owner: SystemUser,
+    key: ClientKey,
+    expires_at: datetime | None,
+    context: ChangeContext,
+    also: dict[str, Any],
+) -> ClientSecret:
+    name = key_name(key.kid)
+    former = owner.secrets.filter(hashed=name).first()
+    if former is not None:
+        raise ServiceError(_already_there(key.kid, former))
+    row = ClientSecret.objects.create(
+        system_user=owner,
+        slot=free_slot(owner, context.at),
+        hashed=name,
+        hint=hint_of(key.kid),
+        public_jwk=key.jwk,
+        created_at=context.at,
+        expires_at=validate_end(expires_at, _("the key"), context.at)
+        or context.at + settings.SECRET_LIFETIME,
+    )
+    after = {**also, "secret": str(row), "kid": key.kid, "secret_expires_at": row.expires_at}
+    record_change(owner, context, after=after)
+    return row
+
+
+def _already_there(kid: str, row: ClientSecret) -> str:
+    if row.revoked_at is None:
+        return _("The key {kid} is there already.").format(kid=kid)
+    return _(
+        "A key with the kid {kid} was removed {moment} and stays removed. Give the new key another"
+        " kid."
+    ).format(kid=kid, moment=format_moment(row.revoked_at))

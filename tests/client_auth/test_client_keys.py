@@ -1,0 +1,175 @@
+"""Which keys a system user can be given; each is stored anew from its public numbers."""
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from joserfc.jwk import JWKRegistry
+
+from taxpayers.client_keys import (
+    MAX_KEYS_LENGTH,
+    KeyFault,
+    UnusableKey,
+    key_name,
+    load_key,
+    read_client_keys,
+)
+from taxpayers.credentials import hash_secret
+from tests.client_auth.key_erp import jwks, new_pair
+
+
+def fault_of(text: str) -> KeyFault:
+    with pytest.raises(UnusableKey) as refused:
+        read_client_keys(text)
+    assert str(refused.value) == refused.value.fault  # and nothing of the text
+    assert refused.value.__cause__ is None
+    return refused.value.fault
+
+
+def pem(key: Any) -> str:
+    text: str = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    return text
+
+
+def private_pem(key: Any) -> str:
+    text: str = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return text
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
+def test_a_key_is_read_as_jwk_as_set_and_as_pem(algorithm: str) -> None:
+    pair = new_pair(algorithm)
+    (from_jwk,) = read_client_keys(json.dumps(pair.public_jwk))
+    (from_set,) = read_client_keys(jwks(pair))
+    (from_pem,) = read_client_keys(f"\n{pem(pair.private.public_key())}\n")
+    assert from_jwk == from_set
+    assert from_jwk.kid == pair.kid
+    stored, of_pem = json.loads(from_jwk.jwk), json.loads(from_pem.jwk)
+    assert stored | {"kid": of_pem["kid"]} == of_pem
+    assert stored == pair.public_jwk | {"alg": algorithm, "use": "sig"}
+    assert pem(load_key(from_jwk.jwk)) == pem(pair.private.public_key())
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
+def test_a_key_without_kid_is_named_by_its_thumbprint(algorithm: str) -> None:
+    public = new_pair(algorithm).public_jwk
+    del public["kid"]
+    (key,) = read_client_keys(json.dumps(public))
+    assert key.kid == JWKRegistry.import_key(public).thumbprint()  # RFC 7638, by another library
+
+
+def test_members_that_are_not_public_numbers_are_not_stored() -> None:
+    public = new_pair().public_jwk | {"x5c": ["MII"], "note": "<script>", "iat": 1}
+    (key,) = read_client_keys(json.dumps(public))
+    assert set(json.loads(key.jwk)) == {"kty", "crv", "x", "y", "alg", "use", "kid"}
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
+def test_a_private_key_is_refused_in_every_form(algorithm: str) -> None:
+    pair = new_pair(algorithm)
+    private = pair.private_jwk
+    for text in (
+        json.dumps(private),
+        json.dumps({"keys": [new_pair().public_jwk, private]}),
+        private_pem(pair.private),
+    ):
+        assert fault_of(text) is KeyFault.PRIVATE
+
+
+def test_a_shared_secret_is_no_key() -> None:
+    assert fault_of('{"kty": "oct", "k": "c2VjcmV0"}') is KeyFault.PRIVATE
+
+
+def rsa_jwk(bits: int, exponent: int = 65537) -> str:
+    key = rsa.generate_private_key(public_exponent=exponent, key_size=bits)
+    numbers = key.public_key().public_numbers()
+
+    def encoded(number: int) -> str:
+        raw = number.to_bytes((number.bit_length() + 7) // 8)
+        return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+    return json.dumps({"kty": "RSA", "n": encoded(numbers.n), "e": encoded(numbers.e)})
+
+
+def test_weak_and_unusual_keys_are_refused() -> None:
+    assert fault_of(rsa_jwk(1024)) is KeyFault.RSA_LENGTH
+    assert fault_of(rsa_jwk(2048, exponent=3)) is KeyFault.RSA_EXPONENT
+    small = rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505 - too short
+    assert fault_of(pem(small.public_key())) is KeyFault.RSA_LENGTH
+    assert fault_of(pem(ec.generate_private_key(ec.SECP384R1()).public_key())) is KeyFault.KIND
+    assert fault_of(pem(dsa.generate_private_key(2048).public_key())) is KeyFault.KIND
+    assert fault_of('{"kty": "EC", "crv": "P-384", "x": "AA", "y": "AA"}') is KeyFault.KIND
+    assert fault_of('{"kty": "OKP", "crv": "X25519", "x": "AA"}') is KeyFault.KIND
+    assert fault_of('{"kty": ["EC"]}') is KeyFault.KIND
+
+
+def test_other_members_decide_too() -> None:
+    public = new_pair("PS256").public_jwk
+
+    def fault(**members: Any) -> KeyFault:
+        return fault_of(json.dumps(public | members))
+
+    assert fault(alg="RS256") is KeyFault.ALGORITHM
+    assert fault(alg=None) is KeyFault.ALGORITHM
+    assert fault(use="enc") is KeyFault.USE
+    assert fault(key_ops=["encrypt"]) is KeyFault.USE
+    assert fault(kid="") is KeyFault.KID
+    assert fault(kid="two words") is KeyFault.KID
+    assert fault(kid="k" * 65) is KeyFault.KID
+    assert fault(kid=7) is KeyFault.KID
+    assert fault(n=5) is KeyFault.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "7",
+        '{"keys": {}}',
+        '{"keys": [1]}',
+        "ci_live_x",
+        "[" * 10_000,
+        "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
+        '{"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}',  # not on the curve
+        '{"kty": "EC", "crv": "P-256"}',
+        '{"kty": "OKP", "crv": "Ed25519", "x": "AA"}',
+        '{"kty": "OKP", "crv": "Ed25519", "x": "é"}',
+        " " * (MAX_KEYS_LENGTH + 1),
+    ],
+)
+def test_what_is_no_key_is_unreadable(text: str) -> None:
+    assert fault_of(text) is KeyFault.UNREADABLE
+
+
+def test_a_set_needs_keys_with_names_of_their_own() -> None:
+    assert fault_of('{"keys": []}') is KeyFault.NONE
+    assert fault_of(jwks(new_pair(kid="a"), new_pair(kid="a"))) is KeyFault.REPEATED
+
+
+MEMBERS = st.sampled_from(["keys", "kty", "crv", "x", "y", "n", "e", "kid", "alg"])
+VALUES = st.none() | st.integers() | st.text() | st.sampled_from(["EC", "RSA", "P-256", "AQAB"])
+
+
+@given(st.dictionaries(MEMBERS, VALUES | st.lists(st.dictionaries(MEMBERS, VALUES), max_size=2)))
+def test_no_json_is_more_than_refused(value: Any) -> None:
+    with pytest.raises(UnusableKey):
+        read_client_keys(json.dumps(value))
+
+
+def test_no_secret_has_the_name_of_a_key() -> None:
+    assert not hash_secret("cs_test_x").startswith(key_name(""))
+    assert key_name("") != hashlib.sha256(b"").hexdigest()

@@ -1,0 +1,72 @@
+"""A client that logs in with a private key ends its own tokens with one; an API has none."""
+
+import json
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from tests.client_auth.key_erp import JWT_BEARER, KeyErp, new_key_erp, new_pair
+from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, new_api, post
+from tests.support.answers import body_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def erp() -> KeyErp:
+    return new_key_erp()
+
+
+@pytest.fixture
+def api() -> Api:
+    return new_api()
+
+
+def proof(assertion: str) -> dict[str, str]:
+    return {"client_assertion_type": JWT_BEARER, "client_assertion": assertion}
+
+
+def token_of(erp: KeyErp) -> str:
+    token: str = json.loads(erp.login().content)["access_token"]
+    return token
+
+
+def test_it_ends_its_own_token(api: Api, erp: KeyErp) -> None:
+    token = token_of(erp)
+    assert body_of(api.introspect(token))["active"] is True
+    assert post(REVOKE, {"token": token, **proof(erp.assertion())}).status_code == 200
+    assert body_of(api.introspect(token)) == INACTIVE
+
+
+def test_an_assertion_ends_a_token_or_logs_in_once(erp: KeyErp) -> None:
+    token, assertion = token_of(erp), erp.assertion()
+    assert post(REVOKE, {"token": token, **proof(assertion)}).status_code == 200
+    assert erp.login(assertion).status_code == 400
+    used = erp.assertion()
+    assert erp.login(used).status_code == 200
+    refused = post(REVOKE, {"token": token, **proof(used)})
+    assert (refused.status_code, body_of(refused)["error"]) == (401, "invalid_client")
+
+
+@pytest.mark.parametrize("claims", [{"aud": f"{settings.AUTH_URL}/connect/revocation"}, {"exp": 1}])
+def test_the_same_rules_hold(erp: KeyErp, claims: dict[str, Any]) -> None:
+    sent = {"token": token_of(erp), **proof(erp.assertion(**claims))}
+    assert post(REVOKE, sent).status_code == 401
+
+
+def test_a_stranger_ends_nothing(api: Api, erp: KeyErp) -> None:
+    token = token_of(erp)
+    forged = erp.assertion(pair=new_pair(), header={"kid": erp.pair.kid})
+    assert post(REVOKE, {"token": token, **proof(forged)}).status_code == 401
+    assert body_of(api.introspect(token))["active"] is True
+
+
+def test_a_protected_api_has_a_secret_only(erp: KeyErp) -> None:
+    refused = post(INTROSPECT, {"token": token_of(erp), **proof(erp.assertion())})
+    body = body_of(refused)
+    assert (refused.status_code, body["error"]) == (400, "invalid_request")
+    assert (
+        "a protected API authenticates with client_id and client_secret"
+        in body["error_description"]
+    )

@@ -1,0 +1,139 @@
+"""Staff see how a system user logs in, change it, and register and remove its keys."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.services import revoke_secret
+from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
+from tests.support.command_line import output_of
+from tests.support.erp import Erp, new_erp
+from tests.support.staff import (
+    errors_of,
+    opened,
+    page_url,
+    staff_client,
+    task_url,
+    text_of,
+)
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def officer(db: None) -> Client:
+    return staff_client("security officer", "ravi")
+
+
+@pytest.fixture
+def erp() -> KeyErp:
+    return new_key_erp()
+
+
+def test_the_page_shows_the_method_and_its_keys(officer: Client, erp: KeyErp) -> None:
+    response = officer.get(page_url(erp.system_user))
+    page = text_of(response)
+    assert "Logs in with Private key (private_key_jwt)" in page
+    assert f"…{erp.pair.kid[-4:]} Key Valid" in page
+    assert f'title="{erp.pair.kid}"' in response.content.decode()
+    assert "Register a new key" in page
+    assert "Change to a secret" in page
+    assert "Issue a new secret" not in page
+
+
+def test_the_page_of_a_client_with_a_secret_offers_the_change(officer: Client) -> None:
+    page = text_of(officer.get(page_url(new_erp().system_user)))
+    assert "Logs in with Client secret" in page
+    assert "Change to a private key" in page
+    assert "Register a new key" not in page
+
+
+def test_a_change_to_a_key(officer: Client) -> None:
+    erp, pair = new_erp(), new_pair()
+    form = {"keys": jwks(pair), "expires": "", "reason": "asked by letter"}
+    response = officer.post(task_url(erp.system_user, "use_private_key"), form, follow=True)
+    assert "logs in with a private key now" in text_of(response)
+    assert KeyErp(erp.system_user, pair).login().status_code == 200
+    assert erp.login().status_code == 400
+    assert Change.objects.filter(by="ravi", reason="asked by letter").count() == 2
+
+
+def test_a_change_to_a_secret_shows_it_once(officer: Client, erp: KeyErp) -> None:
+    url = task_url(erp.system_user, "use_client_secret")
+    form = opened(officer, url) | {"expires": "", "reason": "no keys"}
+    response = officer.post(url, form)
+    assert "no-store" in response["Cache-Control"]
+    secret = response.context["issued"].credentials.client_secret
+    assert Erp(erp.client_id, secret).login().status_code == 200
+    assert erp.login().status_code == 400
+    assert secret not in officer.post(url, form, follow=True).content.decode()
+
+
+def test_a_key_is_registered_and_the_old_one_removed(officer: Client, erp: KeyErp) -> None:
+    new = new_pair()
+    url = task_url(erp.system_user, "register_client_key")
+    response = officer.post(url, {"keys": jwks(new), "expires": "2099-12-31"}, follow=True)
+    assert f"The key {new.kid} is registered." in text_of(response)
+    full = officer.post(url, {"keys": jwks(new_pair())}, follow=True)
+    assert "There are already two keys." in text_of(full)
+    old = erp.system_user.secrets.get(hint=erp.pair.kid[-4:])
+    removal = {"secret": str(old.pk), "reason": "rotated"}
+    officer.post(task_url(erp.system_user, "revoke_secret"), removal)
+    assert erp.login().status_code == 400
+    assert erp.login(erp.assertion(pair=new)).status_code == 200
+
+
+def test_a_private_key_is_refused_and_not_shown_again(officer: Client, erp: KeyErp) -> None:
+    private = new_pair().private_jwk
+    response = officer.post(
+        task_url(erp.system_user, "register_client_key"), {"keys": json.dumps(private)}
+    )
+    assert "PRIVATE" in errors_of(response)
+    assert private["d"] not in response.content.decode()
+    assert private["d"] not in json.dumps(list(Change.objects.values()), default=str)
+
+
+@pytest.mark.parametrize("role", ["viewer", "registrar", "auditor"])
+@pytest.mark.parametrize("task", ["register_client_key", "use_private_key", "use_client_secret"])
+def test_only_security_officers_change_it(role: str, task: str, erp: KeyErp) -> None:
+    client = staff_client(role)
+    assert client.post(task_url(erp.system_user, task), {}).status_code == 403
+
+
+def test_without_a_valid_key_the_state_says_so(officer: Client, erp: KeyErp) -> None:
+    row = erp.system_user.secrets.get()
+    revoke_secret(secret=row, reason="r", by=BY, at=timezone.now())
+    assert "No valid key" in text_of(officer.get(page_url(erp.system_user)))
+
+
+def test_a_secret_that_is_left_is_no_way_in(officer: Client, erp: KeyErp) -> None:
+    SystemUser.objects.filter(pk=erp.system_user.pk).update(token_endpoint_auth_method="")
+    assert "No valid secret" in text_of(officer.get(page_url(erp.system_user)))
+
+
+def test_the_last_key_that_ends_soon_is_a_warning(officer: Client, erp: KeyErp) -> None:
+    ClientSecret.objects.update(expires_at=timezone.now() + timedelta(days=3))
+    page = text_of(officer.get(page_url(erp.system_user)))
+    assert "Its last valid key" in page
+
+
+def test_the_page_of_a_login_names_the_key(officer: Client, erp: KeyErp) -> None:
+    event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
+    assert f"private key {erp.pair.kid} (private_key_jwt)" in text_of(officer.get(page_url(event)))
+
+
+def test_explain_login_names_the_method_and_the_key(erp: KeyErp) -> None:
+    def explained(response: Any) -> str:
+        return output_of("explain_login", response["correlationId"])
+
+    assertion = erp.assertion()
+    assert f"proved by  private_key_jwt, key {erp.pair.kid}\n" in explained(erp.login(assertion))
+    again = explained(erp.login(assertion))
+    assert f"proved by  private_key_jwt, key {erp.pair.kid}, used before\n" in again
+    assert "proved by  client secret …" in explained(new_erp().login())

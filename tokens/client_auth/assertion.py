@@ -1,0 +1,195 @@
+"""A client assertion: a JWT with which a client proves who it is (RFC 7523, rfc7523bis). Pure.
+
+Everything is checked here that needs no registry, no signature and no time, the cheapest first.
+"""
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from taxpayers.client_keys import ALGORITHMS, key_name
+from taxpayers.rules import Refused
+from tokens.client_auth.authenticated import Method
+from tokens.refusals.table import ProtocolReason
+
+ASSERTION, ASSERTION_TYPE = "client_assertion", "client_assertion_type"
+JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+MAX_LENGTH = 4096
+MAX_JTI_LENGTH = 128
+_PARTS = 3
+# rfc7523bis gives it a type of its own; what older libraries send is accepted too, and no other
+# kind of JWT that a client may have signed with the same key (RFC 8725 section 3.11).
+_TYPES = {"", "jwt", "client-authentication+jwt", "application/client-authentication+jwt"}
+
+
+class AssertionFault(StrEnum):
+    """What is wrong with an assertion itself, whoever sent it."""
+
+    TOO_LONG = "assertion_too_long"
+    UNREADABLE = "assertion_unreadable"
+    ALGORITHM = "assertion_algorithm"
+    TYPE = "assertion_type"
+    CRITICAL = "assertion_critical"
+    KID = "assertion_without_kid"
+    CLIENT = "assertion_iss_is_not_sub"
+    OTHER_CLIENT = "assertion_of_other_client_id"
+    AUDIENCE = "assertion_audience"
+    EXPIRY = "assertion_without_exp"
+    JTI = "assertion_without_jti"
+    EXPIRED = "assertion_expired"
+    TOO_FAR_AHEAD = "assertion_exp_too_far_ahead"
+    NOT_YET_VALID = "assertion_not_yet_valid"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAssertion:
+    """An assertion whose form is right. It proves nothing before its signature was verified.
+
+    `expires` and `valid_from` (the later one of `nbf` and `iat`; 0 without them) are seconds since
+    the epoch.
+    """
+
+    client_id: str
+    kid: str
+    algorithm: str
+    jti: str = field(repr=False)
+    expires: float
+    valid_from: float
+    signed: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+    method: Method = Method.PRIVATE_KEY_JWT
+
+    @property
+    def hashed_secret(self) -> str:
+        """What the key is looked up by, where a secret is looked up by its hash."""
+        return key_name(self.kid)
+
+    @property
+    def digest(self) -> str:
+        """Stands for this very assertion."""
+        return hashlib.sha256(self.signed + self.signature).hexdigest()
+
+    @property
+    def use_id(self) -> UUID:
+        """Stands for all assertions of this client with this `jti`, of which one is accepted."""
+        text = f"{self.client_id}\n{self.jti}".encode()
+        return UUID(bytes=hashlib.blake2b(text, digest_size=16).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class SentAssertion:
+    """The parameters of a request that are to prove who the client is; each may be empty."""
+
+    client_id_parameter: str
+    assertion: str = field(repr=False)
+    assertion_type: str
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Those that must be there."""
+        return {ASSERTION: self.assertion, ASSERTION_TYPE: self.assertion_type}
+
+    @property
+    def client_id(self) -> str:
+        """For the record of a request that cannot be read: the parameter, or an unproved `sub`."""
+        if self.client_id_parameter:
+            return self.client_id_parameter
+        try:
+            return _decode(self.assertion.split(".")[1], _Claims).sub
+        except (Refused, IndexError):
+            return ""
+
+
+Part = TypeVar("Part", bound=msgspec.Struct)
+
+
+class _Header(msgspec.Struct):
+    alg: str
+    kid: str = ""
+    typ: str = ""
+    crit: Any = None
+
+
+class _Claims(msgspec.Struct):
+    iss: str = ""
+    sub: str = ""
+    aud: str | list[str] = ""
+    exp: float | None = None
+    nbf: float = 0
+    iat: float = 0
+    jti: str = ""
+
+
+def read_assertion(sent: SentAssertion, issuer: str) -> ClientAssertion:
+    """The assertion, meant for this issuer. Raises Refused with the first fault of its form."""
+    if len(sent.assertion) > MAX_LENGTH:
+        raise refused(AssertionFault.TOO_LONG)
+    parts = sent.assertion.split(".")
+    if len(parts) != _PARTS:
+        raise refused(AssertionFault.UNREADABLE)
+    header = _decode(parts[0], _Header)
+    _check_header(header)
+    claims = _decode(parts[1], _Claims)
+    _check_claims(claims, sent.client_id_parameter, issuer)
+    return ClientAssertion(
+        client_id=claims.sub,
+        kid=header.kid,
+        algorithm=header.alg,
+        jti=claims.jti,
+        expires=claims.exp or 0,
+        valid_from=max(claims.nbf, claims.iat),
+        signed=f"{parts[0]}.{parts[1]}".encode(),
+        signature=_bytes(parts[2]),
+    )
+
+
+def refused(fault: AssertionFault) -> Refused:
+    """The refusal of an assertion with this fault, which is told to everybody who sends it."""
+    return Refused(ProtocolReason.MALFORMED_CREDENTIALS, parameter=ASSERTION, detail=fault)
+
+
+def _check_header(header: _Header) -> None:
+    if header.alg not in ALGORITHMS.values():
+        raise refused(AssertionFault.ALGORITHM)
+    if header.typ.lower() not in _TYPES:
+        raise refused(AssertionFault.TYPE)
+    if header.crit is not None:
+        raise refused(AssertionFault.CRITICAL)
+    # Printable, as those that are registered: so what it is compared with can be any text.
+    if not header.kid or not header.kid.isascii() or not header.kid.isprintable():
+        raise refused(AssertionFault.KID)
+
+
+def _check_claims(claims: _Claims, client_id: str, issuer: str) -> None:
+    if not claims.sub or claims.iss != claims.sub:
+        raise refused(AssertionFault.CLIENT)
+    if client_id not in ("", claims.sub):
+        raise refused(AssertionFault.OTHER_CLIENT)
+    # The address of the endpoint, or one more audience, would let another server that the client
+    # trusts log in here with what it was sent.
+    if claims.aud not in (issuer, [issuer]):
+        raise refused(AssertionFault.AUDIENCE)
+    if claims.exp is None:
+        raise refused(AssertionFault.EXPIRY)
+    if not 0 < len(claims.jti) <= MAX_JTI_LENGTH:
+        raise refused(AssertionFault.JTI)
+
+
+def _decode(text: str, kind: type[Part]) -> Part:
+    try:
+        return msgspec.json.decode(_bytes(text), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise refused(AssertionFault.UNREADABLE) from None
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise refused(AssertionFault.UNREADABLE) from None

@@ -1,0 +1,137 @@
+"""Client authentication with a private key: `private_key_jwt` (RFC 7523, rfc7523bis). Pure.
+
+The signature is verified last, after everything that is cheaper. Who sends an assertion for a
+client or a key that does not exist costs one verification as well, and learns nothing by time.
+"""
+
+from datetime import UTC, datetime, timedelta
+from functools import cache, lru_cache
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    ECDSA,
+    SECP256R1,
+    EllipticCurvePublicKey,
+    generate_private_key,
+)
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from taxpayers.client_keys import RSA_BITS, PublicKey, load_key
+from taxpayers.facts.values import Facts
+from taxpayers.rules import Refused
+from tokens.client_auth.assertion import ASSERTION, AssertionFault, ClientAssertion, refused
+from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.refusals.table import ProtocolReason
+
+MAX_AHEAD = timedelta(minutes=5)
+USED_BEFORE = "used_before"  # the detail of a refusal
+SKEW = timedelta(seconds=10)  # by which a client's clock may be off
+_COORDINATE_BYTES = 32
+_ES256_BYTES = 2 * _COORDINATE_BYTES
+_SHA256 = SHA256()
+_ECDSA = ECDSA(_SHA256)
+_RSA_BYTES = range(RSA_BITS.start // 8, RSA_BITS.stop // 8 + 1)
+_PSS = PSS(MGF1(_SHA256), salt_length=32)  # RFC 7518 section 3.5
+
+
+def authenticate(sent: ClientAssertion, facts: Facts | None, at: datetime) -> AuthenticatedClient:
+    """The client that signed it; `facts` are those of the client and the key that it names.
+
+    Raises Refused: an unknown client, an unknown key and a wrong signature are one.
+    """
+    _check_time(sent, at)
+    if not _is_signed(sent, facts.secret.public_jwk if facts else "") or facts is None:
+        raise not_accepted()
+    return AuthenticatedClient(sent.method, facts)
+
+
+def not_accepted(detail: str = "") -> Refused:
+    """The one answer to all assertions that are not accepted; `detail` is for staff alone."""
+    return Refused(ProtocolReason.INVALID_CREDENTIALS, parameter=ASSERTION, detail=detail)
+
+
+def last_moment(sent: ClientAssertion) -> datetime:
+    """The last moment at which an assertion whose time was checked could be accepted."""
+    return datetime.fromtimestamp(sent.expires, UTC) + SKEW
+
+
+def _check_time(sent: ClientAssertion, at: datetime) -> None:
+    now, skew = at.timestamp(), SKEW.total_seconds()
+    if sent.expires + skew < now:
+        raise refused(AssertionFault.EXPIRED)
+    if sent.expires - skew > now + MAX_AHEAD.total_seconds():
+        raise refused(AssertionFault.TOO_FAR_AHEAD)
+    if sent.valid_from - skew > now:
+        raise refused(AssertionFault.NOT_YET_VALID)
+
+
+# A login that is decided again, because its client has changed, is verified once: so nobody sees
+# by the time whether this node remembers the client.
+@lru_cache(maxsize=256)
+def _is_signed(sent: ClientAssertion, public_jwk: str) -> bool:
+    key = load_key(public_jwk) if public_jwk else None
+    if key is None or not _could_have_signed(key, sent):
+        _verify(_stand_in(sent.algorithm, len(sent.signature)), sent)
+        return False
+    return _verify(key, sent)
+
+
+def _could_have_signed(key: PublicKey, sent: ClientAssertion) -> bool:
+    """Whether a verification would look at more than the size of the signature."""
+    if isinstance(key, EllipticCurvePublicKey):
+        return sent.algorithm == "ES256"
+    if isinstance(key, Ed25519PublicKey):
+        return sent.algorithm == "EdDSA"
+    return (
+        sent.algorithm == "PS256"
+        and len(sent.signature) == _bytes_of(key.key_size)
+        and int.from_bytes(sent.signature) < key.public_numbers().n
+    )
+
+
+def _verify(key: PublicKey, sent: ClientAssertion) -> bool:
+    try:
+        if isinstance(key, EllipticCurvePublicKey):
+            key.verify(_der(sent.signature), sent.signed, _ECDSA)
+        elif isinstance(key, Ed25519PublicKey):
+            key.verify(sent.signature, sent.signed)
+        else:
+            key.verify(sent.signature, sent.signed, _PSS, _SHA256)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _der(signature: bytes) -> bytes:
+    if len(signature) != _ES256_BYTES:
+        raise InvalidSignature
+    r, s = signature[:_COORDINATE_BYTES], signature[_COORDINATE_BYTES:]
+    return encode_dss_signature(int.from_bytes(r), int.from_bytes(s))
+
+
+def _stand_in(algorithm: str, signature_bytes: int) -> PublicKey:
+    """A key that nobody has, for those who name none; verifying with it takes as long."""
+    if algorithm != "PS256":
+        return _stand_in_on_a_curve(algorithm)
+    return _rsa_stand_in(signature_bytes if signature_bytes in _RSA_BYTES else _RSA_BYTES[0])
+
+
+@cache
+def _stand_in_on_a_curve(algorithm: str) -> PublicKey:
+    if algorithm == "ES256":
+        return generate_private_key(SECP256R1()).public_key()
+    return Ed25519PrivateKey.generate().public_key()
+
+
+@cache
+def _rsa_stand_in(size: int) -> PublicKey:
+    # The largest number of this size: no signature is refused before the exponentiation.
+    return RSAPublicNumbers(65537, (1 << 8 * size) - 1).public_key()
+
+
+def _bytes_of(bits: int) -> int:
+    return (bits + 7) // 8
