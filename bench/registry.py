@@ -30,6 +30,7 @@ _COLUMNS = {
     "system_users": (
         *("id", "taxpayer_id", "name", "client_id", "scopes", "logins_per_minute"),
         *("created", "updated", "blocked_at", "blocked_by", "blocked_reason"),
+        "last_secret_ends_at",
     ),
     "client_secrets": (
         "id",
@@ -56,7 +57,7 @@ def _rows(population: Population, role: Role, number: int) -> Iterator[tuple[str
     hashed, hint = hash_secret(secret), hint_of(secret)
     used = json.dumps({number: _LAST_LOGIN.isoformat()})
     yield "taxpayers", (number, tin(number), "", f"Taxpayer {number}", True, _CREATED)
-    yield "system_users", (*user, _CREATED, _CREATED, *blocked)
+    yield "system_users", (*user, _CREATED, _CREATED, *blocked, _EXPIRES)
     yield "client_secrets", (number, number, 1, hashed, hint, _CREATED, _EXPIRES)
     yield "client_usage", (number, _LAST_LOGIN, 1, used)
     if role is Role.INTERMEDIARY:

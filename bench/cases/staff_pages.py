@@ -26,6 +26,9 @@ _WARM_UP_REQUESTS = 4  # open each process's connection to the database
 
 _EXPIRY_DATES = """
 UPDATE client_secrets SET expires_at = now() + (1 + id % 365) * interval '1 day';
+UPDATE client_secrets SET revoked_at = now(), slot = NULL WHERE id % 1000 = 0;
+UPDATE system_users SET last_secret_ends_at = (SELECT max(expires_at) FROM client_secrets
+    WHERE system_user_id = system_users.id AND revoked_at IS NULL);
 UPDATE system_users SET expires_at = now() + (id % 1000 - 10) * interval '1 day' WHERE id % 10 = 0;
 UPDATE granted_permissions SET valid_until = now() + (1 + id % 730) * interval '1 day'
     WHERE id % 5 = 0;
@@ -63,6 +66,7 @@ PAGES = {
     "ending soon, permissions": f"{_ENDING}?within=90&kind=permission",
     "ended lately": f"{_ENDING}?within=ended",
     "ending soon, to print": f"{_ENDING}?within=90&print=1",
+    "system users without a valid secret": f"{_SYSTEM_USERS}?state=no_secret",
     "system users whose secret expired": f"{_SYSTEM_USERS}?secret=expired",
     "logins": _LOGINS,
     "logins of 30 days, refused": f"{_LOGINS}?period=30&reason=refused",

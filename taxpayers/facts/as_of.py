@@ -1,4 +1,4 @@
-"""Rows of the registry as they were at a moment of the past (contract 4: every change is kept).
+"""Rows of the registry as they were at a moment of the past (contract 4: every change is recorded).
 
 The history stores the values before each change. So at a moment a field had the value that the
 first later change of it found; a field without a later change has had its value since then. What a

@@ -56,6 +56,8 @@ class SystemUser(AbstractApplication):
     blocked_at = models.DateTimeField(_("blocked"), null=True, editable=False)
     blocked_by = models.CharField(_("blocked by"), max_length=150, blank=True, editable=False)
     blocked_reason = models.CharField(_("reason"), max_length=500, blank=True, editable=False)
+    # Of those that are not revoked. For lists: no login reads it.
+    last_secret_ends_at = models.DateTimeField(null=True, editable=False)
 
     class Meta(AbstractApplication.Meta):
         abstract = False
@@ -91,6 +93,7 @@ class SystemUser(AbstractApplication):
                 name="system_user_blocked",
                 condition=Q(blocked_at__isnull=False),
             ),
+            models.Index(fields=["last_secret_ends_at"], name="system_user_by_last_secret"),
         ]
 
     def clean(self) -> None:

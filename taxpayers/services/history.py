@@ -74,6 +74,12 @@ class Action(TextChoices):
     )
     ACTIVATE_ACCOUNT = "activate_account", gettext_lazy("Activated the staff account")
     DEACTIVATE_ACCOUNT = "deactivate_account", gettext_lazy("Deactivated the staff account")
+    # What all staff may do with their own account: the only ones without a permission.
+    CHANGE_OWN_PASSWORD = "change_own_password", gettext_lazy("Changed their own password")
+    CHANGE_OWN_SECOND_STEP = (
+        "change_own_second_step",
+        gettext_lazy("Changed their own second step"),
+    )
     # These change nothing, but data leave the service.
     EXPORT_REGISTRY = "export_registry", gettext_lazy("Exported a list")
     EXPORT_LOGINS = "export_logins", gettext_lazy("Exported logins")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Max
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
@@ -72,6 +73,7 @@ def create_secret(
         expires_at=validate_end(expires_at, _("the secret"), context.at)
         or context.at + settings.SECRET_LIFETIME,
     )
+    store_last_end(owner)
     # The history of a secret is stored with its system user, where people look for it.
     after = {**(also or {}), "secret": str(secret), "secret_expires_at": secret.expires_at}
     record_change(owner, context, after=after)
@@ -106,9 +108,17 @@ def revoke_secret(*, secret: ClientSecret, reason: str, by: Author, at: datetime
     if row.revoked_at is None:
         row.revoked_at, row.slot = at, None
         row.save(update_fields=["revoked_at", "slot"])
+        store_last_end(owner)
         before = {"secret": str(row), "secret_revoked_at": None}
         record_change(owner, context, before=before, after={**before, "secret_revoked_at": at})
     return row
+
+
+def store_last_end(owner: SystemUser) -> None:
+    """Store when the last of its secrets ends, after a change of one. Only with the row locked."""
+    unrevoked = owner.secrets.filter(revoked_at__isnull=True)
+    owner.last_secret_ends_at = unrevoked.aggregate(last=Max("expires_at"))["last"]
+    owner.save(update_fields=["last_secret_ends_at"])
 
 
 def free_slot(owner: SystemUser, at: datetime) -> int:
@@ -155,4 +165,5 @@ def _retire(
     before = {"secret": str(secret), "secret_expires_at": secret.expires_at}
     secret.expires_at = last_moment
     secret.save(update_fields=["expires_at"])
+    store_last_end(owner)
     record_change(owner, context, before=before, after={**before, "secret_expires_at": last_moment})

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from identity.demo.sample_logins import set_last_used
 from taxpayers.models import Change, ClientSecret, GrantedPermission, SystemUser
 from taxpayers.services import Author, block_system_user
 from tests.staff.test_bulk import act_on
@@ -17,7 +18,14 @@ from tests.support.factories import (
     GrantedPermissionFactory,
     SystemUserFactory,
 )
-from tests.support.staff import REGISTRAR, SECURITY_OFFICER, staff_client, text_of
+from tests.support.staff import (
+    REGISTRAR,
+    SECURITY_OFFICER,
+    errors_of,
+    list_url,
+    staff_client,
+    text_of,
+)
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -59,18 +67,106 @@ def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client)
     users = list(SystemUser.objects.filter(client_id=leaked.client_id))
     second = ClientSecretFactory.create(system_user=users[0], slot=2)
     without = SystemUserFactory.create()
-    shown = text_of(act_on(officer, SystemUser, "revoke_every_secret", [*users, without]))
+    shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [*users, without], which="every"))
     assert f"…{leaked.client_secret[-4:]}" in shown
     assert str(second) in shown
     assert "No valid secret: it cannot log in before another one is issued." in shown
     assert "Not changed It has no valid secret." in shown
-    form = {"confirmed": "1", "reason": "leaked at the maker"}
-    act_on(officer, SystemUser, "revoke_every_secret", [*users, without], **form)
+    form = {"confirmed": "1", "which": "every", "reason": "leaked at the maker"}
+    act_on(officer, SystemUser, "revoke_secrets", [*users, without], **form)
     live = ClientSecret.objects.filter(revoked_at=None)
     assert [secret.system_user.client_id for secret in live] == [other.client_id]
     changes = Change.objects.filter(reason="leaked at the maker")
     assert changes.count() == 2
     assert changes.values("task_id").distinct().count() == 1
+
+
+@pytest.fixture
+def rotated(db: None) -> tuple[SystemUser, ClientSecret, ClientSecret]:
+    """A system user with a secret that is no longer used, and the one that is used instead."""
+    at = timezone.now()
+    old = ClientSecretFactory.create(created_at=at - 50 * DAY, last_used_at=at - 20 * DAY)
+    new = ClientSecretFactory.create(
+        system_user=old.system_user, slot=2, created_at=at - 19 * DAY, last_used_at=at
+    )
+    return SystemUser.objects.get(), old, new
+
+
+def live() -> set[ClientSecret]:
+    return set(ClientSecret.objects.filter(revoked_at=None))
+
+
+def test_of_several_only_the_secrets_that_nobody_uses_are_revoked(
+    officer: Client, rotated: tuple[SystemUser, ClientSecret, ClientSecret]
+) -> None:
+    user, old, new = rotated
+    only = ClientSecretFactory.create(last_used_at=timezone.now())
+    users = [user, only.system_user]
+    page = act_on(officer, SystemUser, "revoke_secrets", users)
+    shown = text_of(page)
+    assert f"Revoked: {old}. Still valid: {new}. Last login:" in shown
+    assert "Not changed None of its secrets is safe to revoke." in shown
+    form = {"confirmed": "1", "which": "unused", "reason": "rotation is done"}
+    done = text_of(act_on(officer, SystemUser, "revoke_secrets", users, **form))
+    assert "1 done. 1 was not changed." in done
+    assert live() == {new, only}
+
+
+def test_of_several_the_secrets_from_before_a_day_are_revoked(
+    officer: Client, rotated: tuple[SystemUser, ClientSecret, ClientSecret]
+) -> None:
+    user, old, new = rotated
+    late = ClientSecretFactory.create()
+    day = timezone.localdate(new.created_at)
+    form = {"which": "before", "before": f"{day}", "reason": "leak"}
+    shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [user, late.system_user], **form))
+    assert f"Revoked: {old}. Still valid: {new}." in shown
+    assert "Its valid secrets were issued on this day or later." in shown
+    form["before"] = f"{day + DAY}"
+    shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [user], **form))
+    assert "No valid secret: it cannot log in before another one is issued." in shown
+    assert f"In use: {new}." in shown
+    act_on(officer, SystemUser, "revoke_secrets", [user], confirmed="1", **form)
+    assert live() == {late}
+
+
+@pytest.mark.parametrize(
+    ("form", "error"),
+    [
+        ({"which": "before"}, "Choose the day."),
+        ({"which": "every", "before": "2026-01-01"}, "Empty this day"),
+        ({}, "This field is required."),
+    ],
+)
+def test_which_secrets_must_be_clear(
+    form: dict[str, str],
+    error: str,
+    officer: Client,
+    rotated: tuple[SystemUser, ClientSecret, ClientSecret],
+) -> None:
+    sent = {"confirmed": "1", "reason": "x", **form}
+    page = act_on(officer, SystemUser, "revoke_secrets", [rotated[0]], **sent)
+    assert error in errors_of(page)
+    assert live() == set(rotated[1:])
+
+
+def test_a_secret_that_is_used_again_meanwhile_is_not_revoked(
+    officer: Client, rotated: tuple[SystemUser, ClientSecret, ClientSecret]
+) -> None:
+    user, old, _new = rotated
+    form = {"which": "unused", "reason": "rotation is done"}
+    page = act_on(officer, SystemUser, "revoke_secrets", [user], **form)
+    set_last_used(old, timezone.now())
+    sent = {
+        "action": "bulk_revoke_secrets",
+        "_selected_action": [user.pk],
+        "confirmed": "1",
+        "previewed": page.context["fingerprint"],
+        **form,
+    }
+    again = officer.post(list_url(SystemUser), sent, follow=True)
+    assert "The preview has changed." in errors_of(again)
+    assert live() == set(rotated[1:])
 
 
 def test_several_permissions_are_revoked_and_their_last_use_is_shown() -> None:
@@ -102,10 +198,12 @@ def test_if_none_can_be_changed_there_is_no_button(officer: Client) -> None:
     assert 'name="confirmed"' not in page.content.decode()
 
 
-@pytest.mark.parametrize("task", ["unblock_system_user", "revoke_every_secret"])
+@pytest.mark.parametrize("task", ["unblock_system_user", "revoke_secrets"])
 def test_a_registrar_neither_unblocks_nor_revokes_secrets(task: str) -> None:
     user = blocked()
     changes = Change.objects.count()
-    act_on(staff_client(REGISTRAR), SystemUser, task, [user], confirmed="1", reason="x")
+    act_on(
+        staff_client(REGISTRAR), SystemUser, task, [user], confirmed="1", reason="x", which="every"
+    )
     assert Change.objects.count() == changes
     assert ClientSecret.objects.get().revoked_at is None

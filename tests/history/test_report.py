@@ -4,6 +4,7 @@ import io
 import json
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -12,8 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from identity.staff.history import grouping, periods, report
-from identity.staff.history.grouping import ORDER, group_changes
+from identity.staff.history import exports, grouping, periods, report
+from identity.staff.history.grouping import ORDER, changes_of_task, group_changes
 from identity.staff.history.periods import Period
 from taxpayers import services
 from taxpayers.files.taxpayer_rows import read_taxpayers
@@ -86,6 +87,27 @@ def test_changes_of_one_person_at_one_moment_are_one_task(
         assert groups(after=last) == expected[position + 1 :], label
 
 
+@pytest.mark.parametrize("batch", [1, 2, 3, 200])
+def test_tasks_of_one_person_at_one_moment_are_told_apart_by_their_ids(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grouping, "BATCH", batch)
+    tasks = [uuid4(), None, uuid4()]
+    Change.objects.bulk_create(
+        Change(at=NOON, by="a", label=f"{number} of {count}", task_id=tasks[number])
+        for number, count in enumerate((3, 2, 4))
+        for _ in range(count)
+    )
+    expected = [("2 of 4", 4), ("1 of 2", 2), ("0 of 3", 3)]
+    assert groups() == expected
+    assert groups(size=1) == expected[:1]
+    for position, (label, _count) in enumerate(expected):
+        change = Change.objects.filter(label=label)[1]
+        assert groups(after=change) == expected[position + 1 :], label
+        assert {row.label for row in changes_of_task(change)} == {label}
+    assert len({exports.CHANGES.columns[-1][1](row) for row in Change.objects.all()}) == 3
+
+
 def test_a_page_knows_whether_there_are_more_tasks() -> None:
     changes((1, "a"), (2, "a"), (3, "a"))
     rows = Change.objects.order_by(*ORDER)
@@ -104,7 +126,7 @@ def test_a_large_task_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) ->
         (1, 1, False),
         (10, 40, False),
     ]
-    assert len(queries) <= 9, [query["sql"] for query in queries]
+    assert len(queries) <= 14, [query["sql"] for query in queries]
 
 
 # --- The page -----------------------------------------------------------------------------------

@@ -424,7 +424,10 @@ def triggers() -> list[tuple[str, str]]:
 @pytest.mark.parametrize("table", sorted(DECIDING_COLUMNS))
 def test_each_column_decides_a_login_or_is_known_not_to(table: str) -> None:
     describes = {
-        "system_users": {"name", "created", "updated", "blocked_by", "blocked_reason"},
+        "system_users": {
+            *("name", "created", "updated", "blocked_by", "blocked_reason"),
+            "last_secret_ends_at",
+        },
         "taxpayers": {"name", "created_at"},
     }
     model = next(model for model in apps.get_models() if model._meta.db_table == table)

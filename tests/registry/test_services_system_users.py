@@ -222,6 +222,29 @@ def test_a_secret_retires_at_a_moment_and_never_later_than_before(owner: SystemU
     assert Change.objects.filter(action="retire_secret").count() == 1
 
 
+def test_the_end_of_the_last_secret_is_stored_with_each_change_of_one() -> None:
+    def stored() -> datetime | None:
+        (user,) = SystemUser.objects.all()
+        return user.last_secret_ends_at
+
+    taxpayer = TaxpayerFactory.create()
+    first = register_system_user(
+        taxpayer=taxpayer, name="ERP", secret_expires_at=AT + 30 * DAY, **BY
+    )
+    user = first.system_user
+    assert stored() == AT + 30 * DAY
+    second = issue_secret(
+        system_user=user, expires_at=AT + 20 * DAY, retire_old_at=AT + 9 * DAY, **BY
+    )
+    assert stored() == AT + 20 * DAY  # the old one ends before
+    retire_secret(secret=second.secret, last_moment=AT + 5 * DAY, **WHY)
+    assert stored() == AT + 9 * DAY
+    revoke_secret(secret=first.secret, **WHY)
+    assert stored() == AT + 5 * DAY
+    revoke_secret(secret=second.secret, **WHY)
+    assert stored() is None
+
+
 def test_an_ended_secret_or_an_end_in_the_past_is_refused(owner: SystemUser) -> None:
     secret = issue_secret(system_user=owner, **BY).secret
     with pytest.raises(ServiceError, match="in the past"):

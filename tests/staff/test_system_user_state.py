@@ -11,6 +11,7 @@ from identity.staff.framework.badges import badge_of_system_user
 from taxpayers.facts.rows import standing_of_row, with_secrets
 from taxpayers.models import ClientSecret, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
+from taxpayers.services.secrets import store_last_end
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import ClientSecretFactory, SystemUserFactory
 from tests.support.staff import list_url, page_url, staff_client, text_of
@@ -21,10 +22,12 @@ DAY = timedelta(days=1)
 
 def expire_secret(user: SystemUser) -> None:
     user.secrets.update(expires_at=timezone.now() - timedelta(seconds=1))
+    store_last_end(user)
 
 
 def revoke_secret(user: SystemUser) -> None:
     user.secrets.update(slot=None, revoked_at=timezone.now())
+    store_last_end(user)
 
 
 def block(user: SystemUser) -> None:
@@ -73,6 +76,8 @@ def test_the_state_is_what_a_login_gets_now_on_every_page(
     what_if = f"/admin/tokens/loginevent/what_would_happen/?client_id={user.client_id}"
     for url in (list_url(SystemUser), page_url(user), page_url(user.taxpayer), what_if):
         assert f" {words} " in text_of(client.get(url)), url
+    found = list(client.get(f"{list_url(SystemUser)}?state=no_secret").context["cl"].result_list)
+    assert found == ([user] if words.startswith("No valid secret") else [])
 
 
 def test_a_system_user_that_never_had_a_secret_has_no_valid_one() -> None:

@@ -27,6 +27,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from taxpayers.services.secrets import store_last_end
 
 ENVIRONMENT: Environment = "test"
 SUBMIT, VIEW = "documents:submit", "documents:view"
@@ -95,6 +96,7 @@ class ClientSecretFactory(DjangoModelFactory[ClientSecret]):
         clear = kwargs.pop("clear")  # no column: the database never sees it
         used_at = kwargs.pop("last_used_at", None)
         secret: ClientSecret = super()._create(model_class, *args, **kwargs)
+        store_last_end(secret.system_user)
         if used_at is not None:
             set_last_used(secret, used_at)
         secret.clear = clear  # type: ignore[attr-defined]

@@ -11,16 +11,20 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from identity.staff.accounts import encryption
+from identity.staff.accounts.changes.first_passwords import choose_password
 from identity.staff.accounts.first_password import (
     is_first_password_expired,
     require_own_password,
 )
 from identity.staff.accounts.guesses import count_guess, fold_name
 from identity.staff.accounts.known_browsers import remember_browser
+from identity.staff.framework.tasks import author
+from identity.staff.models import StaffAccount
 from identity.staff.sessions.unsaved_entries import fetch_after_sign_in
 
 logger = logging.getLogger("identity.staff.accounts")
@@ -92,6 +96,14 @@ class StaffAccounts(DefaultAccountAdapter):
         response = super().post_login(request, user, **kwargs)
         remember_browser(request, response, fold_name(user.get_username()))
         return response
+
+    def set_password(self, user: AbstractBaseUser, password: str) -> None:
+        # allauth calls this when somebody changes their own password.
+        account = StaffAccount.objects.get(pk=user.pk)
+        choose_password(
+            account=account, password=password, by=author(self.request), at=timezone.now()
+        )
+        user.password = account.password  # the session of this request goes on with it
 
     def send_notification_mail(
         self, template_prefix: str, user: AbstractBaseUser, *args: Any, **kwargs: Any

@@ -1,4 +1,4 @@
-"""Who signed in with an account that has a first password chooses a password of their own first.
+"""Who signed in with a first password chooses another one before any other page opens.
 
 The session remembers it, so no page costs a query: a first password that is set later ends all
 sessions of the account.

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
@@ -20,6 +21,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from identity.staff.accounts.adapters import log_sign_in
 from identity.staff.accounts.changes.first_passwords import choose_password
 from identity.staff.accounts.first_password import has_to_choose, own_password_chosen
+from identity.staff.framework.tasks import author
 from identity.staff.models import StaffAccount
 
 
@@ -49,7 +51,12 @@ def choose_own_password(request: HttpRequest) -> HttpResponse:
     account = StaffAccount.objects.get(pk=authenticated_user(request).pk)
     form = OwnPasswordForm(account, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        choose_password(account=account, password=form.cleaned_data["password1"])
+        choose_password(
+            account=account,
+            password=form.cleaned_data["password1"],
+            by=author(request),
+            at=timezone.now(),
+        )
         update_session_auth_hash(request, account)
         own_password_chosen(request)
         log_sign_in("first password replaced", request, account.username, logging.INFO)

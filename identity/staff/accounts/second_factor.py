@@ -1,14 +1,8 @@
 """A second factor is required outside the demo: every session needs one."""
 
-from typing import Any
-
 from allauth.account.authentication import get_authentication_records
-from allauth.account.internal.flows.login import record_authentication
-from allauth.core.internal.httpkit import authenticated_user
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.views import ActivateTOTPView
 from allauth.mfa.utils import is_mfa_enabled
-from allauth.mfa.webauthn.views import AddWebAuthnView
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
@@ -57,34 +51,3 @@ def _sign_in_again(request: HttpRequest) -> HttpResponse:
 def _has_proven_factor(request: HttpRequest, user: AbstractBaseUser) -> bool:
     records = get_authentication_records(request, user)
     return any(record["method"] == "mfa" for record in records)
-
-
-class _SetUp:
-    """Setting a factor up proves it: its code or its signature has just been checked."""
-
-    request: HttpRequest
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        response: HttpResponse = super().form_valid(form)  # type: ignore[misc]  # the view's own
-        user = authenticated_user(self.request)
-        record_authentication(self.request, user, "mfa", set_up=True)
-        return response
-
-
-class SetUpTotp(_SetUp, ActivateTOTPView):
-    """An authenticator app (RFC 6238)."""
-
-
-class SetUpPasskey(_SetUp, AddWebAuthnView):
-    """A passkey or security key (WebAuthn level 2)."""
-
-    initial = {"passwordless": True}  # what a phone or a laptop does well
-
-    def get_form(self, form_class: Any = None) -> Any:
-        form = super().get_form(form_class)
-        form.fields["passwordless"].label = _("Sign in with this key alone, as a passkey")
-        form.fields["passwordless"].help_text = _(
-            "The fingerprint, face or PIN check of the key then replaces your password. Leave this"
-            " empty if you want to enter your password as well."
-        )
-        return form

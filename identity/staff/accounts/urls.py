@@ -4,7 +4,14 @@ from allauth.account import views
 from django.urls import include, path
 
 from identity.staff.accounts.own_password import choose_own_password
-from identity.staff.accounts.second_factor import SetUpPasskey, SetUpTotp
+from identity.staff.accounts.own_second_steps import (
+    NewRecoveryCodes,
+    RemovePasskey,
+    RemoveTotp,
+    RenamePasskey,
+    SetUpPasskey,
+    SetUpTotp,
+)
 from identity.staff.sessions.limits import stay_signed_in
 
 urlpatterns = [
@@ -17,6 +24,18 @@ urlpatterns = [
     path("password/first/", views.password_set, name="account_set_password"),
     path("password/own/", choose_own_password, name="choose_own_password"),
     path("second/totp/activate/", SetUpTotp.as_view(), name="mfa_activate_totp"),
+    path("second/totp/deactivate/", RemoveTotp.as_view(), name="mfa_deactivate_totp"),
     path("second/webauthn/add/", SetUpPasskey.as_view(), name="mfa_add_webauthn"),
+    path("second/webauthn/keys/<int:pk>/edit/", RenamePasskey.as_view(), name="mfa_edit_webauthn"),
+    path(
+        "second/webauthn/keys/<int:pk>/remove/",
+        RemovePasskey.as_view(),
+        name="mfa_remove_webauthn",
+    ),
+    path(
+        "second/recovery-codes/generate/",
+        NewRecoveryCodes.as_view(),
+        name="mfa_generate_recovery_codes",
+    ),
     path("second/", include("allauth.mfa.urls")),
 ]

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 from django.http import HttpRequest
-from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -24,7 +23,6 @@ from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
-from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import GrantedPermission
 from taxpayers.rules import is_over
@@ -43,18 +41,10 @@ class _EndTask(Task):
     template = "staff/expiring/end.html"
     form: ClassVar[type[EditConflictForm]]
 
-    def form_page(
-        self,
-        request: HttpRequest,
-        record: Ending,
-        form: TaskForm,
-        at: datetime,
-        restored: UnsavedEntries | None = None,
-    ) -> TemplateResponse:
-        response = super().form_page(request, record, form, at, restored)
-        assert response.context_data is not None  # noqa: S101 - super has set it
-        response.context_data |= {"end": end_of(record), "proposal": self.proposal(record, at)}
-        return response
+    def form_context(
+        self, request: HttpRequest, record: Ending, form: TaskForm, at: datetime
+    ) -> dict[str, Any]:
+        return {"end": end_of(record), "proposal": self.proposal(record, at)}
 
     def proposal(self, record: Ending, at: datetime) -> Text:
         """What the proposed day is, in words; empty if there is none."""

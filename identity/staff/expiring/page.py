@@ -25,7 +25,7 @@ from identity.staff.expiring.renewal import RENEW, chosen_of, task_of
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 
 PER_PAGE = 25
-MAX_PRINTED = 200
+MAX_PRINTED = 100
 _TITLE = gettext_lazy("Ending soon")
 
 

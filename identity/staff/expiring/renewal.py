@@ -1,4 +1,4 @@
-"""Extends records of several kinds in one task; each by the task of its own kind."""
+"""Extends records of several kinds in one task; each by the task of its kind."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

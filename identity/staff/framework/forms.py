@@ -17,7 +17,7 @@ from unfold.widgets import (
 )
 
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
-from taxpayers.models import Intermediary, Taxpayer
+from taxpayers.models import Intermediary, SystemUser, Taxpayer
 from taxpayers.moments import end_of_day, start_of_day
 from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH
 
@@ -59,16 +59,25 @@ class ReasonForm(TaskForm):
     reason = ReasonField()
 
 
-class _DayField(forms.DateField):
-    widget = forms.DateInput
+def browser_calendar(
+    widget: type[forms.DateInput | forms.TimeInput | forms.DateTimeInput], kind: str, form: str
+) -> forms.Widget:
+    """The calendar or clock of the browser, which needs no script and works with the keyboard.
 
+    `kind`: the type of the field in HTML; `form`: how it writes a value.
+    """
+    look = UnfoldAdminTextInputWidget().attrs["class"]
+    return widget(format=form, attrs={"type": kind, "class": look})
+
+
+def day_calendar() -> forms.Widget:
+    """For a day."""
+    return browser_calendar(forms.DateInput, "date", "%Y-%m-%d")
+
+
+class _DayField(forms.DateField):
     def __init__(self, **kwargs: Any) -> None:
-        # The calendar of the browser needs no script and works with the keyboard.
-        kwargs["widget"] = forms.DateInput(
-            format="%Y-%m-%d",
-            attrs={"type": "date", "class": UnfoldAdminTextInputWidget().attrs["class"]},
-        )
-        super().__init__(**kwargs)
+        super().__init__(**kwargs | {"widget": day_calendar()})
 
     def moment(self, day: date) -> datetime:
         raise NotImplementedError
@@ -174,6 +183,15 @@ class LimitField(forms.IntegerField):
 def scope_choices() -> Iterable[tuple[str, str]]:
     """The scopes of this service, each with its description."""
     return [(name, f"{name} — {scope['description']}") for name, scope in settings.SCOPES.items()]
+
+
+def find_system_user(client_id: str) -> SystemUser:
+    """The system user, with its taxpayer. Raises ValidationError if there is none."""
+    rows = SystemUser.objects.select_related("taxpayer")
+    row = rows.filter(client_id=client_id).first()
+    if row is None:
+        raise ValidationError(_("There is no system user with this client ID."))
+    return row
 
 
 def parsed_identifier(text: str) -> TaxpayerId:

@@ -83,6 +83,16 @@ class Task:
         """The initial values of the form: by default the query string."""
         return dict(request.GET.items())
 
+    def form_template(self, form: TaskForm) -> str:
+        """The template of the page with this form."""
+        return self.template
+
+    def form_context(
+        self, request: HttpRequest, record: Any, form: TaskForm, at: datetime
+    ) -> dict[str, Any]:
+        """What the page with the form shows besides the record and the form."""
+        return {}
+
     def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
         """Call the service. Raises ServiceError."""
         raise NotImplementedError
@@ -160,7 +170,8 @@ class Task:
         back = self.admin.record_url(record) if record else self.admin.list_url()
         context |= {"task": self, "form": form, "back": back}
         context["restored"] = restored or take_entries(request)
-        return TemplateResponse(request, self.template, context)
+        context |= self.form_context(request, record, form, at)
+        return TemplateResponse(request, self.form_template(form), context)
 
 
 def author(request: HttpRequest) -> Author:

@@ -11,7 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from identity.staff.framework.forms import MAX_IDENTIFIER_LENGTH
+from identity.staff.framework.forms import (
+    MAX_IDENTIFIER_LENGTH,
+    browser_calendar,
+    day_calendar,
+)
 from identity.staff.history.report_form import record_of
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.moments import end_of_day, to_utc
@@ -32,22 +36,13 @@ class AsOfForm(forms.Form):
         max_length=MAX_IDENTIFIER_LENGTH,
         widget=UnfoldAdminTextInputWidget(attrs=_SUGGESTED),
     )
-    day = forms.DateField(
-        label=gettext_lazy("Day"),
-        widget=forms.DateInput(
-            format="%Y-%m-%d",
-            attrs={"type": "date", "class": UnfoldAdminTextInputWidget().attrs["class"]},
-        ),
-    )
+    day = forms.DateField(label=gettext_lazy("Day"), widget=day_calendar())
     time = forms.TimeField(
         label=gettext_lazy("Time"),
         required=False,
         input_formats=["%H:%M", "%H:%M:%S"],
         help_text=gettext_lazy("Leave empty for the end of the day."),
-        widget=forms.TimeInput(
-            format="%H:%M",
-            attrs={"type": "time", "class": UnfoldAdminTextInputWidget().attrs["class"]},
-        ),
+        widget=browser_calendar(forms.TimeInput, "time", "%H:%M"),
     )
 
     def clean_about(self) -> Taxpayer | SystemUser:

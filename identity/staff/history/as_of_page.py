@@ -23,7 +23,7 @@ _NEEDED = ("taxpayers.view_change", "taxpayers.view_taxpayer", "taxpayers.view_s
 
 
 def may_see_as_of(request: HttpRequest) -> bool:
-    """Whoever may see the history and the records."""
+    """Whether this person may see the history and the records."""
     return request.user.has_perms(_NEEDED)
 
 

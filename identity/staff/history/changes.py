@@ -60,6 +60,7 @@ _FIELDS: dict[str, Any] = {
     "username": gettext_lazy("User name"),
     "role": gettext_lazy("Role"),
     "second_step": gettext_lazy("Second step"),
+    "recovery_codes_created_at": gettext_lazy("Recovery codes created"),
     "first_password_expires_at": gettext_lazy("First password expires"),
     "extra_permissions": gettext_lazy("Extra permissions"),
 }

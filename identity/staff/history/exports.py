@@ -14,7 +14,7 @@ def _as_json(values: dict[str, Any]) -> str:
 
 def _task(row: Change) -> str:
     """The same for all changes of one task, and for no other."""
-    return f"{row.at.isoformat()} {row.by}"
+    return str(row.task_id or f"{row.at.isoformat()} {row.by}")
 
 
 CHANGES = Export(

@@ -1,12 +1,15 @@
-"""Changes grouped by task: what one person did at one moment, be it to one record or to many.
+"""Changes grouped by task: what was done as one, be it to one record or to many.
 
-A task gives all its changes the same moment, also an import of 500,000 taxpayers. So a page of
-tasks reads a bounded number of changes: behind a large task it goes on without reading through it.
+The changes of a task share its id, one moment and one person, also those of an import of 500,000
+taxpayers, and follow each other. Changes without an id are one task if the same person made them at
+the same moment. A page of tasks reads a bounded number of changes: behind a large task it goes on
+without reading through it.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from uuid import UUID
 
 from django.db.models import QuerySet
 
@@ -17,7 +20,7 @@ BATCH = 200
 MAX_SHOWN = 20
 MAX_COUNTED = 10_000
 
-Position = tuple[datetime, str]
+Task = tuple[datetime, str, UUID | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,8 @@ def group_changes(
     `after`: continue behind the task of this change.
     """
     groups: list[ChangeGroup] = []
-    position = _task_of(after) if after else None
-    while len(groups) <= size and (batch := _next(changes, position)):
+    last = _last(_task_of(after)) if after else None
+    while len(groups) <= size and (batch := _next(changes, last)):
         runs = [list(run) for _task, run in groupby(batch, key=_task_of)]
         is_cut = len(batch) == BATCH  # the last run may go on
         if is_cut and len(runs) > 1:
@@ -51,28 +54,41 @@ def group_changes(
         for run in runs:
             count = _count(changes, _task_of(run[0])) if is_cut else len(run)
             groups.append(ChangeGroup(run[:MAX_SHOWN], count))
-        position = _task_of(runs[-1][0])
+        last = _last(_task_of(run[0])) if is_cut else run[-1]
     return groups[:size], len(groups) > size
 
 
 def changes_of_task(change: Change) -> "QuerySet[Change]":
     """All changes of the same task, the newest first."""
-    return Change.objects.filter(at=change.at, by=change.by).order_by(*ORDER)
+    return _of_task(Change.objects.all(), _task_of(change)).order_by("-id")
 
 
-def _task_of(change: Change) -> Position:
-    return change.at, change.by
+def _task_of(change: Change) -> Task:
+    return change.at, change.by, change.task_id
 
 
-def _next(changes: "QuerySet[Change]", position: Position | None) -> list[Change]:
-    """The next changes behind the position: each query begins at the right place of the index."""
-    if position is None:
+def _of_task(changes: "QuerySet[Change]", task: Task) -> "QuerySet[Change]":
+    at, by, task_id = task
+    if task_id is not None:
+        return changes.filter(task_id=task_id)
+    return changes.filter(at=at, by=by, task_id__isnull=True)
+
+
+def _next(changes: "QuerySet[Change]", last: Change | None) -> list[Change]:
+    """The changes after the last one: each query begins at the right place of the index."""
+    if last is None:
         return list(changes[:BATCH])
-    at, by = position
-    same_moment = list(changes.filter(at=at, by__lt=by)[:BATCH])
-    return same_moment or list(changes.filter(at__lt=at)[:BATCH])
+    same_moment = changes.filter(at=last.at)
+    return (
+        list(same_moment.filter(by=last.by, pk__lt=last.pk)[:BATCH])
+        or list(same_moment.filter(by__lt=last.by)[:BATCH])
+        or list(changes.filter(at__lt=last.at)[:BATCH])
+    )
 
 
-def _count(changes: "QuerySet[Change]", task: Position) -> int:
-    at, by = task
-    return changes.filter(at=at, by=by).order_by()[: MAX_COUNTED + 1].count()
+def _last(task: Task) -> Change | None:
+    return _of_task(Change.objects.all(), task).order_by("id").first()
+
+
+def _count(changes: "QuerySet[Change]", task: Task) -> int:
+    return _of_task(changes, task).order_by()[: MAX_COUNTED + 1].count()

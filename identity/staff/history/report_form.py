@@ -17,6 +17,7 @@ from identity.staff.framework.forms import (
     MAX_IDENTIFIER_LENGTH,
     FirstDayField,
     LastDayField,
+    find_system_user,
     parsed_identifier,
 )
 from identity.staff.history import periods
@@ -83,10 +84,7 @@ class ReportForm(forms.Form):
 def record_of(text: str) -> Taxpayer | SystemUser:
     """The taxpayer or system user that this text names. Raises ValidationError."""
     if text.startswith("ci_"):
-        user = SystemUser.objects.filter(client_id=text).first()
-        if user is None:
-            raise ValidationError(_("There is no system user with this client ID."))
-        return user
+        return find_system_user(text)
     identifier = parsed_identifier(text)
     row = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
     if row is None:

@@ -14,7 +14,11 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.badges import Badge, badge_of_secret, badge_of_system_user
-from identity.staff.framework.forms import parsed_identifier
+from identity.staff.framework.forms import (
+    browser_calendar,
+    find_system_user,
+    parsed_identifier,
+)
 from identity.staff.logins.login_checks import ShownCheck
 from identity.staff.logins.reasons import StaffText, staff_text_of
 from taxpayers.facts.query import load_facts
@@ -45,18 +49,11 @@ class WhatIfForm(forms.Form):
         required=False,
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
         help_text=gettext_lazy("Empty: now. Judged by the registry as it is now."),
-        widget=forms.DateTimeInput(
-            format="%Y-%m-%dT%H:%M",
-            attrs={"type": "datetime-local", "class": UnfoldAdminTextInputWidget().attrs["class"]},
-        ),
+        widget=browser_calendar(forms.DateTimeInput, "datetime-local", "%Y-%m-%dT%H:%M"),
     )
 
     def clean_client_id(self) -> SystemUser:
-        users = SystemUser.objects.select_related("taxpayer")
-        user = users.filter(client_id=self.cleaned_data["client_id"].strip()).first()
-        if user is None:
-            raise ValidationError(_("There is no system user with this client ID."))
-        return user
+        return find_system_user(self.cleaned_data["client_id"].strip())
 
     def clean_on_behalf_of(self) -> TaxpayerId | None:
         text = self.cleaned_data["on_behalf_of"].strip()
@@ -94,7 +91,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     if secret is None:
         return None
     facts = load_facts(FactsQuery(user.client_id, secret.hashed, on_behalf_of)).facts
-    assert facts is not None  # noqa: S101 - the secret is one of its own
+    assert facts is not None  # noqa: S101 - the secret is this client's
     authorization, refused = decide_at(facts, at)
     return WhatIf(
         system_user=user,

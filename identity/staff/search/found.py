@@ -49,7 +49,7 @@ def group_of(title: Any, hits: Sequence[Hit], list_url: str, term: str) -> Group
 
 
 def exact_hit_first(groups: Sequence[Group]) -> Found:
-    """Without empty groups; the first exact hit in a group of its own, before all others."""
+    """Without empty groups; the first exact hit in a separate group, before all others."""
     exact = next((hit for group in groups for hit in group.hits if hit.is_exact), None)
     if exact is None:
         return Found([group for group in groups if group.hits])

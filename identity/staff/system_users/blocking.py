@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -19,7 +18,6 @@ from identity.staff.framework.badges import (
 from identity.staff.framework.forms import ReasonForm, TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
-from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from identity.staff.system_users.revoke_secrets import last_login_text
 from identity.staff.system_users.secret_tasks import RevokeSecret, RotateSecret, possible_buttons
 from taxpayers.models import ClientSecret, SystemUser
@@ -72,18 +70,11 @@ class UnblockSystemUser(Task):
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         return "" if record.blocked_at is not None else _("It is not blocked.")
 
-    def form_page(
-        self,
-        request: HttpRequest,
-        record: SystemUser,
-        form: TaskForm,
-        at: datetime,
-        restored: UnsavedEntries | None = None,
-    ) -> TemplateResponse:
-        """Also why it was blocked, and what will work again."""
-        response = super().form_page(request, record, form, at, restored)
-        assert response.context_data is not None  # noqa: S101 - given by super
-        response.context_data |= {
+    def form_context(
+        self, request: HttpRequest, record: SystemUser, form: TaskForm, at: datetime
+    ) -> dict[str, Any]:
+        """Why it was blocked, and what will work again."""
+        return {
             "why_blocked": sentence_of_block(record),
             "secrets": [
                 {
@@ -96,7 +87,6 @@ class UnblockSystemUser(Task):
             "new_secret": possible_buttons(request, RotateSecret(self.admin), record, at),
             "after": badge_after_unblocking(record, at),
         }
-        return response
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
         if refusal := self.unavailable_reason(record, at):

@@ -1,50 +1,118 @@
-"""The task that revokes every secret of system users: after a leak at the maker of their ERP."""
+"""The task that revokes secrets of several system users: unused ones, or all after a leak."""
 
 from datetime import datetime
 from typing import Any
 
+from django import forms
 from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminRadioSelectWidget
 
-from identity.staff.framework.forms import ReasonForm
+from identity.staff.framework.bulk_tasks import BulkForm
+from identity.staff.framework.forms import FirstDayField, ReasonField
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
+from identity.staff.system_users.secret_advice import advice_on, is_in_use
 from identity.staff.templatetags.staff import moment_text
-from taxpayers.models import RateLimitCounter, SystemUser
+from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
 from taxpayers.services import Author, revoke_secret
 
+UNUSED, BEFORE, EVERY = "unused", "before", "every"
 
-class RevokeEverySecret(Task):
-    name = "revoke_every_secret"
+
+class RevokeSecretsForm(BulkForm):
+    """Which of the valid secrets of each system user."""
+
+    decides = ("which", "before")
+
+    which = forms.ChoiceField(
+        label=gettext_lazy("Which secrets"),
+        choices=[
+            (UNUSED, gettext_lazy("Those that are safe to revoke: another one is in use instead")),
+            (BEFORE, gettext_lazy("Those that were issued before a day, used or not")),
+            (EVERY, gettext_lazy("Every valid secret, used or not")),
+        ],
+        initial=UNUSED,
+        widget=UnfoldAdminRadioSelectWidget,
+    )
+    before = FirstDayField(label=gettext_lazy("Issued before this day"), required=False)
+    reason = ReasonField()
+
+    def clean(self) -> None:
+        which, before = self.cleaned_data.get("which"), self.cleaned_data.get("before")
+        if which == BEFORE and before is None and "before" not in self.errors:
+            self.add_error("before", _("Choose the day."))
+        if which != BEFORE and before is not None:
+            text = _("Empty this day, or choose the secrets that were issued before it.")
+            self.add_error("before", text)
+
+
+class RevokeSecrets(Task):
+    name = "revoke_secrets"
     action = "revoke_secret"
-    title = gettext_lazy("Revoke every secret")
-    button_label = gettext_lazy("Revoke every secret")
+    title = gettext_lazy("Revoke secrets")
+    button_label = gettext_lazy("Revoke secrets")
     icon = "key_off"
     variant = "danger"
-    form = ReasonForm
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        if any(secret.is_live(at) for secret in record.secrets.all()):
-            return ""
-        return _("It has no valid secret.")
+    form = RevokeSecretsForm
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
-        live = [str(secret) for secret in record.secrets.all() if secret.is_live(at)]
-        return Preview(
-            _("Valid: {secrets}").format(secrets=", ".join(live)) if live else "",
-            _("No valid secret: it cannot log in before another one is issued."),
-            note=last_login_text(record),
-            refusal=self.unavailable_reason(record, at),
-        )
+        live = [secret for secret in record.secrets.all() if secret.is_live(at)]
+        before = _("Valid: {secrets}").format(secrets=_named(live)) if live else ""
+        chosen = _chosen(record, data, at)
+        if not chosen:
+            return Preview(before, refusal=_why_none(live, data))
+        remaining = [secret for secret in live if secret not in chosen]
+        revoked = _("Revoked: {secrets}.").format(secrets=_named(chosen))
+        if remaining:
+            rest = _("Still valid: {secrets}.").format(secrets=_named(remaining))
+        else:
+            rest = _("No valid secret: it cannot log in before another one is issued.")
+        return Preview(before, f"{revoked} {rest}", note=_note(record, chosen, at))
 
     @transaction.atomic
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> SystemUser:
-        for secret in record.secrets.filter(slot__isnull=False).order_by("pk"):
+        for secret in _chosen(record, data, at):
             revoke_secret(secret=secret, reason=data["reason"], by=by, at=at)
         return record
+
+
+def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[ClientSecret]:
+    """The secrets that this revokes; `data` may lack fields."""
+    secrets = list(record.secrets.all())
+    live = [secret for secret in secrets if secret.is_live(at)]
+    which, day = data.get("which", UNUSED), data.get("before")
+    if which == EVERY:
+        return live
+    if which == BEFORE:
+        return [secret for secret in live if day is not None and secret.created_at < day]
+    advised = ((secret, advice_on(secret, secrets, at)) for secret in live)
+    return [secret for secret, advice in advised if advice is not None and advice.may_go]
+
+
+def _why_none(live: list[ClientSecret], data: dict[str, Any]) -> Text:
+    if not live:
+        return _("It has no valid secret.")
+    if data.get("which", UNUSED) == UNUSED:
+        return _("None of its secrets is safe to revoke.")
+    if data.get("before") is None:
+        return _("Choose the day.")
+    return _("Its valid secrets were issued on this day or later.")
+
+
+def _note(record: SystemUser, chosen: list[ClientSecret], at: datetime) -> str:
+    secrets = list(record.secrets.all())
+    used = [secret for secret in chosen if is_in_use(secret, secrets, at)]
+    if not used:
+        return last_login_text(record)
+    return _("In use: {secrets}.").format(secrets=_named(used)) + " " + last_login_text(record)
+
+
+def _named(secrets: list[ClientSecret]) -> str:
+    return ", ".join(map(str, secrets))
 
 
 def last_login_text(record: SystemUser) -> str:

@@ -1,9 +1,10 @@
-"""The filter of system users by the expiry of their secrets, which have no list (contract 3)."""
+"""Filters of system users by their secrets, which have no list (contract 3)."""
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
@@ -12,8 +13,13 @@ from identity.staff.framework.filters import expires_within, expiry_choices
 from taxpayers.models import ClientSecret
 
 
+def without_valid_secret(at: datetime) -> Q:
+    """The condition on system users whose badge says so: none, or each is revoked or expired."""
+    return Q(last_secret_ends_at__isnull=True) | Q(last_secret_ends_at__lt=at)
+
+
 class SecretExpiryFilter(admin.SimpleListFilter):
-    """System users with a secret that expires soon, or that expired and was not replaced."""
+    """System users with a secret that expires soon, or whose last one expired."""
 
     title = gettext_lazy("expiry of a secret")
     parameter_name = "secret"
@@ -23,13 +29,11 @@ class SecretExpiryFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         at = timezone.now()
-        # One that is revoked, or expired and replaced, has no slot.
-        secrets = ClientSecret.objects.filter(slot__isnull=False)
         if self.value() == "expired":
-            expired = secrets.filter(expires_at__lt=at).values("system_user")
-            valid = secrets.filter(expires_at__gte=at, system_user=OuterRef("pk"))
-            return queryset.filter(~Exists(valid), pk__in=expired)
+            return queryset.filter(last_secret_ends_at__lt=at)
         expiring = expires_within("expires_at", self.value(), at)
         if expiring is None:
             return queryset
-        return queryset.filter(pk__in=secrets.filter(expiring).values("system_user"))
+        # One that is revoked, or expired and replaced, has no slot.
+        secrets = ClientSecret.objects.filter(expiring, slot__isnull=False)
+        return queryset.filter(pk__in=secrets.values("system_user"))

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 from django.http import HttpRequest
-from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -22,7 +21,6 @@ from identity.staff.framework.secret_once import (
     newest_secret_id,
 )
 from identity.staff.framework.tasks import Button, Task
-from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from identity.staff.system_users.secret_advice import advice_on, is_in_use, others_of
 from identity.staff.system_users.secret_forms import (
     RetireSecretForm,
@@ -94,21 +92,19 @@ class SecretTask(Task):
         button = self.button_for(secret.system_user)
         return replace(button, url=f"{button.url}?secret={secret.pk}")
 
-    def form_page(
-        self,
-        request: HttpRequest,
-        record: SystemUser,
-        form: TaskForm,
-        at: datetime,
-        restored: UnsavedEntries | None = None,
-    ) -> TemplateResponse:
-        """What is known of the secret and what remains without it; first the choice of one."""
+    def form_template(self, form: TaskForm) -> str:
+        """First the choice of one secret."""
+        is_chosen = isinstance(form, SecretForm) and form.chosen
+        return self.template if is_chosen else self.choice_template
+
+    def form_context(
+        self, request: HttpRequest, record: SystemUser, form: TaskForm, at: datetime
+    ) -> dict[str, Any]:
+        """What is known of the secret, or of each, and what remains without it."""
         assert isinstance(form, SecretForm)  # noqa: S101 - of every subclass
-        response = super().form_page(request, record, form, at, restored)
-        assert response.context_data is not None  # noqa: S101 - given by super
-        secrets = list(record.secrets.order_by("-pk"))
+        secrets = form.secrets
         shown = [form.chosen] if form.chosen else form.valid
-        response.context_data |= {
+        return {
             "secrets": [
                 {
                     "row": secret,
@@ -122,9 +118,6 @@ class SecretTask(Task):
             ],
             "new_secret": possible_buttons(request, RotateSecret(self.admin), record, at),
         }
-        if form.chosen is None:
-            response.template_name = self.choice_template
-        return response
 
     def next_record(self, result: ClientSecret) -> SystemUser:
         return result.system_user

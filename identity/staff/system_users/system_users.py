@@ -16,6 +16,7 @@ from identity.staff.expiring.extend_tasks import (
     ExtendSystemUser,
 )
 from identity.staff.framework.badges import (
+    NO_VALID_SECRET,
     TAXPAYER_NOT_ACTIVE,
     badge_of_secret,
     badge_of_system_user,
@@ -35,9 +36,9 @@ from identity.staff.system_users.key_tasks import (
     UseClientSecret,
     UsePrivateKey,
 )
-from identity.staff.system_users.revoke_secrets import RevokeEverySecret
+from identity.staff.system_users.revoke_secrets import RevokeSecrets
 from identity.staff.system_users.secret_advice import advice_on, is_in_use
-from identity.staff.system_users.secret_filter import SecretExpiryFilter
+from identity.staff.system_users.secret_filter import SecretExpiryFilter, without_valid_secret
 from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
 from identity.staff.system_users.system_user_tasks import ChangeSystemUser
 from identity.staff.templatetags.staff import moment
@@ -55,6 +56,7 @@ class SystemUserStateFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [
+            ("no_secret", NO_VALID_SECRET),
             ("blocked", gettext_lazy("Blocked")),
             ("expired", gettext_lazy("Expired")),
             ("taxpayer", TAXPAYER_NOT_ACTIVE),
@@ -64,6 +66,8 @@ class SystemUserStateFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         at = timezone.now()
         match self.value():
+            case "no_secret":
+                return queryset.filter(without_valid_secret(at))
             case "blocked":
                 return queryset.filter(blocked_at__isnull=False)
             case "expired":
@@ -103,11 +107,13 @@ class SystemUserAdmin(ExportingAdmin):
             BulkExtendForm,
         ),
         BulkTask(
-            RevokeEverySecret,
-            gettext_lazy("Revoke every secret of the selected system users"),
+            RevokeSecrets,
+            gettext_lazy("Revoke secrets of the selected system users"),
             gettext_lazy(
-                "Their secrets stop working now. This cannot be undone. None of them can log in"
-                " before you issue another secret."
+                "The secrets stop working now. This cannot be undone. After a change of secrets,"
+                " revoke those that are no longer used. After a leak, revoke every secret, or those"
+                " that were issued before it was closed; who has no other one cannot log in before"
+                " you issue it."
             ),
             related=("secrets", "usage"),
         ),

@@ -21,7 +21,7 @@ from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
-from taxpayers.services.secrets import free_slot
+from taxpayers.services.secrets import free_slot, store_last_end
 from taxpayers.validation import ServiceError, validate_end
 
 _FAULTS = {
@@ -119,6 +119,7 @@ def _create(
         expires_at=validate_end(expires_at, _("the key"), context.at)
         or context.at + settings.SECRET_LIFETIME,
     )
+    store_last_end(owner)
     after = {**also, "secret": str(row), "kid": key.kid, "secret_expires_at": row.expires_at}
     record_change(owner, context, after=after)
     return row

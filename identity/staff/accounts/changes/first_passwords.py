@@ -1,8 +1,9 @@
-"""First passwords: generated, shown once, replaced by their owner at the first sign-in."""
+"""First passwords: generated, shown once, replaced by their owner; and later own passwords."""
 
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
@@ -53,8 +54,14 @@ def issue_password(account: StaffAccount, at: datetime) -> IssuedPassword:
 
 
 @transaction.atomic
-def choose_password(*, account: StaffAccount, password: str) -> None:
-    """The owner's own password in place of the first one."""
+def choose_password(*, account: StaffAccount, password: str, by: Author, at: datetime) -> None:
+    """The owner's new password in place of the present one, which may be the first one."""
+    before: dict[str, Any] = {}
+    first = FirstPassword.objects.select_for_update().filter(user_id=account.pk).first()
+    if first is not None:
+        before = {"first_password_expires_at": first.expires_at}
+        first.delete()
     account.set_password(password)
     account.save(update_fields=["password"])
-    FirstPassword.objects.filter(user_id=account.pk).delete()
+    context = ChangeContext(Action.CHANGE_OWN_PASSWORD, by, at)
+    record_change(account, context, before=before, after=dict.fromkeys(before))

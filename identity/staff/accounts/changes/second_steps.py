@@ -1,6 +1,9 @@
-"""The second steps of a staff account: which there are, and how they are reset."""
+"""The second steps of a staff account: how they are reset, and what their owner changes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from allauth.mfa.models import Authenticator
 from django.db import transaction
@@ -9,7 +12,7 @@ from identity.staff.accounts.changes.authority import lock_account
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import StaffAccount
 from taxpayers.services import Action, Author
-from taxpayers.services.history import ChangeContext, record_change
+from taxpayers.services.history import ChangeContext, lock_for_update, record_change
 from taxpayers.validation import validate_reason
 
 _NAMES = {
@@ -17,6 +20,7 @@ _NAMES = {
     Authenticator.Type.WEBAUTHN: "passkey",
     Authenticator.Type.RECOVERY_CODES: "recovery codes",
 }
+MAX_NAME_LENGTH = 100  # of a passkey, in the history
 
 
 @transaction.atomic
@@ -33,7 +37,38 @@ def reset_second_factor(
     if not names:
         return []
     found.delete()
-    # Whoever has the lost phone or key could have a session too, and set up a second step in it.
+    # Who has the lost phone or key could have a session too, and set up a second step in it.
     end_sessions(row, at)
     record_change(row, context, before={"second_step": names}, after={"second_step": []})
     return names
+
+
+@contextmanager
+def recorded_own_second_steps(*, account: StaffAccount, by: Author, at: datetime) -> Iterator[None]:
+    """Records how the owner changes the second steps inside: together with the change, or not."""
+    with transaction.atomic():
+        lock_for_update(account)
+        before = _second_steps(account)
+        yield
+        after = _second_steps(account)
+        changed = [name for name in before if before[name] != after[name]]
+        if changed:
+            record_change(
+                account,
+                ChangeContext(Action.CHANGE_OWN_SECOND_STEP, by, at),
+                before={name: before[name] for name in changed},
+                after={name: after[name] for name in changed},
+            )
+
+
+def _second_steps(account: StaffAccount) -> dict[str, Any]:
+    """As the history stores them: passkeys by the names that their owner gave them."""
+    steps: list[str] = []
+    codes_created_at = None
+    for row in Authenticator.objects.filter(user_id=account.pk):
+        if row.type == Authenticator.Type.RECOVERY_CODES:
+            codes_created_at = row.created_at
+        else:
+            name = str(row.data.get("name", ""))[:MAX_NAME_LENGTH]
+            steps.append(f"{_NAMES[Authenticator.Type(row.type)]} {name}".strip())
+    return {"second_step": sorted(steps), "recovery_codes_created_at": codes_created_at}

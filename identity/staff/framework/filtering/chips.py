@@ -44,10 +44,10 @@ def _value_of(request: HttpRequest, spec: Any, changelist: Any) -> str:
 
 
 def _url_without(request: HttpRequest, names: Collection[str]) -> str:
-    kept = request.GET.copy()
+    others = request.GET.copy()
     for name in (*names, *_PAGE):
-        kept.pop(name, None)
-    return f"?{kept.urlencode()}"
+        others.pop(name, None)
+    return f"?{others.urlencode()}"
 
 
 def active_parameters(request: HttpRequest, changelist: Any) -> Iterator[tuple[str, str]]:

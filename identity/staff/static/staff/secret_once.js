@@ -1,39 +1,17 @@
-// The page that shows a new secret once: copies and prints it, asks before it is left without
-// either, and hides the secret when it is left.
+// The page that shows a new secret once: prints it, asks before it is left without a copy or a print,
+// and hides the secret when it is left. Copying is done by copy.js.
 "use strict";
 
 const secret = document.querySelector("[data-once]").textContent;
 let isSaved = false;
 
-// Without HTTPS a browser has no clipboard API: select the text and copy that.
-const copySelected = (text) => {
-  const field = document.createElement("textarea");
-  field.value = text;
-  document.body.append(field);
-  field.select();
-  const isCopied = document.execCommand("copy");
-  field.remove();
-  return isCopied;
-};
+document.addEventListener("copied", (event) => {
+  isSaved ||= event.detail.includes(secret);
+});
 
-const copy = async (text) => {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return copySelected(text);
-  }
-};
-
-document.querySelectorAll("[data-copy]").forEach((button) => {
-  button.addEventListener("click", async () => {
-    const text = document.getElementById(button.dataset.copy).textContent;
-    if (!(await copy(text))) return;
-    isSaved ||= text.includes(secret);
-    const status = document.querySelector("[data-copied]");
-    status.textContent = status.dataset.copied;
-    button.focus();
-  });
+// Selected with the mouse or the keyboard and copied.
+document.addEventListener("copy", () => {
+  isSaved ||= String(window.getSelection()).includes(secret);
 });
 
 document.querySelectorAll("[data-print]").forEach((button) => {
@@ -41,11 +19,6 @@ document.querySelectorAll("[data-print]").forEach((button) => {
 });
 window.addEventListener("beforeprint", () => {
   isSaved = true;
-});
-
-// Selected with the mouse or the keyboard and copied.
-document.addEventListener("copy", () => {
-  isSaved ||= String(window.getSelection()).includes(secret);
 });
 
 window.addEventListener("beforeunload", (event) => {

@@ -28,6 +28,6 @@ class Command(AccountCommand):
             f"first password  {issued.password}\n"
             f"valid until     {format_moment(issued.expires_at)}\n"
             "\n"
-            "It is not shown again. The next sign-in asks for a password of their own."
+            "It is not shown again. The next sign-in asks for a new password."
         )
         return Answer(data, text)

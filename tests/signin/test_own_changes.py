@@ -1,0 +1,167 @@
+"""What people change of their own sign-in is in the history: who, when, from where; no secret."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from identity.staff.accounts.changes import first_passwords, second_steps
+from identity.staff.accounts.changes.first_passwords import set_first_password
+from identity.staff.models import StaffAccount
+from taxpayers.models import Change
+from taxpayers.services import Author
+from tests.signin.passkey import Passkey
+from tests.signin.steps import give_password, officer, production
+from tests.support.accounts import PASSWORD, TOTP_SECRET, new_staff, signed_in, totp_code
+from tests.support.staff import staff_client, text_of
+
+pytestmark = pytest.mark.django_db
+OWN = "another-long-Password-2"
+CODES = "recovery_codes_created_at"
+__all__ = ["officer", "production"]  # the fixtures
+
+
+def post(client: Client, name: str, sent: dict[str, Any] | None = None, *keys: int) -> Any:
+    return client.post(reverse(name, args=keys), sent or {})
+
+
+def only_change(owner: User, action: str) -> Change:
+    """The one record, by the owner of the account and about it."""
+    row = Change.objects.get()
+    assert (row.by, row.address, row.action) == (owner.username, "127.0.0.1", action)
+    assert (row.object_type, row.object_id) == ("staffaccount", str(owner.pk))
+    assert abs((timezone.now() - row.at).total_seconds()) < 60
+    return row
+
+
+# --- The password -------------------------------------------------------------------------------
+
+
+def test_a_new_password_is_in_the_history_without_the_password(officer: User) -> None:
+    client = signed_in(officer)
+    sent = {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN}
+    post(client, "account_change_password", sent)
+    officer.refresh_from_db()
+    assert officer.check_password(OWN)
+    assert client.get("/admin/").status_code == 200  # this session goes on
+    row = only_change(officer, "change_own_password")
+    assert (row.before, row.after, row.reason) == ({}, {}, "")
+
+
+def test_a_password_that_was_not_changed_is_not_in_the_history(officer: User) -> None:
+    sent = {"oldpassword": "wrong", "password1": OWN, "password2": OWN}
+    post(signed_in(officer), "account_change_password", sent)
+    assert not Change.objects.exists()
+
+
+def test_the_replacement_of_a_first_password_is_in_the_history(client: Client) -> None:
+    account = StaffAccount.objects.get(pk=new_staff("viewer", "badrul").pk)
+    issued = set_first_password(
+        account=account, reason="New", by=Author("mariam"), at=timezone.now()
+    )
+    Change.objects.all().delete()
+    give_password(client, "badrul", issued.password)
+    post(client, "choose_own_password", {"password1": OWN, "password2": OWN})
+    row = only_change(account, "change_own_password")
+    assert row.before == {"first_password_expires_at": issued.expires_at.isoformat()}
+    assert row.after == {"first_password_expires_at": None}
+
+
+# --- The second step ----------------------------------------------------------------------------
+
+
+def test_an_app_that_is_set_up_is_in_the_history_without_its_secret(client: Client) -> None:
+    owner = new_staff("viewer")
+    give_password(client, owner.username)
+    secret = client.get(reverse("mfa_activate_totp")).context["form"].secret
+    post(client, "mfa_activate_totp", {"code": totp_code(secret)})
+    row = only_change(owner, "change_own_second_step")
+    codes = Authenticator.objects.get(type="recovery_codes")
+    assert row.before == {"second_step": [], CODES: None}
+    assert row.after == {"second_step": ["authenticator app"], CODES: codes.created_at.isoformat()}
+    stored = str(list(Change.objects.values()))
+    assert secret not in stored
+    assert not any(code in stored for code in codes.wrap().get_unused_codes())
+
+
+def test_an_app_that_is_removed_is_in_the_history(officer: User) -> None:
+    post(signed_in(officer), "mfa_deactivate_totp")
+    row = only_change(officer, "change_own_second_step")
+    assert row.before == {"second_step": ["authenticator app"]}
+    assert row.after == {"second_step": []}
+    assert TOTP_SECRET not in str(list(Change.objects.values()))
+
+
+def test_a_passkey_that_is_renamed_or_removed_is_in_the_history_by_its_name(officer: User) -> None:
+    Passkey(officer)
+    key = Authenticator.objects.get(type="webauthn").pk
+    client = signed_in(officer)
+    post(client, "mfa_edit_webauthn", {"name": "Old phone"}, key)
+    row = only_change(officer, "change_own_second_step")
+    assert row.before == {"second_step": ["authenticator app", "passkey A phone"]}
+    assert row.after == {"second_step": ["authenticator app", "passkey Old phone"]}
+    Change.objects.all().delete()
+    post(client, "mfa_remove_webauthn", {}, key)
+    row = only_change(officer, "change_own_second_step")
+    assert row.before == {"second_step": ["authenticator app", "passkey Old phone"]}
+    assert row.after == {"second_step": ["authenticator app"]}
+
+
+def test_new_recovery_codes_are_in_the_history_by_their_date(officer: User) -> None:
+    before = RecoveryCodes.activate(officer).instance.created_at
+    post(signed_in(officer), "mfa_generate_recovery_codes")
+    after = Authenticator.objects.get(type="recovery_codes").created_at
+    row = only_change(officer, "change_own_second_step")
+    assert (row.before, row.after) == (
+        {CODES: before.isoformat()},
+        {CODES: after.isoformat()},
+    )
+
+
+def test_a_form_with_an_error_changes_and_records_nothing(officer: User) -> None:
+    Authenticator.objects.all().delete()
+    Passkey(officer)
+    client = signed_in(officer)
+    post(client, "mfa_activate_totp", {"code": "000000"})
+    assert not Change.objects.exists()
+
+
+# --- Both ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", [first_passwords, second_steps])
+def test_what_cannot_be_recorded_is_not_changed(
+    module: Any, officer: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("no history")
+
+    monkeypatch.setattr(module, "record_change", fail)
+    client = signed_in(officer)
+    change: Callable[[], Any] = {
+        first_passwords: lambda: post(
+            client,
+            "account_change_password",
+            {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN},
+        ),
+        second_steps: lambda: post(client, "mfa_deactivate_totp"),
+    }[module]
+    with pytest.raises(RuntimeError, match="no history"):
+        change()
+    officer.refresh_from_db()
+    assert officer.check_password(PASSWORD)
+    assert officer.authenticator_set.count() == 1
+
+
+def test_the_page_of_the_account_shows_it_to_its_manager(officer: User) -> None:
+    post(signed_in(officer), "mfa_deactivate_totp")
+    account = reverse("admin:staff_staffaccount_change", args=[officer.pk])
+    page = text_of(staff_client("account manager").get(account))
+    assert "Changed their own second step" in page
+    assert "authenticator app" in page
