@@ -14,6 +14,7 @@ from identity.server.readiness import Readiness
 from identity.server.wsgi_bridge import WsgiBridge
 from tokens.endpoint.asgi import TokenEndpoint
 from tokens.endpoint.operations import OPERATIONS
+from tokens.status_lists.publication import status_lists
 
 _READY_PATH = "/health/ready"
 _READ_METHODS = ("GET", "HEAD")
@@ -58,6 +59,8 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 async def _lifespan(receive: Any, send: Any) -> None:
     await login.open()
+    if settings.SERVE != "staff":
+        status_lists().keep_fresh()
     while (await receive())["type"] != "lifespan.shutdown":
         await send({"type": "lifespan.startup.complete"})
     await login.close()

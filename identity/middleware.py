@@ -1,6 +1,7 @@
 """Public paths bypass the staff middleware: no session, CSRF or redirect (contract 1)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from django.conf import settings
@@ -29,9 +30,16 @@ def set_content_length(get_response: Handler) -> Handler:
 def bypass_staff_middleware(get_response: Handler) -> Handler:
     """Calls the view of a public path directly; every other path takes the whole chain."""
     views = {f"/{path.pattern}": path.callback for path in public}
+    variable = [path for path in public if "<" in str(path.pattern)]
+
+    def view_of(path_info: str) -> Handler | None:
+        if path_info in views:
+            return views[path_info]
+        matches = (path.resolve(path_info.removeprefix("/")) for path in variable)
+        return next((partial(match.func, **match.kwargs) for match in matches if match), None)
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        view = views.get(request.path_info)
+        view = view_of(request.path_info)
         if view is None:
             return get_response(request)
         translation.deactivate()  # this thread may have answered a page in Malay before

@@ -1,7 +1,7 @@
 """The public paths: protocol, pages for developers, health, metrics. `SERVE` decides which.
 
-All are exact paths without a variable part: `identity.middleware` compares them as they are. Where
-staff pages are served, `identity.staff.urls` is the root and includes these.
+`identity.middleware` finds their views by itself, most by the whole path. Where staff pages are
+served, `identity.staff.urls` is the root and includes these.
 """
 
 from django.conf import settings

@@ -236,3 +236,15 @@ def _granted_scopes(request: AuthorizationRequest) -> tuple[str, ...]:
 def _codes_in_force(represented: RepresentedFacts, at: datetime) -> tuple[str, ...]:
     in_force = (p.codes for p in represented.permissions if is_in_force(p, at))
     return tuple(sorted({code for codes in in_force for code in codes}))
+
+
+def next_end(facts: Facts, at: datetime) -> datetime | None:
+    """The next last moment in these facts: until it has passed, time alone refuses nothing."""
+    role, represented = facts.client.intermediary, facts.represented
+    ends = [
+        facts.secret.expires_at,
+        facts.client.expires_at,
+        role.active_until if role else None,
+        *(p.valid_until for p in (represented.permissions if represented else ())),
+    ]
+    return min((end for end in ends if end is not None and end >= at), default=None)

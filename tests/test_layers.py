@@ -42,6 +42,9 @@ PURE = {
     *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "buckets", "denial_cache", "quota")),
     "tokens.rate_limits.throttle",
     "tokens.keys.ring",
+    "tokens.login_events.events",
+    *(f"tokens.status_lists.{noun}" for noun in ("assignment", "format", "reuse")),
+    "taxpayers.facts.status_triggers",
 }
 OAUTH_LIBRARIES = ("taxpayers.models.system_user", "tokens.endpoint.toolkit")
 SIGNALS = ("identity.wsgi",)  # it disconnects two of Django's own receivers

@@ -61,6 +61,7 @@ def _metadata() -> dict[str, Any]:
         "revocation_endpoint": _absolute("revocation"),
         "revocation_endpoint_auth_methods_supported": list(Method),
         "revocation_endpoint_auth_signing_alg_values_supported": sorted(CLIENT_ALGORITHMS.values()),
+        "status_list_aggregation_endpoint": _absolute("status_lists"),
     }
 
 

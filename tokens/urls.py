@@ -8,6 +8,7 @@ from django.utils.module_loading import import_string
 
 from tokens.discovery import jwks, metadata
 from tokens.endpoint.view import token_view, view_of
+from tokens.status_lists.view import aggregation, status_list
 
 
 def _imported_on_first_use(view: str) -> Callable[[HttpRequest], HttpResponseBase]:
@@ -27,5 +28,7 @@ urlpatterns = [
     # The same answer for clients that ask only there; this is not OpenID Connect (contract 2).
     path(".well-known/openid-configuration", metadata),
     path(".well-known/jwks.json", jwks, name="jwks"),
+    path("status", aggregation, name="status_lists"),
+    path("status/<str:number>", status_list),
     path("api/v1/me", _imported_on_first_use("tokens.resource_server.me.me"), name="me"),
 ]

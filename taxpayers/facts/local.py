@@ -138,7 +138,7 @@ def _with_client_id(facts: Facts, client_id: str) -> Facts:
         client.expires_at,
         client.intermediary,
     )
-    return Facts(named, facts.secret, facts.represented, facts.epoch)
+    return Facts(named, facts.secret, facts.represented, facts.epoch, facts.status)
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -1,6 +1,7 @@
 """Reads the facts that decisions need from the registry: one statement for many clients."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -17,6 +18,7 @@ from taxpayers.facts.values import (
     Reading,
     RepresentedFacts,
     SecretFacts,
+    StatusFacts,
 )
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_reconnect
@@ -42,12 +44,19 @@ LEFT JOIN intermediaries i ON i.taxpayer_id = t.id
 LEFT JOIN taxpayers r ON r.tin = q.tin AND r.rob = q.rob
 LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
 LEFT JOIN granted_permission_codes p ON p.grantedpermission_id = g.id"""
+# The index of the tokens that such a login gets.
+_STATUS_COLUMNS = 'x."index", CAST(x.scopes AS text), CAST(x.permissions AS text)'
+_STATUS_JOIN = """LEFT JOIN status_indexes x ON x.system_user_id = u.id AND x.secret_id = s.id
+    AND x.tin = coalesce(q.tin, t.tin) AND x.rob = coalesce(q.rob, t.rob)
+    AND x.actor = CASE WHEN q.tin IS NULL THEN '' WHEN t.rob = '' THEN t.tin
+        ELSE t.tin || ':' || t.rob END"""
 _QUERY = f"""
-SELECT {{clock}}, {FACT_COLUMNS}
+SELECT {{clock}}, {FACT_COLUMNS}, {_STATUS_COLUMNS}
 FROM {{queries}}
 LEFT JOIN system_users u ON u.client_id = q.client_id
 LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = q.hashed
-    AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}'){FACT_JOINS}"""
+    AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}'){FACT_JOINS}
+{_STATUS_JOIN}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"
@@ -62,6 +71,7 @@ _SQLITE = _QUERY.format(
 _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
 _HASHED, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
 _REPRESENTED_IS_ACTIVE, _PERMISSION, _PUBLIC_JWK = 21, slice(22, 27), 27
+_STATUS = slice(-3, None)
 
 
 def load_facts(query: FactsQuery) -> Reading:
@@ -110,7 +120,15 @@ def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
         return Reading(at, None)
     window_started_at, used = row[_COUNTER]
     facts = facts_of(query.client_id, query.on_behalf_of, rows)
-    return Reading(at, facts, (aware(window_started_at), used))
+    counter = (aware(window_started_at), used)
+    return Reading(at, replace(facts, status=status_facts(*row[_STATUS])), counter)
+
+
+def status_facts(index: int | None, scopes: str, permissions: str) -> StatusFacts | None:
+    """The index in a row, whose other columns are JSON objects; None: there is none."""
+    if index is None:
+        return None
+    return StatusFacts(index, tuple(sorted(_names(scopes))), tuple(sorted(_names(permissions))))
 
 
 def facts_of(client_id: str, represented: TaxpayerId | None, rows: list[Row]) -> Facts:
@@ -179,3 +197,6 @@ def aware(moment: datetime) -> datetime:
 def aware_or_none(moment: datetime | None) -> datetime | None:
     """As `aware`."""
     return None if moment is None else aware(moment)
+
+
+_names = msgspec.json.Decoder(dict[str, int]).decode

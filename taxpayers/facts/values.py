@@ -75,17 +75,31 @@ class RepresentedFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusFacts:
+    """The index in status lists of the tokens that this secret got for this taxpayer.
+
+    `scopes` and `permissions` are all that any of these tokens may do.
+    """
+
+    index: int
+    scopes: tuple[str, ...]
+    permissions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All that the registry says about one attempt.
 
     `epoch` changes with every change that could alter a decision about this client, and never
-    returns: facts with the client's present epoch are the present facts.
+    returns: facts with the client's present epoch are the present facts. `status` is None where no
+    token has an index yet; it is known to logins alone, and no rule looks at it.
     """
 
     client: ClientFacts
     secret: SecretFacts
     represented: RepresentedFacts | None = None
     epoch: int = 0
+    status: StatusFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

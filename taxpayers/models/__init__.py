@@ -7,6 +7,7 @@ from taxpayers.models import name_lookups  # noqa: F401 - registers them
 from taxpayers.models.history import Change
 from taxpayers.models.permission import GrantedPermission, PermissionCode
 from taxpayers.models.secret import MAX_LIVE_SECRETS, SLOTS, ClientSecret
+from taxpayers.models.status_index import EndedStatusIndex, StatusChange, StatusIndex
 from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
 from taxpayers.models.taxpayer import Intermediary, Taxpayer
 from taxpayers.models.upload import UploadedFile
@@ -21,10 +22,13 @@ __all__ = [
     "VIEW_ONLY",
     "Change",
     "ClientSecret",
+    "EndedStatusIndex",
     "GrantedPermission",
     "Intermediary",
     "PermissionCode",
     "RateLimitCounter",
+    "StatusChange",
+    "StatusIndex",
     "SystemUser",
     "Taxpayer",
     "UploadedFile",

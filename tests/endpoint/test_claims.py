@@ -32,12 +32,17 @@ TAXPAYER_CLAIMS = {
     "exp": ISSUED_AT + 3600,
     "scope": "InvoicingAPI",
     "taxpayer": {"tin": "C2584563222"},
+    "status": {"status_list": {"idx": 7, "uri": "https://identity.example.org/status/1"}},
 }
 
 
 def claims(authorization: Authorization) -> dict[str, Any]:
     return access_token_claims(
-        authorization, issuer="https://identity.example.org", jti="a-jti", audiences=AUDIENCES
+        authorization,
+        issuer="https://identity.example.org",
+        jti="a-jti",
+        status_index=2**20 + 7,
+        audiences=AUDIENCES,
     )
 
 

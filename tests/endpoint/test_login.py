@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ import jwt
 import pytest
 from django.db import connection
 from django.test import override_settings
+from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.facts import query
@@ -16,6 +18,7 @@ from taxpayers.models import ClientSecret, RateLimitCounter
 from tests.support.erp import FORM, Erp, assert_every_answer, claims_of, new_erp, post
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tests.support.queries import statements_sent
+from tokens.endpoint.node import this_node
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +61,7 @@ def test_the_token_says_whom_it_represents(erp: Erp) -> None:
         "exp": issued_at + 3600,
         "scope": "InvoicingAPI",
         "taxpayer": {"tin": tin},
+        "status": {"status_list": {"idx": 0, "uri": "http://127.0.0.1:8000/status/0"}},
     }
 
 
@@ -271,13 +275,22 @@ ON_SQLITE = ["SELECT", "SAVEPOINT", "SELECT", "UPDATE", "INSERT", "RELEASE"]
 
 
 def test_the_first_login_of_a_client_on_a_node_takes_two_queries_and_every_other_one(
-    intermediary: Erp,
+    intermediary: Erp, settings: Settings, tmp_path: Path
 ) -> None:
     new_erp().login()  # the first login of a process also reads the signing keys
     represented = GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer
     is_postgresql = connection.vendor == "postgresql"
     first, other = (["SELECT", "WITH"], ["WITH"]) if is_postgresql else (ON_SQLITE, ON_SQLITE)
-    for on_behalf_of in (None, str(represented.identifier)):
+    for number, on_behalf_of in enumerate((None, str(represented.identifier))):
+        with statements_sent() as sent:
+            assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200
+        # The first token for a taxpayer takes its index in the status lists, once for all nodes.
+        if is_postgresql:
+            assert sent == ["SELECT", "WITH", "WITH"]
+        else:
+            assert sent[-len(ON_SQLITE) + 1 :] == ON_SQLITE[1:]
+        this_node.cache_clear()
+        settings.LOCAL_FACTS_DIR = tmp_path / str(number)
         for expected in (first, other, other):
             with statements_sent() as sent:
                 assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200

@@ -16,6 +16,7 @@ from taxpayers.facts.values import (
     Reading,
     RepresentedFacts,
     SecretFacts,
+    StatusFacts,
 )
 from taxpayers.identifiers import TaxpayerId
 from tests.support.erp import FORM
@@ -45,12 +46,17 @@ LIVE = Facts(
     ),
     SecretFacts(51, "7aQ2", expires_at=NOW + DAY, revoked_at=None),
     epoch=7,
+    status=StatusFacts(61, ("InvoicingAPI",)),
 )
 BLOCKED = replace(LIVE, client=replace(LIVE.client, blocked_at=NOW), epoch=8)
 REVOKED = replace(LIVE, secret=replace(LIVE.secret, revoked_at=NOW), epoch=8)
 EXPIRED = replace(LIVE, secret=replace(LIVE.secret, expires_at=NOW - DAY), epoch=8)
 PERMISSION = PermissionFacts(("documents:submit",), NOW - DAY, None, None)
-GRANTED = replace(LIVE, represented=RepresentedFacts(OTHER, True, (PERMISSION,)))
+GRANTED = replace(
+    LIVE,
+    represented=RepresentedFacts(OTHER, True, (PERMISSION,)),
+    status=StatusFacts(62, ("InvoicingAPI",), PERMISSION.codes),
+)
 NOT_GRANTED = replace(LIVE, represented=RepresentedFacts(OTHER, True))
 
 
@@ -133,7 +139,10 @@ def names(calls: Sequence[object]) -> str:
 
 
 READ, COUNT, FAIL, LOCK = "FactsQuery", "CountedLogin", "FailedLogin", "LockedRead"
-REJECT = "RejectedRequest"
+REJECT, TAKE, END = "RejectedRequest", "TakeStatusIndex", "TokenRevocation"
+NEW, ENDED = replace(LIVE, status=None), None
+WIDER = replace(LIVE, status=StatusFacts(61, ("InvoicingAPI", "Former")))
+MORE = replace(GRANTED, status=StatusFacts(62, ("InvoicingAPI",)))
 CASES = [
     # Granted.
     Case("a client that this node knows", LIVE, [STORED], COUNT, "issued", 200),
@@ -143,6 +152,30 @@ CASES = [
          on_behalf_of=str(OTHER)),
     Case("an intermediary that it does not know", None, [Registry(GRANTED), STORED],
          f"{READ} {COUNT}", "issued", 200, on_behalf_of=str(OTHER)),
+    # The index in the status lists.
+    Case("its first login", None, [Registry(NEW), LIVE.status, STORED], f"{READ} {TAKE} {COUNT}",
+         "issued", 200),
+    Case("its first login, and it was read before", NEW,
+         [Registry(NEW), LIVE.status, STORED], f"{READ} {TAKE} {COUNT}", "issued", 200),
+    Case("its first login, over its limit", None, [Registry(NEW, 12)], READ, "rate_limited", 429),
+    Case("its first login, over its limit, and it was read before", NEW, [Registry(NEW, 12)], READ,
+         "rate_limited", 429),
+    Case("its first token that may do more", MORE,
+         [Registry(MORE), GRANTED.status, STORED], f"{READ} {TAKE} {COUNT}", "issued", 200,
+         on_behalf_of=str(OTHER)),
+    Case("its index is of tokens that may do more than it may", WIDER,
+         [Registry(WIDER), ENDED, Registry(NEW), LIVE.status, STORED],
+         f"{READ} {END} {READ} {TAKE} {COUNT}", "issued", 200),
+    Case("it gets one that is about to end", None,
+         [Registry(NEW), WIDER.status, ENDED, Registry(NEW), LIVE.status, STORED],
+         f"{READ} {TAKE} {END} {READ} {TAKE} {COUNT}", "issued", 200),
+    Case("its index ends while it is confirmed", LIVE,
+         [NOT_CONFIRMED, Registry(NEW), LIVE.status, STORED], f"{COUNT} {READ} {TAKE} {COUNT}",
+         "issued", 200),
+    Case("it has no index when it is locked", LIVE,
+         [NOT_CONFIRMED, Registry(LIVE), NOT_CONFIRMED, Registry(LIVE), NOT_CONFIRMED,
+          Registry(NEW), LIVE.status, Registry(LIVE), STORED],
+         f"{COUNT} {READ} {COUNT} {READ} {COUNT} {LOCK} {TAKE} {LOCK} {COUNT}", "issued", 200),
     # Refused after the secret matched.
     Case("a blocked client that it knows", BLOCKED, [STORED], COUNT, "system_user_blocked", 400),
     Case("a blocked client that it does not know", None, [Registry(BLOCKED), STORED],

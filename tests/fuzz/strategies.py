@@ -79,7 +79,8 @@ def authorizations() -> st.SearchStrategy[bytes]:
 def requests(draw: st.DrawFn) -> FuzzInput:
     """One request; its placeholders are not filled."""
     path = draw(
-        st.sampled_from([*(["/connect/token"] * 4), "/api/v1/me", "/.well-known/jwks.json"])
+        st.sampled_from([*(["/connect/token"] * 4), "/api/v1/me", "/status/0", "/status"])
+        | st.just("/.well-known/jwks.json")
         | st.sampled_from(["/health/live", "/health/ready", "/signin/", "/metrics", "/nothing"])
     )
     query = draw(st.just("") | _TEXT.map(lambda text: f"?{quote(text)}"))

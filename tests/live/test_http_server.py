@@ -255,7 +255,7 @@ STAFF_PATHS = ("/", "/admin/", "/admin/login/", "/signin/")
 MACHINE_PATHS = (
     *("/connect/token", "/api/v1/me", "/health/live", "/health/ready", "/metrics", "/nothing"),
     *("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"),
-    "/.well-known/jwks.json",
+    *("/.well-known/jwks.json", "/status", "/status/0"),
 )
 
 

@@ -12,6 +12,7 @@ from django.db import connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations import AlterField
 
+from taxpayers.facts import status_triggers
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.facts.epochs.triggers import create_statements, drop_statements, trigger_names
 from taxpayers.identifiers import TaxpayerId
@@ -407,10 +408,11 @@ def test_a_row_that_is_left_of_an_earlier_client_gets_another_epoch(registry: Re
 def test_every_trigger_is_there_after_all_migrations() -> None:
     """Red once a migration makes a table anew on SQLite: it must drop and create the triggers."""
     assert dict(triggers()) == trigger_names(connection.vendor)
+    assert dict(triggers("then_")) == status_triggers.trigger_names(connection.vendor)
 
 
-def triggers() -> list[tuple[str, str]]:
-    """The triggers of the database that are not those of foreign keys, and their tables."""
+def triggers(prefix: str = "renew_") -> list[tuple[str, str]]:
+    """The triggers with such names, and their tables; each one has one of the two prefixes."""
     query = {
         "sqlite": "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'",
         "postgresql": "SELECT tgname, tgrelid::regclass::text FROM pg_trigger"
@@ -418,7 +420,9 @@ def triggers() -> list[tuple[str, str]]:
     }
     with connection.cursor() as cursor:
         cursor.execute(query[connection.vendor])
-        return list(cursor.fetchall())
+        found = list(cursor.fetchall())
+    assert {name.partition("_")[0] for name, _table in found} <= {"renew", "then"}
+    return [(name, table) for name, table in found if name.startswith(prefix)]
 
 
 @pytest.mark.parametrize("table", sorted(DECIDING_COLUMNS))
@@ -441,7 +445,7 @@ def test_the_migration_gives_every_client_a_row_and_can_be_undone(registry: Regi
     RateLimitCounter.objects.filter(pk=logged_in).update(used=3)
     call_command("migrate", "taxpayers", "0002", verbosity=0)
     try:
-        assert triggers() == []
+        assert triggers("") == []
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM client_usage WHERE system_user_id <> %s", [logged_in])
     finally:
@@ -461,10 +465,16 @@ def test_a_later_migration_can_drop_and_create_the_triggers(registry: Registry) 
     changed = state.clone()
     change.state_forwards("taxpayers", changed)
     with connection.schema_editor(atomic=True) as editor:
-        for statement in drop_statements(connection.vendor):
+        for statement in (
+            *status_triggers.drop_statements(connection.vendor),
+            *drop_statements(connection.vendor),
+        ):
             editor.execute(statement, params=None)
         change.database_forwards("taxpayers", editor, state, changed)
-        for statement in create_statements(connection.vendor, "public"):
+        for statement in (
+            *create_statements(connection.vendor, "public"),
+            *status_triggers.create_statements(connection.vendor, "public"),
+        ):
             editor.execute(statement, params=None)
-    assert dict(triggers()) == trigger_names(connection.vendor)
+    test_every_trigger_is_there_after_all_migrations()
     assert renewed_by(registry, lambda: registry.sql(SQL["limit"][0])) == {"shop"}

@@ -196,7 +196,9 @@ def test_a_password_or_a_code_confirms_a_change_of_the_second_factor(
     assert Authenticator.objects.exists() is not is_right
 
 
-@pytest.mark.parametrize("path", ["/connect/token", "/.well-known/jwks.json", "/health/live"])
+@pytest.mark.parametrize(
+    "path", ["/connect/token", "/.well-known/jwks.json", "/status/0", "/health/live"]
+)
 def test_the_public_paths_do_not_touch_the_session(path: str, officer: User) -> None:
     client = signed_in(officer)
     before = client.session.session_key, dict(client.session)

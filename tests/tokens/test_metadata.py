@@ -59,6 +59,7 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
         "revocation_endpoint_auth_methods_supported": [
             *("client_secret_post", "client_secret_basic"),
         ],
+        "status_list_aggregation_endpoint": f"{base}/status",
     }
 
 

@@ -80,7 +80,7 @@ def on_behalf(*permissions: str) -> Authorization:
 
 
 def token_for(authorization_: Authorization) -> str:
-    return issue_access_token(authorization_, jti=JTI).encoded
+    return issue_access_token(authorization_, jti=JTI, status_index=0).encoded
 
 
 def get(header: str | None = None, *, method: str = "GET", **headers: str) -> HttpResponse:

@@ -43,7 +43,9 @@ LOGIN = Authorization(
 
 def claims_of(login: Authorization = LOGIN) -> dict[str, Any]:
     audiences = {"InvoicingAPI": "InvoicingAPI", "Reports": "Reports"}
-    return access_token_claims(login, issuer=ISSUER, jti="a-jti", audiences=audiences)
+    return access_token_claims(
+        login, issuer=ISSUER, jti="a-jti", status_index=0, audiences=audiences
+    )
 
 
 def verified(token: str, at: datetime = AT, ring: KeyRing = RING, **changes: Any) -> AccessToken:

@@ -6,6 +6,7 @@ from typing import Any
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
+from tokens.status_lists.format import claims_of_token
 
 TOKEN_LIFETIME = timedelta(seconds=3600)  # specification 2.1
 
@@ -15,11 +16,13 @@ def access_token_claims(
     *,
     issuer: str,
     jti: str,
+    status_index: int,
     audiences: Mapping[str, str],
 ) -> dict[str, Any]:
     """The claims of the token for this authorization, issued at its `at`, in whole seconds.
 
     `audiences` maps each granted scope to its audience; raises KeyError for a scope without one.
+    `status` names the token's place in the status lists (`tokens/status_lists/`).
     `act` (RFC 8693 section 4.1) and `permissions` exist only if somebody acts for the subject.
     """
     issued_at = int(authorization.at.timestamp())
@@ -33,6 +36,7 @@ def access_token_claims(
         "exp": issued_at + int(TOKEN_LIFETIME.total_seconds()),
         "scope": " ".join(authorization.scopes),
         "taxpayer": taxpayer_claim(authorization.subject),
+        "status": claims_of_token(issuer, status_index),
     }
     if authorization.actor is not None:
         claims["act"] = {"sub": str(authorization.actor)}

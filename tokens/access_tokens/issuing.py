@@ -19,7 +19,9 @@ class SignedToken:
     encoded: str = field(repr=False)
 
 
-def issue_access_token(authorization: Authorization | None, *, jti: UUID) -> SignedToken:
+def issue_access_token(
+    authorization: Authorization | None, *, jti: UUID, status_index: int
+) -> SignedToken:
     """The signed token for this authorization.
 
     Raises TypeError for anything but an `Authorization`: no decision, no token.
@@ -31,6 +33,7 @@ def issue_access_token(authorization: Authorization | None, *, jti: UUID) -> Sig
         authorization,
         issuer=settings.AUTH_URL,
         jti=str(jti),
+        status_index=status_index,
         audiences={name: scope["audience"] for name, scope in settings.SCOPES.items()},
     )
     return SignedToken(authorization, key.kid, sign(claims, key))

@@ -31,6 +31,7 @@ from tokens.login_events.events import TokenRevocation
 from tokens.login_events.store import Call
 from tokens.metrics import count_revocation
 from tokens.refusals.table import REFUSALS
+from tokens.status_lists.format import index_of_claims
 
 logger = logging.getLogger("tokens.revocation")
 
@@ -73,7 +74,7 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
         if token.client_id != client_id:
             answer = error_answer(arrival.id, 400, "invalid_grant", _OTHER_CLIENT_TEXT)
             return EndedRevocation(OTHER_CLIENT, answer, client_id, token.jti)
-        yield TokenRevocation(UUID(token.jti), token.expires_at)
+        yield TokenRevocation(UUID(token.jti), token.expires_at, index_of_claims(token.claims))
         return EndedRevocation(REVOKED, accepted_answer(arrival.id, ""), client_id, token.jti)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error, "revocation failed")

@@ -8,16 +8,16 @@ time, and on an event loop, many at once.
 
 import logging
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import Error, OperationalError
 
-from taxpayers.facts.values import FactsQuery, Reading
+from taxpayers.facts.values import FactsQuery, Reading, StatusFacts
 from taxpayers.identifiers import Notation
 from taxpayers.rules import Refused
-from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.node import Node
@@ -44,6 +44,7 @@ from tokens.metrics import ISSUED
 from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
 from tokens.rate_limits.throttle import Throttle, ThrottleCause
 from tokens.refusals.table import ProtocolReason
+from tokens.status_lists.assignment import NoStatusIndex
 from tokens.uptime import uptime
 
 logger = logging.getLogger("tokens.login")
@@ -53,6 +54,9 @@ issuer = TokenIssuer()
 # So often a login is decided again without a lock. A client that changes all the time is locked
 # then, and nothing can change any more.
 _TRIES_WITHOUT_LOCK, _TRIES = 2, 4
+# What is remembered is read, an index of tokens that may do more than they should is ended, another
+# one taken, which may be such an index again.
+_INDEX_CALLS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +156,13 @@ class _Login:
         check_throttle(self.node, self.arrival, self.asked)
         reading = self.node.recall(self.query)
         for tries in range(_TRIES):
+            is_locked = tries > _TRIES_WITHOUT_LOCK
             if reading is None or tries:
-                reading = yield from self._read(locked=tries > _TRIES_WITHOUT_LOCK)
-            outcome = self._decide(reading)
+                reading = yield from self._read(locked=is_locked)
+            reading, outcome = yield from self._decide_with_index(reading, locked=is_locked)
             call = self._call(outcome)
             if isinstance(call, CountedLogin):
-                self._check_limit(call, reading)
+                self._check_limit(reading)
                 counted: Quota | UsedBefore | None = yield call
                 if isinstance(counted, Quota):
                     return self._end(outcome, counted)
@@ -195,12 +200,34 @@ class _Login:
         self.node.clock.check()
         return reading
 
+    def _decide_with_index(
+        self, reading: Reading, *, locked: bool
+    ) -> Generator[Call | LockedRead, Any, tuple[Reading, Outcome]]:
+        """As `_decide`; the first token of an index, and one that may do more, takes it before."""
+        for _ in range(_INDEX_CALLS):
+            try:
+                return reading, self._decide(reading)
+            except NoStatusIndex as error:
+                missing = error
+            status: StatusFacts | None = None
+            if not reading.is_remembered:
+                self._check_limit(reading)  # who is over it writes nothing
+                status = yield missing.call
+            if status is None or locked or reading.facts is None:
+                reading = yield from self._read(locked=locked)
+            else:
+                reading = replace(reading, facts=replace(reading.facts, status=status))
+                self.node.learn(self.query, reading)
+        raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
+
     def _decide(self, reading: Reading) -> Outcome:
-        """Authenticate the client, decide, sign."""
+        """Authenticate the client, decide, sign. Raises NoStatusIndex."""
         login = LoginRequest(self.arrival, self.asked, reading)
         self.at = reading.at
         try:
             return issuer.issue(login)
+        except NoStatusIndex:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
             return refusal_of(self.arrival, error)
         finally:
@@ -213,12 +240,15 @@ class _Login:
             return issued_call(self.arrival, self.asked, outcome.client, outcome.token)
         return refused_call(self.arrival, self.asked, self.client, outcome, self.at)
 
-    def _check_limit(self, call: CountedLogin, reading: Reading) -> None:
+    def _check_limit(self, reading: Reading) -> None:
+        if self.client is None:
+            return
         if reading.counter is None:
-            if call.assertion is not None:
+            if self.client.method not in SECRET_METHODS:
                 check_limit(self.node, self.arrival, self.asked)
             return
-        outcome = count_login(CounterState(*reading.counter), call.limit, reading.at)
+        limit = self.client.client.logins_per_minute
+        outcome = count_login(CounterState(*reading.counter), limit, reading.at)
         if isinstance(outcome, Throttle):
             raise self._throttled(outcome)
 

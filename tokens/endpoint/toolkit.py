@@ -25,6 +25,7 @@ from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.credentials import authenticate
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.request import GRANT_TYPE, TokenRequest
+from tokens.status_lists.assignment import status_index
 
 
 class LoginRequest(Request):
@@ -99,7 +100,12 @@ class LoginValidator(OAuth2Validator):
 
 
 def _sign(request: LoginRequest, refresh_token: bool = False) -> str:
-    request.token = issue_access_token(request.authorization, jti=request.arrival.id)
+    if request.client is None or request.authorization is None:
+        raise TypeError("An access token is issued for an authorization only.")
+    index = status_index(request.client.facts, request.authorization)
+    request.token = issue_access_token(
+        request.authorization, jti=request.arrival.id, status_index=index
+    )
     return request.token.encoded
 
 
@@ -146,7 +152,7 @@ class TokenIssuer(OAuthLibMixin):
     oauthlib_backend_class = LoginBackend  # type: ignore[assignment]
 
     def issue(self, login: LoginRequest) -> IssuedLogin:
-        """All three steps. Raises Refused with the first "no"."""
+        """All three steps. Raises Refused with the first "no", NoStatusIndex before it signs."""
         _uri, _headers, body, status = self.create_token_response(login)
         if status != HTTPStatus.OK or login.client is None or login.token is None:
             raise RuntimeError(f"oauthlib refused what was checked before: {body}")

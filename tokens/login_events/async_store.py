@@ -22,6 +22,7 @@ from tokens.login_events.events import (
     FailedAuthentication,
     FailedLogin,
     RejectedRequest,
+    TakeStatusIndex,
     TokenRevocation,
     Write,
 )
@@ -103,7 +104,7 @@ class AsyncStore:
     def _postgresql_lanes(self) -> dict[type, Lane]:
         # One for each kind: who fails, or is rejected, does not wait together with who logs in.
         logins = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
-        others = (TokenQuery, TokenRevocation, AssertionUse)
+        others = (TokenQuery, TokenRevocation, AssertionUse, TakeStatusIndex)
         lanes: dict[type, Lane] = {
             kind: Lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
         }
@@ -142,7 +143,8 @@ def _sqlite_lanes() -> dict[type, Lane]:
     return {
         **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
-        **dict.fromkeys((FailedAuthentication, TokenRevocation, AssertionUse), writer),
+        **dict.fromkeys((FailedAuthentication, TokenRevocation), writer),
+        **dict.fromkeys((AssertionUse, TakeStatusIndex), writer),
     }
 
 

@@ -73,10 +73,29 @@ class FailedAuthentication(NamedTuple):
 
 
 class TokenRevocation(NamedTuple):
-    """A token that its client has ended; `expires_at` is when it would have expired anyway."""
+    """A token that its client has ended; `expires_at` is when it would have expired anyway.
 
-    jti: UUID
-    expires_at: datetime
+    `status_index` ends as well; an older token has none. Without a token the index alone ends.
+    """
+
+    jti: UUID | None
+    expires_at: datetime | None
+    status_index: int | None
+
+
+class TakeStatusIndex(NamedTuple):
+    """The index for tokens that say this, an unused one if there is none yet.
+
+    From then on the index stands for tokens with these scopes and permissions, too.
+    """
+
+    system_user_id: int
+    secret_id: int
+    tin: str
+    rob: str
+    actor: str
+    scopes: tuple[str, ...]
+    permissions: tuple[str, ...]
 
 
 class RejectedRequest(NamedTuple):

@@ -19,6 +19,7 @@ from tokens.login_events.events import (
     FailedAuthentication,
     FailedLogin,
     RejectedRequest,
+    TakeStatusIndex,
     Write,
 )
 from tokens.login_events.store import Call
@@ -184,6 +185,8 @@ def rows_of(call: Call) -> tuple[Hashable, ...]:
         return (call.pair_bucket, call.address_bucket)
     if isinstance(call, RejectedRequest):
         return (call.bucket,)
+    if isinstance(call, TakeStatusIndex):
+        return (call[:5],)
     return (call.id,) if isinstance(call, AssertionUse) else ()
 
 

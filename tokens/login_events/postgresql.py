@@ -18,6 +18,7 @@ from tokens.login_events.events import (
     FailedAuthentication,
     FailedLogin,
     RejectedRequest,
+    TakeStatusIndex,
     TokenRevocation,
     UsedBefore,
     Write,
@@ -28,6 +29,7 @@ from tokens.login_events.postgresql_buckets import (
 )
 from tokens.login_events.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, statement
 from tokens.rate_limits.quota import WINDOW, Quota
+from tokens.status_lists.postgresql import take_statement
 
 _STORED = """
 SELECT statement_timestamp(), e.id, c.window_started_at, c.used
@@ -110,13 +112,16 @@ UNION ALL SELECT {NOW}, id FROM first_use"""
 
 # One that is revoked twice stays as it is.
 _REVOKE = f"""
-WITH revoked AS (
+WITH sent AS (
+    SELECT * FROM json_to_recordset(%s::json)
+        AS s(jti uuid, expires_at timestamptz, status_index bigint)
+), revoked AS (
     INSERT INTO revoked_tokens (jti, expires_at, revoked_at)
-    SELECT jti, expires_at, {NOW}
-    FROM json_to_recordset(%s::json) AS s(jti uuid, expires_at timestamptz)
+    SELECT jti, expires_at, {NOW} FROM sent WHERE jti IS NOT NULL
     ON CONFLICT DO NOTHING
 )
-SELECT {NOW}"""
+SELECT {NOW}, end_status_indexes(ARRAY(
+    SELECT status_index FROM sent WHERE status_index IS NOT NULL))"""
 
 
 def statement_for(calls: Sequence[Any]) -> Statement[list[Any]]:
@@ -194,5 +199,6 @@ _STATEMENTS: dict[type, Callable[[Sequence[Any]], Statement[list[Any]]]] = {
     TokenQuery: token_statement,
     TokenRevocation: _revoke,
     AssertionUse: _use,
+    TakeStatusIndex: take_statement,
     RejectedRequest: count_rejections,
 }

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 
 from taxpayers.facts.query import read_facts_from_sqlite
 from taxpayers.facts.values import FactsQuery
+from taxpayers.models import StatusIndex
 from taxpayers.sql import fetch_through_django
 from tokens.access_tokens.token_query import TokenQuery, read_token_from_sqlite
 from tokens.login_events.events import (
@@ -23,6 +24,7 @@ from tokens.login_events.events import (
     FailedAuthentication,
     FailedLogin,
     RejectedRequest,
+    TakeStatusIndex,
     TokenRevocation,
     UsedBefore,
 )
@@ -30,6 +32,7 @@ from tokens.models import FailureBucket, RevokedToken
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, Quota, count_login
 from tokens.rate_limits.throttle import Throttle
+from tokens.status_lists.sqlite import take_status_index
 
 _ADD = f"""
 INSERT INTO login_events ({", ".join(Event._fields)})
@@ -101,8 +104,11 @@ def _count_rejection(request: RejectedRequest) -> Throttle | None:
 
 
 def _revoke(row: TokenRevocation) -> None:
-    revoked = RevokedToken(revoked_at=datetime.now(UTC), **row._asdict())
-    RevokedToken.objects.bulk_create([revoked], ignore_conflicts=True)  # once is enough
+    if row.jti is not None and row.expires_at is not None:
+        revoked = RevokedToken(jti=row.jti, expires_at=row.expires_at, revoked_at=datetime.now(UTC))
+        RevokedToken.objects.bulk_create([revoked], ignore_conflicts=True)  # once is enough
+    if row.status_index is not None:
+        StatusIndex.objects.filter(pk=row.status_index).delete()
 
 
 def _use(assertion: AssertionUse) -> bool:
@@ -139,5 +145,6 @@ _PERFORM: dict[type, Callable[[Any], Any]] = {
     TokenQuery: read_token_from_sqlite,
     TokenRevocation: _revoke,
     AssertionUse: _use,
+    TakeStatusIndex: take_status_index,
     RejectedRequest: _count_rejection,
 }

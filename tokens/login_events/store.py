@@ -22,6 +22,7 @@ from tokens.login_events.events import (
     FailedAuthentication,
     FailedLogin,
     RejectedRequest,
+    TakeStatusIndex,
     TokenRevocation,
 )
 
@@ -34,6 +35,7 @@ Call = (
     | TokenQuery
     | TokenRevocation
     | AssertionUse
+    | TakeStatusIndex
 )
 
 LOCK_CLIENT = """
@@ -47,7 +49,8 @@ def perform(call: Call) -> Any:
     a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or `UsedBefore`, or None if it
     was not stored for another reason; whether it is the first use for an `AssertionUse`;
     a `Throttle` for a `FailedLogin`, `FailedAuthentication` or `RejectedRequest` that has to wait,
-    or None if it was stored; a `TokenReading` for a `TokenQuery`; None for a `TokenRevocation`.
+    or None if it was stored; a `TokenReading` for a `TokenQuery`; None for a `TokenRevocation`;
+    `StatusFacts` for a `TakeStatusIndex`.
     Raises django.db.DatabaseError.
     """
     engine = connection.vendor

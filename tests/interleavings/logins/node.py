@@ -19,11 +19,20 @@ from tests.interleavings.logins.login import Login
 from tests.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, SimulatedTime
 from tokens.endpoint.login import LockedRead
 from tokens.endpoint.node import Node
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest
+from tokens.login_events.events import (
+    CountedLogin,
+    FailedLogin,
+    RejectedRequest,
+    TakeStatusIndex,
+    TokenRevocation,
+)
 from tokens.login_events.postgresql import statement_for
 from tokens.login_events.store import LOCK_CLIENT, Call
 
-KINDS = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
+KINDS = (
+    *(FactsQuery, CountedLogin, FailedLogin, RejectedRequest),
+    *(TakeStatusIndex, TokenRevocation),
+)
 _LOCK_TIMEOUT = "2ms"  # one thread acts, so a session that has to wait here would wait for ever
 _MAP_BYTES = 2**20
 

@@ -12,6 +12,7 @@ from tests.interleavings.logins.node import SimulatedNode, Waiting
 from tests.interleavings.logins.requests import next_request
 from tests.interleavings.state import RunState
 from tokens.endpoint.login import EndedLogin, LockedRead, advance, fail, log_in
+from tokens.login_events.events import TakeStatusIndex, TokenRevocation
 from tokens.login_events.lanes import take_batch
 from tokens.login_events.store import Call
 
@@ -76,11 +77,16 @@ class Traffic:
         """As the lanes do it: if a statement fails, each call goes alone."""
         try:
             results = node.execute([one.call for one in batch])
-        except psycopg.errors.NotNullViolation as error:
+        except (psycopg.errors.NotNullViolation, psycopg.errors.LockNotAvailable) as error:
             if len(batch) > 1:
                 return [result for one in batch for result in self._results(node, [one])]
             login, call = batch[0].login, batch[0].call
-            self._effects.refuse(login, call)
+            if isinstance(error, psycopg.errors.LockNotAvailable):
+                # Of what a login does only these wait, for a client that is being changed.
+                assert isinstance(call, TakeStatusIndex | TokenRevocation)
+                login.may_be_unavailable = "somebody else had locked its status index"
+            else:
+                self._effects.refuse(login, call)
             return [(batch[0], DatabaseError(str(error)))]
         for one, result in zip(batch, results, strict=True):
             self._effects.execute(one.login, one.call, result)

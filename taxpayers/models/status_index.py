@@ -1,0 +1,85 @@
+"""The places of tokens in status lists (contract 2), and what changes their status.
+
+An index is in one of these tables at most: it belongs to tokens, waits in `StatusChange` for its
+bit to be set, or is set, in `EndedStatusIndex`, until its tokens have expired; then it is used
+again. The last column that `GET /status/…` needs is there alone, so no list reads all indexes.
+"""
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class StatusIndex(models.Model):
+    """The index of all tokens that one secret of a client got for one taxpayer.
+
+    The columns say what these tokens say. Only the service writes here; a row that is deleted, by
+    whom ever, sets the bit of its index (`taxpayers/facts/status_triggers.py`).
+    """
+
+    index = models.BigIntegerField(primary_key=True)
+    # No foreign keys: a row must outlive what it names, until its bit is set.
+    system_user_id = models.BigIntegerField()
+    secret_id = models.BigIntegerField()
+    tin = models.CharField(max_length=64)
+    rob = models.CharField(max_length=64, blank=True)
+    actor = models.CharField(max_length=129, blank=True)  # empty: the taxpayer acts for itself
+    # All that any of these tokens may do, as the names of a JSON object: two such are easily joined
+    # in one statement.
+    scopes = models.JSONField(default=dict)
+    permissions = models.JSONField(default=dict)
+    # After this moment time alone may have ended the tokens.
+    check_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "status_indexes"
+        default_permissions: ClassVar = ()  # no page shows it
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["system_user_id", "secret_id", "tin", "rob", "actor"],
+                name="status_index_once",
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["check_at"],
+                name="status_index_by_check",
+                condition=models.Q(check_at__isnull=False),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.index)
+
+
+class StatusChange(models.Model):
+    """What triggers note in the transaction of a change: a client to check, or an index to end."""
+
+    id = models.BigAutoField(primary_key=True)
+    system_user_id = models.BigIntegerField(null=True)
+    ended_index = models.BigIntegerField(null=True)
+
+    class Meta:
+        db_table = "status_changes"
+        default_permissions: ClassVar = ()  # no page shows it
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class EndedStatusIndex(models.Model):
+    """An index whose bit is set. One process at a time adds rows: who read up to `number` has all.
+
+    Later, when all tokens of the index have expired, it is free to be used again.
+    """
+
+    number = models.BigAutoField(primary_key=True)
+    index = models.BigIntegerField(unique=True)
+    ended_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "ended_status_indexes"
+        default_permissions: ClassVar = ()  # no page shows it
+
+    def __str__(self) -> str:
+        return str(self.index)

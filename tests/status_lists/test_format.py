@@ -1,0 +1,84 @@
+"""The bytes of a status list: the vectors of draft-ietf-oauth-status-list-21, and its size."""
+
+import zlib
+from base64 import urlsafe_b64decode
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+
+from tokens.status_lists.format import (
+    LIST_LENGTH,
+    claims_of_token,
+    compress,
+    index_of_claims,
+    list_claims,
+)
+
+ISSUER = "https://id.example.org"
+# Section 4.1: two bytes. The appendix of test vectors: 2^20 entries.
+SHORT = (0, 3, 4, 5, 7, 8, 9, 13, 15)
+SHORT_LST = "eNrbuRgAAhcBXQ"
+LONG = (0, 1993, 25460, 159495, 495669, 554353, 645645, 723232, 854545, 934534, 1000345)
+LONG_LST = (
+    "eNrt3AENwCAMAEGogklACtKQPg9LugC9k_ACvreiogEAAKkeCQAAAAAAAAAAAAAAAAAAAIBylgQAAAAA"
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAXG9IAAAAAAAAAPwsJAAAAAAAAAAAAAAA"
+    "vhsSAAAAAAAAAAAA7KpLAAAAAAAAAAAAAAAAAAAAAJsLCQAAAAAAAAAAADjelAAAAAAAAAAAKjDMAQAA"
+    "AACAZC8L2AEb"
+)
+
+
+def bits(set_at: Iterable[int], length: int) -> bytearray:
+    """A list in which these indexes are set, written once more: the lowest bit comes first."""
+    places = set(set_at)
+    text = "".join("1" if n in places else "0" for n in range(length))
+    return bytearray(int(text[n : n + 8][::-1], 2) for n in range(0, length, 8))
+
+
+def decompressed(lst: str) -> bytes:
+    return zlib.decompress(urlsafe_b64decode(lst + "=" * (-len(lst) % 4)))
+
+
+@pytest.mark.parametrize(
+    ("set_at", "length", "lst"), [(SHORT, 16, SHORT_LST), (LONG, 2**20, LONG_LST)]
+)
+def test_the_vectors_of_the_draft(set_at: tuple[int, ...], length: int, lst: str) -> None:
+    assert decompressed(lst) == bits(set_at, length)
+    assert decompressed(compress(bits(set_at, length))) == bits(set_at, length)
+    assert len(compress(bits(set_at, length))) <= len(lst)
+
+
+def test_the_short_vector_is_the_same_to_the_byte() -> None:
+    assert compress(bytes([0xB9, 0xA3])) == SHORT_LST
+
+
+def test_a_million_indexes_of_which_one_in_a_hundred_is_set_are_less_than_20_kb() -> None:
+    places = Random(7).sample(range(1_000_000), 10_000)  # noqa: S311 - a sample
+    size = len(compress(bits(places, LIST_LENGTH)))
+    print(f"1,000,000 indexes, 1 % set: {size} bytes")  # noqa: T201 - a figure for the reader
+    assert size < 20_000
+
+
+@pytest.mark.parametrize(
+    ("index", "number", "idx"),
+    [(0, 0, 0), (LIST_LENGTH - 1, 0, LIST_LENGTH - 1), (LIST_LENGTH, 1, 0), (7 * 2**20 + 9, 7, 9)],
+)
+def test_an_index_is_a_place_in_a_list(index: int, number: int, idx: int) -> None:
+    claims = claims_of_token(ISSUER, index)
+    assert claims == {"status_list": {"idx": idx, "uri": f"{ISSUER}/status/{number}"}}
+    assert index_of_claims({"status": claims}) == index
+    assert index_of_claims({}) is None
+
+
+def test_a_list_has_these_claims_and_no_other() -> None:
+    at = datetime(2026, 3, 1, 12, 0, 0, 900_000, UTC)
+    issued_at = int(at.timestamp())
+    assert list_claims(ISSUER, 3, "lst", at) == {
+        "iss": ISSUER,
+        "sub": f"{ISSUER}/status/3",
+        "iat": issued_at,
+        "exp": issued_at + 60,
+        "ttl": 5,
+        "status_list": {"bits": 1, "lst": "lst", "aggregation_uri": f"{ISSUER}/status"},
+    }

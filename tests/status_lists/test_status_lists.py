@@ -1,0 +1,472 @@
+"""`GET /status/…`: APIs that never ask refuse tokens of a client that was ended (contract 2)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.http import HttpResponse
+from pytest_django.fixtures import Settings
+
+from taxpayers.models import (
+    ClientSecret,
+    EndedStatusIndex,
+    GrantedPermission,
+    Intermediary,
+    RateLimitCounter,
+    StatusChange,
+    StatusIndex,
+    SystemUser,
+    Taxpayer,
+)
+from taxpayers.services import (
+    Author,
+    block_system_user,
+    change_system_user,
+    grant_permission,
+    issue_secret,
+    revoke_codes,
+    revoke_permission,
+    revoke_secret,
+    set_intermediary_active,
+    set_taxpayer_active,
+    unblock_system_user,
+)
+from tests.introspection.api import Api, revoke, token_of
+from tests.status_lists.reader import bits_of, get, is_ended, read_list, reference_of
+from tests.support.answers import body_of, headers_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
+from tests.support.outages import database_out_of_reach
+from tokens.status_lists import publication
+from tokens.status_lists.ending import end_indexes
+from tokens.status_lists.format import LIFETIME, LIST_LENGTH, TTL
+from tokens.status_lists.publication import READ_EVERY_SECONDS, forget_status_lists
+from tokens.status_lists.reuse import REUSED_AFTER, SET_FOR
+
+pytestmark = pytest.mark.django_db
+
+DAY, LIST = timedelta(days=1), "/status/0"
+PUBLIC = {
+    "Content-Type": "application/statuslist+jwt",
+    "Cache-Control": "public, max-age=1",
+    "Access-Control-Allow-Origin": "*",
+}
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def why() -> dict[str, Any]:
+    return {"reason": "a test", "by": Author("officer"), "at": now()}
+
+
+def by() -> dict[str, Any]:
+    return {"by": Author("officer"), "at": now()}
+
+
+def represented_by(intermediary: Erp, **permission: Any) -> str:
+    """A new taxpayer that permits this intermediary something."""
+    granted = GrantedPermissionFactory.create(intermediary=intermediary.role, **permission)
+    return str(granted.taxpayer.identifier)
+
+
+# --- Which index a token gets ---------------------------------------------------------------------
+
+
+def test_tokens_of_one_secret_for_one_taxpayer_have_one_index(intermediary: Erp) -> None:
+    first, second = (represented_by(intermediary) for _ in range(2))
+    references = [
+        reference_of(token_of(erp, on_behalf_of=taxpayer))
+        for erp in (intermediary, new_erp())
+        for taxpayer in ((None, first, second) if erp is intermediary else (None,))
+        for _ in range(2)
+    ]
+    assert references[::2] == references[1::2]
+    assert len(set(references)) == 4
+    assert {uri for uri, _idx in references} == {"http://127.0.0.1:8000/status/0"}
+
+
+def test_each_secret_of_a_client_has_its_own(erp: Erp) -> None:
+    issued = issue_secret(system_user=erp.system_user, **by())
+    second = token_of(erp, client_secret=issued.credentials.client_secret)
+    assert reference_of(second) != reference_of(token_of(erp))
+
+
+def test_a_token_that_may_do_more_has_the_same_index_and_the_row_says_so(intermediary: Erp) -> None:
+    tin = represented_by(intermediary, codes=[SUBMIT])
+    first = token_of(intermediary, on_behalf_of=tin)
+    taxpayer = GrantedPermission.objects.get().taxpayer
+    grant_permission(taxpayer=taxpayer, intermediary=intermediary.role, codes=[VIEW], **by())
+    second = token_of(intermediary, on_behalf_of=tin)
+    assert reference_of(first) == reference_of(second)
+    row = StatusIndex.objects.get()
+    assert (set(row.permissions), set(row.scopes)) == ({SUBMIT, VIEW}, {"InvoicingAPI"})
+    assert (row.tin, row.actor) == (tin, intermediary.tin)
+    assert not is_ended(first)
+
+
+def test_one_that_may_do_less_leaves_the_row(erp: Erp, settings: Settings) -> None:
+    settings.SCOPES = {name: {"description": "", "audience": name} for name in ("A", "B")}
+    SystemUser.objects.update(scopes="A B")
+    first, second = token_of(erp), token_of(erp, scope="B")
+    assert reference_of(first) == reference_of(second)
+    assert set(StatusIndex.objects.get().scopes) == {"A", "B"}
+    assert not is_ended(first)
+
+
+# --- When a bit is set ----------------------------------------------------------------------------
+
+Change = Callable[[Erp], object]
+
+
+def _at_once(**values: Any) -> Change:
+    return lambda erp: SystemUser.objects.filter(pk=erp.system_user.pk).update(**values)
+
+
+ENDS_A_CLIENT: dict[str, Change] = {
+    "block": lambda erp: block_system_user(system_user=erp.system_user, **why()),
+    "block by SQL": _at_once(blocked_at=now(), blocked_by="x", blocked_reason="y"),
+    "expiry": _at_once(expires_at=now() - DAY),
+    "scopes": _at_once(scopes="Other"),
+    "another client ID": _at_once(client_id="ci_other"),
+    "gone": lambda erp: erp.system_user.delete(),
+    "inactive taxpayer": lambda erp: set_taxpayer_active(
+        taxpayer=erp.system_user.taxpayer, is_active=False, **why()
+    ),
+    "another TIN": lambda erp: Taxpayer.objects.filter(pk=erp.system_user.taxpayer.pk).update(
+        tin="C0000000000"
+    ),
+    "revoked secret": lambda erp: revoke_secret(
+        secret=ClientSecret.objects.get(system_user=erp.system_user), **why()
+    ),
+    "expired secret": lambda erp: ClientSecret.objects.filter(system_user=erp.system_user).update(
+        created_at=now() - 2 * DAY, expires_at=now() - DAY
+    ),
+    "secret that is gone": lambda erp: ClientSecret.objects.filter(
+        system_user=erp.system_user
+    ).delete(),
+}
+
+
+@pytest.mark.parametrize("name", ENDS_A_CLIENT)
+def test_what_ends_a_client_sets_the_bit_of_its_tokens_and_of_no_other(name: str, erp: Erp) -> None:
+    other = token_of(new_erp())
+    token = token_of(erp)
+    assert not is_ended(token)
+    ENDS_A_CLIENT[name](erp)
+    assert is_ended(token)
+    assert not is_ended(other)
+
+
+ENDS_A_RIGHT_TO_ACT: dict[str, Callable[[Erp, GrantedPermission], object]] = {
+    "revoked permission": lambda _erp, p: revoke_permission(permission=p, **why()),
+    "expired permission": lambda _erp, p: GrantedPermission.objects.filter(pk=p.pk).update(
+        valid_from=now() - 2 * DAY, valid_until=now() - DAY
+    ),
+    "a code that ends": lambda erp, p: revoke_codes(
+        taxpayer=p.taxpayer, intermediary=erp.role, codes=[VIEW], **why()
+    ),
+    "inactive taxpayer": lambda _erp, p: set_taxpayer_active(
+        taxpayer=p.taxpayer, is_active=False, **why()
+    ),
+    "inactive intermediary": lambda erp, _p: set_intermediary_active(
+        intermediary=erp.role, is_active=False, until=None, **why()
+    ),
+    "end of the intermediary": lambda erp, _p: Intermediary.objects.filter(pk=erp.role.pk).update(
+        active_until=now() - DAY
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS_A_RIGHT_TO_ACT)
+def test_what_ends_a_right_to_act_sets_the_bit_of_its_tokens_and_of_no_other(
+    name: str, intermediary: Erp
+) -> None:
+    own = token_of(intermediary)
+    token = token_of(intermediary, on_behalf_of=represented_by(intermediary, codes=[SUBMIT, VIEW]))
+    permission = GrantedPermission.objects.get()
+    other = token_of(intermediary, on_behalf_of=represented_by(intermediary))
+    assert not is_ended(token)
+    ENDS_A_RIGHT_TO_ACT[name](intermediary, permission)
+    assert is_ended(token)
+    assert not is_ended(own)
+    assert is_ended(other) == ("intermediary" in name)
+
+
+def test_other_changes_set_no_bit(intermediary: Erp) -> None:
+    tin = represented_by(intermediary)
+    tokens = [token_of(intermediary), token_of(intermediary, on_behalf_of=tin)]
+    user = intermediary.system_user
+    change_system_user(system_user=user, logins_per_minute=99, **why())
+    issue_secret(system_user=user, **by())
+    represented_by(intermediary)
+    SystemUser.objects.update(expires_at=now() + DAY)
+    assert [is_ended(token) for token in tokens] == [False, False]
+    assert not EndedStatusIndex.objects.exists()
+
+
+def test_time_alone_sets_the_bit_without_a_login_or_a_change(erp: Erp) -> None:
+    token = token_of(erp)
+    SystemUser.objects.update(expires_at=now() + DAY)
+    assert not is_ended(token)
+    row = StatusIndex.objects.get()
+    assert row.check_at == SystemUser.objects.get().expires_at
+    # The same a day later.
+    past = now() - timedelta(seconds=1)
+    SystemUser.objects.update(expires_at=past)
+    StatusChange.objects.all().delete()
+    assert not is_ended(token)
+    StatusIndex.objects.update(check_at=past)
+    assert is_ended(token)
+
+
+def test_the_next_end_of_anything_is_the_next_check(intermediary: Erp) -> None:
+    until = now() + timedelta(hours=3)
+    tin = represented_by(intermediary, valid_until=until)
+    is_ended(token_of(intermediary, on_behalf_of=tin))
+    assert StatusIndex.objects.get().check_at == until
+    Intermediary.objects.update(active_until=until - timedelta(hours=1))
+    end_indexes(now())
+    assert StatusIndex.objects.get().check_at == until - timedelta(hours=1)
+
+
+# --- A set bit stays ------------------------------------------------------------------------------
+
+
+def test_unblocking_gives_a_new_index_and_old_tokens_never_come_back(api: Api, erp: Erp) -> None:
+    old = token_of(erp)
+    block_system_user(system_user=erp.system_user, **why())
+    assert is_ended(old)
+    unblock_system_user(system_user=erp.system_user, **why())
+    new = token_of(erp)
+    assert reference_of(new) != reference_of(old)
+    assert (is_ended(old), is_ended(new)) == (True, False)
+    # Introspection answers by the registry as it is; the list does not take back.
+    assert body_of(api.introspect(old))["active"]
+
+
+SWITCHES: dict[str, Callable[[Erp, GrantedPermission, bool], object]] = {
+    "client": lambda erp, _p, is_on: (unblock_system_user if is_on else block_system_user)(
+        system_user=erp.system_user, **why()
+    ),
+    "taxpayer": lambda erp, _p, is_on: set_taxpayer_active(
+        taxpayer=erp.system_user.taxpayer, is_active=is_on, **why()
+    ),
+    "intermediary": lambda erp, _p, is_on: set_intermediary_active(
+        intermediary=erp.role, is_active=is_on, until=None, **why()
+    ),
+    "represented taxpayer": lambda _erp, p, is_on: set_taxpayer_active(
+        taxpayer=p.taxpayer, is_active=is_on, **why()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_what_was_switched_off_for_an_instant_ends_tokens_though_nobody_looked(
+    name: str, intermediary: Erp
+) -> None:
+    token = token_of(intermediary, on_behalf_of=represented_by(intermediary))
+    own, permission = token_of(intermediary), GrantedPermission.objects.get()
+    bystander = token_of(new_erp())
+    for is_on in (False, True):
+        SWITCHES[name](intermediary, permission, is_on)
+    assert is_ended(token)
+    assert is_ended(own) == (name in ("client", "taxpayer"))
+    assert not is_ended(bystander)
+
+
+def test_an_index_is_used_again_only_when_all_its_tokens_have_expired(erp: Erp) -> None:
+    old = token_of(erp)
+    revoke_secret(secret=ClientSecret.objects.get(), **why())
+    assert is_ended(old)
+    assert REUSED_AFTER > SET_FOR > timedelta(hours=1)
+    EndedStatusIndex.objects.update(ended_at=now() - SET_FOR + timedelta(minutes=1))
+    assert is_ended(old)
+    assert reference_of(token_of(new_erp())) != reference_of(old)
+    EndedStatusIndex.objects.update(ended_at=now() - REUSED_AFTER - timedelta(seconds=1))
+    assert not is_ended(old), "nobody has a token of it any more"
+    assert reference_of(token_of(new_erp())) == reference_of(old)
+    assert not EndedStatusIndex.objects.exists()
+
+
+def test_a_bit_is_cleared_by_a_process_that_goes_on(
+    erp: Erp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, (uri, idx) = token_of(erp), reference_of(token_of(erp))
+    block_system_user(system_user=erp.system_user, **why())
+    assert is_ended(token)
+    monkeypatch.setattr(publication, "READ_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(publication, "SET_FOR", timedelta(0))
+    assert bits_of(read_list(uri, get(LIST)))[idx // 8] == 0
+
+
+# --- Revocation -----------------------------------------------------------------------------------
+
+
+def test_a_token_that_its_client_revokes_is_ended_and_the_next_one_is_not(erp: Erp) -> None:
+    token = token_of(erp)
+    revoke(erp, token)
+    new = token_of(erp)
+    assert (is_ended(token), is_ended(new)) == (True, False)
+    revoke(erp, token)
+    assert not is_ended(new)
+
+
+def test_it_ends_those_of_the_same_secret_and_taxpayer_and_no_others(intermediary: Erp) -> None:
+    token, sibling = token_of(intermediary), token_of(intermediary)
+    other = token_of(intermediary, on_behalf_of=represented_by(intermediary))
+    revoke(intermediary, token)
+    assert [is_ended(each) for each in (sibling, other)] == [True, False]
+
+
+def test_a_revoked_secret_leaves_the_tokens_of_the_other_one(erp: Erp) -> None:
+    issued = issue_secret(system_user=erp.system_user, **by())
+    old, new = token_of(erp), token_of(erp, client_secret=issued.credentials.client_secret)
+    revoke_secret(secret=ClientSecret.objects.order_by("pk")[0], **why())
+    assert (is_ended(old), is_ended(new)) == (True, False)
+
+
+# --- Logins ---------------------------------------------------------------------------------------
+
+
+def test_a_new_token_never_has_an_index_that_is_about_to_end(intermediary: Erp) -> None:
+    tin = represented_by(intermediary, codes=[SUBMIT, VIEW])
+    old, taxpayer = token_of(intermediary, on_behalf_of=tin), GrantedPermission.objects.get()
+    revoke_codes(taxpayer=taxpayer.taxpayer, intermediary=intermediary.role, codes=[VIEW], **why())
+    new = token_of(intermediary, on_behalf_of=tin)  # before anybody has looked
+    assert (is_ended(old), is_ended(new)) == (True, False)
+
+
+def test_a_node_that_remembers_an_ended_index_does_not_use_it(erp: Erp) -> None:
+    first = token_of(erp)
+    StatusIndex.objects.all().delete()  # by another node
+    assert reference_of(token_of(erp)) != reference_of(first)
+    assert is_ended(first)
+
+
+def test_no_index_is_given_twice_while_its_end_waits(erp: Erp) -> None:
+    first = token_of(erp)
+    StatusIndex.objects.all().delete()
+    assert StatusChange.objects.filter(ended_index__isnull=False).count() == 1
+    others = [token_of(new_erp()) for _ in range(3)]
+    assert reference_of(first) not in map(reference_of, others)
+
+
+@pytest.mark.postgresql
+def test_a_truncated_table_ends_every_index(erp: Erp) -> None:
+    token, epoch = token_of(erp), RateLimitCounter.objects.get().epoch
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE status_indexes")
+    assert is_ended(token)
+    assert RateLimitCounter.objects.get().epoch != epoch
+
+
+# --- The answer -----------------------------------------------------------------------------------
+
+
+def test_the_answer_is_a_signed_list(erp: Erp) -> None:
+    uri, _idx = reference_of(token_of(erp))
+    answer = get(LIST, accept="text/html")
+    assert headers_of(answer) == PUBLIC
+    claims = read_list(uri, answer)
+    assert claims["exp"] - claims["iat"] == LIFETIME.total_seconds()
+    assert (claims["ttl"], TTL) == (5, timedelta(seconds=5))
+    assert abs(claims["iat"] - now().timestamp()) < 5
+    assert claims["status_list"]["bits"] == 1
+    assert len(bits_of(claims)) * 8 == LIST_LENGTH
+
+
+def test_a_change_is_known_in_less_than_ten_seconds() -> None:
+    """The longest way: read too late, cached, fetched again only after its time."""
+    max_age = int(PUBLIC["Cache-Control"].partition("=")[2])
+    longest = publication.MAX_AGE_SECONDS + max_age + TTL.total_seconds()
+    assert READ_EVERY_SECONDS <= 0.5
+    assert longest < 9
+
+
+def test_readers_cost_no_query_until_it_is_time_to_look_again(
+    erp: Erp, django_assert_num_queries: Any
+) -> None:
+    token_of(erp)
+    first = get(LIST)
+    with django_assert_num_queries(0):
+        assert [get(LIST).content for _ in range(3)] == [first.content] * 3
+
+
+def test_that_nothing_has_changed_is_two_queries(
+    erp: Erp, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_ended(token_of(erp))
+    monkeypatch.setattr(publication, "READ_EVERY_SECONDS", 0.0)
+    get(LIST)
+    with django_assert_num_queries(2):
+        get(LIST)
+
+
+def test_where_the_lists_are_is_published(settings: Settings, erp: Erp) -> None:
+    token_of(erp)
+    settings.AUTH_URL = "https://id.example.org"
+    metadata = body_of(get("/.well-known/oauth-authorization-server"))
+    assert metadata["status_list_aggregation_endpoint"] == "https://id.example.org/status"
+    answer = get("/status")
+    assert headers_of(answer) == PUBLIC | {"Content-Type": "application/json"}
+    assert body_of(answer) == {"status_lists": ["https://id.example.org/status/0"]}
+    StatusIndex.objects.update(index=F("index") + 2 * LIST_LENGTH)
+    forget_status_lists()
+    assert len(body_of(get("/status"))["status_lists"]) == 3
+
+
+def test_the_list_that_another_node_may_have_begun_is_published_too() -> None:
+    assert set(bits_of(read_list("http://127.0.0.1:8000/status/1"))) == {0}
+
+
+@pytest.mark.parametrize(
+    "number", ["2", "00", "01", "-1", "+1", "1.0", "x", "%00", "٣", "9" * 6, "9" * 5000, "1/"]
+)
+def test_there_is_no_other_list(number: str) -> None:
+    answer = get(f"/status/{number}")
+    assert answer.status_code == 404
+    assert body_of(answer)["error"] == "not_found"
+
+
+@pytest.mark.parametrize("path", [LIST, "/status"])
+def test_any_other_method_is_answered_in_json(path: str) -> None:
+    answer = get(path, "POST")
+    assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
+    assert get(path, "HEAD").status_code == 200
+
+
+def assert_unavailable(answer: HttpResponse) -> None:
+    assert answer.status_code == 503
+    assert headers_of(answer) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "Retry-After": "1",
+    }
+    assert body_of(answer)["error"] == "temporarily_unavailable"
+
+
+@pytest.mark.parametrize("path", [LIST, "/status"])
+def test_what_cannot_be_read_is_a_503_and_never_an_old_list(path: str) -> None:
+    assert get(path).status_code == 200
+    forget_status_lists()
+    with database_out_of_reach():
+        assert_unavailable(get(path))
+    assert get(path).status_code == 200
+
+
+def test_a_list_that_nobody_has_read_for_2_seconds_is_not_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert get(LIST).status_code == 200
+    lists = publication.status_lists()
+    lists._is_kept_fresh = True  # by a thread, which hangs
+    read_at = lists._read_at
+    monkeypatch.setattr(publication, "uptime", lambda: read_at + 1.9)
+    assert get(LIST).status_code == 200
+    monkeypatch.setattr(publication, "uptime", lambda: read_at + 2.1)
+    assert_unavailable(get(LIST))

@@ -1,0 +1,61 @@
+"""Takes indexes of the status lists on PostgreSQL: one statement for many."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from taxpayers.facts.query import status_facts
+from taxpayers.facts.values import StatusFacts
+from taxpayers.sql import Row, Statement
+from tokens.login_events.events import TakeStatusIndex
+from tokens.login_events.postgresql_event import NOW, statement
+from tokens.status_lists.reuse import REUSED_AFTER
+
+# The oldest of those whose tokens have all expired, or else a new one. A row that is there stays,
+# and stands for more. It is checked at once, by the registry as it is then: the decision that needs
+# it may be older. (Two that need the same row at once: an index remains unused, for good.)
+_TAKE = f"""
+WITH sent AS (
+    SELECT row_number() OVER () AS place, s.* FROM json_to_recordset(%s::json)
+        AS s(system_user_id bigint, secret_id bigint, tin varchar, rob varchar, actor varchar,
+            scopes jsonb, permissions jsonb)
+), expired AS (
+    SELECT number, row_number() OVER () AS place FROM (
+        SELECT number FROM ended_status_indexes
+        WHERE ended_at < {NOW} - interval '{int(REUSED_AFTER / timedelta(seconds=1))} s'
+        ORDER BY number LIMIT (SELECT count(*) FROM sent) FOR UPDATE SKIP LOCKED) AS oldest
+), reused AS (
+    DELETE FROM ended_status_indexes e USING expired WHERE e.number = expired.number
+    RETURNING e.index, expired.place
+), taken AS (
+    INSERT INTO status_indexes AS x (index, system_user_id, secret_id, tin, rob, actor,
+        scopes, permissions, check_at)
+    SELECT coalesce(reused.index, nextval('status_index_numbers')), system_user_id, secret_id,
+        tin, rob, actor, scopes, permissions, {NOW}
+    FROM sent LEFT JOIN reused USING (place)
+    ON CONFLICT (system_user_id, secret_id, tin, rob, actor) DO UPDATE SET
+        scopes = x.scopes || excluded.scopes,
+        permissions = x.permissions || excluded.permissions,
+        check_at = excluded.check_at
+    RETURNING x.*
+)
+SELECT {NOW}, system_user_id, secret_id, tin, rob, actor,
+    index, CAST(scopes AS text), CAST(permissions AS text) FROM taken"""
+
+
+def take_statement(calls: Sequence[TakeStatusIndex]) -> Statement[list[StatusFacts | None]]:
+    """The index of each, in the order of the calls; of two the same, one at most."""
+    sent = [
+        call._asdict()
+        | {
+            "scopes": dict.fromkeys(call.scopes, 1),
+            "permissions": dict.fromkeys(call.permissions, 1),
+        }
+        for call in calls
+    ]
+
+    def parse(rows: list[Row]) -> list[Any]:
+        taken = {tuple(row[1:6]): status_facts(*row[6:]) for row in rows}
+        return [taken[call[:5]] for call in calls]
+
+    return statement(_TAKE, sent, parse)

@@ -1,0 +1,189 @@
+"""The status lists as this process knows them: read from the database twice a second (contract 2).
+
+A thread of the server reads; a request for a list is answered from memory. What was read too long
+ago is not published: its reader must know that nobody looks any more.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import OperationalError, connection
+
+from taxpayers.models import EndedStatusIndex
+from taxpayers.shut_down import answered_within
+from taxpayers.sql import fetch_through_django
+from tokens.keys.signer import current_key_ring, sign
+from tokens.status_lists.ending import end_indexes
+from tokens.status_lists.format import LIST_LENGTH, TYP, compress, list_claims
+from tokens.status_lists.reuse import SET_FOR
+from tokens.uptime import uptime
+
+logger = logging.getLogger("tokens.status_lists")
+
+READ_EVERY_SECONDS = 0.5
+MAX_AGE_SECONDS = 2.0
+_ANSWER_SECONDS = 1.5
+_READ_ALL_AFTER_SECONDS = 600.0  # after a restore the same numbers may stand for other indexes
+_STATE = """
+SELECT {clock}, (SELECT max(number) FROM ended_status_indexes),
+    (SELECT max("index") FROM status_indexes),
+    EXISTS (SELECT 1 FROM status_changes)
+        OR EXISTS (SELECT 1 FROM status_indexes WHERE check_at < {now})"""
+
+
+class UnknownList(LookupError):
+    """There is no list of this number."""
+
+
+class _State(NamedTuple):
+    at: datetime
+    last_number: int
+    highest_index: int
+    is_due: bool
+
+
+class StatusLists:
+    """All lists; what is not set takes no memory but that of its list."""
+
+    def __init__(self) -> None:
+        self._reading, self._lock = threading.Lock(), threading.Lock()
+        self._is_kept_fresh = False
+        self._has_failed = False
+        self._read_at = self._read_all_at = float("-inf")  # by `uptime`
+        self._at = datetime.min.replace(tzinfo=UTC)  # the same by the database's clock
+        self._last_number, self._highest_index = 0, 0
+        self._bits: dict[int, bytearray] = {}  # of the lists in which any bit is set
+        self._ends: deque[tuple[datetime, int]] = deque()
+        self._compressed: dict[int, str] = {}
+        self._signed: dict[int, str] = {}
+
+    def numbers(self) -> range:
+        """Of the lists that are in use. Raises as `signed`."""
+        self._be_fresh()
+        return range(self._highest_index // LIST_LENGTH + 1)
+
+    def signed(self, number: int) -> str:
+        """The signed list. Raises UnknownList.
+
+        Raises django.db.DatabaseError if nobody knows what it should say.
+        """
+        self._be_fresh()
+        with self._lock:
+            # The next one as well: another node may have begun it just now.
+            if number > self._highest_index // LIST_LENGTH + 1:
+                raise UnknownList(number)
+            if number not in self._signed:
+                self._signed[number] = self._sign(number)
+            return self._signed[number]
+
+    def keep_fresh(self) -> None:
+        """From now on a thread reads; nobody else does."""
+        self._is_kept_fresh = True
+        threading.Thread(target=self._read_again, daemon=True).start()
+
+    def read(self) -> None:
+        """Reads what has changed, and ends what is no longer good.
+
+        Raises django.db.DatabaseError.
+        """
+        with self._reading:
+            before = uptime()
+            state = _read_state()
+            if state.is_due:
+                end_indexes(state.at)
+                state = _read_state()
+            is_all = state.last_number < self._last_number or (
+                before - self._read_all_at > _READ_ALL_AFTER_SECONDS
+            )
+            rows = EndedStatusIndex.objects.filter(
+                number__gt=0 if is_all else self._last_number, ended_at__gt=state.at - SET_FOR
+            )
+            ended = list(rows.order_by("number").values_list("ended_at", "index"))
+            with self._lock:
+                if is_all:
+                    self._bits, self._compressed, self._read_all_at = {}, {}, before
+                    self._ends.clear()
+                self._take(state, ended)
+                self._read_at = before
+
+    def _be_fresh(self) -> None:
+        age = uptime() - self._read_at
+        if not self._is_kept_fresh and age >= READ_EVERY_SECONDS:
+            with answered_within(_ANSWER_SECONDS):
+                self.read()
+        elif age > MAX_AGE_SECONDS:
+            raise OperationalError("the status lists could not be read for a while")
+
+    def _take(self, state: _State, ended: list[tuple[datetime, int]]) -> None:
+        self._at, self._last_number = state.at, state.last_number
+        self._highest_index = max(state.highest_index, *(i for _at, i in ended), 0)
+        self._signed = {}
+        for at, index in ended:
+            self._ends.append((at, index))
+            self._put(index, is_set=True)
+        while self._ends and self._ends[0][0] <= state.at - SET_FOR:
+            self._put(self._ends.popleft()[1], is_set=False)
+
+    def _put(self, index: int, *, is_set: bool) -> None:
+        number, idx = divmod(index, LIST_LENGTH)
+        bits = self._bits.setdefault(number, bytearray(LIST_LENGTH // 8))
+        place, bit = idx // 8, 1 << idx % 8
+        bits[place] = bits[place] | bit if is_set else bits[place] & ~bit
+        self._compressed.pop(number, None)
+
+    def _sign(self, number: int) -> str:
+        if number not in self._compressed:
+            bits = self._bits.get(number, bytes(LIST_LENGTH // 8))
+            self._compressed[number] = compress(bits)
+        # As of the moment at which it was read, by the database's clock.
+        claims = list_claims(settings.AUTH_URL, number, self._compressed[number], self._at)
+        return sign(claims, current_key_ring(self._at).signer(self._at), TYP)
+
+    def _read_again(self) -> None:
+        while True:
+            try:
+                with answered_within(_ANSWER_SECONDS):
+                    self.read()
+            except Exception:
+                if not self._has_failed:  # once for each outage
+                    logger.warning("status lists not read", exc_info=True)
+                self._has_failed = True
+                connection.close()  # no request ends here, so nobody else replaces a broken one
+            else:
+                self._has_failed = False
+            time.sleep(READ_EVERY_SECONDS)
+
+
+def _read_state() -> _State:
+    if connection.vendor == "postgresql":
+        now = "statement_timestamp()"
+        ((at, *state),) = fetch_through_django(_STATE.format(clock=now, now=now), ())
+    else:
+        at = datetime.now(UTC)
+        moment = connection.ops.adapt_datetimefield_value(at)
+        ((_none, *state),) = fetch_through_django(_STATE.format(clock="NULL", now="%s"), [moment])
+    last_number, highest_index, is_due = state
+    return _State(at, last_number or 0, highest_index or 0, bool(is_due))
+
+
+_lists = StatusLists()
+
+
+def status_lists() -> StatusLists:
+    """Those of this process."""
+    return _lists
+
+
+def forget_status_lists() -> None:
+    """As in a new process: after a fork, and in tests."""
+    global _lists  # noqa: PLW0603 - the only state of the process; a forked lock may be held
+    _lists = StatusLists()
+
+
+os.register_at_fork(after_in_child=forget_status_lists)

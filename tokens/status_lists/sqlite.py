@@ -1,0 +1,40 @@
+"""Takes indexes of the status lists on SQLite, in the transaction of its one writer."""
+
+from datetime import UTC, datetime
+
+from django.db.models import Max
+
+from taxpayers.facts.values import StatusFacts
+from taxpayers.models import EndedStatusIndex, StatusChange, StatusIndex
+from tokens.login_events.events import TakeStatusIndex
+from tokens.status_lists.reuse import REUSED_AFTER
+
+
+def take_status_index(call: TakeStatusIndex) -> StatusFacts:
+    """As the statement of PostgreSQL."""
+    now = datetime.now(UTC)
+    key = dict(zip(TakeStatusIndex._fields[:5], call[:5], strict=True))
+    rows = StatusIndex.objects
+    row = rows.filter(**key).first() or rows.create(index=_unused(now), **key)
+    row.scopes |= dict.fromkeys(call.scopes, 1)
+    row.permissions |= dict.fromkeys(call.permissions, 1)
+    row.check_at = now
+    row.save()
+    return StatusFacts(row.index, tuple(sorted(row.scopes)), tuple(sorted(row.permissions)))
+
+
+def _unused(now: datetime) -> int:
+    ended = EndedStatusIndex.objects.filter(ended_at__lt=now - REUSED_AFTER)
+    oldest = ended.order_by("number").first()
+    if oldest is not None:
+        oldest.delete()
+        return oldest.index
+    highest = [
+        rows.aggregate(highest=Max(column))["highest"]
+        for rows, column in (
+            (StatusIndex.objects, "index"),
+            (EndedStatusIndex.objects, "index"),
+            (StatusChange.objects, "ended_index"),
+        )
+    ]
+    return max((index for index in highest if index is not None), default=-1) + 1

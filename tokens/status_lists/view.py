@@ -1,0 +1,59 @@
+"""`GET /status/…`: signed status lists, and where they are (contract 2).
+
+Token Status List (TSL), draft-ietf-oauth-status-list-21, sections 8 and 9.
+"""
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from tokens.http import error_body, error_response, read_only
+from tokens.status_lists.format import MEDIA_TYPE, list_uri
+from tokens.status_lists.publication import UnknownList, status_lists
+
+# Less than the 10 seconds of the contract, together with the time after which a list is fetched
+# again and the time until a change is published.
+_PUBLIC = {"Cache-Control": "public, max-age=1", "Access-Control-Allow-Origin": "*"}
+_RETRY_SECONDS = 1
+_MOST_DIGITS = 6
+
+
+def status_list(request: HttpRequest, number: str) -> HttpResponse:
+    """`GET /status/<number>`: one list."""
+    return read_only(lambda _request: _status_list(number))(request)
+
+
+@read_only
+def aggregation(request: HttpRequest) -> HttpResponse:
+    """`GET /status`: the addresses of all lists (section 9.3)."""
+    try:
+        numbers = status_lists().numbers()
+    except DatabaseError:
+        return _unavailable()
+    uris = [list_uri(settings.AUTH_URL, number) for number in numbers]
+    return JsonResponse({"status_lists": uris}, headers=_PUBLIC)
+
+
+def _status_list(number: str) -> HttpResponse:
+    # Written in one way alone: the address is the name of the list.
+    if not (number.isascii() and number.isdecimal() and number == str(int(number[:_MOST_DIGITS]))):
+        return _unknown()
+    try:
+        signed = status_lists().signed(int(number))
+    except UnknownList:
+        return _unknown()
+    except DatabaseError:
+        return _unavailable()
+    return HttpResponse(signed, content_type=MEDIA_TYPE, headers=_PUBLIC)
+
+
+def _unknown() -> HttpResponse:
+    return JsonResponse(error_body("not_found", "There is no such status list."), status=404)
+
+
+def _unavailable() -> HttpResponse:
+    response = error_response(
+        503, "temporarily_unavailable", "The status lists cannot be read; try again."
+    )
+    response["Retry-After"] = str(_RETRY_SECONDS)
+    return response
