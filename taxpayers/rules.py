@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from taxpayers.facts.values import Facts, PermissionFacts, RepresentedFacts, SecretFacts
+from taxpayers.facts.values import (
+    Facts,
+    IntermediaryFacts,
+    PermissionFacts,
+    RepresentedFacts,
+    SecretFacts,
+)
 from taxpayers.identifiers import TaxpayerId
 
 
@@ -111,6 +117,11 @@ def is_over(until: datetime | None, at: datetime) -> bool:
     return until is not None and at > until
 
 
+def may_act_for_others(role: IntermediaryFacts, at: datetime) -> bool:
+    """Whether the registration as an intermediary is active."""
+    return role.is_active and not is_over(role.active_until, at)
+
+
 def is_in_force(permission: PermissionFacts, at: datetime) -> bool:
     """From its first moment to its last, unless it is revoked, whatever the clock says."""
     return permission.revoked_at is None and was_in_force(permission, at)
@@ -168,7 +179,7 @@ def _taxpayer_is_an_intermediary(request: AuthorizationRequest) -> None:
 
 def _intermediary_is_active(request: AuthorizationRequest) -> None:
     role = request.facts.client.intermediary if request.facts.represented else None
-    if role is None or (role.is_active and not is_over(role.active_until, request.at)):
+    if role is None or may_act_for_others(role, request.at):
         return
     since = role.active_until if role.is_active else None
     raise Refused(RegistryReason.INTERMEDIARY_INACTIVE, since=since)

@@ -3,6 +3,7 @@
 import logging
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -62,8 +63,12 @@ def _metadata() -> dict[str, Any]:
         "revocation_endpoint_auth_methods_supported": list(Method),
         "revocation_endpoint_auth_signing_alg_values_supported": sorted(CLIENT_ALGORITHMS.values()),
         "status_list_aggregation_endpoint": _absolute("status_lists"),
+        # Of this service alone (RFC 8414 section 2 allows more); for a client's own access token.
+        "credentials_endpoint": _absolute("credentials"),
+        "granted_permissions_endpoint": _absolute("permissions"),
+        "login_explanation_endpoint": _absolute("explanation", "{reference}"),
     }
 
 
-def _absolute(name: str) -> str:
-    return f"{settings.AUTH_URL}{reverse(name)}"
+def _absolute(name: str, *parts: str) -> str:
+    return f"{settings.AUTH_URL}{unquote(reverse(name, args=parts))}"

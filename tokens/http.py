@@ -53,3 +53,8 @@ def rfc3339(moment: datetime) -> str:
     """A moment in UTC, to the second: `2026-11-21T10:00:00Z`."""
     # Half of the time that strftime takes.
     return f"{moment.astimezone(UTC).isoformat()[:19]}Z"
+
+
+def rfc3339_or_none(moment: datetime | None) -> str | None:
+    """As `rfc3339`."""
+    return None if moment is None else rfc3339(moment)

@@ -23,7 +23,13 @@ from taxpayers.services.login_method.change import (
     use_private_key,
 )
 from taxpayers.services.login_method.keys import register_client_keys
-from taxpayers.services.secrets import IssuedSecret, issue_secret, retire_secret, revoke_secret
+from taxpayers.services.secrets import (
+    IssuedSecret,
+    LastLiveSecret,
+    issue_secret,
+    retire_secret,
+    revoke_secret,
+)
 from taxpayers.services.system_users import (
     block_system_user,
     change_system_user,
@@ -43,6 +49,7 @@ __all__ = [
     "ImportPreview",
     "ImportResult",
     "IssuedSecret",
+    "LastLiveSecret",
     "ServiceError",
     "block_system_user",
     "change_system_user",

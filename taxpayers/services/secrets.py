@@ -25,6 +25,10 @@ class IssuedSecret:
     credentials: Credentials
 
 
+class LastLiveSecret(ServiceError):
+    """Without this secret its system user could not log in any more."""
+
+
 @transaction.atomic
 def issue_secret(
     *,
@@ -100,12 +104,19 @@ def retire_secret(
 
 
 @transaction.atomic
-def revoke_secret(*, secret: ClientSecret, reason: str, by: Author, at: datetime) -> ClientSecret:
-    """Revoke it now and for good; nothing happens if it was revoked before."""
+def revoke_secret(
+    *, secret: ClientSecret, reason: str, by: Author, at: datetime, spare_last: bool = False
+) -> ClientSecret:
+    """Revoke it now and for good; nothing happens if it was revoked before.
+
+    With `spare_last` it raises LastLiveSecret if its system user could no longer log in then.
+    """
     context = ChangeContext(Action.REVOKE_SECRET, by, at, validate_reason(reason))
     owner = lock_for_update(secret.system_user)
     row = lock_for_update(secret)
     if row.revoked_at is None:
+        if spare_last and not _has_another_live(owner, row, at):
+            raise LastLiveSecret(f"The secret {row} is the last live one.")
         row.revoked_at, row.slot = at, None
         row.save(update_fields=["revoked_at", "slot"])
         store_last_end(owner)
@@ -119,6 +130,11 @@ def store_last_end(owner: SystemUser) -> None:
     unrevoked = owner.secrets.filter(revoked_at__isnull=True)
     owner.last_secret_ends_at = unrevoked.aggregate(last=Max("expires_at"))["last"]
     owner.save(update_fields=["last_secret_ends_at"])
+
+
+def _has_another_live(owner: SystemUser, secret: ClientSecret, at: datetime) -> bool:
+    others = owner.secrets.filter(revoked_at=None).exclude(pk=secret.pk)
+    return any(other.is_live(at) for other in others)
 
 
 def free_slot(owner: SystemUser, at: datetime) -> int:

@@ -256,6 +256,7 @@ MACHINE_PATHS = (
     *("/connect/token", "/api/v1/me", "/health/live", "/health/ready", "/metrics", "/nothing"),
     *("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"),
     *("/.well-known/jwks.json", "/status", "/status/0"),
+    *("/api/v1/credentials/current", "/api/v1/permissions", "/api/v1/logins/x/explanation"),
 )
 
 

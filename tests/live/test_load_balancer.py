@@ -20,6 +20,7 @@ import pytest
 
 from tests.introspection.api import INTROSPECT, REVOKE
 from tests.live.cluster import CLIENT, STAFF_HOST, Cluster, assert_proxy_answer
+from tests.self_service.calls import CREDENTIALS, PERMISSIONS, REVOKE_LAST
 from tests.servers.nginx import HOST, STAFF_ADDRESS
 from tests.servers.service import start_service
 from tests.support.erp import FORM, PATH
@@ -47,6 +48,25 @@ def test_a_login_over_https_is_a_token_of_the_public_address(cluster: Cluster) -
         metadata = client.get("/.well-known/oauth-authorization-server").json()
         assert metadata["token_endpoint"] == f"{cluster.ports.https_url}{PATH}"
         assert client.get(metadata["jwks_uri"]).json()["keys"]
+
+
+def test_a_client_sees_and_ends_its_own_secret_through_the_proxy(cluster: Cluster) -> None:
+    erp = cluster.new_erp(6)
+    bearer = {"Authorization": f"Bearer {cluster.login(erp).json()['access_token']}"}
+    with cluster.client() as client:
+        forged = bearer | {"X-Forwarded-For": "203.0.113.7"}
+        seen = client.get(CREDENTIALS, headers=forged).json()
+        assert (seen["client_id"], seen["source_address"]) == (erp.client_id, CLIENT)
+        page = client.get(f"{PERMISSIONS}?taxpayer=C1%3AR-00001&limit=5", headers=bearer)
+        assert page.json()["error"] == "invalid_request"  # the service's own 400
+        answers = [
+            client.delete(CREDENTIALS, headers=bearer),
+            client.delete(REVOKE_LAST, headers=bearer),
+            client.delete(REVOKE_LAST, headers=bearer),
+        ]
+    assert [answer.status_code for answer in answers] == [409, 200, 401]
+    assert [len(answer.headers.get_list("correlationId")) for answer in answers] == [1, 1, 1]
+    assert cluster.login(erp).json()["error"] == "invalid_client"
 
 
 @pytest.mark.parametrize("claimed", [{}, {"X-Forwarded-Proto": "https"}])

@@ -60,6 +60,9 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
             *("client_secret_post", "client_secret_basic"),
         ],
         "status_list_aggregation_endpoint": f"{base}/status",
+        "credentials_endpoint": f"{base}/api/v1/credentials/current",
+        "granted_permissions_endpoint": f"{base}/api/v1/permissions",
+        "login_explanation_endpoint": f"{base}/api/v1/logins/{{reference}}/explanation",
     }
 
 

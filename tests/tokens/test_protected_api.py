@@ -595,10 +595,10 @@ def test_a_protected_api_depends_on_little_of_this_service() -> None:
     assert ours == {
         "tokens.access_tokens.claims",
         "tokens.access_tokens.present_status",
-        "tokens.access_tokens.status",
         "tokens.access_tokens.verification",
         "tokens.http",
         "tokens.keys.signer",
+        "tokens.resource_server.active_token",
         "tokens.resource_server.authentication",
     }
     assert {name.partition(".")[0] for name in imported - ours} <= {

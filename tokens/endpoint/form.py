@@ -38,7 +38,7 @@ def read_form(body: bytes, content_type: str, query_string: str) -> Form:
         raise malformed(f"the body must be a form with the Content-Type {_MEDIA_TYPE}")
     if len(body) > MAX_BODY_BYTES:
         raise malformed(f"the body is longer than {MAX_BODY_BYTES} bytes")
-    query = _pairs(query_string, "utf-8", "query string")
+    query = read_pairs(query_string, "utf-8", "query string")
     if any(name in _CREDENTIALS for name, _ in query):
         raise malformed(
             "client_id and client_secret belong in the body: in the query string they end up in"
@@ -49,7 +49,7 @@ def read_form(body: bytes, content_type: str, query_string: str) -> Form:
         text = body.decode("ascii")
     except UnicodeDecodeError:
         raise malformed("the body has bytes that are not percent-encoded") from None
-    pairs = _pairs(text, charset, "body")
+    pairs = read_pairs(text, charset, "body")
     values: dict[str, str] = {}
     for name, value in pairs:
         if not value:
@@ -82,7 +82,8 @@ def _charset(parameters: str) -> str:
     return "utf-8"
 
 
-def _pairs(text: str, charset: str, where: str) -> list[tuple[str, str]]:
+def read_pairs(text: str, charset: str, where: str) -> list[tuple[str, str]]:
+    """The parameters in an encoded text, in their order. Raises Refused, which names `where`."""
     if not text:
         return []
     if has_bad_escape(text):

@@ -8,6 +8,11 @@ def help_path(reason: str) -> str:
     return f"/errors/{reason}"
 
 
+def help_url(reason: str) -> str:
+    """The whole address of the page."""
+    return f"{settings.AUTH_URL}{help_path(reason)}"
+
+
 def help_link(reason: str) -> str:
     """The value of the header Link (RFC 8288) that every refusal carries."""
-    return f'<{settings.AUTH_URL}{help_path(reason)}>; rel="help"'
+    return f'<{help_url(reason)}>; rel="help"'

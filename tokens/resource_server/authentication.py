@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 from django.conf import settings
 from rest_framework.authentication import BaseAuthentication
@@ -17,34 +18,43 @@ _MALFORMED = "The header Authorization must be Bearer and one token. Send it onc
 
 
 class AccessTokenAuthentication(BaseAuthentication):
-    """A verified `AccessToken` as `request.auth`, and as `request.user`: there is no other user.
+    """A verified `AccessToken` as `request.auth`; its caller as `request.user`.
 
     Anything else is a 401 that says why. A token in the body or in the query string is ignored
     (RFC 9700 section 4.3.2: it would end up in logs).
     """
 
-    def authenticate(self, request: Request) -> tuple[AccessToken, AccessToken]:
+    def authenticate(self, request: Request) -> tuple[Any, AccessToken]:
         """Raises AuthenticationFailed, or django.db.DatabaseError if no key can be read."""
         try:
-            access_token = self.verified(_bearer_token(request.META.get("HTTP_AUTHORIZATION", "")))
+            encoded = _bearer_token(request.META.get("HTTP_AUTHORIZATION", ""))
+            access_token = _verified(encoded)
+            return self.caller_of(encoded, access_token), access_token
         except InvalidToken as fault:
             raise AuthenticationFailed(str(fault)) from None
-        return access_token, access_token
 
-    def verified(self, encoded: str) -> AccessToken:
-        """The content of a token by its signature and time. Raises InvalidToken."""
-        at = datetime.now(UTC)
-        return verify(
-            encoded,
-            current_key_ring(at),
-            issuer=settings.AUTH_URL,
-            audiences={scope["audience"] for scope in settings.SCOPES.values()},
-            at=at,
-        )
+    def caller_of(self, encoded: str, token: AccessToken) -> Any:
+        """What becomes `request.user`: the token itself, as there is no other user.
+
+        May raise InvalidToken.
+        """
+        return token
 
     def authenticate_header(self, request: Request) -> str:
         """The challenge of every 401 (RFC 6750 section 3)."""
         return 'Bearer error="invalid_token"'
+
+
+def _verified(encoded: str) -> AccessToken:
+    """The content of a token by its signature and time. Raises InvalidToken."""
+    at = datetime.now(UTC)
+    return verify(
+        encoded,
+        current_key_ring(at),
+        issuer=settings.AUTH_URL,
+        audiences={scope["audience"] for scope in settings.SCOPES.values()},
+        at=at,
+    )
 
 
 def _bearer_token(header: str) -> str:

@@ -15,6 +15,7 @@ _ERRORS = {
     401: "invalid_token",
     403: "insufficient_scope",
     404: "not_found",
+    409: "conflict",
     500: "server_error",
     503: "temporarily_unavailable",
 }

@@ -8,27 +8,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from tokens.access_tokens.claims import taxpayer_claim
-from tokens.access_tokens.present_status import present_status
-from tokens.access_tokens.status import ACTIVE
-from tokens.access_tokens.verification import AccessToken, InvalidToken
+from tokens.access_tokens.verification import AccessToken
 from tokens.http import rfc3339
-from tokens.resource_server.authentication import AccessTokenAuthentication
-
-_ENDED = (
-    "The token is no longer active: its client has ended it, or a login would not get it any more."
-    " Log in again; if the login is refused, its answer says why."
-)
-
-
-class ActiveTokenAuthentication(AccessTokenAuthentication):
-    """Also asks the registry: a token of a blocked client is refused at once."""
-
-    def verified(self, encoded: str) -> AccessToken:
-        """Raises InvalidToken, or django.db.DatabaseError if the registry cannot be read."""
-        token = super().verified(encoded)
-        if present_status(encoded, token) != ACTIVE:
-            raise InvalidToken(_ENDED)
-        return token
+from tokens.resource_server.active_token import ActiveTokenAuthentication
 
 
 class MeView(APIView):

@@ -1,0 +1,64 @@
+"""What a client sends to see and end what is its own, and what holds for every answer."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpResponse
+from django.test import Client
+
+from tests.support.answers import body_of, headers_of
+from tests.support.erp import Erp
+from tests.support.factories import ClientSecretFactory
+
+CREDENTIALS, PERMISSIONS = "/api/v1/credentials/current", "/api/v1/permissions"
+REVOKE_LAST = f"{CREDENTIALS}?revoke_last=true"
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+
+def call(method: str, path: str, token: str | None, **extra: Any) -> HttpResponse:
+    """The answer to this request with this token; `extra` is of Django's test client."""
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    client = Client(raise_request_exception=False)
+    return client.generic(method, path, headers=headers, **extra)  # type: ignore[return-value]
+
+
+def explanation_path(reference: str) -> str:
+    return f"/api/v1/logins/{reference}/explanation"
+
+
+def assert_answer(response: HttpResponse, status: int, allow: str, **more: str) -> dict[str, Any]:
+    """The status and all headers; returns the body."""
+    assert response.status_code == status, response.content
+    assert re.fullmatch(_UUID, response["correlationId"])
+    assert headers_of(response) == {
+        "Content-Type": "application/json",
+        "Cache-Control": "no-store",
+        "correlationId": response["correlationId"],
+        "Allow": allow,
+        **more,
+    }
+    assert not response.cookies
+    return body_of(response)
+
+
+def assert_error(
+    response: HttpResponse, status: int, error: str, says: str, allow: str, **more: str
+) -> None:
+    """The whole answer; of the description at least a part."""
+    body = assert_answer(response, status, allow, **more)
+    assert set(body) == {"error", "error_description"}
+    assert body["error"] == error
+    assert says in body["error_description"]
+    assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", body["error_description"])
+
+
+def second_secret(erp: Erp, **fields: Any) -> Erp:
+    """The same client with another live secret."""
+    secret: Any = ClientSecretFactory.create(system_user=erp.system_user, slot=2, **fields)
+    return Erp(erp.client_id, secret.clear, erp.registered)
+
+
+def text_of(moment: datetime) -> str:
+    """As answers write it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,111 @@
+"""Who may use a client's own addresses, and how everybody else is answered (contract 2)."""
+
+import logging
+
+import pytest
+
+from taxpayers.services import Author, block_system_user
+from tests.introspection.api import claims_of, revoke, token_of
+from tests.self_service.calls import CREDENTIALS, PERMISSIONS, assert_error, call, explanation_path
+from tests.support.erp import Erp
+from tests.support.outages import database_out_of_reach
+from tests.tokens.test_protected_api import FOREIGN, FOREIGN_TOKENS, MISSING, now
+
+pytestmark = pytest.mark.django_db
+
+CHALLENGE = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+EXPLANATION = explanation_path("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
+ALLOWED = {
+    CREDENTIALS: "GET, HEAD, DELETE",
+    PERMISSIONS: "GET, HEAD",
+    EXPLANATION: "POST",
+}
+CALLS = [
+    *(("GET", CREDENTIALS), ("DELETE", CREDENTIALS), ("DELETE", f"{CREDENTIALS}?revoke_last=true")),
+    *(("GET", PERMISSIONS), ("POST", EXPLANATION)),
+]
+
+
+def allowed(path: str) -> str:
+    return ALLOWED[path.partition("?")[0]]
+
+
+@pytest.mark.parametrize(("method", "path"), CALLS)
+def test_without_a_token_nothing_opens(method: str, path: str) -> None:
+    answer = call(method, path, None)
+    assert_error(answer, 401, "invalid_token", MISSING, allowed(path), **CHALLENGE)
+
+
+@pytest.mark.parametrize(("method", "path"), CALLS)
+@pytest.mark.parametrize("kind", ["alg none", "another key under our kid", "another audience"])
+def test_a_token_that_is_not_ours_is_refused(method: str, path: str, kind: str) -> None:
+    answer = call(method, path, FOREIGN_TOKENS[kind]())
+    assert_error(answer, 401, "invalid_token", FOREIGN, allowed(path), **CHALLENGE)
+
+
+@pytest.mark.parametrize(("method", "path"), CALLS)
+@pytest.mark.parametrize("ended", ["blocked", "token revoked"])
+def test_a_token_that_is_no_longer_active_is_refused(
+    erp: Erp, method: str, path: str, ended: str
+) -> None:
+    token = token_of(erp)
+    if ended == "blocked":
+        by = Author("officer")
+        block_system_user(system_user=erp.system_user, reason="abuse", by=by, at=now())
+    else:
+        revoke(erp, token)
+    answer = call(method, path, token)
+    says = "The token is no longer active"
+    assert_error(answer, 401, "invalid_token", says, allowed(path), **CHALLENGE)
+    assert erp.system_user.secrets.filter(revoked_at=None).exists()
+
+
+@pytest.mark.parametrize("path", ALLOWED)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "NONSENSE"])
+def test_another_method_is_answered_with_those_that_are_allowed(
+    erp: Erp, path: str, method: str
+) -> None:
+    if method in allowed(path).split(", "):
+        return
+    answer = call(method, path, token_of(erp))
+    says = f"Method '{method}' not allowed."
+    assert_error(answer, 405, "invalid_request", says, allowed(path))
+
+
+@pytest.mark.parametrize("path", [CREDENTIALS, PERMISSIONS])
+def test_head_is_answered_like_get(erp: Erp, path: str) -> None:
+    assert call("HEAD", path, token_of(erp)).status_code == 200
+    assert call("HEAD", path, None).status_code == 401
+
+
+@pytest.mark.parametrize(("method", "path"), CALLS)
+def test_a_database_out_of_reach_is_a_503_without_details(erp: Erp, method: str, path: str) -> None:
+    token = token_of(erp)
+    with database_out_of_reach():
+        answer = call(method, path, token)
+    more = {"Retry-After": "5"}
+    says = "Nothing is wrong with the request"
+    assert_error(answer, 503, "temporarily_unavailable", says, allowed(path), **more)
+    assert b"10.1.2.3" not in answer.content
+
+
+@pytest.mark.parametrize("header", ["onbehalfof", "on-behalf-of"])
+def test_a_header_of_the_login_changes_nothing(erp: Erp, header: str) -> None:
+    extra = {f"HTTP_{header.upper().replace('-', '_')}": "C9999999999"}
+    assert call("GET", PERMISSIONS, token_of(erp), **extra).status_code == 200
+
+
+def test_each_call_is_in_the_log_without_the_token(
+    erp: Erp, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = token_of(erp)
+    with caplog.at_level(logging.INFO, "tokens.self_service"):
+        answer = call("DELETE", CREDENTIALS, token, REMOTE_ADDR="192.0.2.9")
+        call("GET", PERMISSIONS, None)
+    known, unknown = (vars(r) for r in caplog.records if r.name == "tokens.self_service")
+    assert known["reference"] == answer["correlationId"]
+    assert (known["operation"], known["status"]) == ("DELETE CredentialsView", 409)
+    assert (known["client_id"], known["login"]) == (erp.client_id, claims_of(token)["jti"])
+    assert known["source_address"] == "192.0.2.9"
+    assert (unknown["client_id"], unknown["status"]) == ("", 401)
+    assert not any(token in str(value) for value in known.values())

@@ -1,0 +1,151 @@
+"""`POST /api/v1/logins/{reference}/explanation`: a client reads the checks of its own login."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.http import HttpResponse
+from pytest_django import DjangoAssertNumQueries
+from pytest_django.fixtures import Settings
+
+from tests.introspection.api import token_of
+from tests.self_service.calls import assert_answer, assert_error, call, explanation_path, text_of
+from tests.support.answers import body_of
+from tests.support.command_line import json_output_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import GrantedPermissionFactory
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db
+NOT_FOUND = "No login of this client has this reference."
+
+
+def explained(erp: Erp, reference: str, **extra: Any) -> HttpResponse:
+    return call("POST", explanation_path(reference), token_of(erp), **extra)
+
+
+def reference_of(response: HttpResponse) -> str:
+    return response["correlationId"]
+
+
+def test_the_whole_answer_for_a_refused_login(erp: Erp) -> None:
+    refused = erp.login(on_behalf_of="C9999999999")
+    reference = reference_of(refused)
+    told = body_of(refused)["error_description"].partition(" Reference: ")[0]
+    event = LoginEvent.objects.get(pk=reference)
+    body = assert_answer(explained(erp, reference), 200, "POST")
+    checks = {check["question"]: check for check in body.pop("checks")}
+    when = body["explanation"].partition(" the login was refused: ")
+    assert body == {
+        "reference": reference,
+        "at": text_of(event.at),
+        "outcome": "not_an_intermediary",
+        "explanation": f"{when[0]} the login was refused: {told}",
+        "subject": "C9999999999",
+        "actor": erp.tin,
+        "scope": None,
+        "help": "http://127.0.0.1:8000/errors/not_an_intermediary",
+    }
+    assert checks["Is its taxpayer an intermediary?"] == {
+        "question": "Is its taxpayer an intermediary?",
+        "state": "failed",
+        "advice": told,
+    }
+    assert checks["Are the client ID and the secret correct?"]["state"] == "passed"
+    assert checks["Is a permission valid?"]["state"] == "not reached"
+
+
+def test_it_has_the_words_of_explain_login(intermediary: Erp) -> None:
+    permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    logins = [
+        intermediary.login(),
+        intermediary.login(on_behalf_of=permission.taxpayer.tin),
+        intermediary.login(on_behalf_of="C9999999999"),
+        intermediary.login(scope="Unknown"),
+        intermediary.login(on_behalf_of="not a TIN"),
+    ]
+    for login in logins:
+        by_staff = json_output_of("explain_login", reference_of(login))
+        body = body_of(explained(intermediary, reference_of(login)))
+        for name in ("reference", "outcome", "explanation", "actor", "scope", "checks"):
+            assert body[name] == by_staff[name], name
+
+
+def test_a_login_that_got_a_token_passed_every_check(erp: Erp) -> None:
+    body = body_of(explained(erp, reference_of(erp.login())))
+    assert (body["outcome"], body["help"], body["scope"]) == ("issued", None, "InvoicingAPI")
+    assert (body["subject"], body["actor"]) == (erp.tin, None)
+    assert {check["state"] for check in body["checks"]} == {"passed", "not asked"}
+
+
+def test_nothing_that_only_staff_may_see_is_in_it(erp: Erp, settings: Settings) -> None:
+    settings.TRUSTED_PROXIES = ["127.0.0.1"]
+    sent = {"user-agent": "Agent 47", "x-forwarded-for": "203.0.113.7"}
+    login = erp.login(scope="Unknown", headers=sent)
+    text = explained(erp, reference_of(login)).content.decode()
+    event = LoginEvent.objects.get(pk=reference_of(login))
+    assert event.source_address == "203.0.113.7"
+    for inside in (event.source_address, "Agent 47", "Unknown", "Scope not allowed"):
+        assert inside not in text
+
+
+def test_another_clients_login_and_an_unknown_one_get_the_same_answer(erp: Erp) -> None:
+    other = new_erp(taxpayer=erp.system_user.taxpayer)
+    theirs = reference_of(other.login())
+    answers = [explained(erp, reference) for reference in (theirs, str(uuid4()), "nonsense")]
+    for answer in answers:
+        assert_error(answer, 404, "not_found", NOT_FOUND, "POST")
+    assert len({answer.content for answer in answers}) == 1
+    assert explained(other, theirs).status_code == 200
+
+
+def test_a_login_with_a_wrong_secret_is_explained_without_what_it_asked_for(erp: Erp) -> None:
+    """Somebody else may have sent it: whom they named is not shown."""
+    secret = new_erp().client_secret
+    login = erp.login(client_secret=secret, on_behalf_of="C9999999999")
+    event = LoginEvent.objects.get(pk=reference_of(login))
+    assert (event.reason, event.subject) == ("invalid_credentials", "C9999999999")
+    answer = explained(erp, reference_of(login))
+    assert body_of(answer)["outcome"] == "invalid_credentials"
+    assert body_of(answer)["subject"] is None
+    assert "C9999999999" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        *("x", "%20", "%00", "..", "%2e%2e", "%ff", "-", "0" * 36, "{token}", "cs_test_secret"),
+        *("1" * 7_000, "%F0%9F%98%80", "urn:uuid:", "'; DROP TABLE login_events; --"),
+    ],
+)
+def test_a_bad_reference_is_one_that_nobody_has(erp: Erp, reference: str) -> None:
+    assert_error(explained(erp, reference), 404, "not_found", NOT_FOUND, "POST")
+
+
+@pytest.mark.parametrize("form", ["{}", "Reference:%20{}", "{}.", "%7B{}%7D"])
+def test_the_reference_may_be_pasted_with_the_text_around_it(erp: Erp, form: str) -> None:
+    reference = reference_of(erp.login())
+    for written in (reference, reference.upper(), UUID(reference).hex):
+        assert body_of(explained(erp, form.format(written)))["reference"] == reference
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"{", b"\xff\x00", b"x" * 60_000, b'{"reference": "other"}']
+)
+def test_a_body_is_not_read(erp: Erp, body: bytes) -> None:
+    reference = reference_of(erp.login())
+    answer = explained(erp, reference, data=body, content_type="application/json; charset=idna")
+    assert body_of(answer)["reference"] == reference
+
+
+def test_it_takes_two_queries(erp: Erp, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    token, path = token_of(erp), explanation_path(reference_of(erp.login()))
+    with django_assert_num_queries(2):
+        assert call("POST", path, token).status_code == 200
+
+
+def test_the_explanation_is_no_login_and_leaves_no_event(erp: Erp) -> None:
+    token, path = token_of(erp), explanation_path(reference_of(erp.login()))
+    before = LoginEvent.objects.count()
+    call("POST", path, token)
+    assert LoginEvent.objects.count() == before

@@ -1,0 +1,79 @@
+"""An intermediary of many taxpayers: what a page of its permissions costs PostgreSQL."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from taxpayers.identifiers import TaxpayerId
+from tests.support.factories import IntermediaryFactory, SystemUserFactory
+from tokens.self_service.cursor import Cursor
+from tokens.self_service.usable_permissions import usable_permissions
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db, pytest.mark.slow]
+TAXPAYERS, LIMIT = 30_000, 100
+
+_ROWS = """
+INSERT INTO taxpayers (tin, rob, name, created_at)
+    SELECT 'T' || lpad(n::text, 9, '0'), '', 'A company', now() FROM generate_series(1, %(n)s) n;
+INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)
+    SELECT t.id, %(role)s, now() - interval '1 day', now() FROM taxpayers t WHERE tin LIKE 'T0%%';
+INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)
+    SELECT t.id, %(other)s, now() - interval '1 day', now() FROM taxpayers t WHERE tin LIKE 'T0%%';
+INSERT INTO granted_permission_codes (grantedpermission_id, permissioncode_id)
+    SELECT id, 'documents:submit' FROM granted_permissions;
+"""
+
+
+@pytest.fixture
+def client(db: None) -> int:
+    """A client of an intermediary with many permissions, beside another one with as many."""
+    role, other = IntermediaryFactory.create_batch(2)
+    with connection.cursor() as cursor:
+        for statement in _ROWS.strip().split(";\n"):
+            cursor.execute(statement, {"n": TAXPAYERS, "role": role.pk, "other": other.pk})
+        for table in ("taxpayers", "granted_permissions", "granted_permission_codes"):
+            cursor.execute(f"ANALYZE {table}")
+    return SystemUserFactory.create(taxpayer=role.taxpayer).pk
+
+
+def plans_of(client: int, **question: Any) -> list[dict[str, Any]]:
+    """How each query of a page was executed, with the rows that every step has read."""
+    arguments: dict[str, Any] = {"taxpayer": None, "after": None, "limit": LIMIT} | question
+    with CaptureQueriesContext(connection) as sent:
+        usable_permissions(client, at=datetime.now(UTC), **arguments)
+    plans = []
+    with connection.cursor() as cursor:
+        for query in sent.captured_queries:
+            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query['sql']}")
+            (answer,) = cursor.fetchone() or ("[]",)
+            (explained,) = json.loads(answer) if isinstance(answer, str) else answer
+            plans.append(explained["Plan"])
+    return plans
+
+
+def steps_of(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [plan, *(step for inner in plan.get("Plans", ()) for step in steps_of(inner))]
+
+
+def test_a_page_reads_little_more_than_its_rows_wherever_it_is(client: int) -> None:
+    page = usable_permissions(
+        client, taxpayer=None, after=None, limit=500, at=datetime.now(UTC)
+    ).permissions
+    middle = Cursor(page[-1].taxpayer_id + TAXPAYERS // 2, 0)
+    questions: list[dict[str, Any]] = [
+        {},
+        {"after": middle},
+        {"taxpayer": TaxpayerId(page[-1].taxpayer.tin)},
+    ]
+    for question in questions:
+        first, *others = plans_of(client, **question)
+        assert len(others) == 2
+        for plan in (first, *others):
+            for step in steps_of(plan):
+                read = step["Actual Rows"] * step["Actual Loops"]
+                read += step.get("Rows Removed by Filter", 0) * step["Actual Loops"]
+                assert read <= 2 * LIMIT, (question, step)

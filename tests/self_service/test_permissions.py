@@ -1,0 +1,278 @@
+"""`GET /api/v1/permissions`: for whom an intermediary may act, with what, until when."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.http import HttpResponse
+from pytest_django import DjangoAssertNumQueries
+
+from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
+from tests.introspection.api import token_of
+from tests.self_service.calls import PERMISSIONS, assert_answer, assert_error, call, text_of
+from tests.support.answers import body_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import (
+    SUBMIT,
+    VIEW,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    TaxpayerFactory,
+)
+from tokens.self_service.usable_permissions import usable_permissions
+
+pytestmark = pytest.mark.django_db
+ALLOW = "GET, HEAD"
+DAY = timedelta(days=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def listed(token: str, **parameters: Any) -> HttpResponse:
+    query = f"?{urlencode(parameters)}" if parameters else ""
+    return call("GET", f"{PERMISSIONS}{query}", token)
+
+
+def grant(intermediary: Erp, tin: str = "", **fields: Any) -> GrantedPermission:
+    taxpayer = {"taxpayer__tin": tin} if tin else {}
+    return GrantedPermissionFactory.create(intermediary=intermediary.role, **taxpayer, **fields)
+
+
+def taxpayers_of(answer: HttpResponse) -> list[str]:
+    return [entry["taxpayer"] for entry in body_of(answer)["permissions"]]
+
+
+def test_the_whole_answer(intermediary: Erp) -> None:
+    grant(intermediary, "C2584563222", taxpayer__rob="202001234567", taxpayer__name="Ali Trading")
+    from_, until = now() + 3 * DAY, now() + 9 * DAY
+    grant(intermediary, "C7777777777", valid_from=from_, valid_until=until, codes=[VIEW])
+    current = GrantedPermission.objects.earliest("pk")
+    answer = listed(token_of(intermediary))
+    assert assert_answer(answer, 200, ALLOW) == {
+        "intermediary": {"taxpayer": intermediary.tin, "is_active": True, "active_until": None},
+        "permissions": [
+            {
+                "taxpayer": "C2584563222:202001234567",
+                "permissions": [SUBMIT, VIEW],
+                "state": "in_force",
+                "valid_from": text_of(current.valid_from),
+                "valid_until": None,
+            },
+            {
+                "taxpayer": "C7777777777",
+                "permissions": [VIEW],
+                "state": "not_yet_valid",
+                "valid_from": text_of(from_),
+                "valid_until": text_of(until),
+            },
+        ],
+        "next_cursor": None,
+    }
+    assert "Ali Trading" not in answer.content.decode()
+
+
+def test_what_is_in_force_gets_a_token_and_what_is_not_listed_does_not(intermediary: Erp) -> None:
+    grant(intermediary, "C1000000001")
+    grant(intermediary, "C1000000002", valid_until=now() - DAY, valid_from=now() - 2 * DAY)
+    grant(intermediary, "C1000000003", revoked_at=now() - DAY)
+    grant(intermediary, "C1000000004", valid_from=now() + DAY)
+    grant(intermediary, "C1000000005", taxpayer__is_active=False)
+    grant(intermediary, "C1000000006", codes=[])
+    TaxpayerFactory.create(tin="C1000000007")
+    GrantedPermissionFactory.create(taxpayer__tin="C1000000008")  # to another intermediary
+    grant(intermediary, "C1000000009", revoked_at=now() + DAY)
+    answer = listed(token_of(intermediary))
+    assert taxpayers_of(answer) == ["C1000000001", "C1000000004", "C1000000006"]
+    states = {e["taxpayer"]: e["state"] for e in body_of(answer)["permissions"]}
+    for number in range(1, 10):
+        tin = f"C100000000{number}"
+        gets_token = intermediary.login(on_behalf_of=tin).status_code == 200
+        assert gets_token == (states.get(tin) == "in_force"), tin
+
+
+def test_the_last_moment_is_inside(intermediary: Erp) -> None:
+    end = now() + DAY
+    grant(intermediary, valid_until=end)
+    client = intermediary.system_user.pk
+    arguments: dict[str, Any] = {"taxpayer": None, "after": None, "limit": 9}
+    assert usable_permissions(client, at=end, **arguments).permissions
+    later = end + timedelta(microseconds=1)
+    assert not usable_permissions(client, at=later, **arguments).permissions
+
+
+def test_a_taxpayer_that_is_no_intermediary_acts_for_nobody(erp: Erp) -> None:
+    GrantedPermissionFactory.create()
+    assert body_of(listed(token_of(erp))) == {
+        "intermediary": None,
+        "permissions": [],
+        "next_cursor": None,
+    }
+
+
+@pytest.mark.parametrize("ended", ["deactivated", "over"])
+def test_an_intermediary_that_is_not_active_acts_for_nobody(intermediary: Erp, ended: str) -> None:
+    grant(intermediary)
+    until = now() - DAY
+    change: dict[str, Any] = {"is_active": False}
+    Intermediary.objects.update(**(change if ended == "deactivated" else {"active_until": until}))
+    body = body_of(listed(token_of(intermediary)))
+    assert body["permissions"] == []
+    assert body["intermediary"] == {
+        "taxpayer": intermediary.tin,
+        "is_active": False,
+        "active_until": None if ended == "deactivated" else text_of(until),
+    }
+
+
+def test_a_token_on_behalf_of_one_taxpayer_does_not_show_the_others(intermediary: Erp) -> None:
+    tin = grant(intermediary).taxpayer.tin
+    answer = listed(token_of(intermediary, on_behalf_of=tin))
+    challenge = {"WWW-Authenticate": 'Bearer error="insufficient_scope"'}
+    says = "Log in without the header onbehalfof"
+    assert_error(answer, 403, "insufficient_scope", says, ALLOW, **challenge)
+
+
+def test_pages_have_each_permission_once_in_an_order_that_lasts(intermediary: Erp) -> None:
+    several = Taxpayer.objects.get(pk=grant(intermediary).taxpayer_id)
+    for _ in range(4):
+        GrantedPermissionFactory.create(intermediary=intermediary.role, taxpayer=several)
+    for _ in range(6):
+        grant(intermediary)
+    # One of an earlier taxpayer that is granted last: the order is not that of granting.
+    GrantedPermissionFactory.create(intermediary=intermediary.role, taxpayer=several)
+    token = token_of(intermediary)
+    whole = body_of(listed(token))["permissions"]
+    assert len(whole) == 12
+    for limit in (1, 5, 6, 11):
+        collected: list[Any] = []
+        cursor, pages = "", 0
+        while pages == 0 or (cursor and pages < len(whole)):
+            page = body_of(listed(token, limit=limit, cursor=cursor))
+            assert len(page["permissions"]) <= limit
+            collected += page["permissions"]
+            cursor, pages = page["next_cursor"], pages + 1
+        assert (collected, pages) == (whole, -(-12 // limit))
+
+
+def test_a_page_can_be_shorter_where_taxpayers_are_not_active(intermediary: Erp) -> None:
+    granted = [grant(intermediary) for _ in range(4)]
+    Taxpayer.objects.filter(pk__in=[row.taxpayer_id for row in granted[:2]]).update(is_active=False)
+    token = token_of(intermediary)
+    first = body_of(listed(token, limit=2))
+    assert first["permissions"] == []
+    second = listed(token, limit=2, cursor=first["next_cursor"])
+    assert taxpayers_of(second) == [row.taxpayer.tin for row in granted[2:]]
+    assert body_of(second)["next_cursor"] is None
+
+
+def test_what_changes_between_two_pages_neither_repeats_nor_hides_the_others(
+    intermediary: Erp,
+) -> None:
+    granted = [grant(intermediary) for _ in range(6)]
+    token = token_of(intermediary)
+    first = body_of(listed(token, limit=3))
+    GrantedPermission.objects.filter(pk=granted[2].pk).delete()  # the one that the cursor names
+    GrantedPermission.objects.filter(pk=granted[4].pk).update(revoked_at=now())
+    second = listed(token, limit=3, cursor=first["next_cursor"])
+    assert taxpayers_of(second) == [granted[3].taxpayer.tin, granted[5].taxpayer.tin]
+
+
+def test_one_taxpayer_can_be_asked_for(intermediary: Erp) -> None:
+    grant(intermediary, "C1000000001")
+    grant(intermediary, "C1000000001", taxpayer__rob="ROB-1")
+    token = token_of(intermediary)
+    assert taxpayers_of(listed(token, taxpayer="C1000000001")) == ["C1000000001"]
+    assert taxpayers_of(listed(token, taxpayer=" c1000000001:rob-1")) == ["C1000000001:ROB-1"]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_whether_a_taxpayer_exists_is_not_shown(intermediary: Erp, exists: bool) -> None:
+    if exists:
+        GrantedPermissionFactory.create(taxpayer__tin="C1000000001")
+    grant(intermediary)
+    assert body_of(listed(token_of(intermediary), taxpayer="C1000000001"))["permissions"] == []
+
+
+BAD = {
+    "cursor": ["x", "0", "f" * 32, "0" * 31, "0" * 33, "\u0660" * 32, "1" * 9_000, "0" * 31 + "\n"],
+    "limit": ["0", "501", "-1", "1.5", "1e3", "x", "\u0661", "9" * 5_000, "10 ", "00010"],
+    "taxpayer": ["C1", "C1000000001:", ":", "C1000000001:1:2", "\u00e9", "\0", "a" * 9_000, "%"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in BAD.items() for v in values])
+def test_a_bad_parameter_is_named_and_not_repeated(
+    intermediary: Erp, name: str, value: str
+) -> None:
+    answer = listed(token_of(intermediary), **{name: value})
+    assert_error(answer, 400, "invalid_request", f"The parameter {name} must be", ALLOW)
+    assert value[:40] not in body_of(answer)["error_description"] or len(value) < 4
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("limit=1&limit=1", "The parameter limit is sent more than once."),
+        ("cursor=%zz", "percent sign without two hexadecimal digits"),
+        ("taxpayer=%ff", "is not percent-encoded UTF-8"),
+        ("&".join(f"a{n}=1" for n in range(101)), "more than 100 parameters"),
+    ],
+)
+def test_a_query_string_that_cannot_be_read_is_refused(
+    intermediary: Erp, query: str, says: str
+) -> None:
+    answer = call("GET", f"{PERMISSIONS}?{query}", token_of(intermediary))
+    assert_error(answer, 400, "invalid_request", says, ALLOW)
+
+
+def test_a_parameter_without_a_value_and_an_unknown_one_are_ignored(intermediary: Erp) -> None:
+    grant(intermediary)
+    answer = call("GET", f"{PERMISSIONS}?cursor=&limit=&taxpayer=&page=2", token_of(intermediary))
+    assert len(body_of(answer)["permissions"]) == 1
+
+
+def test_a_cursor_of_no_place_at_all_is_the_end_or_the_beginning(intermediary: Erp) -> None:
+    grant(intermediary)
+    token = token_of(intermediary)
+    assert taxpayers_of(listed(token, cursor="7" + "f" * 15 + "7" + "f" * 15)) == []
+    assert len(taxpayers_of(listed(token, cursor="0" * 32))) == 1
+
+
+def test_a_cursor_of_another_intermediary_shows_nothing_of_it(intermediary: Erp) -> None:
+    other = new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
+    for _ in range(3):
+        grant(other)
+        grant(intermediary)
+    cursor = body_of(listed(token_of(other), limit=1))["next_cursor"]
+    own = set(taxpayers_of(listed(token_of(intermediary))))
+    assert set(taxpayers_of(listed(token_of(intermediary), cursor=cursor))) <= own
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+def test_it_takes_four_queries(
+    intermediary: Erp, rows: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(rows):
+        grant(intermediary)
+    token = token_of(intermediary)
+    with django_assert_num_queries(4):
+        assert len(taxpayers_of(listed(token))) == rows
+
+
+def test_a_page_has_100_entries_unless_another_number_is_asked_for(intermediary: Erp) -> None:
+    taxpayers = Taxpayer.objects.bulk_create(
+        Taxpayer(tin=f"T{n:09}", name="A company") for n in range(501)
+    )
+    role = intermediary.role
+    GrantedPermission.objects.bulk_create(
+        GrantedPermission(taxpayer=t, intermediary=role, valid_from=now() - DAY) for t in taxpayers
+    )
+    assert PermissionCode.objects.exists()
+    token = token_of(intermediary)
+    assert len(taxpayers_of(listed(token))) == 100
+    most = body_of(listed(token, limit=500))
+    assert len(most["permissions"]) == 500
+    assert len(taxpayers_of(listed(token, cursor=most["next_cursor"]))) == 1

@@ -1,0 +1,240 @@
+"""`DELETE /api/v1/credentials/current`: a client ends the secret that a token comes from."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+
+import pytest
+from django.db import connection, transaction
+from django.http import HttpResponse
+
+from taxpayers.credentials import hint_of
+from taxpayers.models import Change, ClientSecret, SystemUser
+from tests.introspection.api import INACTIVE, Api, claims_of, new_api, token_of
+from tests.self_service.calls import (
+    CREDENTIALS,
+    REVOKE_LAST,
+    assert_answer,
+    assert_error,
+    call,
+    second_secret,
+    text_of,
+)
+from tests.support.answers import body_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory
+from tests.support.outages import writing_fails
+from tests.support.queries import statements_sent
+from tests.support.staff import list_url, staff_client
+from tests.support.staff import text_of as text_of_page
+
+ALLOW = "GET, HEAD, DELETE"
+LAST = "This is the last live secret of this client"
+
+
+def end(token: str, path: str = CREDENTIALS) -> HttpResponse:
+    return call("DELETE", path, token)
+
+
+def live_hints() -> set[str]:
+    return set(ClientSecret.objects.filter(revoked_at=None).values_list("hint", flat=True))
+
+
+@pytest.fixture
+def api(db: None) -> Api:
+    return new_api()
+
+
+@pytest.mark.django_db
+def test_the_secret_of_the_token_ends_and_the_answer_names_what_still_works(erp: Erp) -> None:
+    leaked = second_secret(erp)
+    answer = end(token_of(leaked))
+    revoked = ClientSecret.objects.exclude(revoked_at=None).get()
+    left = ClientSecret.objects.get(revoked_at=None)
+    assert revoked.revoked_at is not None
+    body = assert_answer(answer, 200, ALLOW)
+    description = body.pop("description")
+    assert body == {
+        "revoked": {
+            "hint": hint_of(leaked.client_secret),
+            "revoked_at": text_of(revoked.revoked_at),
+        },
+        "live_secrets": [
+            {
+                "hint": hint_of(erp.client_secret),
+                "state": "live",
+                "issued_this_token": False,
+                "created_at": text_of(left.created_at),
+                "expires_at": text_of(left.expires_at),
+                "revoked_at": None,
+                "last_used_at": None,
+            }
+        ],
+    }
+    assert "Log in with another secret: the latest one is valid until 20" in description
+    assert leaked.login().status_code == 400
+    assert "was revoked on" in body_of(leaked.login())["error_description"]
+    assert erp.login().status_code == 200
+
+
+@pytest.mark.django_db
+def test_every_token_of_the_secret_is_inactive_at_once_and_no_other(api: Api, erp: Erp) -> None:
+    leaked = second_secret(erp)
+    used, same, other = token_of(leaked), token_of(leaked), token_of(erp)
+    end(used)
+    assert body_of(api.introspect(used)) == INACTIVE
+    assert body_of(api.introspect(same)) == INACTIVE
+    assert body_of(api.introspect(other))["active"] is True
+
+
+@pytest.mark.django_db
+def test_the_history_has_who_when_what_and_why(erp: Erp) -> None:
+    leaked = second_secret(erp)
+    token = token_of(leaked)
+    answer = call("DELETE", CREDENTIALS, token, REMOTE_ADDR="192.0.2.9")
+    (change,) = Change.objects.all()
+    hint = f"\u2026{hint_of(leaked.client_secret)}"
+    assert (change.action, change.object_type) == ("revoke_secret", "systemuser")
+    assert (change.by, change.address) == (f"{erp.client_id} (client)", "192.0.2.9")
+    assert change.object_id == str(erp.system_user.pk)
+    assert change.before == {"secret": hint, "secret_revoked_at": None}
+    assert change.after["secret"] == hint
+    assert change.after["secret_revoked_at"]
+    assert change.reason == (
+        "Revoked by the client itself, with the token of login"
+        f" {claims_of(token)['jti']}. Reference: {answer['correlationId']}"
+    )
+
+
+@pytest.mark.django_db
+def test_staff_see_it_in_the_history(erp: Erp) -> None:
+    end(token_of(second_secret(erp)))
+    page = text_of_page(staff_client("auditor").get(list_url(Change)))
+    assert f"{erp.client_id} (client)" in page
+    assert "Revoked a secret" in page
+
+
+@pytest.mark.django_db
+def test_the_last_live_secret_is_spared_unless_that_is_meant(erp: Erp) -> None:
+    token = token_of(erp)
+    for path in (CREDENTIALS, f"{CREDENTIALS}?revoke_last=false", f"{CREDENTIALS}?revoke_last="):
+        assert_error(end(token, path), 409, "conflict", LAST, ALLOW)
+    assert "?revoke_last=true" in body_of(end(token))["error_description"]
+    assert live_hints() == {hint_of(erp.client_secret)}
+    assert not Change.objects.exists()
+    assert erp.login().status_code == 200
+    body = assert_answer(end(token, REVOKE_LAST), 200, ALLOW)
+    assert body["live_secrets"] == []
+    assert "No valid secret is left" in body["description"]
+    assert "Ask the tax authority" in body["description"]
+    assert live_hints() == set()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("state", ["expired", "revoked", "another client's"])
+def test_only_a_live_secret_of_this_client_counts_as_another_one(erp: Erp, state: str) -> None:
+    at, day = datetime.now(UTC), timedelta(days=1)
+    if state == "expired":
+        second_secret(erp, created_at=at - 2 * day, expires_at=at - day)
+    elif state == "revoked":
+        ClientSecret.objects.filter(pk=_key(second_secret(erp))).update(slot=None, revoked_at=at)
+    else:
+        new_erp(taxpayer=erp.system_user.taxpayer)
+    assert_error(end(token_of(erp)), 409, "conflict", LAST, ALLOW)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("meant", ["yes", "1", "TRUE", "true&revoke_last=true", "%74rue&x=%zz"])
+def test_an_unclear_confirmation_revokes_nothing(erp: Erp, meant: str) -> None:
+    second_secret(erp)
+    answer = end(token_of(erp), f"{CREDENTIALS}?revoke_last={meant}")
+    assert answer.status_code == 400
+    assert body_of(answer)["error"] == "invalid_request"
+    assert len(live_hints()) == 2
+
+
+@pytest.mark.django_db
+def test_a_repeated_request_is_told_that_it_worked(erp: Erp) -> None:
+    token = token_of(second_secret(erp))
+    assert end(token).status_code == 200
+    challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+    assert_error(end(token), 401, "invalid_token", "was revoked on 20", ALLOW, **challenge)
+    assert Change.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_token_on_behalf_of_another_taxpayer_ends_its_secret_too(intermediary: Erp) -> None:
+    leaked = second_secret(intermediary)
+    tin = GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.tin
+    assert end(token_of(leaked, on_behalf_of=tin)).status_code == 200
+    assert live_hints() == {hint_of(intermediary.client_secret)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_cannot_be_recorded_is_not_done(erp: Erp) -> None:
+    token = token_of(second_secret(erp))
+    with writing_fails("changes"):
+        answer = end(token)
+    assert answer.status_code in (500, 503)
+    assert len(live_hints()) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_secrets_that_end_each_other_at_once_leave_one(erp: Erp) -> None:
+    tokens = [token_of(erp), token_of(second_secret(erp))]
+    barrier = Barrier(len(tokens))
+
+    def one(token: str) -> int:
+        try:
+            connection.ensure_connection()
+            barrier.wait()
+            return end(token).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(tokens)) as pool:
+        outcomes = sorted(pool.map(one, tokens))
+    # SQLite has one writer: the one that finds the other writing may be told to try again.
+    assert outcomes[0] == 200
+    assert outcomes[1] in ((409,) if connection.vendor == "postgresql" else (409, 503))
+    assert len(live_hints()) == 1
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_while_somebody_else_has_locked_the_client_it_is_told_to_try_again(erp: Erp) -> None:
+    token = token_of(second_secret(erp))
+
+    def on_its_own_connection() -> HttpResponse:
+        try:
+            return end(token)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        SystemUser.objects.select_for_update().get()
+        answer = pool.submit(on_its_own_connection).result(timeout=30)
+    more = {"Retry-After": "5"}
+    assert_error(answer, 503, "temporarily_unavailable", "Nothing is wrong", ALLOW, **more)
+    assert len(live_hints()) == 2
+
+
+@pytest.mark.django_db
+def test_it_takes_as_many_queries_whatever_the_client_had_before() -> None:
+    sent = []
+    for ended in (1, 30):
+        erp = new_erp()
+        for _ in range(ended):
+            ClientSecretFactory.create(
+                system_user=erp.system_user, slot=None, revoked_at=datetime.now(UTC)
+            )
+        token = token_of(second_secret(erp))
+        with statements_sent() as words:
+            assert end(token).status_code == 200
+        sent.append(words)
+    assert sent[0] == sent[1]
+    assert len(sent[0]) <= 11
+
+
+def _key(erp: Erp) -> int:
+    return ClientSecret.objects.get(hint=hint_of(erp.client_secret)).pk

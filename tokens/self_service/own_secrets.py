@@ -1,0 +1,54 @@
+"""The secrets of a client, as it may see them: never a secret, never a hash (contract 3)."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, Q
+
+from taxpayers.models import ClientSecret
+from taxpayers.rules import is_over
+from tokens.http import rfc3339, rfc3339_or_none
+
+RECENTLY = timedelta(days=30)
+_MOST = 20  # a client that gets a new secret each day has more in 30 days
+
+
+def own_secrets(system_user_id: int, at: datetime) -> list[ClientSecret]:
+    """The live ones, then those that have ended within 30 days, the newest first; one query."""
+    since = at - RECENTLY
+    secrets = ClientSecret.objects.filter(
+        Q(revoked_at=None) | Q(revoked_at__gte=since),
+        system_user=system_user_id,
+        expires_at__gte=since,
+    )
+    # A live one has a slot.
+    found = secrets.order_by(F("slot").asc(nulls_last=True), "-pk")[:_MOST]
+    return sorted(
+        found.select_related("system_user__usage"),
+        key=lambda secret: (not secret.is_live(at), -secret.pk),
+    )
+
+
+def live_of(secrets: Iterable[ClientSecret], at: datetime) -> list[ClientSecret]:
+    """Those with which a login can succeed."""
+    return [secret for secret in secrets if secret.is_live(at)]
+
+
+def secret_as_json(secret: ClientSecret, issued_by: int, at: datetime) -> dict[str, Any]:
+    """One of them in JSON; `issued_by` is the key of the secret that the token comes from."""
+    return {
+        "hint": secret.hint,
+        "state": _state(secret, at),
+        "issued_this_token": secret.pk == issued_by,
+        "created_at": rfc3339(secret.created_at),
+        "expires_at": rfc3339(secret.expires_at),
+        "revoked_at": rfc3339_or_none(secret.revoked_at),
+        "last_used_at": rfc3339_or_none(secret.last_used_at),
+    }
+
+
+def _state(secret: ClientSecret, at: datetime) -> str:
+    if secret.revoked_at is not None:
+        return "revoked"
+    return "expired" if is_over(secret.expires_at, at) else "live"

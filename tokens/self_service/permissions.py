@@ -1,0 +1,105 @@
+"""`GET /api/v1/permissions`: for whom an intermediary may act, with what, until when."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from taxpayers.facts.values import PermissionFacts
+from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
+from taxpayers.models import GrantedPermission
+from taxpayers.rules import is_in_force, may_act_for_others
+from taxpayers.validation import taxpayer_notation
+from tokens.http import rfc3339, rfc3339_or_none
+from tokens.resource_server.permissions import InsufficientScope
+from tokens.self_service.cursor import Cursor, read_cursor
+from tokens.self_service.query_string import parameters_of
+from tokens.self_service.usable_permissions import Page, usable_permissions
+from tokens.self_service.view import SelfServiceView
+
+USUAL_LIMIT, MOST = 100, 500
+_NUMBER = re.compile("[1-9][0-9]{0,3}")
+_ON_BEHALF = (
+    "This token is for another taxpayer alone, so it does not show for whom else the intermediary"
+    " may act. Log in without the header onbehalfof, and use that token."
+)
+
+
+class PermissionsView(SelfServiceView):
+    """What taxpayers have granted to the intermediary of this client.
+
+    Only for a token in which the client represents its own taxpayer.
+    """
+
+    http_method_names = ("get", "head")
+
+    def get(self, request: Request) -> Response:
+        """One page; nothing while the registration as an intermediary is not active."""
+        if self.caller.token.actor is not None:
+            raise InsufficientScope(_ON_BEHALF)
+        given = parameters_of(request, "taxpayer", "cursor", "limit")
+        taxpayer, after, limit = _taxpayer(given), _cursor(given), _limit(given)
+        client, at = self.caller.login.client, self.caller.at
+        role = client.intermediary
+        page = Page([], None)
+        if role is not None and may_act_for_others(role, at):
+            page = usable_permissions(client.id, taxpayer=taxpayer, after=after, limit=limit, at=at)
+        return Response(
+            {
+                "intermediary": role
+                and {
+                    "taxpayer": str(client.taxpayer),
+                    "is_active": may_act_for_others(role, at),
+                    "active_until": rfc3339_or_none(role.active_until),
+                },
+                "permissions": [self._as_json(row) for row in page.permissions],
+                "next_cursor": page.next_cursor and str(page.next_cursor),
+            }
+        )
+
+    def _as_json(self, row: GrantedPermission) -> dict[str, Any]:
+        codes = tuple(sorted(code.pk for code in row.codes.all()))
+        facts = PermissionFacts(codes, row.valid_from, row.valid_until, row.revoked_at)
+        return {
+            "taxpayer": str(row.taxpayer.identifier),
+            "permissions": codes,
+            "state": "in_force" if is_in_force(facts, self.caller.at) else "not_yet_valid",
+            "valid_from": rfc3339(row.valid_from),
+            "valid_until": rfc3339_or_none(row.valid_until),
+        }
+
+
+def _taxpayer(given: Mapping[str, str]) -> TaxpayerId | None:
+    if "taxpayer" not in given:
+        return None
+    try:
+        return taxpayer_notation().parse(given["taxpayer"])
+    except MalformedIdentifier as fault:
+        raise ParseError(
+            f"The parameter taxpayer must be TIN or TIN:ROB, as in onbehalfof: {fault}."
+        ) from None
+
+
+def _cursor(given: Mapping[str, str]) -> Cursor | None:
+    if "cursor" not in given:
+        return None
+    cursor = read_cursor(given["cursor"])
+    if cursor is None:
+        raise ParseError(
+            "The parameter cursor must be the next_cursor of the page before. Leave it out to begin"
+            " with the first page."
+        )
+    return cursor
+
+
+def _limit(given: Mapping[str, str]) -> int:
+    text = given.get("limit", str(USUAL_LIMIT))
+    if not _NUMBER.fullmatch(text) or int(text) > MOST:
+        raise ParseError(f"The parameter limit must be a number from 1 to {MOST}.")
+    return int(text)
+
+
+permissions = PermissionsView.as_view()
