@@ -1,6 +1,7 @@
 """identity -> tokens -> taxpayers, never the other way; and no rule here that cannot fail."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ STAFF_ROOMS = (
     ("framework",),
 )  # from top to bottom
 APPLICATIONS = ("identity.staff", "identity.demo", "tokens", "taxpayers")
-FOLDERS = (*ROOMS, "templates", "tests", "bench")
+FOLDERS = (*ROOMS, "templates", "tests", "bench", "packages")
 MOST_FILES = 16
 
 # Why each may import a module of ours inside a function.
@@ -48,6 +49,12 @@ PURE = {
 }
 OAUTH_LIBRARIES = ("taxpayers.models.system_user", "tokens.endpoint.toolkit")
 SIGNALS = ("identity.wsgi",)  # it disconnects two of Django's own receivers
+PACKAGE = "einvoicing_tokens"  # for API teams, in packages/
+FRAMEWORKS = {
+    "django": ("django", "rest_framework"),
+    "fastapi": ("fastapi", "starlette"),
+    "flask": ("flask", "werkzeug"),
+}  # each known to the adapter of that name alone
 STAFF_LIBRARIES = ("allauth", "csp", "unfold", "whitenoise", "django.contrib.admin")
 
 
@@ -74,15 +81,61 @@ def rules(tree: SourceTree) -> dict[str, Iterator[str]]:
         "templates are for staff": layers.templates_of_machines(tree, ("tokens", "taxpayers")),
         "templates know nothing above them": layers.upward_templates(tree, STAFF_ROOMS),
         "templates exist and are used": layers.missing_templates(tree),
+        "the service needs no package of its callers": layers.foreign_importers(
+            tree, (PACKAGE,), ()
+        ),
+    }
+
+
+def package_rules(tree: SourceTree) -> dict[str, Iterator[str]]:
+    """Every rule of the package for API teams, as for the service."""
+    adapters = (
+        layers.foreign_importers(tree, libraries, (f"{PACKAGE}.{adapter}",))
+        for adapter, libraries in FRAMEWORKS.items()
+    )
+    return {
+        "it knows nothing of the service": layers.foreign_importers(tree, (*ROOMS, "tests"), ()),
+        "it needs no framework": chain.from_iterable(adapters),
+        "imports stand at the top": layers.imports_in_functions(tree, ()),
+        "no circles": layers.circles(tree),
+        "no drawers": layers.drawers(tree),
     }
 
 
 HOUSE = SourceTree(CHECKOUT, ROOMS)
+PACKAGED = SourceTree(CHECKOUT / "packages" / PACKAGE / "src", (PACKAGE,))
 
 
 @pytest.mark.parametrize("rule", rules(HOUSE))
 def test_the_code_follows(rule: str) -> None:
     assert list(rules(HOUSE)[rule]) == []
+
+
+@pytest.mark.parametrize("rule", package_rules(PACKAGED))
+def test_the_package_for_api_teams_follows(rule: str) -> None:
+    assert len(PACKAGED.modules) > 10
+    assert list(package_rules(PACKAGED)[rule]) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "code", "violation"),
+    [
+        ("it knows nothing of the service", "from tokens.http import f", "tokens.http.f"),
+        ("it knows nothing of the service", "import taxpayers.rules", "taxpayers.rules"),
+        ("it needs no framework", "from django.conf import settings", "django.conf.settings"),
+        ("it needs no framework", "def f():\n    import flask", "flask"),
+        ("it needs no framework", "import rest_framework.views", "rest_framework.views"),
+        ("it needs no framework", "from starlette import testclient", "starlette.testclient"),
+    ],
+)
+def test_a_rule_of_the_package_finds_what_violates_it(
+    rule: str, code: str, violation: str, tmp_path: Path
+) -> None:
+    (tmp_path / PACKAGE).mkdir()
+    (tmp_path / PACKAGE / "keys.py").write_text(code, encoding="utf-8")
+    (tmp_path / PACKAGE / "django.py").write_text("import rest_framework", encoding="utf-8")
+    found = list(package_rules(SourceTree(tmp_path, (PACKAGE,)))[rule])
+    assert found == [f"{PACKAGE}.keys imports {violation}"]
 
 
 FOLDER_OF_17 = {f"tests/deep/folder/test_{number}.py": "" for number in range(17)}
@@ -235,6 +288,11 @@ LOGINS_TAGS = "from identity.staff.logins.impact import impact\n"
                 "staff/framework/old.html is missing",
                 "staff/framework/new.html is not used",
             ],
+        ),
+        (
+            "the service needs no package of its callers",
+            {"tokens/http.py": "from einvoicing_tokens import TokenVerifier"},
+            ["tokens.http imports einvoicing_tokens.TokenVerifier"],
         ),
     ],
 )

@@ -11,13 +11,14 @@ TIN = "C5000000005"
 
 
 class Party:
-    """A client and a protected API of one running service."""
+    """A client and a protected API of a running service; tests that share it have other TINs."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, tin: str = TIN) -> None:
         self.service = service
-        service.manage("register_taxpayer", TIN, "--name", "Company")
-        self.erp = service.manage("issue_credentials", TIN, "--name", "ERP")
-        self.api = service.manage("register_protected_api", "API", "--audience", "InvoicingAPI")
+        name, audience = f"API for {tin}", "InvoicingAPI"
+        service.manage("register_taxpayer", tin, "--name", "Company")
+        self.erp = service.manage("issue_credentials", tin, "--name", "ERP")
+        self.api = service.manage("register_protected_api", name, "--audience", audience)
 
     def token(self) -> str:
         form = {"grant_type": "client_credentials", **credentials(self.erp)}

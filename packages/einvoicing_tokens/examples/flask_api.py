@@ -1,0 +1,29 @@
+"""A protected API with Flask.
+
+pip install "./packages/einvoicing_tokens[flask]"
+AUTH_URL=http://127.0.0.1:8000 flask --app flask_api run --port 9000
+"""
+
+import os
+
+from flask import Flask, g
+
+from einvoicing_tokens import TokenVerifier
+from einvoicing_tokens.flask import TokenRequired
+
+app = Flask(__name__)
+tokens = TokenRequired(app, TokenVerifier(os.environ["AUTH_URL"], audience="InvoicingAPI"))
+
+
+@app.get("/documents")
+@tokens(scope="InvoicingAPI", permission="documents:view")
+def view() -> dict[str, str | None]:
+    """Whose documents these are, and who asks for them."""
+    return {"taxpayer": str(g.access_token.taxpayer), "actor": g.access_token.actor}
+
+
+@app.post("/documents")
+@tokens(scope="InvoicingAPI", permission="documents:submit")
+def submit() -> tuple[dict[str, str], int]:
+    """A document of the taxpayer that the token represents: no parameter names it."""
+    return {"taxpayer": str(g.access_token.taxpayer)}, 201

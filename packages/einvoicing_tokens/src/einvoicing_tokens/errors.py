@@ -1,0 +1,73 @@
+"""Why a request is refused, and the answer to give (RFC 6750 section 3)."""
+
+from typing import ClassVar
+
+RETRY_SECONDS = 5
+
+
+class TokenError(Exception):
+    """A request that must not go on. Its text says who does what next, and may be shown to anyone.
+
+    `status`, `headers` and `body` are the whole answer; the body is to be sent as JSON.
+    """
+
+    status: ClassVar[int]
+    error: ClassVar[str]
+
+    @property
+    def description(self) -> str:
+        """The text, in the characters that RFC 6750 section 3 allows."""
+        return str(self)
+
+    @property
+    def body(self) -> dict[str, str]:
+        """The same shape as every error of the identity service."""
+        return {"error": self.error, "error_description": self.description}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The challenge of a 401 or 403; how long to wait after a 503."""
+        return {"WWW-Authenticate": f'Bearer error="{self.error}"', "Cache-Control": "no-store"}
+
+
+class InvalidToken(TokenError):
+    """401: the token is missing, malformed, expired, ended, foreign or meant for another API."""
+
+    status = 401
+    error = "invalid_token"
+
+
+class InsufficientScope(TokenError):
+    """403: the token is valid, and does not allow this. `scope`: the one that it lacks."""
+
+    status = 403
+    error = "insufficient_scope"
+
+    def __init__(self, description: str, scope: str = "") -> None:
+        super().__init__(description)
+        self.scope = scope
+
+    @property
+    def headers(self) -> dict[str, str]:
+        missing = f', scope="{self.scope}"' if self.scope else ""
+        challenge = f'Bearer error="{self.error}"{missing}'
+        return {"WWW-Authenticate": challenge, "Cache-Control": "no-store"}
+
+
+class Unavailable(TokenError):
+    """503: whether the token is valid cannot be checked now. No request is accepted on a guess."""
+
+    status = 503
+    error = "temporarily_unavailable"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": str(RETRY_SECONDS), "Cache-Control": "no-store"}
+
+
+def unavailable(fault: str) -> Unavailable:
+    """A 503, because of this fault of the identity service or on the way to it."""
+    return Unavailable(
+        f"This API cannot check tokens right now: {fault}. Nothing is wrong with the request; try"
+        " again."
+    )

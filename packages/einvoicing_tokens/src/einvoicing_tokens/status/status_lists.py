@@ -1,0 +1,95 @@
+"""Whether a token was ended early: the status lists of the identity service, without asking it
+about the token (draft-ietf-oauth-status-list section 8.3).
+"""
+
+import re
+import threading
+from typing import Any
+
+from einvoicing_tokens.access_token import AccessToken
+from einvoicing_tokens.claims import LEEWAY_SECONDS, NOT_OURS
+from einvoicing_tokens.errors import InvalidToken, unavailable
+from einvoicing_tokens.issuer.cache import Cache, Fetched
+from einvoicing_tokens.issuer.clock import Clock
+from einvoicing_tokens.issuer.http_client import HttpClient
+from einvoicing_tokens.issuer.keys import Keys
+from einvoicing_tokens.signatures import NotVerified, verified
+from einvoicing_tokens.status.status_list import TYPE, VALID, StatusList, unpacked
+
+ENDED = (
+    "The token is no longer active: its client has ended it, or a login would not get it any more."
+    " Log in again; if the login is refused, its answer says why."
+)
+# A list that names no other time is fresh for so long, and never for longer than an hour.
+_TTL_SECONDS, _MAX_TTL_SECONDS = 5.0, 3600.0
+_PAUSE_SECONDS = 1.0
+_MAX_LISTS = 64  # in memory; one has the tokens of about a million clients
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,63}")
+
+
+class StatusLists:
+    """The lists that tokens name, each fetched again when its `ttl` has passed.
+
+    A list that cannot be fetched again is used until its `exp`.
+    """
+
+    def __init__(self, issuer: str, keys: Keys, http: HttpClient, clock: Clock) -> None:
+        self._issuer, self._keys, self._http, self._clock = issuer, keys, http, clock
+        self._lock = threading.Lock()
+        self._caches: dict[str, Cache[StatusList]] = {}
+
+    def check(self, token: AccessToken) -> None:
+        """Raises InvalidToken if the token was ended, Unavailable if that cannot be known.
+
+        A token without `status` cannot be ended early: the service signed it so.
+        """
+        if "status" not in token.claims:
+            return
+        index, uri = self._reference(token.claims["status"])
+        try:
+            status = self._cache(uri).get().status(index)
+        except IndexError:
+            raise unavailable(f"{uri} has no status of this token") from None
+        if status != VALID:
+            raise InvalidToken(ENDED)
+
+    def _reference(self, claim: Any) -> tuple[int, str]:
+        """Index and address. The address must be the issuer's own: no other is ever asked."""
+        try:
+            index, uri = claim["status_list"]["idx"], claim["status_list"]["uri"]
+            prefix = f"{self._issuer}/status/"
+            is_ours = uri.startswith(prefix) and _NAME.fullmatch(uri[len(prefix) :])
+        except (LookupError, TypeError, AttributeError):
+            raise InvalidToken(NOT_OURS) from None
+        if not is_ours or type(index) is not int or index < 0:
+            raise InvalidToken(NOT_OURS)
+        return index, uri
+
+    def _cache(self, uri: str) -> Cache[StatusList]:
+        with self._lock:
+            cache = self._caches.get(uri)
+            if cache is None:
+                if len(self._caches) == _MAX_LISTS:
+                    self._caches.pop(next(iter(self._caches)))  # the one that was met first
+                cache = self._caches[uri] = Cache(
+                    uri,
+                    lambda: self._fetch(uri),
+                    pause_seconds=_PAUSE_SECONDS,
+                    clock=self._clock,
+                )
+            return cache
+
+    def _fetch(self, uri: str) -> Fetched[StatusList]:
+        encoded = self._http.get(uri, f"application/{TYPE}").decode("ascii", "replace")
+        try:
+            claims = verified(encoded, types=(TYPE,), find_key=self._keys.find).claims
+            is_of_issuer = claims.get("iss", self._issuer) == self._issuer
+            if claims["sub"] != uri or "iat" not in claims or not is_of_issuer:
+                raise NotVerified("the list of another address")
+            usable_seconds = claims["exp"] + LEEWAY_SECONDS - self._clock.wall()
+            ttl_seconds = float(claims.get("ttl", _TTL_SECONDS))
+            if usable_seconds <= 0 or not 0 < ttl_seconds <= _MAX_TTL_SECONDS:
+                raise NotVerified("a list that has expired")
+            return Fetched(unpacked(claims["status_list"]), ttl_seconds, usable_seconds)
+        except (LookupError, TypeError, ValueError):
+            raise unavailable(f"{uri} is no valid status list") from None

@@ -1,0 +1,93 @@
+"""Who calls a protected API, and may they go on? All checks in order (RFC 9068 section 4)."""
+
+from urllib.parse import urlsplit
+
+import urllib3
+
+from einvoicing_tokens.access_token import AccessToken
+from einvoicing_tokens.bearer import bearer_token
+from einvoicing_tokens.claims import NOT_OURS, access_token_of
+from einvoicing_tokens.errors import InvalidToken
+from einvoicing_tokens.issuer.clock import Clock
+from einvoicing_tokens.issuer.http_client import HttpClient
+from einvoicing_tokens.issuer.keys import Keys
+from einvoicing_tokens.issuer.metadata import Metadata
+from einvoicing_tokens.signatures import NotVerified, verified
+from einvoicing_tokens.status.introspection import Introspection
+from einvoicing_tokens.status.status_lists import StatusLists
+
+TYPES = ("at+jwt", "application/at+jwt")  # RFC 9068 section 4
+_MAX_LENGTH = 16_384  # of a token; those of the service have about 1,000 characters
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class TokenVerifier:
+    """Verifies the access tokens of one issuer for one audience. One for each process is enough.
+
+    Threads may share it; nothing is fetched before the first token comes. With `introspect_as`, the
+    id and secret of a registered protected API, the service is asked about each token; without, the
+    status lists are read. `pool` makes the connections, for a proxy or a private certificate
+    authority.
+
+    Raises ValueError for an issuer that is not an https address (http on this machine) without a
+    slash at its end.
+    """
+
+    def __init__(
+        self,
+        issuer: str,
+        *,
+        audience: str,
+        introspect_as: tuple[str, str] | None = None,
+        pool: urllib3.PoolManager | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        _check_issuer(issuer)
+        self._issuer, self._audience, self._clock = issuer, audience, clock or Clock()
+        http = HttpClient(pool)
+        metadata = Metadata(issuer, http, self._clock)
+        self._keys = Keys(metadata, http, self._clock)
+        self._status_lists = StatusLists(issuer, self._keys, http, self._clock)
+        self._introspection = (
+            Introspection(metadata, http, introspect_as) if introspect_as else None
+        )
+
+    def authenticate(self, *authorization: str | None) -> AccessToken:
+        """The token of a request, by its header `Authorization`: give all that it has.
+
+        Raises TokenError.
+        """
+        return self.verify(bearer_token(*authorization))
+
+    def verify(self, encoded: str) -> AccessToken:
+        """The content of a token that is valid now. Raises TokenError.
+
+        InvalidToken (401) if it is not; Unavailable (503) if that cannot be known.
+        """
+        if len(encoded) > _MAX_LENGTH:
+            raise InvalidToken(NOT_OURS)
+        try:
+            kid, claims = verified(encoded, types=TYPES, find_key=self._keys.find)
+        except NotVerified:
+            raise InvalidToken(NOT_OURS) from None
+        token = access_token_of(
+            claims, issuer=self._issuer, audience=self._audience, at=self._clock.wall()
+        )
+        if self._introspection:
+            self._introspection.check(encoded)
+        else:
+            self._status_lists.check(token)
+        # A list that a new key signed makes the keys be fetched: the token's key may be gone now.
+        if self._keys.known(kid) is None:
+            raise InvalidToken(NOT_OURS)
+        return token
+
+
+def _check_issuer(issuer: str) -> None:
+    parts = urlsplit(issuer)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    if not is_safe or not parts.hostname or parts.query or parts.fragment or issuer.endswith("/"):
+        raise ValueError(
+            f"{issuer!r} is no issuer: give the AUTH_URL of the identity service, which begins with"
+            " https:// and has no slash at its end."
+        )

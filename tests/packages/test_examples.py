@@ -1,0 +1,237 @@
+"""The examples of docs/api-teams.md as an API team would run them, with tokens of this service."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pytest_django import DjangoDbBlocker
+
+from tests.packages.issuer import AT, JWKS, LIST, Issuer, new_key
+from tests.servers.processes import (
+    CHECKOUT,
+    NotAvailable,
+    free_port,
+    start_process,
+    stop_process,
+)
+from tests.servers.service import Service
+
+TIN, INTERMEDIARY = "C6000000006", "C7000000007"
+PACKAGE = CHECKOUT / "packages" / "einvoicing_tokens"
+EXAMPLES = PACKAGE / "examples"
+INVALID, INSUFFICIENT = 'Bearer error="invalid_token"', 'Bearer error="insufficient_scope"'
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Of a taxpayer for itself, and of an intermediary that may only submit for it."""
+
+    own: str
+    on_behalf: str
+
+
+@pytest.fixture(scope="module")
+def tokens(node: Service, django_db_blocker: DjangoDbBlocker) -> Tokens:
+    with django_db_blocker.unblock():  # of the service that runs
+        return logged_in(node)
+
+
+def logged_in(node: Service) -> Tokens:
+    for tin in (TIN, INTERMEDIARY):
+        node.manage("register_taxpayer", tin, "--name", "Company")
+    node.manage("register_intermediary", INTERMEDIARY)
+    parties = ("--taxpayer", TIN, "--intermediary", INTERMEDIARY)
+    node.manage("grant_permission", *parties, "--permission", "documents:submit")
+
+    def token(tin: str, **headers: str) -> str:
+        issued = node.manage("issue_credentials", tin, "--name", "ERP")
+        form = {name: issued[name] for name in ("client_id", "client_secret")}
+        answer = httpx.post(
+            f"{node.url}/connect/token",
+            data={"grant_type": "client_credentials", **form},
+            headers=headers,
+        )
+        encoded: str = answer.raise_for_status().json()["access_token"]
+        return encoded
+
+    return Tokens(token(TIN), token(INTERMEDIARY, onbehalfof=TIN))
+
+
+@dataclass
+class Examples:
+    """Starts an example for an issuer when it is first needed; all stop together."""
+
+    folder: Path
+    started: dict[tuple[str, str], str] = field(default_factory=dict)
+    stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def address(self, example: str, issuer: str) -> str:
+        if (example, issuer) not in self.started:
+            self.started[example, issuer] = self._start(example, issuer)
+        return self.started[example, issuer]
+
+    def _start(self, example: str, issuer: str) -> str:
+        port = free_port()
+        url, log = f"http://127.0.0.1:{port}", self.folder / f"{example}-{port}.log"
+        command, folder = self._command(example, port)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(PACKAGE / "src"),
+            "AUTH_URL": issuer,
+            "PORT": str(port),
+        }
+
+        def answers() -> bool:
+            try:
+                return httpx.get(f"{url}/documents").status_code == 401
+            except httpx.TransportError:
+                return False
+
+        process = start_process(command, log, answers, cwd=folder, env=environment)
+        self.stack.callback(stop_process, process, signal.SIGKILL)
+        return url
+
+    def _command(self, example: str, port: int) -> tuple[list[str], Path]:
+        """As the first lines of the example say, and where."""
+        python = [sys.executable, "-B"]
+        if example == "flask":
+            return [*python, *f"-m flask --app flask_api run --port {port}".split()], EXAMPLES
+        if example == "fastapi":
+            return [*python, *f"-m uvicorn fastapi_api:app --port {port}".split()], EXAMPLES
+        if example == "django":
+            return [*python, *f"django_api.py runserver --noreload {port}".split()], EXAMPLES
+        return ["node", "api.js"], self._installed()
+
+    def _installed(self) -> Path:
+        """The Node example with its locked packages."""
+        if not (shutil.which("node") and shutil.which("npm")):
+            raise NotAvailable("node and npm are needed for an example of docs/api-teams.md.")
+        folder = self.folder / "node"
+        if not folder.exists():
+            folder.mkdir()
+            for name in ("package.json", "package-lock.json", "api.js"):
+                shutil.copy(EXAMPLES / "node" / name, folder / name)
+            install = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+            done = subprocess.run(install, cwd=folder, check=False, capture_output=True)
+            if done.returncode:
+                raise NotAvailable(f"npm cannot install the Node example: {done.stderr!r}")
+        return folder
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Examples]:
+    made = Examples(tmp_path_factory.mktemp("examples"))
+    with made.stack:
+        yield made
+
+
+@pytest.fixture(params=["flask", "fastapi", "django", "node"])
+def api(request: pytest.FixtureRequest, examples: Examples, node: Service) -> str:
+    """The address of an example that runs, for tokens of the running service."""
+    return examples.address(request.param, node.url)
+
+
+def call(api: str, method: str, token: str) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx.request(method, f"{api}/documents", headers=headers, timeout=20)
+
+
+def test_a_taxpayer_may_do_everything_for_itself(api: str, tokens: Tokens) -> None:
+    answers = [call(api, method, tokens.own) for method in ("GET", "POST")]
+    assert [answer.status_code for answer in answers] == [200, 201]
+    assert answers[0].json() == {"taxpayer": TIN, "actor": None}
+    assert answers[1].json() == {"taxpayer": TIN}
+
+
+def test_an_intermediary_may_do_what_the_taxpayer_granted(api: str, tokens: Tokens) -> None:
+    submitted = call(api, "POST", tokens.on_behalf)
+    assert (submitted.status_code, submitted.json()) == (201, {"taxpayer": TIN})
+    refused = call(api, "GET", tokens.on_behalf)
+    assert (refused.status_code, refused.json()["error"]) == (403, "insufficient_scope")
+    assert refused.headers["WWW-Authenticate"] == INSUFFICIENT
+
+
+def test_no_token_and_a_changed_one_are_refused(api: str, tokens: Tokens) -> None:
+    header, payload, signature = tokens.own.split(".")
+    changed = f"{header}.{payload}.{signature[:-4]}AAAA"
+    for token in ("", "x", changed, f"{header}.{payload}."):
+        answer = call(api, "GET", token)
+        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_token"), token
+        assert set(answer.json()) == {"error", "error_description"}
+        assert answer.headers["WWW-Authenticate"] == INVALID
+        assert answer.headers["Content-Type"] == "application/json"
+
+
+def test_two_tokens_in_one_request_are_refused(api: str, tokens: Tokens) -> None:
+    headers = [("Authorization", f"Bearer {tokens.own}")] * 2
+    assert httpx.get(f"{api}/documents", headers=headers).status_code == 401
+
+
+# --- The example in Node.js has its checks in itself ----------------------------------------------
+
+
+@pytest.fixture
+def issuer_of_today(issuer: Issuer) -> Issuer:
+    """Node.js reads the clock of the machine."""
+    issuer.clock.seconds = float(int(time.time() - AT.timestamp()))
+    return issuer
+
+
+def test_the_node_example_refuses_what_is_not_meant_for_it(
+    examples: Examples, issuer_of_today: Issuer
+) -> None:
+    issuer = issuer_of_today
+    api = examples.address("node", issuer.url)
+    issuer.end(5)
+    now = int(issuer.clock.wall())
+    other_list = {"idx": 4, "uri": f"{issuer.url}.example.org/status/1"}
+    for token, status in (
+        (issuer.token(), 200),
+        (issuer.token(index=4), 200),
+        (issuer.token(index=5), 401),
+        (issuer.token(status={"status_list": other_list}), 401),
+        (issuer.token(index=2**20), 503),
+        (issuer.token(aud="Other"), 401),
+        (issuer.token(iss="https://other.example.org"), 401),
+        (issuer.token(typ="JWT"), 401),
+        (issuer.status_list().decode(), 401),
+        (issuer.token(key=new_key()), 401),
+        (issuer.token(exp=now - 60), 401),
+        (issuer.token(taxpayer=None), 401),
+        (issuer.token(cnf={"jkt": "x"}), 401),
+        (issuer.token(act={"sub": "D1"}), 401),
+        (issuer.token(is_intermediary=True), 403),
+        (issuer.token(is_intermediary=True, permissions=["documents:view"]), 200),
+        (issuer.token(scope="Other"), 403),
+    ):
+        assert call(api, "GET", token).status_code == status, issuer.requests
+
+
+@pytest.mark.parametrize("changes", [{"typ": "at+jwt"}, {"sub": "x"}, {"exp": 1}, {"ttl": 5}])
+def test_the_node_example_lets_nobody_in_without_a_valid_list(
+    examples: Examples, issuer_of_today: Issuer, changes: dict[str, Any]
+) -> None:
+    issuer = issuer_of_today
+    issuer.answers[LIST] = issuer.status_list(**changes)
+    answer = call(examples.address("node", issuer.url), "GET", issuer.token(index=4))
+    is_valid = "ttl" in changes
+    assert answer.status_code == (200 if is_valid else 503)
+    assert answer.headers.get("Retry-After") == (None if is_valid else "5")
+
+
+def test_the_node_example_answers_503_without_keys(
+    examples: Examples, issuer_of_today: Issuer
+) -> None:
+    issuer = issuer_of_today
+    issuer.answers[JWKS] = b"<html>"
+    assert call(examples.address("node", issuer.url), "GET", issuer.token()).status_code == 503

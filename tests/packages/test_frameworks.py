@@ -1,0 +1,220 @@
+"""Flask, FastAPI and Django REST framework give the same answers (contract 2, RFC 6750)."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import httpx
+import pytest
+from fastapi import Depends, FastAPI
+from flask import Flask, g
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory
+from rest_framework.views import APIView, exception_handler
+
+from einvoicing_tokens import AccessToken, TokenVerifier
+from einvoicing_tokens import django as for_django
+from einvoicing_tokens import fastapi as for_fastapi
+from einvoicing_tokens import flask as for_flask
+from tests.packages.issuer import Issuer
+
+SCOPE, PERMISSION = "InvoicingAPI", "documents:submit"
+INVALID = 'Bearer error="invalid_token"'
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+Call = Callable[..., Answer]
+
+
+def flask_api(verifier: TokenVerifier) -> Call:
+    app = Flask("api")
+    tokens = for_flask.TokenRequired(app, verifier)
+
+    @app.post("/documents")
+    @tokens(scope=SCOPE, permission=PERMISSION)
+    def submit() -> dict[str, str]:
+        return {"taxpayer": str(g.access_token.taxpayer)}
+
+    @app.post("/reports")
+    @tokens(scope="Reports")
+    def reports() -> dict[str, str]:
+        return {}
+
+    def call(path: str, *authorization: str) -> Answer:
+        headers = [("Authorization", value) for value in authorization]
+        answer = app.test_client().post(path, headers=headers)
+        return Answer(answer.status_code, dict(answer.headers), answer.get_json())
+
+    return call
+
+
+def client_of(app: FastAPI) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api")
+
+
+def fastapi_api(verifier: TokenVerifier) -> Call:
+    app = FastAPI()
+    for_fastapi.answer_token_errors(app)
+    submits = for_fastapi.TokenRequired(verifier, scope=SCOPE, permission=PERMISSION)
+    reads = for_fastapi.TokenRequired(verifier, scope="Reports")
+
+    @app.post("/documents")
+    async def submit(token: Annotated[AccessToken, Depends(submits)]) -> dict[str, str]:
+        return {"taxpayer": str(token.taxpayer)}
+
+    @app.post("/reports")
+    def reports(token: Annotated[AccessToken, Depends(reads)]) -> dict[str, str]:
+        return {}
+
+    def call(path: str, *authorization: str) -> Answer:
+        headers = [("Authorization", value) for value in authorization]
+
+        async def post() -> httpx.Response:
+            async with client_of(app) as client:
+                return await client.post(path, headers=headers)
+
+        answer = asyncio.run(post())
+        return Answer(answer.status_code, answer.headers, answer.json())
+
+    return call
+
+
+def django_api(verifier: TokenVerifier) -> Call:
+    token_verifier = verifier
+
+    class InvoicingToken(for_django.AccessTokenAuthentication):
+        verifier = token_verifier
+
+    class Documents(APIView):
+        authentication_classes = (InvoicingToken,)
+        permission_classes = (for_django.HasScope(SCOPE), for_django.HasPermission(PERMISSION))
+        # As in a project that sets neither; this service has its own.
+        renderer_classes = (JSONRenderer,)
+
+        def get_exception_handler(self) -> Any:
+            return exception_handler
+
+        def post(self, request: Request) -> Response:
+            assert request.user is request.auth
+            return Response({"taxpayer": str(for_django.token_of(request).taxpayer)})
+
+    class Reports(Documents):
+        permission_classes = (for_django.HasScope("Reports"), for_django.HasScope("Reports"))
+
+    views = {"/documents": Documents.as_view(), "/reports": Reports.as_view()}
+
+    def call(path: str, *authorization: str) -> Answer:
+        # Two headers of one name reach Django as one, joined by a comma (PEP 3333).
+        sent = {"HTTP_AUTHORIZATION": ",".join(authorization)} if authorization else {}
+        answer = views[path](APIRequestFactory().post(path, **sent))
+        answer.render()
+        return Answer(answer.status_code, answer.headers, json.loads(answer.content))
+
+    return call
+
+
+@pytest.fixture(params=[flask_api, fastapi_api, django_api])
+def call(request: pytest.FixtureRequest, issuer: Issuer) -> Call:
+    made: Call = request.param(issuer.verifier())
+    return made
+
+
+def assert_refused(answer: Answer, status: int, error: str, challenge: str | None) -> None:
+    assert (answer.status, answer.body["error"]) == (status, error)
+    assert set(answer.body) == {"error", "error_description"}
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers.get("WWW-Authenticate") == challenge
+
+
+def test_a_valid_token_reaches_the_view(call: Call, issuer: Issuer) -> None:
+    for token in (issuer.token(), issuer.token(is_intermediary=True)):
+        answer = call("/documents", f"Bearer {token}")
+        assert (answer.status, answer.body) == (200, {"taxpayer": "C2584563222:202001234567"})
+
+
+def test_no_token_or_a_bad_one_is_401(call: Call, issuer: Issuer) -> None:
+    token = issuer.token()
+    for authorization in (
+        [],
+        ["Basic eDp5"],
+        [f"Bearer {token[:-4]}AAAA"],
+        [f"Bearer {issuer.token(aud='Other')}"],
+        [f"Bearer {token}", f"Bearer {token}"],
+        [f"Bearer {token}", "Basic eDp5"],
+    ):
+        assert_refused(call("/documents", *authorization), 401, "invalid_token", INVALID)
+
+
+def test_too_little_permission_is_403(call: Call, issuer: Issuer) -> None:
+    token = issuer.token(is_intermediary=True, permissions=["documents:view"])
+    answer = call("/documents", f"Bearer {token}")
+    assert_refused(answer, 403, "insufficient_scope", 'Bearer error="insufficient_scope"')
+
+
+def test_too_little_scope_is_403_and_named(call: Call, issuer: Issuer) -> None:
+    answer = call("/reports", f"Bearer {issuer.token()}")
+    challenge = 'Bearer error="insufficient_scope", scope="Reports"'
+    assert_refused(answer, 403, "insufficient_scope", challenge)
+
+
+def test_a_token_that_cannot_be_checked_is_503(call: Call, issuer: Issuer) -> None:
+    issuer.is_away = True
+    answer = call("/documents", f"Bearer {issuer.token()}")
+    assert_refused(answer, 503, "temporarily_unavailable", None)
+    assert answer.headers["Retry-After"] == "5"
+
+
+def test_fastapi_waits_for_the_service_in_a_thread(issuer: Issuer) -> None:
+    """While one request waits for the keys, the event loop answers others."""
+    verifier = issuer.verifier()
+    app = FastAPI()
+    for_fastapi.answer_token_errors(app)
+    needed = for_fastapi.TokenRequired(verifier)
+
+    @app.get("/protected")
+    async def protected(token: Annotated[AccessToken, Depends(needed)]) -> str:
+        return token.jti
+
+    @app.get("/open")
+    async def opened() -> str:
+        return "open"
+
+    headers = {"Authorization": f"Bearer {issuer.token()}"}
+
+    async def both() -> tuple[int, int]:
+        issuer.may_answer.clear()
+        async with client_of(app) as client:
+            waiting = asyncio.create_task(client.get("/protected", headers=headers))
+            while not issuer.requests:
+                await asyncio.sleep(0.01)
+            opened = await client.get("/open")
+            assert not waiting.done()
+            issuer.may_answer.set()
+            return opened.status_code, (await waiting).status_code
+
+    assert asyncio.run(both()) == (200, 200)
+
+
+def test_fastapi_shows_in_openapi_which_endpoints_need_a_token(issuer: Issuer) -> None:
+    app = FastAPI()
+    needed = for_fastapi.TokenRequired(issuer.verifier())
+
+    @app.get("/protected")
+    async def protected(token: Annotated[AccessToken, Depends(needed)]) -> str:
+        return token.jti
+
+    described = app.openapi()
+    (scheme,) = described["components"]["securitySchemes"].values()
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    assert described["paths"]["/protected"]["get"]["security"]
+    assert "parameters" not in described["paths"]["/protected"]["get"]
