@@ -2,7 +2,7 @@
 
 import json
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Q
@@ -103,6 +103,12 @@ class SystemUser(AbstractApplication):
     def uses_key(self) -> bool:
         """Whether it logs in with a private key, and so with no secret."""
         return self.token_endpoint_auth_method == PRIVATE_KEY_JWT
+
+    @property
+    def usable_secrets(self) -> "models.QuerySet[Any]":
+        """Its secrets or its keys, whichever it logs in with; also those that have ended."""
+        rows: models.QuerySet[Any] = self.secrets.all()
+        return rows.exclude(public_jwk="") if self.uses_key else rows.filter(public_jwk="")
 
     @property
     def client_jwks(self) -> str:

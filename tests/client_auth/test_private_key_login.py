@@ -132,6 +132,14 @@ def test_a_secret_and_an_assertion_at_once_are_refused(erp: KeyErp) -> None:
         assert json.loads(response.content)["error"] == "invalid_request"
 
 
+def test_a_request_that_is_refused_is_found_by_the_client_that_it_names(erp: KeyErp) -> None:
+    response = erp.login(erp.assertion(aud="https://other.example.org"))
+    event = LoginEvent.objects.get(pk=response["correlationId"])
+    assert (event.reason, event.client_id) == ("malformed_credentials", erp.client_id)
+    assert (event.parameter, event.detail) == ("client_assertion", "assertion_audience")
+    assert event.system_user_id is None  # it proved nothing
+
+
 def test_a_missing_part_is_named(erp: KeyErp) -> None:
     for name in ("client_assertion", "client_assertion_type"):
         assert f"The parameter {name} is missing" in description(erp.login(**{name: None}))
@@ -229,9 +237,8 @@ def test_it_is_stored_until_it_cannot_be_accepted(erp: KeyErp) -> None:
 
 
 def test_a_stranger_who_knows_the_kid_does_not_slow_down_the_client(erp: KeyErp) -> None:
-    for _ in range(15):
-        refused = erp.login(erp.assertion(pair=new_pair(), header={"kid": erp.pair.kid}))
-    assert refused.status_code == 429
+    forged = [erp.assertion(pair=new_pair(), header={"kid": erp.pair.kid}) for _ in range(15)]
+    assert [erp.login(assertion).status_code for assertion in forged][-1] == 429
     assert erp.login().status_code == 200
 
 

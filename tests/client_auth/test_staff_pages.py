@@ -1,11 +1,13 @@
 """Staff see how a system user logs in, change it, and register and remove its keys."""
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from taxpayers.models import Change, ClientSecret, SystemUser
@@ -13,6 +15,7 @@ from taxpayers.services import revoke_secret
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
 from tests.support.command_line import output_of
 from tests.support.erp import Erp, new_erp
+from tests.support.factories import ClientSecretFactory
 from tests.support.staff import (
     errors_of,
     opened,
@@ -69,7 +72,7 @@ def test_a_change_to_a_secret_shows_it_once(officer: Client, erp: KeyErp) -> Non
     form = opened(officer, url) | {"expires": "", "reason": "no keys"}
     response = officer.post(url, form)
     assert "no-store" in response["Cache-Control"]
-    secret = response.context["issued"].credentials.client_secret
+    (secret,) = set(re.findall(r"cs_test_[0-9A-Za-z]{49}", response.content.decode()))
     assert Erp(erp.client_id, secret).login().status_code == 200
     assert erp.login().status_code == 400
     assert secret not in officer.post(url, form, follow=True).content.decode()
@@ -121,6 +124,21 @@ def test_the_last_key_that_ends_soon_is_a_warning(officer: Client, erp: KeyErp) 
     ClientSecret.objects.update(expires_at=timezone.now() + timedelta(days=3))
     page = text_of(officer.get(page_url(erp.system_user)))
     assert "Its last valid key" in page
+
+
+@pytest.mark.parametrize("ended", ["", "key", "key and secret"])
+def test_what_would_happen_asks_for_the_way_in_that_is_used(
+    officer: Client, erp: KeyErp, ended: str
+) -> None:
+    ClientSecretFactory.create(system_user=erp.system_user, slot=2)  # by SQL: no way in
+    if ended:
+        key = erp.system_user.secrets.exclude(public_jwk="").get()
+        revoke_secret(secret=key, reason="r", by=BY, at=timezone.now())
+    if ended == "key":
+        erp.system_user.secrets.filter(public_jwk="").delete()
+    asked = {"client_id": erp.client_id, "on_behalf_of": "", "moment": ""}
+    page = text_of(officer.get(reverse("admin:tokens_loginevent_what_if"), asked))
+    assert ("No valid key" in page) is bool(ended)
 
 
 def test_the_page_of_a_login_names_the_key(officer: Client, erp: KeyErp) -> None:

@@ -83,6 +83,7 @@ def test_an_active_token_is_answered_with_all_that_it_says(api: Api, erp: Erp) -
     assert_answer(api.introspect(token), {"active": True, "token_type": "Bearer", **claims})
     assert set(claims) == {
         *("iss", "sub", "aud", "client_id", "jti", "iat", "exp", "scope", "taxpayer"),
+        "status",
     }
 
 

@@ -4,10 +4,8 @@ Its time stands still until a test moves it. It can rotate keys, publish what is
 unavailable.
 """
 
-import base64
 import json
 import threading
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,12 +22,12 @@ from taxpayers.rules import Authorization
 from tokens.access_tokens.claims import access_token_claims
 from tokens.keys.ring import Key, generate, public_jwk
 from tokens.keys.signer import sign
+from tokens.status_lists.format import LIST_LENGTH, compress, list_claims
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 TAXPAYER, INTERMEDIARY = TaxpayerId("C2584563222", "202001234567"), TaxpayerId("D1111111111")
 METADATA, JWKS = "/.well-known/oauth-authorization-server", "/.well-known/jwks.json"
 LIST, INTROSPECT = "/status/1", "/connect/introspect"
-ENTRIES = 2**20
 
 
 class SetClock(Clock):
@@ -59,11 +57,6 @@ def is_accepted(verifier: TokenVerifier, token: str) -> bool:
         return False
 
 
-def packed(data: bytes | bytearray) -> str:
-    """As in a status list: zlib, then base64url without padding."""
-    return base64.urlsafe_b64encode(zlib.compress(data, 9)).rstrip(b"=").decode()
-
-
 @dataclass
 class Issuer:
     """Serves what an identity service publishes. `answers` replaces the body at a path."""
@@ -76,7 +69,7 @@ class Issuer:
     requests: Counter[str] = field(default_factory=Counter)
     is_away: bool = False
     may_answer: threading.Event = field(default_factory=threading.Event)
-    ended: bytearray = field(default_factory=lambda: bytearray(ENTRIES // 8))
+    ended: bytearray = field(default_factory=lambda: bytearray(LIST_LENGTH // 8))
     pools: list[urllib3.PoolManager] = field(default_factory=list)
 
     @property
@@ -114,7 +107,10 @@ class Issuer:
             at=AT + timedelta(seconds=self.clock.seconds),
         )
         audiences = {"InvoicingAPI": "InvoicingAPI"}
-        claims = access_token_claims(login, issuer=self.url, jti="a-jti", audiences=audiences)
+        claims = access_token_claims(
+            login, issuer=self.url, jti="a-jti", status_index=0, audiences=audiences
+        )
+        del claims["status"]
         if index is not None:
             claims["status"] = {"status_list": {"idx": index, "uri": self.url + LIST}}
         return claims
@@ -132,15 +128,8 @@ class Issuer:
         self.ended[index // 8] |= 1 << index % 8
 
     def status_list(self, *, typ: str = "statuslist+jwt", **changes: Any) -> bytes:
-        at = int(self.clock.wall())
-        claims = {
-            "iss": self.url,
-            "sub": self.url + LIST,
-            "iat": at,
-            "exp": at + 60,
-            "ttl": 5,
-            "status_list": {"bits": 1, "lst": packed(self.ended)},
-        }
+        at = AT + timedelta(seconds=self.clock.seconds)
+        claims = list_claims(self.url, 1, compress(self.ended), at)
         left = {name: value for name, value in {**claims, **changes}.items() if value is not None}
         return sign(left, self.signer, typ).encode()
 

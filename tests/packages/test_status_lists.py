@@ -12,17 +12,16 @@ from einvoicing_tokens.issuer.keys import PAUSE_SECONDS
 from einvoicing_tokens.status.status_list import MAX_BYTES, StatusList, unpacked
 from einvoicing_tokens.status.status_lists import _MAX_LISTS, ENDED, StatusLists
 from tests.packages.issuer import (
-    ENTRIES,
     JWKS,
     LIST,
     METADATA,
     Issuer,
     is_accepted,
     new_key,
-    packed,
 )
 from tests.packages.test_keys import assert_unavailable
 from tokens.keys.signer import sign
+from tokens.status_lists.format import LIST_LENGTH, compress
 
 INDEX = 777_777
 MINUTE = 60
@@ -49,7 +48,7 @@ def test_the_lists_of_the_draft_are_read_as_it_says() -> None:
         assert statuses(unpacked({"bits": bits, "lst": lst}), len(expected)) == expected
     lst, ended = LARGE
     large = unpacked({"bits": 1, "lst": lst})
-    assert len(large.packed) * 8 == ENTRIES
+    assert len(large.packed) * 8 == LIST_LENGTH
     assert [large.status(index) for index in ended] == [1] * len(ended)
     assert sum(byte.bit_count() for byte in large.packed) == len(ended), "and no other is set"
 
@@ -82,10 +81,10 @@ def test_what_is_no_list_is_not_read(claim: Any) -> None:
 
 
 def test_a_list_that_unpacks_to_too_much_is_cut_off() -> None:
-    largest = packed(bytes(MAX_BYTES))
+    largest = compress(bytes(MAX_BYTES))
     assert statuses(unpacked({"bits": 8, "lst": largest}), 3) == [0, 0, 0]
     with pytest.raises(ValueError, match="too large"):
-        unpacked({"bits": 1, "lst": packed(bytes(MAX_BYTES + 1))})
+        unpacked({"bits": 1, "lst": compress(bytes(MAX_BYTES + 1))})
 
 
 # --- Tokens ---------------------------------------------------------------------------------------
@@ -116,7 +115,7 @@ def test_a_list_is_fetched_once_in_its_ttl_whatever_many_tokens_it_has(issuer: I
 
 def test_every_status_but_valid_ends_a_token(issuer: Issuer) -> None:
     verifier = issuer.verifier()
-    four = {"bits": 2, "lst": packed(bytes([0b11_10_01_00]))}
+    four = {"bits": 2, "lst": compress(bytes([0b11_10_01_00]))}
     issuer.answers[LIST] = issuer.status_list(status_list=four)
     accepted = [is_accepted(verifier, issuer.token(index=index)) for index in range(4)]
     assert accepted == [True, False, False, False]
@@ -171,8 +170,8 @@ def test_a_status_that_is_not_understood_is_not_passed_over(issuer: Issuer, stat
 
 
 def test_an_index_that_the_list_does_not_have_is_503(issuer: Issuer) -> None:
-    assert_unavailable(issuer.verifier(), issuer.token(index=ENTRIES))
-    assert is_accepted(issuer.verifier(), issuer.token(index=ENTRIES - 1))
+    assert_unavailable(issuer.verifier(), issuer.token(index=LIST_LENGTH))
+    assert is_accepted(issuer.verifier(), issuer.token(index=LIST_LENGTH - 1))
 
 
 # --- Lists that are not believed ------------------------------------------------------------------
@@ -194,7 +193,7 @@ def test_an_index_that_the_list_does_not_have_is_503(issuer: Issuer) -> None:
         {"status_list": None},
         {"status_list": {"bits": 1, "lst": "AAAA"}},
         {"status_list": []},
-        {"status_list": {"bits": 1, "lst": packed(bytes(MAX_BYTES + 1))}},
+        {"status_list": {"bits": 1, "lst": compress(bytes(MAX_BYTES + 1))}},
     ],
     ids=lambda changes: str(changes)[:60],
 )

@@ -11,13 +11,17 @@ from identity.staff.framework.badges import badge_of_system_user
 from taxpayers.facts.rows import standing_of_row, with_secrets
 from taxpayers.models import ClientSecret, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
+from taxpayers.services import Author, register_system_user_with_keys
+from taxpayers.services import revoke_secret as revoke_secret_by_service
 from taxpayers.services.secrets import store_last_end
+from tests.client_auth.key_erp import jwks, new_pair
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import ClientSecretFactory, SystemUserFactory
+from tests.support.factories import ClientSecretFactory, SystemUserFactory, TaxpayerFactory
 from tests.support.staff import list_url, page_url, staff_client, text_of
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
+BY: dict[str, Any] = {"by": Author("mariam")}
 
 
 def expire_secret(user: SystemUser) -> None:
@@ -83,6 +87,20 @@ def test_the_state_is_what_a_login_gets_now_on_every_page(
 def test_a_system_user_that_never_had_a_secret_has_no_valid_one() -> None:
     badge = badge_of_system_user(SystemUserFactory.create(), timezone.now())
     assert (badge.word, badge.is_good) == ("No valid secret", False)
+
+
+def test_the_list_without_a_valid_secret_has_those_without_a_valid_key() -> None:
+    at = timezone.now()
+    user = register_system_user_with_keys(
+        taxpayer=TaxpayerFactory.create(), name="ERP", keys=jwks(new_pair()), **BY, at=at
+    )
+    client, url = staff_client("viewer"), f"{list_url(SystemUser)}?state=no_secret"
+    assert not client.get(url).context["cl"].result_list
+    (key,) = user.secrets.all()
+    revoke_secret_by_service(secret=key, reason="lost", **BY, at=at)
+    page = client.get(url)
+    assert list(page.context["cl"].result_list) == [user]
+    assert " No valid key " in text_of(page)
 
 
 def test_one_of_two_secrets_is_enough(erp: Erp) -> None:

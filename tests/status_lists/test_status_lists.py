@@ -132,6 +132,7 @@ ENDS_A_CLIENT: dict[str, Change] = {
     "block by SQL": _at_once(blocked_at=now(), blocked_by="x", blocked_reason="y"),
     "expiry": _at_once(expires_at=now() - DAY),
     "scopes": _at_once(scopes="Other"),
+    "keys instead of secrets": _at_once(token_endpoint_auth_method="private_key_jwt"),
     "another client ID": _at_once(client_id="ci_other"),
     "gone": lambda erp: erp.system_user.delete(),
     "inactive taxpayer": lambda erp: set_taxpayer_active(

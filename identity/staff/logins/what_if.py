@@ -84,10 +84,12 @@ class WhatIf:
 def what_if(asked: dict[str, Any]) -> WhatIf | None:
     """The decision for what the form asks; None if the client has no secret at all.
 
-    With the secret that lives longest: the one that its ERP has, or should have by then.
+    With the secret, or key, that lives longest: the one that its ERP has, or should have by then.
     """
     user, on_behalf_of, at = asked["client_id"], asked["on_behalf_of"], asked["moment"]
-    secret = user.secrets.order_by(F("revoked_at").desc(nulls_first=True), "-expires_at").first()
+    secret = user.usable_secrets.order_by(
+        F("revoked_at").desc(nulls_first=True), "-expires_at"
+    ).first()
     if secret is None:
         return None
     facts = load_facts(FactsQuery(user.client_id, secret.hashed, on_behalf_of)).facts

@@ -14,7 +14,7 @@ from taxpayers.models import ClientSecret
 
 
 def without_valid_secret(at: datetime) -> Q:
-    """The condition on system users whose badge says so: none, or each is revoked or expired."""
+    """The condition on system users whose badge says so, also of keys: none, or each has ended."""
     return Q(last_secret_ends_at__isnull=True) | Q(last_secret_ends_at__lt=at)
 
 

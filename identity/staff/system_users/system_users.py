@@ -16,7 +16,6 @@ from identity.staff.expiring.extend_tasks import (
     ExtendSystemUser,
 )
 from identity.staff.framework.badges import (
-    NO_VALID_SECRET,
     TAXPAYER_NOT_ACTIVE,
     badge_of_secret,
     badge_of_system_user,
@@ -56,7 +55,7 @@ class SystemUserStateFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [
-            ("no_secret", NO_VALID_SECRET),
+            ("no_secret", gettext_lazy("No valid secret or key")),
             ("blocked", gettext_lazy("Blocked")),
             ("expired", gettext_lazy("Expired")),
             ("taxpayer", TAXPAYER_NOT_ACTIVE),

@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 from identity.staff.sessions.duration import seconds_left
 
 register = Library()
-NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 @register.simple_tag(takes_context=True)
@@ -33,12 +32,11 @@ def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
     if value is None:
         return format_html("{}", otherwise)
     utc = value.astimezone(UTC)
-    day, clock = moment_text(value).rsplit(" ", 1)
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
         _("{moment} UTC").format(moment=f"{utc:%Y-%m-%d %H:%M:%S}"),
-        f"{day.replace(' ', NO_BREAK_SPACE)} {clock}",  # a narrow column breaks it before the time
+        moment_text(value),
     )
 
 
