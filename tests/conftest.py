@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from tests import selection
-from tests.selection import IS_CI, NO_POSTGRES, commits
+from tests.selection import IS_CI, NO_POSTGRES
 from tests.servers import processes
 from tests.servers.postgres import Postgres, start_postgres
 from tests.servers.processes import NotAvailable, free_port, new_folder, stopping
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 FOLDER = pytest.StashKey[Path]()
 POSTGRES = pytest.StashKey[Postgres]()
 MIGRATED = pytest.StashKey[Any]()  # MigratedSqlite or MigratedPostgres
-BLOCKER = pytest.StashKey["DjangoDbBlocker"]()
 _NUMBERS = itertools.count()
 
 
@@ -48,6 +47,11 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 # --- The process that runs tests ------------------------------------------------------------------
+
+
+# Whatever the shell says: every server and every worker would compile every module anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-django sets Django up
@@ -132,31 +136,23 @@ def django_db_setup(
 ) -> Iterator[None]:
     """The test database with every migration applied, and a copy of it; both end with the run."""
     from django.db import connections
+    from django.test import TransactionTestCase
     from django.test.utils import setup_databases
 
     from tests.support.databases import MigratedPostgres, MigratedSqlite
 
     stash = request.config.stash
-    stash[BLOCKER] = django_db_blocker
     with django_db_blocker.unblock():
         setup_databases(verbosity=0, interactive=False)
         server = stash.get(POSTGRES, None)
         migrated = stash[MIGRATED] = MigratedPostgres(server) if server else MigratedSqlite()
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        # After a test that commits, Django would empty every table and send post_migrate. The copy
+        # is much quicker, and also brings back what migrations filled in.
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: migrated.restore())
+        yield
     migrated.close()
     connections.close_all()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Django empties every table after a test that commits; others need what migrations made."""
-    try:
-        return (yield)
-    finally:
-        stash = item.config.stash
-        if commits(item) and nextitem is not None and MIGRATED in stash:
-            with stash[BLOCKER].unblock():
-                stash[MIGRATED].restore()
 
 
 # --- Servers --------------------------------------------------------------------------------------

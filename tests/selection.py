@@ -90,17 +90,19 @@ def _uses_database(item: pytest.Item) -> bool:
     return has_marker or bool({"db", "transactional_db"} & _fixtures(item))
 
 
-def commits(item: pytest.Item) -> bool:
-    """Whether what the test writes stays: no transaction is around it."""
-    marker = item.get_closest_marker("django_db")
-    has_own = bool(marker and marker.kwargs.get("transaction"))
-    return has_own or "transactional_db" in _fixtures(item)
-
-
 def _unit(nodeid: str) -> str:
     """Its tests run one after the other in one process: a module, or all of the browser."""
     module = nodeid.partition("::")[0]
     return _BROWSER if module.startswith(_BROWSER) else module
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One more than there are cores where processes meet: half of their time they wait."""
+    option = config.option
+    if option.database != "sqlite" or "not processes" in option.markexpr:
+        return None
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -114,13 +116,14 @@ class _UnitScheduling(LoadScopeScheduling):  # type: ignore[misc]  # has no type
         return _unit(nodeid)
 
 
-def _place(item: pytest.Item, seed: int) -> tuple[bool, list[int]]:
-    """Where it comes in the random order; the long tests first, so that no worker is idle."""
+def _place(item: pytest.Item, seed: int) -> tuple[bool, bool, list[int]]:
+    """Where it comes in the random order; the long units first, so that no worker is idle."""
     is_short = item.get_closest_marker("processes") is None
+    is_longest = _unit(item.nodeid) == _BROWSER
     # Tests of one module, or of one class, share the fixtures of that scope.
     module = item.nodeid.partition("::")[0]
     names = (_unit(item.nodeid), module, getattr(item, "cls", None), item.nodeid)
-    return is_short, [crc32(f"{seed} {name}".encode()) for name in names]
+    return not is_longest, is_short, [crc32(f"{seed} {name}".encode()) for name in names]
 
 
 # --- What the run says ----------------------------------------------------------------------------

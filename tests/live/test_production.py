@@ -196,6 +196,15 @@ def test_a_public_node_has_no_staff_pages_and_the_staff_node_no_login(
     assert httpx.post(f"{staff.url}{PATH}", headers=https).status_code == 404
 
 
+def test_no_node_needs_more_in_its_environment_than_the_recipe_sets(production: Production) -> None:
+    """Each answers for Django's settings module itself, although it is named nowhere."""
+    for node in production.nodes:
+        environment = Path(f"/proc/{node.pid}/environ").read_bytes()
+        assert b"VAR_DIR=" in environment
+        assert b"DJANGO_SETTINGS_MODULE" not in environment
+        assert is_ready(node.url)
+
+
 def test_the_secrets_can_be_read_by_their_owner_alone(production: Production) -> None:
     for name in ("secret_key", "key_encryption_keys"):
         file = production.folder / name

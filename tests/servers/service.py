@@ -31,8 +31,8 @@ SETTINGS = (
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment of this process without any setting of the service."""
-    ours = {*SETTINGS, *(f"{name}_FILE" for name in SETTINGS)}
+    """The environment of this process without any setting of the service, or of Django."""
+    ours = {*SETTINGS, *(f"{name}_FILE" for name in SETTINGS), "DJANGO_SETTINGS_MODULE"}
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 

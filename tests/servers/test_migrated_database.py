@@ -1,0 +1,95 @@
+"""After a test that commits, the next one finds the database as the migrations left it."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection
+
+from taxpayers.models import PermissionCode, Taxpayer
+from tests.conftest import MIGRATED
+from tests.support.databases import present_url
+from tests.support.factories import TaxpayerFactory
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def migrated(pytestconfig: pytest.Config) -> Any:
+    return pytestconfig.stash[MIGRATED]
+
+
+def rows() -> dict[str, int]:
+    """How many each table has."""
+    tables = connection.introspection.table_names()
+    with connection.cursor() as cursor:
+        counted = {}
+        for table in tables:
+            cursor.execute(f'SELECT count(*) FROM "{table}"')  # noqa: S608 - our own tables
+            counted[table] = cursor.fetchone()[0]
+    return counted
+
+
+def columns_of_taxpayers() -> list[str]:
+    with connection.cursor() as cursor:
+        described = connection.introspection.get_table_description(cursor, Taxpayer._meta.db_table)
+    return [column.name for column in described]
+
+
+def test_rows_that_were_added_changed_and_deleted(migrated: Any) -> None:
+    before, names = rows(), set(Group.objects.values_list("name", flat=True))
+    assert (len(names), before["taxpayers"]) == (5, 0)
+    number = TaxpayerFactory.create().pk
+    migrated.restore()
+    assert TaxpayerFactory.create().pk == number, "numbers begin anew"
+    Group.objects.filter(name="viewer").update(name="x")
+    PermissionCode.objects.all().delete()
+    migrated.restore()
+    assert rows() == before
+    assert set(Group.objects.values_list("name", flat=True)) == names
+
+
+def test_a_table_that_was_changed(migrated: Any) -> None:
+    before = columns_of_taxpayers()
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE taxpayers RENAME COLUMN name TO title")
+    assert columns_of_taxpayers() != before
+    migrated.restore()
+    assert columns_of_taxpayers() == before
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TABLE added ()",
+        "DROP TABLE login_events_default",
+        "ALTER TABLE taxpayers DISABLE TRIGGER USER",
+        "ALTER TABLE taxpayers SET (fillfactor = 50)",
+        "ANALYZE auth_permission",
+    ],
+)
+def test_what_else_a_test_can_do_to_a_table_of_postgresql(migrated: Any, change: str) -> None:
+    before = rows()
+    with connection.cursor() as cursor:
+        cursor.execute(change)
+        cursor.execute("SELECT oid FROM pg_database WHERE datname = current_database()")
+        database = cursor.fetchone()
+    migrated.restore()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT oid FROM pg_database WHERE datname = current_database()")
+        assert cursor.fetchone() != database, "it is a new copy"
+    assert rows() == before
+
+
+@pytest.mark.postgresql
+def test_a_session_that_was_left_with_a_lock_is_ended(migrated: Any) -> None:
+    import psycopg
+
+    with psycopg.connect(present_url()) as left:
+        left.execute("LOCK TABLE taxpayers")
+        migrated.restore()
+        with pytest.raises(psycopg.OperationalError):
+            left.execute("SELECT 1")
+    assert not LoginEvent.objects.exists()
