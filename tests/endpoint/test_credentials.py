@@ -19,6 +19,7 @@ from taxpayers.credentials import (
     fault_of,
     hash_secret,
     hint_of,
+    is_client_id,
     is_same_secret,
     new_client_id,
     new_client_secret,
@@ -217,6 +218,13 @@ def test_only_the_right_length_is_right_even_with_a_checksum(kind: Kind, length:
     for digits, fault in faults.items():
         credential = with_checksum(f"{kind}_test_{'7aQ2bZ' * 9:.{digits}}")
         assert fault_of(credential, kind, "test") is fault
+
+
+def test_an_id_of_either_environment_is_an_id_and_nothing_else_is() -> None:
+    assert is_client_id(new_client_id("live"))
+    assert is_client_id(new_client_id("test"))
+    for other_text in (CLIENT_SECRET, CLIENT_ID[:-1], f"{CLIENT_ID} ", "client_id", ""):
+        assert not is_client_id(other_text)
 
 
 def test_a_live_secret_in_the_test_environment_is_named_and_not_called_mistyped() -> None:

@@ -22,6 +22,7 @@ from taxpayers.rules import (
     AuthorizationRequest,
     Refused,
     RegistryReason,
+    check_secret,
     decide,
     is_in_force,
     was_in_force,
@@ -152,6 +153,19 @@ FAULTS: list[tuple[Refusal, Spoil]] = [
 @pytest.mark.parametrize(("refusal", "spoil"), FAULTS, ids=lambda v: getattr(v, "reason", ""))
 def test_each_fault_alone_is_refused_for_its_reason(refusal: Refusal, spoil: Spoil) -> None:
     assert decision(spoil(ON_BEHALF)) == refusal
+
+
+@pytest.mark.parametrize(("refusal", "spoil"), FAULTS, ids=lambda v: getattr(v, "reason", ""))
+def test_who_only_authenticates_is_refused_for_its_secret_alone(
+    refusal: Refusal, spoil: Spoil
+) -> None:
+    request = spoil(ON_BEHALF)
+    if refusal.reason not in (RegistryReason.SECRET_EXPIRED, RegistryReason.SECRET_REVOKED):
+        check_secret(request.facts.secret, request.at)
+        return
+    with pytest.raises(Refused) as refused:
+        check_secret(request.facts.secret, request.at)
+    assert (refused.value.reason, refused.value.since) == (refusal.reason, refusal.since)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,17 @@ import os
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.mutants.forks import Limits
+from tests.mutants.functions import changes_only_functions
 from tests.mutants.mutants import Mutant, mutants_of
 from tests.mutants.plan import Plan, read_plan
+from tests.mutants.quick import run_quickly
 from tests.mutants.results import Results
-from tests.mutants.runner import Limits, NoVerdict, Outcome, Run, prepare, run_tests
+from tests.mutants.runner import NoVerdict, Outcome, Run, prepare, run_tests
 
 _HERE = Path(__file__).resolve().parent
 _SURVIVED = Run(Outcome.SURVIVED)
@@ -92,8 +96,14 @@ def _run_module(plan: Plan, module: str, results: Results, report: Report, until
     runs = plan.modules[module]
     mutants = list(mutants_of(module, plan.source(module)))
     waiting = [mutant for mutant in mutants if not _is_settled(plan, mutant, results)]
+    _kill_quickly(plan, module, waiting, results, until)
     limits: list[Limits] = []
     for mutant in waiting:
+        if results.is_killed(mutant):
+            continue
+        if plan.reason(mutant):  # counts as not killed, so nobody has to try harder
+            results.store(mutant, _SURVIVED)
+            continue
         if time.monotonic() >= until:
             report.missing += 1
             continue
@@ -102,9 +112,26 @@ def _run_module(plan: Plan, module: str, results: Results, report: Report, until
         done = (run_tests(tests, output, mutant, limit) for tests, limit in pairs)
         run = next((one for one in done if one.outcome is not Outcome.SURVIVED), _SURVIVED)
         results.store(mutant, run)
-        if run.outcome is Outcome.SURVIVED and not plan.reason(mutant):
+        if run.outcome is Outcome.SURVIVED:
             _say(f"SURVIVED {module}\n  {_line(mutant)}")
     _say(_add_up(plan, module, mutants, results, report))
+
+
+def _kill_quickly(
+    plan: Plan, module: str, mutants: list[Mutant], results: Results, until: float
+) -> None:
+    """Those of functions that a test notices; the others of these are left."""
+    source, output = plan.source(module), results.path.with_name("output.txt")
+    left = [mutant for mutant in mutants if changes_only_functions(source, mutant.source)]
+    for tests in plan.modules[module]:
+        left = [mutant for mutant in left if not results.is_killed(mutant)]
+        if not left or time.monotonic() >= until:
+            return
+        with closing(run_quickly(tests, output, plan.root, left)) as killed:
+            for mutant, run in killed:
+                results.store(mutant, run)
+                if time.monotonic() >= until:
+                    return
 
 
 def _is_settled(plan: Plan, mutant: Mutant, results: Results) -> bool:
@@ -118,7 +145,7 @@ def _limits(tests: tuple[str, ...], output: Path) -> Limits:
     unchanged = run_tests(tests, output)
     if unchanged.outcome is not Outcome.SURVIVED:
         raise NoVerdict(output.read_text(encoding="utf-8"))
-    return Limits.after(unchanged)
+    return Limits.after(unchanged.cpu_seconds)
 
 
 def _add_up(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 
 def pytest_configure() -> None:
@@ -15,6 +15,7 @@ def pytest_configure() -> None:
         derandomize=True,
         database=None,
         deadline=None,
+        phases=(Phase.explicit, Phase.generate),  # nobody reads the smallest example
         suppress_health_check=list(HealthCheck),
     )
     settings.load_profile("mutants")

@@ -8,7 +8,7 @@ import difflib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -63,13 +63,18 @@ class Mutant:
 
 def mutants_of(module: str, source: str) -> Iterator[Mutant]:
     """Each mutant of the module once, in the order of their lines."""
-    found: dict[str, Mutant] = {}
-    meaning = _meaning(source)
-    for mutated in _mutated(source):
-        if mutated not in found and _meaning(mutated) not in (meaning, None):
-            found[mutated] = Mutant(module, *_difference(source, mutated), mutated)
-    lines = source.splitlines()
-    yield from sorted(found.values(), key=lambda mutant: _first_line(lines, mutant))
+    # One statement of the module after the other: each mutant needs a new tree of what it is in.
+    parts = [node.get_code() for node in get_ast(source).children]
+    for place, part in enumerate(parts):
+        found = sorted(_mutants_of(part), key=partial(_first_line, part.splitlines()))
+        for mutated in found:
+            whole = "".join((*parts[:place], mutated, *parts[place + 1 :]))
+            yield Mutant(module, *_difference(part, mutated), whole)
+
+
+def _mutants_of(part: str) -> set[str]:
+    meaning = _meaning(part)
+    return {mutated for mutated in _mutated(part) if _meaning(mutated) not in (meaning, None)}
 
 
 def _operators() -> Iterator[Operator]:
@@ -123,7 +128,7 @@ def _difference(source: str, mutated: str) -> tuple[str, str]:
     return before, after
 
 
-def _first_line(lines: list[str], mutant: Mutant) -> tuple[int, str]:
-    pairs = enumerate(zip(lines, mutant.source.splitlines(), strict=False))
+def _first_line(lines: list[str], mutated: str) -> tuple[int, str]:
+    pairs = enumerate(zip(lines, mutated.splitlines(), strict=False))
     place = next((number for number, (one, other) in pairs if one != other), len(lines))
-    return place, mutant.after
+    return place, mutated

@@ -42,7 +42,7 @@ def read_plan(path: Path, root: Path) -> Plan:
 
 def _runs(kind: Mapping[str, Any], root: Path) -> dict[str, tuple[str, ...]]:
     return {
-        module: (*kind["arguments"], *tests, *kind.get("always", ()))
+        module: (*kind["arguments"], *kind.get("always", ()), *tests)
         for pattern, tests in kind["modules"].items()
         for module in _modules(pattern, root)
     }

@@ -4,15 +4,11 @@ That process is forked from one that has imported the libraries, but nothing of 
 one would need three times as long. It imports the mutant in place of the module; no file changes.
 """
 
-import contextlib
 import gc
 import importlib
 import os
 import re
-import resource
-import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +16,6 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import entry_points
 from importlib.util import spec_from_file_location
-from math import ceil
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -29,6 +24,7 @@ from zlib import crc32
 import pytest
 
 from tests.mutants import migrated
+from tests.mutants.forks import GENEROUS, Limits, run_in_fork
 from tests.mutants.mutants import Mutant
 
 # Imported once, before the first test: none of them needs Django's settings.
@@ -39,17 +35,17 @@ _LIBRARIES = (
     *("cryptography.fernet", "jwt", "lmdb", "msgspec", "oauthlib.oauth2", "prometheus_client"),
     *("psycopg", "environs", "uuid_utils.compat"),
 )
-_ARGUMENTS = (
-    *("-x", "-p", "tests.mutants.in_order", "-p", "tests.mutants.migrated"),
+ARGUMENTS = (
+    *("-p", "tests.mutants.in_order", "-p", "tests.mutants.migrated"),
     # pytest would rewrite the assertions of its plug-ins; they were imported before.
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
     # It collects garbage at the end, a fifth of the time of a run that fails at once.
     *("-p", "no:unraisableexception"),
+    *("-p", "no:faker"),  # reads its names of people each time; no test uses its fixture
 )
 _OURS = ("identity", "taxpayers", "tokens")
 # The migrations run what is in these: a mutant of it is migrated by itself.
 _MIGRATIONS = "taxpayers/facts/epochs/"
-_TIME_IS_OVER = 99
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
@@ -66,23 +62,6 @@ class Run:
     outcome: Outcome
     killed_by: str = ""
     cpu_seconds: float = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """For one run: seconds of the processor, and seconds of the clock on a machine that is busy."""
-
-    cpu_seconds: int = 300
-    seconds: int = 1500
-
-    @classmethod
-    def after(cls, unchanged: Run) -> "Limits":
-        """Enough for a mutant, when the tests without one took as long as in this run."""
-        cpu_seconds = ceil(2 + 4 * unchanged.cpu_seconds)
-        return cls(cpu_seconds, 30 + 5 * cpu_seconds)
-
-
-_GENEROUS = Limits()
 
 
 class NoVerdict(Exception):
@@ -102,52 +81,38 @@ def prepare() -> None:
 
 
 def run_tests(
-    arguments: Sequence[str], output: Path, mutant: Mutant | None = None, limits: Limits = _GENEROUS
+    arguments: Sequence[str], output: Path, mutant: Mutant | None = None, limits: Limits = GENEROUS
 ) -> Run:
     """The tests that these arguments of pytest choose, up to the first failure.
 
     `output` gets what pytest writes. Raises NoVerdict if it finds no test or no such argument.
     """
-    child = os.fork()
-    if not child:
-        _become_the_run(arguments, output, mutant, limits)
-    _, status, usage = os.wait4(child, 0)
-    _end_group(child)
-    code = os.waitstatus_to_exitcode(status)
-    if code == pytest.ExitCode.OK:
-        return Run(Outcome.SURVIVED, cpu_seconds=usage.ru_utime + usage.ru_stime)
-    if code < 0 or code == _TIME_IS_OVER:
+
+    def run() -> int:
+        redirect(output)
+        migrated.path = _migrated_path(arguments, output, mutant)
+        if mutant is not None:
+            sys.meta_path.insert(0, _MutantFinder(mutant))
+        traceback = "--tb=auto" if mutant is None else "--tb=no"  # it takes time
+        return int(pytest.main([*ARGUMENTS, "-x", traceback, *arguments]))
+
+    ended = run_in_fork(run, limits)
+    if ended.status == pytest.ExitCode.OK:
+        return Run(Outcome.SURVIVED, cpu_seconds=ended.cpu_seconds)
+    if ended.is_timeout:
         return Run(Outcome.TIMEOUT)
     written = output.read_text(encoding="utf-8", errors="replace")
-    if code == pytest.ExitCode.NO_TESTS_COLLECTED:
+    if ended.status == pytest.ExitCode.NO_TESTS_COLLECTED:
         raise NoVerdict(written)
     failed = _FAILED.search(written)
     return Run(Outcome.KILLED, failed[1] if failed else "")
 
 
-def _become_the_run(
-    arguments: Sequence[str], output: Path, mutant: Mutant | None, limits: Limits
-) -> None:
-    code = 3
-    try:
-        os.setpgid(0, 0)
-        with output.open("wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        signal.signal(signal.SIGXCPU, _stop)
-        signal.signal(signal.SIGALRM, _stop)
-        resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 5))
-        signal.alarm(limits.seconds)
-        migrated.path = _migrated_path(arguments, output, mutant)
-        if mutant is not None:
-            sys.meta_path.insert(0, _MutantFinder(mutant))
-        code = int(pytest.main([*_ARGUMENTS, *arguments]))
-    except BaseException:  # noqa: BLE001 - whatever it is, it ends this process
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+def redirect(output: Path) -> None:
+    """What this process writes goes to that file."""
+    with output.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
 
 
 def _migrated_path(arguments: Sequence[str], output: Path, mutant: Mutant | None) -> Path | None:
@@ -160,17 +125,9 @@ def _migrated_path(arguments: Sequence[str], output: Path, mutant: Mutant | None
     return path
 
 
-def _stop(signum: int, frame: object) -> None:
-    """The tests clean up after themselves; what does not stop is killed a little later."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(10)
-    pytest.exit("the time is over", returncode=_TIME_IS_OVER)
-
-
-def _end_group(child: int) -> None:
-    """Whatever the tests have started and not ended."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
+def name_of(module: str) -> str:
+    """The name by which the module of this path is imported."""
+    return module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 class _MutantFinder(MetaPathFinder):
@@ -178,7 +135,7 @@ class _MutantFinder(MetaPathFinder):
 
     def __init__(self, mutant: Mutant) -> None:
         self._mutant = mutant
-        self._name = mutant.module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        self._name = name_of(mutant.module)
 
     def find_spec(
         self, fullname: str, path: Any = None, target: ModuleType | None = None

@@ -170,9 +170,9 @@ BOUNDARY = "def test_the_limit_is_allowed(): assert not is_over(2, 2)\n"
 SURVIVOR = "return used > limit  =>  return used >= limit"
 
 
-def run(folder: Path, *tests: str, survivors: str = "") -> tuple[int, str]:
+def run(folder: Path, *tests: str, survivors: str = "", rules: str = RULES) -> tuple[int, str]:
     """Exit status and output, for a module of one rule that has a run for each of `tests`."""
-    (folder / "limits.py").write_text(RULES)
+    (folder / "limits.py").write_text(rules)
     lines = ["killed_percent = 50"]
     for number, text in enumerate(tests):
         (folder / f"test_{number}.py").write_text(f"from limits import is_over\n{text}")
@@ -203,6 +203,22 @@ def test_a_survivor_that_nobody_has_explained_fails_the_run(tmp_path: Path) -> N
 @pytest.mark.processes
 def test_what_survives_one_run_meets_the_next_one(tmp_path: Path) -> None:
     status, output = run(tmp_path, TESTS, BOUNDARY)
+    assert (status, "100.0 % killed" in output) == (0, True), output
+
+
+@pytest.mark.processes
+def test_what_is_worked_out_at_an_import_kills_too(tmp_path: Path) -> None:
+    at_import = "OVER = is_over(2, 2)\ndef test_the_limit_is_allowed(): assert not OVER\n"
+    status, output = run(tmp_path, at_import + TESTS)
+    assert (status, "100.0 % killed" in output) == (0, True), output
+
+
+@pytest.mark.processes
+def test_a_fault_outside_of_functions_is_killed_too(tmp_path: Path) -> None:
+    rules = "FREE = 2\ndef is_over(used, limit=FREE):\n    return used > limit\n"
+    assert "FREE = 3" in " ".join(mutant.difference for mutant in mutants_of("a.py", rules))
+    default = "def test_free(): assert is_over(3) and not is_over(2)\n"
+    status, output = run(tmp_path, default, rules=rules)
     assert (status, "100.0 % killed" in output) == (0, True), output
 
 

@@ -368,4 +368,5 @@ def test_a_process_remembers_4096_denials() -> None:
     denials = DenialCache()
     for name in range(5000):
         denials.remember(name, Throttle(END))
+    assert len(denials) == 4096
     assert [name for name in range(5000) if denials.find(name, AT)] == list(range(904, 5000))

@@ -1,0 +1,118 @@
+"""The functions that a mutant changes, and their new code in place of the old, where they are.
+
+Whoever has imported a function has the same object: new code in it is noticed everywhere.
+"""
+
+import ast
+import gc
+from collections.abc import Mapping, Sequence
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from types import CodeType, FunctionType
+
+# A global of the module while its functions record their calls.
+CALLS = "_qualified_names_of_called_functions"
+# By its qualified name; None: several have that name.
+Codes = Mapping[str, CodeType | None]
+
+
+def codes_of(source: str, path: Path) -> Codes:
+    """The code of each function, also of those inside others."""
+    return _codes_of(ast.parse(source), path)
+
+
+def recording_codes_of(source: str, path: Path) -> Codes:
+    """The same functions; each of them begins by adding its qualified name to the set CALLS."""
+    return _codes_of(ast.fix_missing_locations(_Recording().visit(ast.parse(source))), path)
+
+
+def _codes_of(tree: ast.Module, path: Path) -> Codes:
+    found: dict[str, CodeType | None] = {}
+    pending = [compile(tree, str(path), "exec", dont_inherit=True)]
+    while pending:
+        inner = [value for value in pending.pop().co_consts if isinstance(value, CodeType)]
+        pending += inner
+        for code in inner:
+            found[code.co_qualname] = None if code.co_qualname in found else code
+    return found
+
+
+class _Recording(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self._around: tuple[str, ...] = ()
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return self._inside(node, node.name)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        name = ".".join((*self._around, node.name))
+        self._inside(node, node.name, "<locals>")
+        node.body[:0] = ast.parse(f"{CALLS}.add({name!r})").body
+        return node
+
+    def _inside(self, node: ast.AST, *names: str) -> ast.AST:
+        before, self._around = self._around, (*self._around, *names)
+        self.generic_visit(node)
+        self._around = before
+        return node
+
+
+def changes_only_functions(before: str, after: str) -> bool:
+    """Whether what is run at the import of the module is the same: no default and no decorator."""
+    return _without_bodies(before) == _without_bodies(after)
+
+
+class _NoBodies(ast.NodeTransformer):
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.body = []
+        return node
+
+
+def _without_bodies(source: str) -> str:
+    return ast.dump(_NoBodies().visit(ast.parse(source)))
+
+
+class Functions:
+    """The functions of a module that was imported, and what they remember."""
+
+    def __init__(self, source: str, path: Path) -> None:
+        """`source` is that of the module, as it was imported from `path`."""
+        self._path = path
+        self._source = source
+        self.codes = codes_of(source, path)
+        # By type(): to ask a lazy object for its class would make it work.
+        objects = [o for o in gc.get_objects() if type(o) in (FunctionType, _lru_cache_wrapper)]
+        ours = [o for o in objects if self._has(o)]
+        self._caches = [o for o in ours if isinstance(o, _lru_cache_wrapper)]
+        self._in_use: dict[str, list[FunctionType]] = {}
+        for function in (o for o in ours if isinstance(o, FunctionType)):
+            self._in_use.setdefault(function.__code__.co_qualname, []).append(function)
+
+    def _has(self, function: object) -> bool:
+        code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+        return code is not None and code.co_filename == str(self._path)
+
+    def changed_by(self, mutated: str) -> Codes:
+        """The new code of the functions that differ; none if other things do, too."""
+        if not changes_only_functions(self._source, mutated):
+            return {}
+        after = codes_of(mutated, self._path)
+        names = self.codes.keys() | after.keys()
+        changed = {n: after.get(n) for n in names if self.codes.get(n) != after.get(n)}
+        fits = all(self._fits(name, code) for name, code in changed.items())
+        return changed if fits else {}
+
+    def _fits(self, name: str, code: CodeType | None) -> bool:
+        # Python refuses code that uses other variables of the function around it.
+        old: Sequence[FunctionType] = self._in_use.get(name, ())
+        return code is None or all(
+            len(function.__code__.co_freevars) == len(code.co_freevars) for function in old
+        )
+
+    def replace(self, changed: Codes) -> None:
+        """From now on these functions have this code, and the module remembers no result."""
+        for name, code in changed.items():
+            for function in self._in_use.get(name, ()) if code else ():
+                function.__code__ = code
+        for cache in self._caches:
+            cache.cache_clear()

@@ -1,0 +1,171 @@
+"""Runs the tests of a module against the mutants of its functions, in forks of one process.
+
+That process has imported everything, migrated the database and run all the tests once. A fork of
+it puts the mutant's code into the functions and runs only the tests that call them. What is worked
+out at an import stays as it was: so only a failed test counts here. What survives or does not end,
+and each mutant of anything but a function, is left to `runner`.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+
+from tests.mutants.forks import Limits, end_group, run_in_fork, start_fork
+from tests.mutants.functions import CALLS, Codes, Functions, recording_codes_of
+from tests.mutants.mutants import Mutant
+from tests.mutants.runner import ARGUMENTS, NoVerdict, Outcome, Run, name_of, redirect
+
+_KILLED = 1
+# Of the processor; longer tests are not run a second time without a mutant.
+_LONG_SECONDS = 0.5
+
+
+def run_quickly(
+    arguments: Sequence[str], output: Path, root: Path, mutants: Sequence[Mutant]
+) -> Iterator[tuple[Mutant, Run]]:
+    """Those of a module that the tests chosen by these arguments of pytest kill, as they die.
+
+    `root` is the folder of the modules. Raises NoVerdict.
+    """
+    reader, writer = os.pipe()
+
+    def run() -> int:
+        os.close(reader)
+        redirect(output)
+        with os.fdopen(writer, "w") as report:
+            return int(pytest.main([*ARGUMENTS, *arguments], [_Forks(root, mutants, report)]))
+
+    child = start_fork(run)
+    os.close(writer)
+    status = 0
+    try:
+        with os.fdopen(reader) as report:
+            for line in report:
+                number, outcome, killed_by = json.loads(line)
+                yield mutants[number], Run(Outcome(outcome), killed_by)
+    except GeneratorExit:
+        os.kill(child, signal.SIGTERM)  # it stops its database
+        raise
+    finally:
+        _, status = os.waitpid(child, 0)
+        end_group(child)
+    if status:
+        raise NoVerdict(output.read_text(encoding="utf-8", errors="replace"))
+
+
+class _Forks:
+    """For pytest: all tests once as they are, and those that call it for each changed function."""
+
+    def __init__(self, root: Path, mutants: Sequence[Mutant], report: TextIO) -> None:
+        self._module = mutants[0].module
+        self._path = root / self._module
+        self._mutants = mutants
+        self._report = report
+        self._number: int | None = None  # of the mutant of this fork
+        self._is_fork = False
+        self._calls: dict[pytest.Item, set[str]] = {}
+        self._seconds: dict[pytest.Item, float] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed or not session.items:
+            return None  # pytest says why
+        functions = self._run_recorded(session)
+        if session.testsfailed:
+            return True
+        short = [item for item in session.items if self._seconds[item] < _LONG_SECONDS]
+        if run_in_fork(partial(self._run, session, short)).status:
+            raise NoVerdict("The tests do not pass a second time in one process.")
+        for number, mutant in enumerate(self._mutants):
+            self._number = number
+            changed = functions.changed_by(mutant.source)
+            tests = [item for item in session.items if self._calls[item] & changed.keys()]
+            tests.sort(key=self._seconds.__getitem__)
+            limits = Limits.after(sum(self._seconds[item] for item in tests))
+            if not tests:
+                continue
+            ended = run_in_fork(partial(self._run, session, tests, functions, changed), limits)
+            if ended.is_timeout and ended.cpu_seconds >= limits.cpu_seconds:  # not: it waits
+                self._tell(Outcome.TIMEOUT)
+        return True
+
+    def _run_recorded(self, session: pytest.Session) -> Functions:
+        """Runs all the tests, and finds out what each of them calls."""
+        source = self._path.read_text(encoding="utf-8")
+        globals_of_module = vars(import_module(name_of(self._module)))
+        functions = Functions(source, self._path)
+        functions.replace(recording_codes_of(source, self._path))
+        for item in session.items:
+            globals_of_module[CALLS] = self._calls[item] = set()
+            began = time.process_time()
+            _run_test(item, session)
+            self._seconds[item] = time.process_time() - began
+        _close_connections()
+        functions = Functions(source, self._path)  # some may be new
+        functions.replace(functions.codes)
+        gc.collect()
+        gc.freeze()
+        return functions
+
+    def _run(
+        self,
+        session: pytest.Session,
+        tests: Sequence[pytest.Item],
+        functions: Functions | None = None,
+        changed: Codes | None = None,
+    ) -> int:
+        self._is_fork = True
+        _prepare_fork(session.config)
+        if functions and changed:
+            functions.replace(changed)
+        for item in tests:
+            _run_test(item, session)
+        return 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.failed or not self._is_fork:
+            return
+        if self._number is None:
+            os.write(2, report.longreprtext.encode())
+        else:
+            self._tell(Outcome.KILLED, report.nodeid)
+        os._exit(_KILLED)
+
+    def _tell(self, outcome: Outcome, killed_by: str = "") -> None:
+        self._report.write(json.dumps((self._number, outcome, killed_by)) + "\n")
+        self._report.flush()
+
+
+def _run_test(item: pytest.Item, session: pytest.Session) -> None:
+    # After it nothing is left but the fixtures of the session, so that any test can be the next.
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=session)
+
+
+def _close_connections() -> None:
+    """A fork must not use them."""
+    django = sys.modules.get("django.db")
+    if django is not None:
+        django.connections.close_all()
+
+
+def _prepare_fork(config: pytest.Config) -> None:
+    """Its files and its database are those of no other fork."""
+    conftest = sys.modules.get("tests.conftest")
+    if conftest is None:
+        return
+    stash = config.stash
+    stash[conftest.FOLDER] = Path(tempfile.mkdtemp(dir=stash[conftest.FOLDER]))
+    if conftest.MIGRATED in stash:
+        with stash[conftest.BLOCKER].unblock():
+            stash[conftest.MIGRATED].restore()
