@@ -176,5 +176,5 @@ def test_a_bit_is_set_if_and_only_if_a_token_of_its_index_was_inactive(
         if step != world.log_in:
             world.check()
     assert len({claims_of(token)["sub"] for _erp, token in world.tokens}) >= 3
-    assert len(world.were_inactive) > 5
+    assert len(world.were_inactive) > 2
     assert {is_active(token) for _erp, token in world.tokens} == {True, False}

@@ -24,6 +24,7 @@ from tokens.keys.signer import REFRESH_INTERVAL, current_key_ring
 from tokens.keys.store import rotate
 
 METADATA, OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+METHODS = ["client_secret_post", "client_secret_basic", "private_key_jwt"]
 JWKS = "/.well-known/jwks.json"
 PUBLIC = {
     "Content-Type": "application/json",
@@ -49,16 +50,16 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
         "scopes_supported": ["InvoicingAPI"],
         "response_types_supported": [],
         "grant_types_supported": ["client_credentials"],
-        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+        "token_endpoint_auth_methods_supported": METHODS,
+        "token_endpoint_auth_signing_alg_values_supported": ["ES256", "EdDSA", "PS256"],
         "introspection_endpoint": f"{base}/connect/introspect",
         "introspection_endpoint_auth_methods_supported": [
             *("client_secret_post", "client_secret_basic"),
         ],
         "introspection_signing_alg_values_supported": ["ES256", "RS256", "PS256"],
         "revocation_endpoint": f"{base}/connect/revocation",
-        "revocation_endpoint_auth_methods_supported": [
-            *("client_secret_post", "client_secret_basic"),
-        ],
+        "revocation_endpoint_auth_methods_supported": METHODS,
+        "revocation_endpoint_auth_signing_alg_values_supported": ["ES256", "EdDSA", "PS256"],
         "status_list_aggregation_endpoint": f"{base}/status",
         "credentials_endpoint": f"{base}/api/v1/credentials/current",
         "granted_permissions_endpoint": f"{base}/api/v1/permissions",
