@@ -5,6 +5,7 @@ PYTHON  ?= python3
 PORT    ?= 8000
 WORKERS ?= auto
 export PORT
+unexport PYTHONDONTWRITEBYTECODE  # every process would compile every module anew
 
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -27,10 +28,10 @@ help:  ## say what each target does
 run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
 	@$(BIN)/python manage.py demo --port $(PORT)
 
-quick: $(DEV)  ## tests in process, on SQLite: a verdict within a minute; ARGS="-k word" chooses
+quick: $(DEV)  ## tests in process, on SQLite; ARGS="-k word" chooses
 	@$(PYTEST) -m "not processes and not slow" $(ARGS)
 
-test: $(DEV)  ## every test; those of queries on SQLite and on a real PostgreSQL (within 5 minutes)
+test: $(DEV)  ## every test; those of queries on SQLite and on a real PostgreSQL
 	@echo "== tests on SQLite, and with servers, browser and manage.py"
 	@$(PYTEST) --database=sqlite $(ARGS)
 	@echo "== tests of queries on PostgreSQL"
@@ -115,10 +116,15 @@ $(RUNTIME): $(VENV)/.created requirements.txt
 	@$(PIP) install --require-hashes --requirement requirements.txt
 	@touch $@
 
-$(DEV): $(RUNTIME) requirements-dev.txt
+# uv takes a tenth of the time. Where only pip is configured to reach an index, pip does it.
+$(DEV): $(VENV)/.created requirements.txt requirements-dev.txt
 	@echo "== installing requirements-dev.txt"
-	@$(PIP) install --require-hashes --requirement requirements-dev.txt
-	@touch $@
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements-dev.txt >$(VENV)/uv.txt
+	@$(PIP) install --require-hashes --requirement $(VENV)/uv.txt
+	@$(BIN)/uv --quiet pip install --python $(BIN)/python --require-hashes \
+	    --requirement requirements-dev.txt \
+	    || $(PIP) install --require-hashes --requirement requirements-dev.txt
+	@touch $(RUNTIME) $@
 
 # What a production installs, and nothing else.
 $(PRODUCTION): $(DEV) requirements.txt

@@ -27,6 +27,7 @@ from tokens.endpoint.request import (
     RawTokenRequest,
     TokenRequest,
     UnreadableRequest,
+    read_client_request,
     read_token_request,
     recognize,
 )
@@ -189,6 +190,34 @@ def test_what_is_wrong_with_on_behalf_of_is_named(header: str, says: str) -> Non
         read(replace(RIGHT, on_behalf_of=header))
     assert refused.value.reason == "malformed_on_behalf_of"
     assert says in refused.value.detail
+
+
+# --- A request about one token --------------------------------------------------------------------
+
+
+def test_a_request_about_one_token_asks_for_it_by_the_same_credentials() -> None:
+    credentials = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
+    about = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
+    assert read_client_request(about, "token", environment="test") == (credentials, "a.b.c")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (in_body("token=a.b.c", "token="), ("missing_parameter", "token")),
+        (in_body(CLIENT_ID, ""), ("missing_parameter", "client_id")),
+        (in_body(CLIENT_SECRET, ""), ("missing_parameter", "client_secret")),
+        (in_body(CLIENT_SECRET, "x"), ("malformed_credentials", "client_secret")),
+        (lambda raw: replace(raw, method="GET"), ("method_not_allowed", "")),
+    ],
+)
+def test_a_request_about_one_token_has_the_faults_of_a_login(
+    spoil: Callable[[RawTokenRequest], RawTokenRequest], fault: tuple[str, str]
+) -> None:
+    about = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
+    with pytest.raises(Refused) as refused:
+        read_client_request(spoil(about), "token", environment="test")
+    assert (refused.value.reason, refused.value.parameter) == fault
 
 
 # --- The form -----------------------------------------------------------------------------------

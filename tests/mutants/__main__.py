@@ -101,11 +101,11 @@ def _run_module(plan: Plan, module: str, results: Results, report: Report, until
     for mutant in waiting:
         if results.is_killed(mutant):
             continue
-        if plan.reason(mutant):  # counts as not killed, so nobody has to try harder
-            results.store(mutant, _SURVIVED)
-            continue
         if time.monotonic() >= until:
             report.missing += 1
+            continue
+        if plan.reason(mutant):  # counts as not killed, so nobody has to try harder
+            results.store(mutant, _SURVIVED)
             continue
         limits = limits or [_limits(tests, output) for tests in runs]
         pairs = zip(runs, limits, strict=True)

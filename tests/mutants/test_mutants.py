@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants.functions import changes_only_functions
 from tests.mutants.mutants import OPERATORS, mutants_of
 from tests.mutants.plan import read_plan
 from tests.servers.processes import CHECKOUT
@@ -162,6 +163,22 @@ def test_cosmic_ray_knows_every_operator() -> None:
     assert set(OPERATORS) <= set(operator_names())
 
 
+@pytest.mark.parametrize(
+    ("after", "only_functions"),
+    [
+        ("LIMIT = 1\n@once\ndef f(a=2):\n    return LIMIT < a\n", True),
+        ("LIMIT = 2\n@once\ndef f(a=2):\n    return LIMIT\n", False),
+        ("LIMIT = 1\n@once\ndef f(a=3):\n    return LIMIT\n", False),
+        ("LIMIT = 1\ndef f(a=2):\n    return LIMIT\n", False),
+    ],
+)
+def test_a_mutant_of_anything_but_a_function_is_told_apart(
+    after: str, only_functions: bool
+) -> None:
+    before = "LIMIT = 1\n@once\ndef f(a=2):\n    return LIMIT\n"
+    assert changes_only_functions(before, after) is only_functions
+
+
 # --- A run --------------------------------------------------------------------------------------
 
 RULES = "def is_over(used, limit):\n    return used > limit\n"
@@ -208,17 +225,9 @@ def test_what_survives_one_run_meets_the_next_one(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 def test_what_is_worked_out_at_an_import_kills_too(tmp_path: Path) -> None:
-    at_import = "OVER = is_over(2, 2)\ndef test_the_limit_is_allowed(): assert not OVER\n"
-    status, output = run(tmp_path, at_import + TESTS)
-    assert (status, "100.0 % killed" in output) == (0, True), output
-
-
-@pytest.mark.processes
-def test_a_fault_outside_of_functions_is_killed_too(tmp_path: Path) -> None:
     rules = "FREE = 2\ndef is_over(used, limit=FREE):\n    return used > limit\n"
-    assert "FREE = 3" in " ".join(mutant.difference for mutant in mutants_of("a.py", rules))
-    default = "def test_free(): assert is_over(3) and not is_over(2)\n"
-    status, output = run(tmp_path, default, rules=rules)
+    at_import = "OVER = is_over(2)\ndef test_free(): assert is_over(3) and not OVER\n"
+    status, output = run(tmp_path, at_import, rules=rules)
     assert (status, "100.0 % killed" in output) == (0, True), output
 
 

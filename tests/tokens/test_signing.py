@@ -106,6 +106,21 @@ def test_a_slow_clock_signs_with_the_first_key_before_its_start() -> None:
     assert KeyRing((NEW,)).signer(AT) == NEW
 
 
+def test_on_a_slow_clock_the_first_of_two_keys_signs() -> None:
+    later = key("later", SWITCH + timedelta(days=90))
+    assert KeyRing((NEW, later)).signer(AT) == NEW
+
+
+def test_only_the_newest_key_counts_as_waiting() -> None:
+    """One that replaces a compromised key signs at once, also if another one still waits."""
+    at_once = key("at once", AT)
+    assert KeyRing((OLD, NEW, at_once)).waiting(AT) is None
+
+
+def test_a_key_that_was_replaced_stays_published_for_an_hour_and_five_minutes() -> None:
+    assert timedelta(minutes=65) == GONE - SWITCH
+
+
 def test_a_key_that_cannot_be_decrypted_verifies_but_does_not_sign() -> None:
     lost = key("lost", AT - timedelta(days=1), private_key=None)
     with pytest.raises(NoUsableKey):
