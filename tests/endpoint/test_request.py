@@ -34,6 +34,7 @@ from tokens.endpoint.request import (
 from tokens.endpoint.view import token_view
 from tokens.models import LoginEvent
 
+ISSUER = "https://id.example.org"
 NOTATION = Notation("[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}")
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
@@ -54,9 +55,7 @@ def basic(pair: str) -> str:
 
 
 def read(raw: RawTokenRequest) -> TokenRequest:
-    return read_token_request(
-        raw, notation=NOTATION, environment="test", issuer="https://id.example.org"
-    )
+    return read_token_request(raw, notation=NOTATION, environment="test", issuer=ISSUER)
 
 
 def fault_of(raw: RawTokenRequest) -> tuple[str, str]:
@@ -198,7 +197,8 @@ def test_what_is_wrong_with_on_behalf_of_is_named(header: str, says: str) -> Non
 def test_a_request_about_one_token_asks_for_it_by_the_same_credentials() -> None:
     credentials = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
     about = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
-    assert read_client_request(about, "token", environment="test") == (credentials, "a.b.c")
+    read = read_client_request(about, "token", environment="test", issuer=ISSUER)
+    assert read == (credentials, "a.b.c")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_request_about_one_token_has_the_faults_of_a_login(
 ) -> None:
     about = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
     with pytest.raises(Refused) as refused:
-        read_client_request(spoil(about), "token", environment="test")
+        read_client_request(spoil(about), "token", environment="test", issuer=ISSUER)
     assert (refused.value.reason, refused.value.parameter) == fault
 
 
