@@ -105,6 +105,7 @@ def test_a_caller_that_is_not_authenticated_is_not_told_about_forms(api: Api) ->
         (f"{JSON};q=0.5, {SIGNED};q=0.9", SIGNED),
         (f"{JSON};q=0.9, {SIGNED};q=0.5", JSON),
         (f"{JSON};q=0.9,{SIGNED};q=0.9", JSON),
+        (f"{JSON};q=1, {SIGNED}", JSON),  # without a quality it is 1
         (f"{JSON};q=0, */*", SIGNED),
         (f"{JSON};q=0, {SIGNED};q=0", None),
         (f"application/*;q=0.2, {SIGNED} ; q = 0.3", SIGNED),

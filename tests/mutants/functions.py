@@ -112,7 +112,8 @@ class Functions:
     def replace(self, changed: Codes) -> None:
         """From now on these functions have this code, and the module remembers no result."""
         for name, code in changed.items():
-            for function in self._in_use.get(name, ()) if code else ():
-                function.__code__ = code
+            if code is not None:
+                for function in self._in_use.get(name, ()):
+                    function.__code__ = code
         for cache in self._caches:
             cache.cache_clear()

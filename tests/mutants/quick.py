@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -33,7 +33,7 @@ _LONG_SECONDS = 0.5
 
 def run_quickly(
     arguments: Sequence[str], output: Path, root: Path, mutants: Sequence[Mutant]
-) -> Iterator[tuple[Mutant, Run]]:
+) -> Generator[tuple[Mutant, Run]]:
     """Those of a module that the tests chosen by these arguments of pytest kill, as they die.
 
     `root` is the folder of the modules. Raises NoVerdict.
@@ -82,7 +82,7 @@ class _Forks:
         if session.testsfailed or not session.items:
             return None  # pytest says why
         functions = self._run_recorded(session)
-        if session.testsfailed:
+        if functions is None:
             return True
         short = [item for item in session.items if self._seconds[item] < _LONG_SECONDS]
         if run_in_fork(partial(self._run, session, short)).status:
@@ -100,8 +100,8 @@ class _Forks:
                 self._tell(Outcome.TIMEOUT)
         return True
 
-    def _run_recorded(self, session: pytest.Session) -> Functions:
-        """Runs all the tests, and finds out what each of them calls."""
+    def _run_recorded(self, session: pytest.Session) -> Functions | None:
+        """Runs all the tests, and finds out what each of them calls; None if one fails."""
         source = self._path.read_text(encoding="utf-8")
         globals_of_module = vars(import_module(name_of(self._module)))
         functions = Functions(source, self._path)
@@ -111,6 +111,8 @@ class _Forks:
             began = time.process_time()
             _run_test(item, session)
             self._seconds[item] = time.process_time() - began
+        if session.testsfailed:
+            return None
         _close_connections()
         functions = Functions(source, self._path)  # some may be new
         functions.replace(functions.codes)

@@ -45,7 +45,7 @@ ARGUMENTS = (
 )
 _OURS = ("identity", "taxpayers", "tokens")
 # The migrations run what is in these: a mutant of it is migrated by itself.
-_MIGRATIONS = "taxpayers/facts/epochs/"
+_MIGRATIONS = ("taxpayers/facts/epochs/", "taxpayers/facts/status_triggers.py")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 

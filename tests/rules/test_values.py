@@ -20,6 +20,8 @@ HIDDEN = {
     "tokens.access_tokens.issuing.SignedToken": {"encoded"},
     "tokens.access_tokens.token_query.TokenQuery": {"hashed_secret"},
     "tokens.access_tokens.verification.AccessToken": {"claims"},
+    "tokens.client_auth.assertion.ClientAssertion": {"jti", "signed", "signature"},
+    "tokens.client_auth.assertion.SentAssertion": {"assertion"},
     "tokens.client_auth.client_secret.ClientSecretCredentials": {"client_secret"},
     "tokens.endpoint.request.RawTokenRequest": {"body", "query_string", "authorization"},
     "tokens.endpoint.response.Answer": {"body"},
