@@ -19,6 +19,7 @@ from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.rules import Refused
 from tests.endpoint.test_rules import CLIENT, SECRET
 from tests.support.erp import FORM, PATH, assert_refused, post
+from tokens.client_auth.assertion import JWT_BEARER
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.client_secret import ClientSecretCredentials, authenticate, read_credentials
 from tokens.endpoint.arrival import receive
@@ -27,6 +28,7 @@ from tokens.endpoint.request import (
     RawTokenRequest,
     TokenRequest,
     UnreadableRequest,
+    read_api_request,
     read_client_request,
     read_token_request,
     recognize,
@@ -194,13 +196,36 @@ def test_what_is_wrong_with_on_behalf_of_is_named(header: str, says: str) -> Non
 # --- A request about one token --------------------------------------------------------------------
 
 
-def test_a_request_about_one_token_asks_for_it_by_the_same_credentials() -> None:
+def by_client(raw: RawTokenRequest) -> tuple[object, str]:
+    return read_client_request(raw, "token", environment="test", issuer=ISSUER)
+
+
+def by_api(raw: RawTokenRequest) -> tuple[object, str]:
+    return read_api_request(raw, "token", environment="test")
+
+
+by_each = pytest.mark.parametrize("read_request", [by_client, by_api])
+ABOUT_TOKEN = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
+
+
+@by_each
+def test_a_request_about_one_token_asks_for_it_by_the_same_credentials(
+    read_request: Callable[[RawTokenRequest], tuple[object, str]],
+) -> None:
     credentials = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
-    about = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
-    read = read_client_request(about, "token", environment="test", issuer=ISSUER)
-    assert read == (credentials, "a.b.c")
+    assert read_request(ABOUT_TOKEN) == (credentials, "a.b.c")
 
 
+def test_a_protected_api_proves_who_it_is_by_a_secret_alone() -> None:
+    assertion = {"client_assertion": "a.b.c", "client_assertion_type": JWT_BEARER}
+    body = urlencode(assertion | {"token": "a.b.c"}).encode()
+    with pytest.raises(Refused) as refused:
+        by_api(replace(RIGHT, body=body))
+    assert refused.value.reason == "malformed_request"
+    assert "authenticates with client_id and client_secret" in refused.value.detail
+
+
+@by_each
 @pytest.mark.parametrize(
     ("spoil", "fault"),
     [
@@ -212,11 +237,12 @@ def test_a_request_about_one_token_asks_for_it_by_the_same_credentials() -> None
     ],
 )
 def test_a_request_about_one_token_has_the_faults_of_a_login(
-    spoil: Callable[[RawTokenRequest], RawTokenRequest], fault: tuple[str, str]
+    read_request: Callable[[RawTokenRequest], tuple[object, str]],
+    spoil: Callable[[RawTokenRequest], RawTokenRequest],
+    fault: tuple[str, str],
 ) -> None:
-    about = replace(RIGHT, body=RIGHT.body + b"&token=a.b.c")
     with pytest.raises(Refused) as refused:
-        read_client_request(spoil(about), "token", environment="test", issuer=ISSUER)
+        read_request(spoil(ABOUT_TOKEN))
     assert (refused.value.reason, refused.value.parameter) == fault
 
 

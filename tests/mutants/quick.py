@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
+from pytest_django.plugin import blocking_manager_key
 
 from tests.mutants.forks import Limits, end_group, run_in_fork, start_fork
 from tests.mutants.functions import CALLS, Codes, Functions, recording_codes_of
@@ -169,5 +170,5 @@ def _prepare_fork(config: pytest.Config) -> None:
     stash = config.stash
     stash[conftest.FOLDER] = Path(tempfile.mkdtemp(dir=stash[conftest.FOLDER]))
     if conftest.MIGRATED in stash:
-        with stash[conftest.BLOCKER].unblock():
+        with stash[blocking_manager_key].unblock():
             stash[conftest.MIGRATED].restore()
