@@ -15,8 +15,10 @@ from identity.staff.expiring.extend_tasks import Extend
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Task
 from identity.staff.models import StaffAccount
+from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services import Action
+from tests.introspection.api import new_api
 from tests.support.accounts import new_staff, with_totp
 from tests.support.factories import (
     ClientSecretFactory,
@@ -26,6 +28,7 @@ from tests.support.factories import (
     TaxpayerFactory,
 )
 from tests.support.staff import list_url, page_url, staff_client, task_url
+from tokens.models import ProtectedApi
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +48,7 @@ FACTORIES: dict[str, Any] = {
     "Intermediary": IntermediaryFactory,
     "GrantedPermission": GrantedPermissionFactory,
     "SystemUser": lambda: ClientSecretFactory.create().system_user,
+    "ProtectedApi": lambda: new_api().registered,
     "StaffAccount": lambda: StaffAccount.objects.get(pk=with_totp(new_staff("viewer", "zul")).pk),
 }
 
@@ -60,6 +64,10 @@ def some_record(task: Task) -> Model:
     if isinstance(task, Extend):
         ends = dict.fromkeys(task.form.watched.values(), "2099-01-01T00:00Z")
         type(record)._default_manager.update(**ends)
+    if task.name == "activate_protected_api":
+        ProtectedApi.objects.update(is_active=False)
+    if task.name in ("register_client_key", "use_client_secret"):
+        SystemUser.objects.update(token_endpoint_auth_method=PRIVATE_KEY_JWT)
     if task.name == "activate_account":
         StaffAccount.objects.update(is_active=False)
     return record
@@ -100,7 +108,7 @@ def test_the_toolkits_own_pages_are_gone() -> None:
     assert not [model for model in models if admin.site.is_registered(model)]
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.url_name)
 @pytest.mark.parametrize("role", ROLES)
 def test_a_task_opens_for_the_roles_that_may_do_it_and_no_other(role: str, task: Task) -> None:
     may = task.permission in ROLES[role].permissions
