@@ -32,7 +32,7 @@ def test_nothing_keeps_people_out_of_a_sign_in_page(newcomer: Browser) -> None:
         *_signing_in(page),
         *_setting_up_an_app(page),
         *_setting_up_a_passkey(page),
-        *_whoever_has_both(page),
+        *_with_both_second_steps(page),
         *_signing_in_with_a_code(page),
     ]
     assert found == []
@@ -67,7 +67,7 @@ def _setting_up_a_passkey(page: Any) -> list[str]:
     return found
 
 
-def _whoever_has_both(page: Any) -> list[str]:
+def _with_both_second_steps(page: Any) -> list[str]:
     page.goto("/signin/second/webauthn/")
     links = page.locator("main a[href*='/keys/']").all()
     paths = [link.get_attribute("href").removeprefix("/signin/") for link in links]

@@ -105,7 +105,7 @@ def _block(office: Office, officer: Any, client_id: str, secret: str) -> str:
 
 
 def _explain(viewer: Any, reference: str) -> None:
-    """Whoever answers the telephone pastes the reference and reads what happened."""
+    """The person at the telephone pastes the reference and reads what happened."""
     find(viewer, "tokens/loginevent", reference)
     says(viewer, "Why did this login fail?")
     assert "blocked" in viewer.locator(".check-failed").inner_text().lower()

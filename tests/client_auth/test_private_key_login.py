@@ -42,7 +42,7 @@ def assert_not_accepted(response: Any) -> None:
         status=400,
         error="invalid_client",
         says="This client_assertion is not accepted",
-        mended_by="The developer of the ERP system",
+        fixed_by="The developer of the ERP system",
     )
 
 
@@ -98,7 +98,7 @@ def test_an_expired_key_is_named_with_its_date(erp: KeyErp) -> None:
         status=400,
         error="invalid_client",
         says="The key of this client_assertion expired on",
-        mended_by="The person who rotates the secrets",
+        fixed_by="The person who rotates the secrets",
         headers={"X-Rate-Limit-Limit": "12", "X-Rate-Limit-Remaining": "12"},
     )
 

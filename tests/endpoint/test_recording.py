@@ -288,7 +288,7 @@ def test_a_secret_that_ended_backs_off_and_uses_nothing_of_the_limit(
             status=429,
             error="invalid_request",
             says="Too many failed logins",
-            mended_by="operator of the ERP system",
+            fixed_by="operator of the ERP system",
             headers={
                 "Retry-After": "1",
                 "X-Rate-Limit-Limit": "1",

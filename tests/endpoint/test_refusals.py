@@ -142,7 +142,7 @@ def test_any_method_but_post_is_refused(method: str) -> None:
             status=405,
             error="invalid_request",
             says="POST",
-            mended_by=DEVELOPER,
+            fixed_by=DEVELOPER,
             headers={"Allow": "POST"},
         )
 
@@ -155,7 +155,7 @@ def test_http_is_refused_where_auth_url_is_https(erp: Erp) -> None:
         status=400,
         error="invalid_request",
         says="HTTPS",
-        mended_by=DEVELOPER,
+        fixed_by=DEVELOPER,
     )
 
 
@@ -202,7 +202,7 @@ def test_a_malformed_request_is_refused_and_the_fault_is_named(
         status=400,
         error="invalid_request",
         says=says,
-        mended_by=DEVELOPER,
+        fixed_by=DEVELOPER,
     )
 
 
@@ -221,7 +221,7 @@ def test_a_missing_or_empty_parameter_is_named(erp: Erp, name: str, value: str |
         status=400,
         error="invalid_request",
         says=f"The parameter {name} is missing",
-        mended_by=DEVELOPER,
+        fixed_by=DEVELOPER,
     )
 
 
@@ -235,7 +235,7 @@ def test_any_other_grant_type_is_refused(erp: Erp, grant_type: str) -> None:
         status=400,
         error="unsupported_grant_type",
         says="client_credentials",
-        mended_by=DEVELOPER,
+        fixed_by=DEVELOPER,
     )
 
 
@@ -257,7 +257,7 @@ def test_a_malformed_on_behalf_of_never_falls_back_to_a_taxpayer_login(
         status=400,
         error="invalid_request",
         says="onbehalfof",
-        mended_by=DEVELOPER,
+        fixed_by=DEVELOPER,
     )
 
 
@@ -287,7 +287,7 @@ def test_credentials_of_the_wrong_form_are_named_without_a_query(erp: Erp) -> No
             status=400,
             error="invalid_client",
             says=says,
-            mended_by=OPERATOR,
+            fixed_by=OPERATOR,
         )
 
 
@@ -303,7 +303,7 @@ def test_unknown_id_and_wrong_secret_are_the_same_bytes_but_for_the_reference(er
             status=400,
             error="invalid_client",
             says="client_id or client_secret is wrong",
-            mended_by=OPERATOR,
+            fixed_by=OPERATOR,
         )
     bodies = [r.content.decode().replace(r["correlationId"], "") for r in (wrong, unknown, stored)]
     assert bodies[0] == bodies[1] == bodies[2]
@@ -334,7 +334,7 @@ def test_an_expired_secret_is_told_with_its_date(erp: Erp) -> None:
         status=400,
         error="invalid_client",
         says="expired on 20",
-        mended_by=ROTATES,
+        fixed_by=ROTATES,
         headers=MATCHED,
     )
 
@@ -347,7 +347,7 @@ def test_a_revoked_secret_is_told_with_its_date(erp: Erp) -> None:
         status=400,
         error="invalid_client",
         says="revoked on 20",
-        mended_by=ROTATES,
+        fixed_by=ROTATES,
         headers=MATCHED,
     )
 
@@ -363,7 +363,7 @@ def test_the_thirteenth_login_of_a_minute_is_refused_and_writes_nothing(erp: Erp
             status=429,
             error="invalid_request",
             says="reuse a token",
-            mended_by=DEVELOPER,
+            fixed_by=DEVELOPER,
             headers={
                 **MATCHED,
                 "X-Rate-Limit-Remaining": "0",
@@ -390,7 +390,7 @@ def test_a_blocked_system_user_is_told_with_the_date(blocked: Erp) -> None:
         status=400,
         error="unauthorised_client",
         says="blocked on 20",
-        mended_by=AUTHORITY,
+        fixed_by=AUTHORITY,
         headers=MATCHED,
     )
 
@@ -404,7 +404,7 @@ def test_an_expired_system_user_is_told_with_the_date(erp: Erp) -> None:
         status=400,
         error="unauthorised_client",
         says="expired on 20",
-        mended_by=AUTHORITY,
+        fixed_by=AUTHORITY,
         headers=MATCHED,
     )
 
@@ -418,7 +418,7 @@ def test_an_inactive_taxpayer_gets_no_token(erp: Erp) -> None:
         status=400,
         error="unauthorised_client",
         says="not active",
-        mended_by=AUTHORITY,
+        fixed_by=AUTHORITY,
         headers=MATCHED,
     )
 
@@ -431,7 +431,7 @@ def test_only_an_intermediary_may_act_for_others(erp: Erp) -> None:
         status=400,
         error="unauthorised_client",
         says="not registered as an intermediary",
-        mended_by=AUTHORITY,
+        fixed_by=AUTHORITY,
         headers=MATCHED,
     )
 
@@ -451,7 +451,7 @@ def test_an_inactive_intermediary_is_refused(
         status=400,
         error="unauthorised_client",
         says=says,
-        mended_by=AUTHORITY,
+        fixed_by=AUTHORITY,
         headers=MATCHED,
     )
 
@@ -475,7 +475,7 @@ def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
             status=400,
             error="invalid_grant",
             says="granted this intermediary no permission",
-            mended_by=REPRESENTED,
+            fixed_by=REPRESENTED,
             headers=MATCHED,
         )
     assert len({r.content.decode().replace(r["correlationId"], "") for r in responses}) == 1
@@ -513,7 +513,7 @@ def test_a_permission_out_of_force_is_told_with_the_date(
         status=400,
         error="invalid_grant",
         says=says,
-        mended_by=REPRESENTED,
+        fixed_by=REPRESENTED,
         headers=MATCHED,
     )
 
@@ -536,7 +536,7 @@ def test_an_unknown_scope_and_a_wrong_separator_are_refused(erp: Erp, scope: str
         status=400,
         error="invalid_scope",
         says="A scope that was asked for is unknown, or there is not exactly one space",
-        mended_by=DEVELOPER,
+        fixed_by=DEVELOPER,
         headers=MATCHED,
     )
 
@@ -549,7 +549,7 @@ def test_nothing_left_of_the_scopes_asked_for_is_refused() -> None:
         status=400,
         error="invalid_scope",
         says="none of the scopes that it asks for",
-        mended_by=DEVELOPER,
+        fixed_by=DEVELOPER,
         headers=MATCHED,
     )
 
@@ -585,7 +585,7 @@ def test_an_error_of_ours_says_nothing_about_itself(erp: Erp) -> None:
         status=500,
         error="server_error",
         says="our side",
-        mended_by="report the reference",
+        fixed_by="report the reference",
         headers=MATCHED,
     )
 

@@ -416,7 +416,7 @@ def test_a_connection_that_breaks_before_the_end_of_the_body_is_named() -> None:
         status=400,
         error="invalid_request",
         says="the body cannot be read: the connection broke before its end",
-        mended_by="developer of the ERP",
+        fixed_by="developer of the ERP",
     )
 
 
@@ -429,7 +429,7 @@ def test_no_more_is_read_than_shows_that_a_body_is_too_long() -> None:
         status=400,
         error="invalid_request",
         says="the body is longer than 16384 bytes",
-        mended_by="developer of the ERP",
+        fixed_by="developer of the ERP",
     )
     assert body.tell() == MAX_BODY_BYTES + 1
 

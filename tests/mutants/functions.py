@@ -1,6 +1,6 @@
 """The functions that a mutant changes, and their new code in place of the old, where they are.
 
-Whoever has imported a function has the same object: new code in it is noticed everywhere.
+Who has imported a function has the same object: new code in it is noticed everywhere.
 """
 
 import ast

@@ -106,7 +106,7 @@ def assert_refused(
     status: int,
     error: str,
     says: str,
-    mended_by: str,
+    fixed_by: str,
     headers: dict[str, str] | None = None,
 ) -> None:
     """The whole answer, its record, and no header beyond those the contract names."""
@@ -118,7 +118,7 @@ def assert_refused(
     assert re.fullmatch(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+", description)
     assert description.endswith(f" Reference: {reference}")
     assert says in description
-    assert mended_by in description
+    assert fixed_by in description
     assert response["Link"] == f'<{settings.AUTH_URL}/errors/{reason}>; rel="help"'
     named = {"Content-Type", "Content-Length", "Cache-Control", "Pragma", "correlationId", "Link"}
     assert set(response.headers) - named == set(headers or {})
@@ -140,7 +140,7 @@ def assert_unavailable(response: HttpResponse, headers: dict[str, str] | None = 
         status=503,
         error="temporarily_unavailable",
         says="try again",
-        mended_by="Nothing is wrong with the request",
+        fixed_by="Nothing is wrong with the request",
         headers={"Retry-After": "5"} | (headers or {}),
     )
 
