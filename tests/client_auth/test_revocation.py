@@ -8,6 +8,7 @@ from django.conf import settings
 
 from tests.client_auth.key_erp import JWT_BEARER, KeyErp, new_key_erp, new_pair
 from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, new_api, post
+from tests.self_service.calls import CREDENTIALS, REVOKE_LAST, call
 from tests.support.answers import body_of
 
 pytestmark = pytest.mark.django_db
@@ -70,3 +71,20 @@ def test_a_protected_api_has_a_secret_only(erp: KeyErp) -> None:
         "a protected API authenticates with client_id and client_secret"
         in body["error_description"]
     )
+
+
+def test_it_sees_its_key_by_name_and_never_the_key_itself(erp: KeyErp) -> None:
+    answer = call("GET", CREDENTIALS, token_of(erp))
+    (key,) = body_of(answer)["secrets"]
+    assert (key["kid"], key["state"], key["issued_this_token"]) == (erp.pair.kid, "live", True)
+    assert erp.pair.public_jwk["x"] not in answer.content.decode()
+
+
+def test_it_ends_its_key_and_then_nothing_logs_in_with_it(api: Api, erp: KeyErp) -> None:
+    token = token_of(erp)
+    assert call("DELETE", CREDENTIALS, token).status_code == 409
+    assert erp.login().status_code == 200
+    answer = call("DELETE", REVOKE_LAST, token)
+    assert body_of(answer)["revoked"]["hint"] == erp.pair.kid[-4:]
+    assert erp.login().status_code == 400
+    assert body_of(api.introspect(token)) == INACTIVE

@@ -1,4 +1,4 @@
-"""The secrets of a client, as it may see them: never a secret, never a hash (contract 3)."""
+"""The secrets or keys of a client, as it may see them: never a secret or a hash (contract 3)."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -36,8 +36,8 @@ def live_of(secrets: Iterable[ClientSecret], at: datetime) -> list[ClientSecret]
 
 
 def secret_as_json(secret: ClientSecret, issued_by: int, at: datetime) -> dict[str, Any]:
-    """One of them in JSON; `issued_by` is the key of the secret that the token comes from."""
-    return {
+    """One of them in JSON, a key with its name; `issued_by`: the one the token comes from."""
+    return ({"kid": secret.kid} if secret.is_key else {}) | {
         "hint": secret.hint,
         "state": _state(secret, at),
         "issued_this_token": secret.pk == issued_by,
