@@ -25,6 +25,7 @@ from taxpayers.rules import (
     check_secret,
     decide,
     is_in_force,
+    next_end,
     was_in_force,
 )
 
@@ -453,3 +454,37 @@ def test_a_refusal_that_ends_in_a_traceback_says_all_of_it() -> None:
     refused = Refused("a_reason", since=AT, parameter="scope", detail="Nonsense")
     for word in ("a_reason", "2026", "scope", "Nonsense"):
         assert word in str(refused)
+
+
+# --- Until when time alone refuses nothing --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("facts", "end"),
+    [
+        (Facts(CLIENT, SECRET), AT + DAY),
+        (Facts(replace(CLIENT, intermediary=None), SECRET), AT + DAY),
+        (Facts(replace(CLIENT, expires_at=AT + TICK), SECRET), AT + TICK),
+        (Facts(CLIENT, replace(SECRET, expires_at=AT)), AT),
+        (Facts(CLIENT, replace(SECRET, expires_at=AT - TICK)), None),
+        (
+            Facts(replace(CLIENT, intermediary=IntermediaryFacts(True, AT + TICK)), SECRET),
+            AT + TICK,
+        ),
+        (
+            Facts(
+                CLIENT,
+                SECRET,
+                replace(
+                    REPRESENTED,
+                    permissions=(PERMISSION, replace(PERMISSION, valid_until=AT + TICK)),
+                ),
+            ),
+            AT + TICK,
+        ),
+    ],
+)
+def test_the_next_end_is_the_first_last_moment_that_has_not_passed(
+    facts: Facts, end: datetime | None
+) -> None:
+    assert next_end(facts, AT) == end
