@@ -81,12 +81,12 @@ class Traffic:
             if len(batch) > 1:
                 return [result for one in batch for result in self._results(node, [one])]
             login, call = batch[0].login, batch[0].call
-            if isinstance(error, psycopg.errors.LockNotAvailable):
-                # Of what a login does only these wait, for a client that is being changed.
-                assert isinstance(call, TakeStatusIndex | TokenRevocation)
-                login.may_be_unavailable = "somebody else had locked its status index"
-            else:
+            if isinstance(error, psycopg.errors.NotNullViolation):
                 self._effects.refuse(login, call)
+            elif isinstance(call, TakeStatusIndex | TokenRevocation):
+                login.may_be_unavailable = "somebody else had locked its status index"
+            else:  # nothing else of a login may wait for a client that is being changed
+                raise
             return [(batch[0], DatabaseError(str(error)))]
         for one, result in zip(batch, results, strict=True):
             self._effects.execute(one.login, one.call, result)
