@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="package")
-def chromium(django_db_blocker: DjangoDbBlocker) -> Iterator[Any]:
-    """A running Chromium; this process may query the databases of the services that it visits."""
+def chromium(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Any]:
+    """A running Chromium; this process may query the databases of the services that it visits.
+
+    The test database is there before: while Chromium runs, Django refuses to set it up.
+    """
     with open_chromium(find_chromium()) as launched, django_db_blocker.unblock():
         yield launched
 
