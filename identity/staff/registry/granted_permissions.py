@@ -110,8 +110,9 @@ class GrantedPermissionAdmin(ExportingAdmin):
             RevokePermission,
             gettext_lazy("Revoke the selected permissions"),
             gettext_lazy(
-                "These permissions end now. This cannot be undone. Tokens that were already issued"
-                " stay valid for up to one hour."
+                "These permissions end now. This cannot be undone. Tokens that were already"
+                " issued: APIs that check them with this service refuse them within 10 seconds,"
+                " others accept them for up to one hour."
             ),
         ),
         BulkTask(

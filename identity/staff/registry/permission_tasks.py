@@ -88,8 +88,9 @@ class RevokePermission(Task):
     title = gettext_lazy("Revoke the permission")
     button_label = gettext_lazy("Revoke")
     description = gettext_lazy(
-        "The permission ends now. This cannot be undone. Tokens that were already issued stay"
-        " valid for up to one hour."
+        "The permission ends now. This cannot be undone. Tokens that were already issued: APIs"
+        " that check them with this service refuse them within 10 seconds, others accept them for"
+        " up to one hour."
     )
     icon = "remove_moderator"
     variant = "danger"

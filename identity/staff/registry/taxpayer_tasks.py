@@ -137,7 +137,8 @@ class DeactivateTaxpayer(_SetActive):
     description = gettext_lazy(
         "From now on, nobody can log in for this taxpayer: not its own system users, and no"
         " intermediary on its behalf. Its system users also cannot log in on behalf of others."
-        " Tokens that were already issued stay valid for up to one hour."
+        " Tokens that were already issued: APIs that check them with this service refuse them"
+        " within 10 seconds, others accept them for up to one hour."
     )
     icon = "toggle_off"
     variant = "danger"

@@ -29,8 +29,9 @@ class BlockSystemUser(Task):
     title = gettext_lazy("Block the system user")
     button_label = gettext_lazy("Block")
     description = gettext_lazy(
-        "From now on, every login of this system user is refused. Tokens that it already has stay"
-        " valid for up to one hour. It can be unblocked at any time."
+        "From now on, every login of this system user is refused. Tokens that were already issued:"
+        " APIs that check them with this service refuse them within 10 seconds, others accept them"
+        " for up to one hour. It can be unblocked at any time."
     )
     icon = "block"
     variant = "danger"

@@ -84,8 +84,9 @@ class SystemUserAdmin(ExportingAdmin):
             BlockSystemUser,
             gettext_lazy("Block the selected system users"),
             gettext_lazy(
-                "From now on, every login of these system users is refused. Tokens that they"
-                " already have stay valid for up to one hour. System users that are already"
+                "From now on, every login of these system users is refused. Tokens that were"
+                " already issued: APIs that check them with this service refuse them within 10"
+                " seconds, others accept them for up to one hour. System users that are already"
                 " blocked do not change."
             ),
             related=("usage",),
