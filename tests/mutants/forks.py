@@ -1,4 +1,4 @@
-"""A part of a run in a process of its own, with limits, and none of it left at its end."""
+"""A part of a run in a separate process, with limits, and none of it left at its end."""
 
 import contextlib
 import os

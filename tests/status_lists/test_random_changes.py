@@ -82,7 +82,7 @@ class World:
         self.rng.choice(CHANGES)(self)
 
     def check(self) -> None:
-        """The lists as they are now against what introspection says now, and said before."""
+        """The lists as they are now against what introspection answers now, and answered before."""
         ended = defaultdict(set)
         self.were_inactive |= {token for _erp, token in self.tokens if not is_active(token)}
         for _erp, token in self.tokens:

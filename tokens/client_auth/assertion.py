@@ -23,13 +23,13 @@ JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 MAX_LENGTH = 4096
 MAX_JTI_LENGTH = 128
 _PARTS = 3
-# rfc7523bis gives it a type of its own; what older libraries send is accepted too, and no other
+# rfc7523bis gives it its own type; what older libraries send is accepted too, and no other
 # kind of JWT that a client may have signed with the same key (RFC 8725 section 3.11).
 _TYPES = {"", "jwt", "client-authentication+jwt", "application/client-authentication+jwt"}
 
 
 class AssertionFault(StrEnum):
-    """What is wrong with an assertion itself, whoever sent it."""
+    """What is wrong with an assertion itself, from a client or a stranger."""
 
     TOO_LONG = "assertion_too_long"
     UNREADABLE = "assertion_unreadable"

@@ -28,7 +28,7 @@ class Event(NamedTuple):
 class AssertionUse(NamedTuple):
     """A client assertion, by `ClientAssertion.use_id`; `expires_at` is when it is accepted no more.
 
-    As a call of its own: stored, unless it was used before.
+    As a separate call: stored, unless it was used before.
     """
 
     id: UUID

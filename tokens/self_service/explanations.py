@@ -1,4 +1,4 @@
-"""`POST /api/v1/logins/{reference}/explanation`: a client reads the checks of its own login."""
+"""`POST /api/v1/logins/{reference}/explanation`: a client reads the checks of one of its logins."""
 
 from typing import Any
 
