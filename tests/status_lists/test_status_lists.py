@@ -40,6 +40,7 @@ from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
 from tests.support.outages import database_out_of_reach
+from tests.support.queries import statements_sent
 from tokens.status_lists import publication
 from tokens.status_lists.ending import end_indexes
 from tokens.status_lists.format import LIFETIME, LIST_LENGTH, TTL
@@ -236,6 +237,18 @@ def test_the_next_end_of_anything_is_the_next_check(intermediary: Erp) -> None:
 
 
 # --- A set bit stays ------------------------------------------------------------------------------
+
+
+def test_many_places_that_are_good_are_checked_with_the_statements_of_one() -> None:
+    sent: list[list[str]] = []
+    for clients in (1, 12):
+        for _ in range(clients):
+            token_of(new_erp())
+        with statements_sent() as words:
+            end_indexes(now())
+        sent.append(words)
+    assert len(sent[1]) == len(sent[0])
+    assert not StatusIndex.objects.filter(check_at__lte=now()).exists()
 
 
 def test_unblocking_gives_a_new_index_and_old_tokens_never_come_back(api: Api, erp: Erp) -> None:

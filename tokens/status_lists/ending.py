@@ -58,20 +58,41 @@ def _checked(clients: Iterable[int], at: datetime) -> dict[int, list[CheckedInde
 
 def _end_or_keep(of_client: dict[int, list[CheckedIndex]]) -> set[int]:
     """Returns the clients that somebody is changing: they are tried again."""
-    waiting = set()
-    for client in sorted(of_client):
-        checked = of_client[client]
-        try:
-            with transaction.atomic():
-                _delete([one.index for one in checked if not one.is_good])
-                for one in checked:
-                    if one.is_good and one.check_at != one.next_check_at:
-                        # Not if a login has used the index since, for tokens that may do more.
-                        rows = StatusIndex.objects.filter(pk=one.index, check_at=one.check_at)
-                        rows.update(check_at=one.next_check_at)
-        except OperationalError:
-            waiting.add(client)
-    return waiting
+    all_good = {c: found for c, found in of_client.items() if all(one.is_good for one in found)}
+    # Nearly all of them are, and one round trip is enough for all that nobody has locked.
+    if _end_or_keep_at_once([one for found in all_good.values() for one in found]):
+        of_client = {c: found for c, found in of_client.items() if c not in all_good}
+    return {client for client in sorted(of_client) if not _end_or_keep_at_once(of_client[client])}
+
+
+def _end_or_keep_at_once(checked: list[CheckedIndex]) -> bool:
+    """Whether it was done: all of it, or nothing where somebody else has locked a row."""
+    moved = [one for one in checked if one.is_good and one.check_at != one.next_check_at]
+    try:
+        with transaction.atomic():
+            _delete([one.index for one in checked if not one.is_good])
+            _set_next_checks(moved)
+    except OperationalError:
+        return False
+    return True
+
+
+def _set_next_checks(moved: list[CheckedIndex]) -> None:
+    # Not if a login has used the index since, for tokens that may do more.
+    sql = (
+        'UPDATE status_indexes SET check_at = %s WHERE "index" = %s'
+        " AND (check_at = %s OR (check_at IS NULL AND %s))"
+    )
+    stored = connection.ops.adapt_datetimefield_value
+    if moved:
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                sql,
+                [
+                    (stored(one.next_check_at), one.index, stored(one.check_at), not one.check_at)
+                    for one in moved
+                ],
+            )
 
 
 def _delete(indexes: list[int]) -> None:
