@@ -1,20 +1,20 @@
 """Logins while the database changes under them: columns of another type, connections that die."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from socket import socketpair
 
 import pytest
 from django.db import NotSupportedError, connection, connections, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpResponse
 
 from taxpayers.credentials import hash_secret, new_client_secret
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import RateLimitCounter
+from tests.support.databases import another_session
 from tests.support.erp import Erp, new_erp, post
 from tokens.keys.store import read_key_ring
 from tokens.login_events.store import perform
@@ -33,16 +33,6 @@ KINDS: dict[str, tuple[Ask, int]] = {
     "invalid_scope": (lambda erp: erp.login(scope="Unknown"), 400),
 }
 every_kind = pytest.mark.parametrize("reason", KINDS)
-
-
-@contextmanager
-def another_session() -> Iterator[BaseDatabaseWrapper]:
-    """Not that of the logins: psycopg would notice an ALTER on it."""
-    other = connection.copy()
-    try:
-        yield other
-    finally:
-        other.close()
 
 
 def execute_elsewhere(sql: str) -> None:

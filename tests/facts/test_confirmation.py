@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpResponse
 from pytest_django import Settings
 from uuid_utils.compat import uuid7
@@ -33,6 +32,7 @@ from tests.facts.registry_changes import (
     Change,
     World,
 )
+from tests.support.databases import another_session
 from tests.support.erp import FORM, Erp, claims_of, new_erp
 from tests.support.queries import statements_sent
 from tests.tokens.test_rate_limits import perform_together
@@ -96,15 +96,6 @@ def test_the_next_login_obeys_a_change_by_sql(change: Change) -> None:
         for statement in world.sql(change.sql).split(";"):
             cursor.execute(statement)
     assert [log_in_to(world, change) for _ in range(2)] == [change.after] * 2
-
-
-@contextmanager
-def another_session() -> Iterator[BaseDatabaseWrapper]:
-    other = connection.copy()
-    try:
-        yield other
-    finally:
-        other.close()
 
 
 @on_postgresql

@@ -244,6 +244,7 @@ def test_many_places_that_are_good_are_checked_with_the_statements_of_one() -> N
     for clients in (1, 12):
         for _ in range(clients):
             token_of(new_erp())
+        StatusIndex.objects.update(check_at=now())
         with statements_sent() as words:
             end_indexes(now())
         sent.append(words)

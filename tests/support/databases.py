@@ -1,11 +1,14 @@
 """The test database as the migrations leave it, and back to that after tests that commit."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import psycopg
 from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tests.servers.postgres import Postgres
 
@@ -15,6 +18,16 @@ def present_url() -> str:
     settings = connection.settings_dict
     address = f"{settings['HOST']}:{settings['PORT']}"
     return f"postgresql://{settings['USER']}@{address}/{settings['NAME']}"
+
+
+@contextmanager
+def another_session() -> Iterator[BaseDatabaseWrapper]:
+    """A second connection to the present database, as Django makes them."""
+    other = connection.copy()
+    try:
+        yield other
+    finally:
+        other.close()
 
 
 class MigratedDatabase(Protocol):

@@ -86,7 +86,8 @@ class TokenRevocation(NamedTuple):
 class TakeStatusIndex(NamedTuple):
     """The index for tokens that say this, an unused one if there is none yet.
 
-    From then on the index stands for tokens with these scopes and permissions, too.
+    From then on the index stands for tokens with these scopes and permissions, too. By the facts of
+    this epoch they are good, and time alone ends nothing until `check_at` (None: ever).
     """
 
     system_user_id: int
@@ -96,6 +97,8 @@ class TakeStatusIndex(NamedTuple):
     actor: str
     scopes: tuple[str, ...]
     permissions: tuple[str, ...]
+    epoch: int
+    check_at: datetime | None
 
 
 class RejectedRequest(NamedTuple):

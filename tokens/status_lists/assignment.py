@@ -6,7 +6,7 @@ or may do more than those before.
 """
 
 from taxpayers.facts.values import Facts
-from taxpayers.rules import Authorization
+from taxpayers.rules import Authorization, next_end
 from tokens.login_events.events import TakeStatusIndex, TokenRevocation
 
 
@@ -47,4 +47,6 @@ def _take(facts: Facts, authorization: Authorization) -> TakeStatusIndex:
         str(actor) if actor else "",
         authorization.scopes,
         authorization.permissions,
+        facts.epoch,
+        next_end(facts, authorization.at),
     )

@@ -12,13 +12,21 @@ from tokens.login_events.postgresql_event import NOW, statement
 from tokens.status_lists.reuse import REUSED_AFTER
 
 # The oldest of those whose tokens have all expired, or else a new one. A row that is there stays,
-# and stands for more. It is checked at once, by the registry as it is then: the decision that needs
-# it may be older. (Two that need the same row at once: an index remains unused, for good.)
+# and stands for more. (Two that need the same row at once: an index remains unused, for good.)
+#
+# Its next check is that of the decision that needs it, where the facts of that decision are still
+# true: the epoch confirms it, and its lock makes a change wait, which then has the row checked. Who
+# cannot have the lock at once has the row checked now, by the registry as it is then.
 _TAKE = f"""
 WITH sent AS (
     SELECT row_number() OVER () AS place, s.* FROM json_to_recordset(%s::json)
         AS s(system_user_id bigint, secret_id bigint, tin varchar, rob varchar, actor varchar,
-            scopes jsonb, permissions jsonb)
+            scopes jsonb, permissions jsonb, epoch bigint, check_at timestamptz)
+), confirmed AS MATERIALIZED (
+    SELECT sent.place FROM sent CROSS JOIN LATERAL (
+        SELECT FROM client_usage c
+        WHERE c.system_user_id = sent.system_user_id AND c.epoch = sent.epoch
+        FOR NO KEY UPDATE SKIP LOCKED) AS own_row
 ), expired AS (
     SELECT number, row_number() OVER () AS place FROM (
         SELECT number FROM ended_status_indexes
@@ -31,12 +39,14 @@ WITH sent AS (
     INSERT INTO status_indexes AS x (index, system_user_id, secret_id, tin, rob, actor,
         scopes, permissions, check_at)
     SELECT coalesce(reused.index, nextval('status_index_numbers')), system_user_id, secret_id,
-        tin, rob, actor, scopes, permissions, {NOW}
-    FROM sent LEFT JOIN reused USING (place)
+        tin, rob, actor, scopes, permissions,
+        CASE WHEN confirmed.place IS NULL THEN {NOW} ELSE sent.check_at END
+    FROM sent LEFT JOIN reused USING (place) LEFT JOIN confirmed USING (place)
     ON CONFLICT (system_user_id, secret_id, tin, rob, actor) DO UPDATE SET
         scopes = x.scopes || excluded.scopes,
         permissions = x.permissions || excluded.permissions,
-        check_at = excluded.check_at
+        check_at = CASE WHEN excluded.check_at = {NOW} THEN {NOW}
+            ELSE least(x.check_at, excluded.check_at) END
     RETURNING x.*
 )
 SELECT {NOW}, system_user_id, secret_id, tin, rob, actor,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from django.db.models import Max
 
 from taxpayers.facts.values import StatusFacts
-from taxpayers.models import EndedStatusIndex, StatusChange, StatusIndex
+from taxpayers.models import EndedStatusIndex, RateLimitCounter, StatusChange, StatusIndex
 from tokens.login_events.events import TakeStatusIndex
 from tokens.status_lists.reuse import REUSED_AFTER
 
@@ -14,11 +14,15 @@ def take_status_index(call: TakeStatusIndex) -> StatusFacts:
     """As the statement of PostgreSQL."""
     now = datetime.now(UTC)
     key = dict(zip(TakeStatusIndex._fields[:5], call[:5], strict=True))
-    rows = StatusIndex.objects
-    row = rows.filter(**key).first() or rows.create(index=_unused(now), **key)
+    row = StatusIndex.objects.filter(**key).first()
+    if row is None:
+        row = StatusIndex(index=_unused(now), check_at=call.check_at, **key)
     row.scopes |= dict.fromkeys(call.scopes, 1)
     row.permissions |= dict.fromkeys(call.permissions, 1)
-    row.check_at = now
+    if RateLimitCounter.objects.filter(pk=call.system_user_id, epoch=call.epoch).exists():
+        row.check_at = min((at for at in (row.check_at, call.check_at) if at), default=None)
+    else:  # the client has changed since the decision
+        row.check_at = now
     row.save()
     return StatusFacts(row.index, tuple(sorted(row.scopes)), tuple(sorted(row.permissions)))
 

@@ -1,0 +1,113 @@
+"""When the tokens of an index are looked at again: who decides a login knows it (contract 2).
+
+So a country that logs in for the first time in an hour leaves no queue of checks behind it.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import OperationalError, transaction
+
+from taxpayers.models import ClientSecret, RateLimitCounter, StatusChange, StatusIndex
+from tests.introspection.api import token_of
+from tests.support.databases import another_session
+from tests.support.erp import Erp
+from tokens.login_events import store
+from tokens.login_events.events import TakeStatusIndex
+
+pytestmark = pytest.mark.django_db
+
+HOUR = timedelta(hours=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def take(erp: Erp, check_at: datetime | None, *, changed: bool = False) -> datetime | None:
+    """The next check after a login by the present facts, or by those from before a change."""
+    secret, counter = ClientSecret.objects.get(), RateLimitCounter.objects.get()
+    epoch = counter.epoch + changed
+    call = TakeStatusIndex(
+        *(erp.system_user.pk, secret.pk, erp.tin, "", ""), ("InvoicingAPI",), (), epoch, check_at
+    )
+    store.perform(call)
+    return StatusIndex.objects.get().check_at
+
+
+def is_due(check_at: datetime | None) -> bool:
+    return check_at is not None and check_at <= now()
+
+
+def test_a_first_login_leaves_nothing_to_check(erp: Erp) -> None:
+    StatusChange.objects.all().delete()
+    token_of(erp)
+    assert StatusIndex.objects.get().check_at == ClientSecret.objects.get().expires_at
+    assert not StatusChange.objects.exists()
+
+
+def test_tokens_by_facts_of_the_past_are_checked_at_once(erp: Erp) -> None:
+    assert is_due(take(erp, now() + HOUR, changed=True))
+
+
+def test_an_index_that_stands_for_more_by_facts_of_the_past_is_checked_at_once(erp: Erp) -> None:
+    later = now() + HOUR
+    assert take(erp, later) == later
+    assert is_due(take(erp, later, changed=True))
+
+
+def test_a_check_that_is_due_stays_due(erp: Erp) -> None:
+    due = take(erp, now() + HOUR, changed=True)
+    assert take(erp, now() + HOUR) == due
+
+
+def test_a_check_that_is_under_way_does_not_cover_what_is_added_by_facts_of_the_past(
+    erp: Erp,
+) -> None:
+    before = take(erp, now() + HOUR, changed=True)
+    # So it does not find the row as it was when it began, and leaves it due.
+    after = take(erp, now() + HOUR, changed=True)
+    assert is_due(after) and after != before
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(2 * HOUR, HOUR), (HOUR, 2 * HOUR), (None, HOUR), (HOUR, None)]
+)
+def test_the_earlier_of_two_checks_is_the_next(
+    erp: Erp, first: timedelta | None, second: timedelta | None
+) -> None:
+    moment = now()
+    for after in (first, second):
+        take(erp, None if after is None else moment + after)
+    assert StatusIndex.objects.get().check_at == moment + HOUR
+
+
+def test_what_no_time_ends_is_never_due(erp: Erp) -> None:
+    assert take(erp, None) is None
+
+
+BLOCK = "UPDATE system_users SET blocked_at = now(), blocked_by = 'x', blocked_reason = 'y'"
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_change_waits_until_the_index_is_taken_and_so_ends_it(erp: Erp) -> None:
+    with another_session() as other, other.cursor() as cursor:
+        cursor.execute("SET lock_timeout TO '200ms'")
+        with transaction.atomic():
+            take(erp, now() + HOUR)
+            with pytest.raises(OperationalError):
+                cursor.execute(BLOCK)
+        cursor.execute(BLOCK)
+    assert not StatusIndex.objects.exists()
+    assert StatusChange.objects.filter(ended_index__isnull=False).exists()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_an_index_that_is_taken_during_a_change_waits_for_nobody_and_is_checked(erp: Erp) -> None:
+    with another_session() as other, other.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute(BLOCK)
+        assert is_due(take(erp, now() + HOUR))
+        cursor.execute("ROLLBACK")
