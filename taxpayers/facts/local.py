@@ -19,7 +19,7 @@ from taxpayers.facts.values import ClientFacts, Facts, FactsQuery
 logger = logging.getLogger("taxpayers.facts")
 
 # Another number where the meaning of the stored facts changes but not their shape.
-_FORMAT = 2
+_FORMAT = 3
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_READERS = 1024
 

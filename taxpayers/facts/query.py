@@ -45,7 +45,7 @@ LEFT JOIN taxpayers r ON r.tin = q.tin AND r.rob = q.rob
 LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
 LEFT JOIN granted_permission_codes p ON p.grantedpermission_id = g.id"""
 # The index of the tokens that such a login gets.
-_STATUS_COLUMNS = 'x."index", CAST(x.scopes AS text), CAST(x.permissions AS text)'
+_STATUS_COLUMNS = 'x."index", x.version, CAST(x.scopes AS text), CAST(x.permissions AS text)'
 _STATUS_JOIN = """LEFT JOIN status_indexes x ON x.system_user_id = u.id AND x.secret_id = s.id
     AND x.tin = coalesce(q.tin, t.tin) AND x.rob = coalesce(q.rob, t.rob)
     AND x.actor = CASE WHEN q.tin IS NULL THEN '' WHEN t.rob = '' THEN t.tin
@@ -71,7 +71,7 @@ _SQLITE = _QUERY.format(
 _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
 _HASHED, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
 _REPRESENTED_IS_ACTIVE, _PERMISSION, _PUBLIC_JWK = 21, slice(22, 27), 27
-_STATUS = slice(-3, None)
+_STATUS = slice(-4, None)
 
 
 def load_facts(query: FactsQuery) -> Reading:
@@ -124,11 +124,14 @@ def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
     return Reading(at, replace(facts, status=status_facts(*row[_STATUS])), counter)
 
 
-def status_facts(index: int | None, scopes: str, permissions: str) -> StatusFacts | None:
+def status_facts(
+    index: int | None, version: int, scopes: str, permissions: str
+) -> StatusFacts | None:
     """The index in a row, whose other columns are JSON objects; None: there is none."""
     if index is None:
         return None
-    return StatusFacts(index, tuple(sorted(_names(scopes))), tuple(sorted(_names(permissions))))
+    names = (tuple(sorted(_names(each))) for each in (scopes, permissions))
+    return StatusFacts(index, version, *names)
 
 
 def facts_of(client_id: str, represented: TaxpayerId | None, rows: list[Row]) -> Facts:

@@ -5,7 +5,7 @@
 2. An index whose row is deleted is ended. Its client gets a new epoch, so that no login goes on
    with the index that a node remembers.
 3. What is switched off ends its indexes at once: they stay ended even if it is switched on again
-   before anybody has looked. The same where a client gets another id.
+   before anybody has looked. The same where a client is deleted, or gets another id.
 
 They run after those of the epochs (`taxpayers/facts/epochs/`), whose functions they use: names of
 triggers decide. Clients are locked before their indexes, so that no two changes deadlock.
@@ -79,6 +79,15 @@ _POSTGRESQL: _Triggers = {
         "INSERT INTO status_changes (ended_index) SELECT index FROM status_indexes;"
         " PERFORM renew_epochs(ARRAY(SELECT DISTINCT system_user_id FROM status_indexes))",
     ),
+    "then_end_status_after_delete_on_system_users": (
+        *("system_users", f"AFTER DELETE ON system_users {_OLD_ROWS}"),
+        "PERFORM end_status_indexes(ARRAY(SELECT x.index FROM old_rows o"
+        " JOIN status_indexes x ON x.system_user_id = o.id))",
+    ),
+    "then_end_status_after_truncate_on_system_users": (
+        *("system_users", "AFTER TRUNCATE ON system_users"),
+        "PERFORM end_status_indexes(ARRAY(SELECT index FROM status_indexes))",
+    ),
 } | {
     f"then_end_status_after_update_on_{table}": (
         *(table, f"AFTER UPDATE ON {table} {_BOTH_ROWS}"),
@@ -102,6 +111,10 @@ _SQLITE: _Triggers = {
         'INSERT INTO status_changes (ended_index) VALUES (OLD."index");'
         f" UPDATE client_usage SET epoch = {RANDOM_EPOCH['sqlite']}"
         " WHERE system_user_id = OLD.system_user_id",
+    ),
+    "then_end_status_after_delete_on_system_users": (
+        *("system_users", f"AFTER DELETE ON system_users {_ROWS}"),
+        "DELETE FROM status_indexes WHERE system_user_id = OLD.id",
     ),
 } | {
     f"then_end_status_after_update_on_{table}": (
@@ -133,9 +146,10 @@ END $$"""
 
 
 def drop_statements(vendor: str) -> Iterator[str]:
-    """Drops what `create_statements` creates."""
+    """Drops what `create_statements` creates, or an earlier version of it created."""
     for name in trigger_names(vendor):
-        yield f"DROP TRIGGER {name}" if vendor == "sqlite" else f"DROP FUNCTION {name} CASCADE"
+        kind, cascade = ("TRIGGER", "") if vendor == "sqlite" else ("FUNCTION", " CASCADE")
+        yield f"DROP {kind} IF EXISTS {name}{cascade}"
     if vendor == "postgresql":
         yield "DROP FUNCTION end_status_indexes"
 

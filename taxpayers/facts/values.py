@@ -78,10 +78,12 @@ class RepresentedFacts:
 class StatusFacts:
     """The index in status lists of the tokens that this secret got for this taxpayer.
 
-    `scopes` and `permissions` are all that any of these tokens may do.
+    `scopes` and `permissions` are all that any of these tokens may do; `version` is another one
+    when they are.
     """
 
     index: int
+    version: int
     scopes: tuple[str, ...]
     permissions: tuple[str, ...] = ()
 

@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from django.db import models
 
+from taxpayers.models.usage import RandomEpoch
+
 
 class StatusIndex(models.Model):
     """The index of all tokens that one secret of a client got for one taxpayer.
@@ -30,6 +32,9 @@ class StatusIndex(models.Model):
     permissions = models.JSONField(default=dict)
     # After this moment time alone may have ended the tokens.
     check_at = models.DateTimeField(null=True)
+    # Another number whenever the row stands for something else. As the epoch of a client it never
+    # returns: what a node remembers of a row is true as long as the row has this version.
+    version = models.BigIntegerField(db_default=RandomEpoch(), editable=False)
 
     class Meta:
         db_table = "status_indexes"

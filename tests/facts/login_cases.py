@@ -46,7 +46,7 @@ LIVE = Facts(
     ),
     SecretFacts(51, "7aQ2", expires_at=NOW + DAY, revoked_at=None),
     epoch=7,
-    status=StatusFacts(61, ("InvoicingAPI",)),
+    status=StatusFacts(61, 7, ("InvoicingAPI",)),
 )
 BLOCKED = replace(LIVE, client=replace(LIVE.client, blocked_at=NOW), epoch=8)
 REVOKED = replace(LIVE, secret=replace(LIVE.secret, revoked_at=NOW), epoch=8)
@@ -55,7 +55,7 @@ PERMISSION = PermissionFacts(("documents:submit",), NOW - DAY, None, None)
 GRANTED = replace(
     LIVE,
     represented=RepresentedFacts(OTHER, True, (PERMISSION,)),
-    status=StatusFacts(62, ("InvoicingAPI",), PERMISSION.codes),
+    status=StatusFacts(62, 7, ("InvoicingAPI",), PERMISSION.codes),
 )
 NOT_GRANTED = replace(LIVE, represented=RepresentedFacts(OTHER, True))
 
@@ -141,8 +141,8 @@ def names(calls: Sequence[object]) -> str:
 READ, COUNT, FAIL, LOCK = "FactsQuery", "CountedLogin", "FailedLogin", "LockedRead"
 REJECT, TAKE, END = "RejectedRequest", "TakeStatusIndex", "TokenRevocation"
 NEW, ENDED = replace(LIVE, status=None), None
-WIDER = replace(LIVE, status=StatusFacts(61, ("InvoicingAPI", "Former")))
-MORE = replace(GRANTED, status=StatusFacts(62, ("InvoicingAPI",)))
+WIDER = replace(LIVE, status=StatusFacts(61, 7, ("InvoicingAPI", "Former")))
+MORE = replace(GRANTED, status=StatusFacts(62, 7, ("InvoicingAPI",)))
 CASES = [
     # Granted.
     Case("a client that this node knows", LIVE, [STORED], COUNT, "issued", 200),

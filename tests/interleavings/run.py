@@ -16,6 +16,7 @@ from django.test import override_settings
 from tests.interleavings.changes.registrar import Registrar
 from tests.interleavings.changes.wholesale import CREATE_COPIES, NO_AUTOVACUUM
 from tests.interleavings.failure import ClaimBroken
+from tests.interleavings.list_keeper import ListKeeper
 from tests.interleavings.logins.node import SimulatedNode
 from tests.interleavings.oracle.claims import adopt_counters
 from tests.interleavings.oracle.history import History
@@ -57,7 +58,8 @@ def run(seed: int, steps: int, folder: Path, often: Collection[str] = ()) -> Run
             for number, off in enumerate(_CLOCKS)
         ]
         registrar = stack.enter_context(closing(Registrar(state, often)))
-        scheduler = Scheduler(state, nodes, registrar)
+        keeper = stack.enter_context(closing(ListKeeper(time)))
+        scheduler = Scheduler(state, nodes, registrar, keeper)
         try:
             adopt_counters(state.limits, state.last_uses, state.history.present)
             scheduler.run(steps)

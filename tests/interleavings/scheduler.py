@@ -7,12 +7,14 @@ from itertools import accumulate
 from django.db import connection
 
 from tests.interleavings.changes.registrar import Registrar
+from tests.interleavings.list_keeper import ListKeeper
 from tests.interleavings.logins.node import SimulatedNode
 from tests.interleavings.logins.traffic import Traffic
 from tests.interleavings.oracle.claims import check_tables
 from tests.interleavings.state import RunState
 
 _CHECK_TABLES_EVERY = 2000  # steps
+_END_INDEXES_EVERY = 20
 _JUMPS = (0.5, 2.5, 20, 61, 61, 61, 301, 3601)  # seconds
 
 
@@ -20,10 +22,16 @@ class Scheduler:
     """One for each run."""
 
     def __init__(
-        self, state: RunState, nodes: Sequence[SimulatedNode], registrar: Registrar
+        self,
+        state: RunState,
+        nodes: Sequence[SimulatedNode],
+        registrar: Registrar,
+        keeper: ListKeeper,
     ) -> None:
         self._state = state
         self._nodes = nodes
+        self._registrar = registrar
+        self._keeper = keeper
         self.traffic = Traffic(state, nodes)
         actions: dict[Callable[[], bool], float] = {
             self.traffic.arrive: 30,
@@ -46,6 +54,8 @@ class Scheduler:
         for state.step in range(1, steps + 1):
             while not state.rng.choices(self._actions, cum_weights=self._weights)[0]():
                 pass
+            if state.step % _END_INDEXES_EVERY == 0:
+                self._end_indexes()
             if state.step % _CHECK_TABLES_EVERY == 0:
                 self._check_tables()
         self.traffic.finish()
@@ -59,6 +69,12 @@ class Scheduler:
         state.stored.clear()
         active = [login.arrived_in for login in self.traffic.active.values()]
         state.history.forget_before(min(active, default=state.step))
+
+    def _end_indexes(self) -> None:
+        self._keeper.end_indexes()
+        # The index of a client that somebody has locked ends later.
+        if self._registrar.is_idle and not any(node.locked for node in self._nodes):
+            self._state.tokens.check(self._state.history.present, self._state.time.now)
 
     def _tick(self) -> bool:
         self._state.time.now += timedelta(milliseconds=self._state.rng.randrange(1, 50))

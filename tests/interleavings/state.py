@@ -10,6 +10,7 @@ from tests.interleavings.logins.login import Asked
 from tests.interleavings.oracle.claims import LastUses
 from tests.interleavings.oracle.history import History
 from tests.interleavings.oracle.limits import Limits
+from tests.interleavings.oracle.status_lists import IssuedTokens
 from tests.interleavings.simulated_time import SimulatedTime
 from tests.interleavings.world import Credentials
 from tokens.login_events.events import Event
@@ -25,6 +26,7 @@ class RunState:
     history: History
     limits: Limits = field(default_factory=Limits)
     last_uses: dict[int, LastUses] = field(default_factory=dict)
+    tokens: IssuedTokens = field(default_factory=IssuedTokens)
     stored: dict[UUID, Event] = field(default_factory=dict)
     step: int = 0
     digest: int = 0  # of all that was done and chosen so far: the same for the same seed

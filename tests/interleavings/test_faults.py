@@ -15,6 +15,7 @@ from tests.interleavings.run import RunFailed, run
 from tokens.endpoint import login
 from tokens.login_events import lanes, postgresql, postgresql_buckets
 from tokens.login_events.postgresql_event import IS_RECENT
+from tokens.status_lists import postgresql as status_lists
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow]
 
@@ -85,6 +86,28 @@ def decisions_stored_long_after(patch: Patch) -> None:
 
 
 @fault
+def tokens_whose_index_is_not_confirmed(patch: Patch) -> None:
+    replace_in_count(patch, postgresql._HAS_INDEX, "true")
+
+
+@fault
+def indexes_by_facts_of_the_past_that_nobody_checks(patch: Patch) -> None:
+    sql = status_lists._TAKE
+    assert " AND c.epoch = sent.epoch" in sql
+    patch.setattr(status_lists, "_TAKE", sql.replace(" AND c.epoch = sent.epoch", ""))
+
+
+@fault
+def changes_that_no_list_learns_of(patch: Patch) -> None:
+    execute("DROP TRIGGER then_check_status_after_update_on_client_usage ON client_usage")
+
+
+@fault
+def tokens_of_a_deleted_client_that_comes_back(patch: Patch) -> None:
+    execute("DROP TRIGGER then_end_status_after_delete_on_system_users ON system_users")
+
+
+@fault
 def rejected_requests_that_are_not_counted(patch: Patch) -> None:
     sql = postgresql_buckets._COUNT_REJECTIONS
     assert "b.failures + 1" in sql
@@ -147,7 +170,11 @@ def epochs_that_count(patch: Patch) -> None:
 
 
 # The changes without which a fault has no consequence: these are made often.
-NEEDED = {"epochs_that_count": ["restore_backup", "block", "unblock"]}
+NEEDED = {
+    "epochs_that_count": ["restore_backup", "block", "unblock"],
+    "tokens_whose_index_is_not_confirmed": ["restore_backup"],
+    "tokens_of_a_deleted_client_that_comes_back": ["load_copy", "swap_client_ids"],
+}
 
 
 @pytest.mark.parametrize("name", FAULTS)

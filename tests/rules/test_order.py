@@ -120,7 +120,7 @@ def test_the_limit_is_checked_after_the_secret_and_before_everything_else() -> N
         before, results = "", list[Any]([Quota(LIMIT, 1, AT)])
         if isinstance(right, Granted):  # the first token takes an index in the status lists
             before = "TakeStatusIndex "
-            results.insert(0, StatusFacts(1, tuple(right.scopes), tuple(right.codes)))
+            results.insert(0, StatusFacts(1, 1, tuple(right.scopes), tuple(right.codes)))
         calls, ended = log_in_with(state, {}, 0, results)
         assert (calls, ended.outcome) == (f"{before}CountedLogin", reason)
         calls, ended = log_in_with(state, {}, LIMIT, [])

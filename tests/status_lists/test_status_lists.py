@@ -363,6 +363,19 @@ def test_a_node_that_remembers_an_ended_index_does_not_use_it(erp: Erp) -> None:
     assert is_ended(first)
 
 
+@pytest.mark.parametrize("column", ["index", "version"])
+def test_a_node_that_remembers_an_index_that_is_not_there_does_not_use_it(
+    column: str, erp: Erp
+) -> None:
+    """As after a backup was restored in which nothing else of this client is different."""
+    token_of(erp)
+    StatusIndex.objects.update(**{column: F(column) + 5, "scopes": {}})
+    token = token_of(erp)
+    row = StatusIndex.objects.get()
+    assert reference_of(token)[1] == row.index
+    assert set(row.scopes) == {"InvoicingAPI"}
+
+
 def test_no_index_is_given_twice_while_its_end_waits(erp: Erp) -> None:
     first = token_of(erp)
     StatusIndex.objects.all().delete()

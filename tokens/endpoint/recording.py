@@ -45,7 +45,9 @@ def issued_call(
         scope=" ".join(authorization.scopes),
         kid=token.kid,
     )
-    return _counted(asked, client, event)
+    status = client.facts.status
+    place = (status.index, status.version) if status else (None, None)
+    return _counted(asked, client, event, *place)
 
 
 def refused_call(
@@ -82,7 +84,13 @@ def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
     return _printable(sent.client_id, _CLIENT_ID_LENGTH)
 
 
-def _counted(asked: TokenRequest, client: AuthenticatedClient, event: Event) -> CountedLogin:
+def _counted(
+    asked: TokenRequest,
+    client: AuthenticatedClient,
+    event: Event,
+    status_index: int | None = None,
+    status_version: int | None = None,
+) -> CountedLogin:
     facts = client.facts
     return CountedLogin(
         event,
@@ -91,6 +99,8 @@ def _counted(asked: TokenRequest, client: AuthenticatedClient, event: Event) -> 
         facts.client.logins_per_minute,
         facts.epoch,
         use_of(asked.credentials),
+        status_index,
+        status_version,
     )
 
 

@@ -42,8 +42,8 @@ class UsedBefore:
 class CountedLogin(NamedTuple):
     """An authenticated login, decided by the facts of this epoch, for the counter of its client.
 
-    Stored only if the epoch is still the client's, its limit is not reached, and its assertion, if
-    it has one, was not used before.
+    Stored only if the epoch is still the client's, its limit is not reached, its assertion, if it
+    has one, was not used before, and the index of its token, if it has one, is of this version.
     """
 
     event: Event
@@ -52,6 +52,8 @@ class CountedLogin(NamedTuple):
     limit: int
     epoch: int
     assertion: AssertionUse | None = None
+    status_index: int | None = None
+    status_version: int | None = None
 
 
 class FailedLogin(NamedTuple):
@@ -87,7 +89,8 @@ class TakeStatusIndex(NamedTuple):
     """The index for tokens that say this, an unused one if there is none yet.
 
     From then on the index stands for tokens with these scopes and permissions, too. By the facts of
-    this epoch they are good, and time alone ends nothing until `check_at` (None: ever).
+    this epoch they are good, and time alone ends nothing until `check_at` (None: ever). A row that
+    is there is left as it is if the client has another epoch.
     """
 
     system_user_id: int

@@ -43,7 +43,12 @@ _WINDOW_SECONDS = int(WINDOW.total_seconds())
 _IS_OPEN = f"""(c.window_started_at > {NOW} - interval '{_WINDOW_SECONDS} s'
         AND c.window_started_at < {NOW} + interval '{_WINDOW_SECONDS} s')"""
 _WINDOW = f"CASE WHEN {_IS_OPEN} THEN c.window_started_at ELSE {NOW} END"
-_SENT = f'client bigint, used_secret_id bigint, "limit" int, epoch bigint, {EVENT}'
+_SENT = f"""client bigint, used_secret_id bigint, "limit" int, epoch bigint,
+        status_index bigint, status_version bigint, {EVENT}"""
+# The place of its token is where this node remembers it, also after a backup was restored.
+_HAS_INDEX = """(status_index IS NULL OR EXISTS (
+            SELECT FROM status_indexes x WHERE x.index = status_index
+            AND x.version = status_version))"""
 _IS_WITHIN_LIMIT = f"""(locked."limit" = 0 OR c.used < locked."limit" OR NOT {_IS_OPEN})"""
 _ADD_ONE = f"""
     UPDATE client_usage c SET
@@ -61,7 +66,7 @@ WITH counted AS ({_ADD_ONE}
             WHERE o.system_user_id = sent.client AND o.epoch = sent.epoch
             FOR NO KEY UPDATE SKIP LOCKED
         ) AS own_row
-        WHERE {IS_RECENT}
+        WHERE {IS_RECENT} AND {_HAS_INDEX}
     ) AS locked
     WHERE c.system_user_id = locked.client AND {_IS_WITHIN_LIMIT}
     RETURNING locked.*, c.window_started_at, c.used
@@ -81,7 +86,7 @@ WITH locked AS MATERIALIZED (
         WHERE c.system_user_id = locked.client AND c.epoch = locked.epoch AND {_IS_WITHIN_LIMIT}
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS own_row
-    WHERE {IS_RECENT}
+    WHERE {IS_RECENT} AND {_HAS_INDEX}
 ), first_use AS (
     INSERT INTO used_assertions (id, expires_at)
     SELECT assertion, assertion_expires_at FROM locked WHERE assertion IS NOT NULL
@@ -158,6 +163,8 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[Quota | UsedBefore 
             "used_secret_id": login.secret_id,
             "limit": login.limit,
             "epoch": login.epoch,
+            "status_index": login.status_index,
+            "status_version": login.status_version,
         }
         for login in logins
     ]

@@ -38,7 +38,9 @@ _ADD = f"""
 INSERT INTO login_events ({", ".join(Event._fields)})
 VALUES ({", ".join(["%s"] * len(Event._fields))}) RETURNING id"""
 _READ_COUNTER = """
-SELECT window_started_at, used FROM client_usage WHERE system_user_id = %s AND epoch = %s"""
+SELECT window_started_at, used FROM client_usage WHERE system_user_id = %s AND epoch = %s
+AND (%s IS NULL OR EXISTS (
+    SELECT 1 FROM status_indexes WHERE "index" = %s AND version = %s))"""
 _SAVE_COUNTER = """
 UPDATE client_usage
 SET window_started_at = %s, used = %s, secrets_used = json_patch(secrets_used, %s)
@@ -61,7 +63,10 @@ def _add(event: Event) -> None:
 
 
 def _count(login: CountedLogin) -> Quota | UsedBefore | None:
-    rows = fetch_through_django(_READ_COUNTER, (login.system_user_id, login.epoch))
+    index, version = login.status_index, login.status_version
+    rows = fetch_through_django(
+        _READ_COUNTER, (login.system_user_id, login.epoch, index, index, version)
+    )
     if not rows:
         return None
     # SQLite has no time zones: Django stores every moment in UTC, without saying so.

@@ -50,7 +50,7 @@ def perform(call: Call) -> Any:
     was not stored for another reason; whether it is the first use for an `AssertionUse`;
     a `Throttle` for a `FailedLogin`, `FailedAuthentication` or `RejectedRequest` that has to wait,
     or None if it was stored; a `TokenReading` for a `TokenQuery`; None for a `TokenRevocation`;
-    `StatusFacts` for a `TakeStatusIndex`.
+    `StatusFacts` for a `TakeStatusIndex`, or None if its client has changed.
     Raises django.db.DatabaseError.
     """
     engine = connection.vendor

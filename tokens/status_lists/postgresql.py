@@ -16,7 +16,8 @@ from tokens.status_lists.reuse import REUSED_AFTER
 #
 # Its next check is that of the decision that needs it, where the facts of that decision are still
 # true: the epoch confirms it, and its lock makes a change wait, which then has the row checked. Who
-# cannot have the lock at once has the row checked now, by the registry as it is then.
+# cannot have the lock at once gets a new row that is checked now, by the registry as it is then,
+# and changes none: so a login that has locked its client meets the row that it has read.
 _TAKE = f"""
 WITH sent AS (
     SELECT row_number() OVER () AS place, s.* FROM json_to_recordset(%s::json)
@@ -45,16 +46,20 @@ WITH sent AS (
     ON CONFLICT (system_user_id, secret_id, tin, rob, actor) DO UPDATE SET
         scopes = x.scopes || excluded.scopes,
         permissions = x.permissions || excluded.permissions,
-        check_at = CASE WHEN excluded.check_at = {NOW} THEN {NOW}
-            ELSE least(x.check_at, excluded.check_at) END
+        check_at = least(x.check_at, excluded.check_at),
+        version = DEFAULT
+    WHERE excluded.check_at IS DISTINCT FROM {NOW}
     RETURNING x.*
 )
 SELECT {NOW}, system_user_id, secret_id, tin, rob, actor,
-    index, CAST(scopes AS text), CAST(permissions AS text) FROM taken"""
+    index, version, CAST(scopes AS text), CAST(permissions AS text) FROM taken"""
 
 
 def take_statement(calls: Sequence[TakeStatusIndex]) -> Statement[list[StatusFacts | None]]:
-    """The index of each, in the order of the calls; of two the same, one at most."""
+    """The index of each, in the order of the calls; of two the same, one at most.
+
+    None: its client has changed, or is being changed, and has a row that stands for less.
+    """
     sent = [
         call._asdict()
         | {
@@ -66,6 +71,6 @@ def take_statement(calls: Sequence[TakeStatusIndex]) -> Statement[list[StatusFac
 
     def parse(rows: list[Row]) -> list[Any]:
         taken = {tuple(row[1:6]): status_facts(*row[6:]) for row in rows}
-        return [taken[call[:5]] for call in calls]
+        return [taken.get(call[:5]) for call in calls]
 
     return statement(_TAKE, sent, parse)

@@ -1,5 +1,6 @@
 """Takes indexes of the status lists on SQLite, in the transaction of its one writer."""
 
+import secrets
 from datetime import UTC, datetime
 
 from django.db.models import Max
@@ -10,21 +11,26 @@ from tokens.login_events.events import TakeStatusIndex
 from tokens.status_lists.reuse import REUSED_AFTER
 
 
-def take_status_index(call: TakeStatusIndex) -> StatusFacts:
+def take_status_index(call: TakeStatusIndex) -> StatusFacts | None:
     """As the statement of PostgreSQL."""
     now = datetime.now(UTC)
     key = dict(zip(TakeStatusIndex._fields[:5], call[:5], strict=True))
+    is_confirmed = RateLimitCounter.objects.filter(
+        pk=call.system_user_id, epoch=call.epoch
+    ).exists()
     row = StatusIndex.objects.filter(**key).first()
     if row is None:
-        row = StatusIndex(index=_unused(now), check_at=call.check_at, **key)
+        check_at = call.check_at if is_confirmed else now
+        row = StatusIndex(index=_unused(now), check_at=check_at, **key)
+    elif not is_confirmed:
+        return None
     row.scopes |= dict.fromkeys(call.scopes, 1)
     row.permissions |= dict.fromkeys(call.permissions, 1)
-    if RateLimitCounter.objects.filter(pk=call.system_user_id, epoch=call.epoch).exists():
-        row.check_at = min((at for at in (row.check_at, call.check_at) if at), default=None)
-    else:  # the client has changed since the decision
-        row.check_at = now
+    row.check_at = min((at for at in (row.check_at, call.check_at) if at), default=None)
+    row.version = secrets.randbits(63)
     row.save()
-    return StatusFacts(row.index, tuple(sorted(row.scopes)), tuple(sorted(row.permissions)))
+    names = (tuple(sorted(each)) for each in (row.scopes, row.permissions))
+    return StatusFacts(row.index, row.version, *names)
 
 
 def _unused(now: datetime) -> int:

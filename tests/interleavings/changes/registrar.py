@@ -9,7 +9,7 @@ from tests.interleavings.changes.by_sql import BY_SQL
 from tests.interleavings.changes.change import Change, Context
 from tests.interleavings.changes.permissions_by_sql import PERMISSIONS_BY_SQL
 from tests.interleavings.changes.session import ChangingSession
-from tests.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE
+from tests.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE, restore_backup
 from tests.interleavings.oracle.claims import adopt_counters
 from tests.interleavings.oracle.registry import read_again
 from tests.interleavings.state import RunState
@@ -58,6 +58,11 @@ class Registrar:
         session.execute(TAKE_COPY)
         return True
 
+    @property
+    def is_idle(self) -> bool:
+        """No transaction is open."""
+        return not any(session.open for session in self._sessions)
+
     def close(self) -> None:
         for session in self._sessions:
             session.close()
@@ -79,6 +84,8 @@ class Registrar:
             return
         tables = tuple({table: None for kind in made for table in kind.tables})
         state.history.add(state.step, read_again(state.history.present, tables))
+        if any(kind.name == restore_backup.__name__ for kind in made):
+            state.tokens.forget(state.step)
         if any(kind.is_counter_changed for kind in made):
             adopt_counters(state.limits, state.last_uses, state.history.present)
         names = [kind.name for kind in made]

@@ -7,7 +7,8 @@ WHOLESALE = Changes()
 
 # The registry as it was when the run began, and as it was at some moment since.
 _COPIES = ("first", "latest")
-_COPIED = (*TABLES, "client_usage")
+_STATUS = ("status_indexes", "status_changes", "ended_status_indexes")
+_COPIED = (*TABLES, "client_usage", *_STATUS)
 CREATE_COPIES = "".join(
     f"CREATE SCHEMA {copy};"
     + "".join(f"CREATE TABLE {copy}.{table} AS TABLE {table};" for table in _COPIED)
@@ -71,12 +72,12 @@ def load_copy(context: Context) -> None:
 
 @WHOLESALE.add(*TABLES, weight=5, is_counter_changed=True, is_held=False)
 def restore_backup(context: Context) -> None:
-    """The registry and its epochs as they were in a copy, without any trigger."""
+    """All as it was in a copy, without any trigger; of the counters only the epochs."""
     copy = context.rng.choice(_COPIES)
     context.execute("SET LOCAL session_replication_role = replica")
-    for table in reversed(TABLES):
+    for table in reversed((*TABLES, *_STATUS)):
         context.execute(f"DELETE FROM {table}")
-    for table in TABLES:
+    for table in (*TABLES, *_STATUS):
         context.execute(f"INSERT INTO {table} TABLE {copy}.{table}")
     context.execute(
         "DELETE FROM client_usage WHERE system_user_id NOT IN (SELECT id FROM system_users)"

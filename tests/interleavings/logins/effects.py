@@ -17,6 +17,7 @@ from tests.interleavings.oracle.claims import (
 from tests.interleavings.state import RunState
 from tokens.login_events.events import CountedLogin, FailedLogin, Write
 from tokens.login_events.store import Call
+from tokens.metrics import ISSUED
 from tokens.refusals.table import ProtocolReason
 
 
@@ -41,6 +42,7 @@ class Effects:
                 self._read(login)
             elif isinstance(call, Write) and self._is_stored(login, call, result):
                 login.recorded.append(call)
+                login.recorded_in = self._state.step
                 self._state.stored[call.event.id] = call.event
                 check_recent(call.event, self._state.time.now)
         except ClaimBroken as broken:
@@ -63,6 +65,8 @@ class Effects:
             check_answer(login, state.history)
         except ClaimBroken as broken:
             raise ClaimBroken(f"{broken}\n{login}") from None
+        if outcome == ISSUED:
+            state.tokens.add(login)
         if outcome == ProtocolReason.RATE_LIMITED and login.denied is not None:
             until, address = login.denied
             self._denied[login.node, _caller(login, address)] = until

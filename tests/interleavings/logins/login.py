@@ -67,6 +67,7 @@ class Login:
     arrived_at: datetime
     clock_off: timedelta  # of its node
     recorded: list[Write] = field(default_factory=list)
+    recorded_in: int = 0  # a step, of the last of these
     # Why a 503 would be the right answer, and why a 429.
     may_be_unavailable: str = ""
     may_be_limited: str = ""
