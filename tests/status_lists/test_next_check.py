@@ -24,12 +24,18 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def take(erp: Erp, check_at: datetime | None, *, changed: bool = False) -> datetime | None:
+def take(
+    erp: Erp,
+    check_at: datetime | None,
+    *,
+    scopes: tuple[str, ...] = ("InvoicingAPI",),
+    changed: bool = False,
+) -> datetime | None:
     """The next check after a login by the present facts, or by those from before a change."""
     secret, counter = ClientSecret.objects.get(), RateLimitCounter.objects.get()
     epoch = counter.epoch + changed
     call = TakeStatusIndex(
-        *(erp.system_user.pk, secret.pk, erp.tin, "", ""), ("InvoicingAPI",), (), epoch, check_at
+        *(erp.system_user.pk, secret.pk, erp.tin, "", ""), scopes, (), epoch, check_at
     )
     store.perform(call)
     return StatusIndex.objects.get().check_at
@@ -56,6 +62,15 @@ def test_a_row_that_is_there_stands_for_no_more_by_facts_of_the_past(erp: Erp) -
     StatusIndex.objects.update(scopes={"Other": 1})
     assert take(erp, now(), changed=True) == later
     assert StatusIndex.objects.get().scopes == {"Other": 1}
+
+
+def test_the_version_is_another_one_only_when_the_row_stands_for_more(erp: Erp) -> None:
+    """So logins that take the same index at once do not invalidate each other."""
+    versions = []
+    for scopes in (("InvoicingAPI",), ("InvoicingAPI",), ("InvoicingAPI", "Other"), ("Other",)):
+        take(erp, now() + HOUR, scopes=scopes)
+        versions.append(StatusIndex.objects.get().version)
+    assert versions[0] == versions[1] != versions[2] == versions[3]
 
 
 def test_a_check_that_is_due_stays_due(erp: Erp) -> None:

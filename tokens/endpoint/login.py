@@ -206,9 +206,13 @@ class _Login:
         """As `_decide`; the first token of an index, and one that may do more, takes it before."""
         for _ in range(_INDEX_CALLS):
             try:
-                return reading, self._decide(reading)
+                outcome = self._decide(reading)
             except NoStatusIndex as error:
                 missing = error
+            else:
+                if self.client is not None:  # nobody else can fill the memory of this node
+                    self.node.learn(self.query, reading)
+                return reading, outcome
             status: StatusFacts | None = None
             if not reading.is_remembered:
                 self._check_limit(reading)  # who is over it writes nothing
@@ -217,7 +221,6 @@ class _Login:
                 reading = yield from self._read(locked=locked)
             else:
                 reading = replace(reading, facts=replace(reading.facts, status=status))
-                self.node.learn(self.query, reading)
         raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
 
     def _decide(self, reading: Reading) -> Outcome:
@@ -232,8 +235,6 @@ class _Login:
             return refusal_of(self.arrival, error)
         finally:
             self.client = login.client
-            if self.client is not None:  # nobody else can fill the memory of this node
-                self.node.learn(self.query, reading)
 
     def _call(self, outcome: Outcome) -> Write | None:
         if isinstance(outcome, IssuedLogin):

@@ -47,7 +47,8 @@ WITH sent AS (
         scopes = x.scopes || excluded.scopes,
         permissions = x.permissions || excluded.permissions,
         check_at = least(x.check_at, excluded.check_at),
-        version = DEFAULT
+        version = CASE WHEN x.scopes @> excluded.scopes AND x.permissions @> excluded.permissions
+            THEN x.version ELSE excluded.version END
     WHERE excluded.check_at IS DISTINCT FROM {NOW}
     RETURNING x.*
 )
