@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES
 from identity.staff.models import FirstPassword, StaffAccount
@@ -169,7 +170,17 @@ def test_an_auditor_sees_accounts_and_changes_none() -> None:
     assert "Create account" not in text_of(auditor.get(list_url(StaffAccount)))
 
 
-def test_the_page_shows_role_second_step_and_last_sign_in(manager: Client) -> None:
+def test_a_second_step_is_announced_only_where_the_sign_in_asks_for_it(
+    manager: Client, settings: Settings
+) -> None:
+    settings.SECOND_FACTOR_REQUIRED = False
+    assert "It is set up at the next" not in text_of(manager.get(page_url(account("registrar"))))
+
+
+def test_the_page_shows_role_second_step_and_last_sign_in(
+    manager: Client, settings: Settings
+) -> None:
+    settings.SECOND_FACTOR_REQUIRED = True
     row = account("registrar")
     text = text_of(manager.get(page_url(row)))
     assert f"Registrar {ROLES['registrar'].duties}" in text

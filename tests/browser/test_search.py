@@ -1,12 +1,15 @@
 """Find anything from anywhere, and reach everything of the frame, with the keyboard alone."""
 
+from pathlib import Path
+
 import pytest
 
 from taxpayers.credentials import new_client_secret
 from tests.browser import open_window
 from tests.browser.support.accessibility import violations
-from tests.browser.support.clicks import says, tab_to, too_wide_parts
+from tests.browser.support.clicks import find, says, tab_to, too_wide_parts
 from tests.browser.support.office import Office
+from tests.client_auth.key_erp import jwks, new_pair
 
 RESULTS = "#search-results a"
 LONG = "Syarikat" + "Pengangkutan" * 12 + " Sdn Bhd"
@@ -194,6 +197,18 @@ def test_nothing_keeps_people_out_of_what_opens(office: Office, theme: str) -> N
     found += violations(page)
     page.emulate_media(color_scheme="light")
     assert found == []
+
+
+def test_the_long_id_of_a_key_widens_no_page(office: Office, tmp_path: Path) -> None:
+    manage, file = office.service.manage, tmp_path / "keys.json"
+    file.write_text(jwks(new_pair(kid="Rotation" * 8)))
+    manage("register_taxpayer", "C7772220020", "--name", "Kilang Kunci Sdn Bhd")
+    manage("issue_credentials", "C7772220020", "--name", "Kunci ERP", "--jwks", str(file))
+    for size in ("wide", "phone"):
+        page = office.page("auditor", size)
+        find(page, "taxpayers/systemuser", "C7772220020")
+        says(page, "Rotation" * 8)
+        assert too_wide_parts(page) == [], size
 
 
 def test_a_long_name_widens_no_page(office: Office) -> None:

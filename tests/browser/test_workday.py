@@ -117,7 +117,7 @@ def _explain(viewer: Any, reference: str) -> None:
 def _unblock(officer: Any) -> None:
     press(officer, "Unblock")
     says(officer, "Reason: Secret seen in a ticket")
-    says(officer, "A secret from before the block works again.")
+    says(officer, "What was valid before the block works again.")
     officer.get_by_label("Reason").fill("The ticket was deleted")
     press(officer, "Unblock the system user")
     says(officer, "is unblocked.")
@@ -134,10 +134,10 @@ def _change_the_secret(office: Office, officer: Any, client_id: str, first_secre
     assert office.log_in(client_id, second_secret).status_code == 200
     officer.goto(user_page)
     officer.locator("#secrets").get_by_role("link", name=f"Revoke …{first_secret[-4:]}").click()
-    says(officer, "This secret is in use.")  # it was, a moment ago
-    officer.get_by_label("Last characters of the secret").fill(first_secret[-4:])
+    says(officer, "It is in use.")  # it was, a moment ago
+    officer.get_by_label("Last characters").fill(first_secret[-4:])
     officer.get_by_label("Reason").fill("The new one is in use")
-    press(officer, "Revoke the secret")
+    press(officer, "Revoke")
     says(officer, "is revoked.")
     assert office.log_in(client_id, first_secret).status_code in REFUSED
     assert office.log_in(client_id, second_secret).status_code == 200

@@ -130,7 +130,7 @@ def verifications(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
-def test_each_login_costs_one_verification_whoever_sends_it(
+def test_each_login_costs_one_verification_also_of_a_stranger(
     algorithm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erp = new_key_erp(algorithm)

@@ -141,6 +141,46 @@ def test_what_would_happen_asks_for_the_way_in_that_is_used(
     assert ("No valid key" in page) is bool(ended)
 
 
+def test_a_key_that_ends_soon_is_replaced_by_a_key(officer: Client, erp: KeyErp) -> None:
+    ClientSecret.objects.update(expires_at=timezone.now() + timedelta(days=3))
+    page = officer.get(reverse("admin:ending_soon"))
+    assert f" Key {erp.system_user}" in text_of(page)
+    assert "Issue a new secret" not in text_of(page)
+    ((_row, task),) = page.context["rows"]
+    assert str(task.link.title) == "Register a new key"
+    assert officer.get(task.link.url).status_code == 200
+    selected = {"selected": f"secret:{erp.system_user.secrets.get().pk}"}
+    preview = text_of(officer.post(reverse("admin:ending_soon"), selected))
+    assert "Register a new one." in preview
+
+
+def test_before_the_last_key_ends_a_new_key_is_offered(officer: Client, erp: KeyErp) -> None:
+    for task in ("revoke_secret", "retire_secret"):
+        response = officer.get(task_url(erp.system_user, task))
+        page = text_of(response)
+        assert "It is the last one that is valid." in page
+        assert "Register a new key" in page
+        assert f"Key …{erp.pair.kid[-4:]} Valid" in page
+        for word in ("secret stops", "last valid secret", "Issue a new secret"):
+            assert word not in page
+    SystemUser.objects.update(
+        blocked_at=timezone.now(), blocked_by="kumar", blocked_reason="stolen laptop"
+    )
+    unblocking = text_of(officer.get(task_url(erp.system_user, "unblock_system_user")))
+    assert "What was valid before the block works again." in unblocking
+    assert "Register a new key" in unblocking
+
+
+def test_a_login_with_a_wrong_key_shows_how_the_client_logs_in(
+    officer: Client, erp: KeyErp
+) -> None:
+    refused = erp.login(erp.assertion(pair=new_pair()))
+    page = text_of(officer.get(page_url(LoginEvent.objects.get(pk=refused["correlationId"]))))
+    assert "Logs in with Private key (private_key_jwt)" in page
+    assert f"Valid keys …{erp.pair.kid[-4:]}" in page
+    assert "Valid secrets" not in page
+
+
 def test_the_page_of_a_login_names_the_key(officer: Client, erp: KeyErp) -> None:
     event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
     assert f"private key {erp.pair.kid} (private_key_jwt)" in text_of(officer.get(page_url(event)))

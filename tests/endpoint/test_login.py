@@ -213,7 +213,7 @@ def test_one_event_per_login_with_all_that_is_known(intermediary: Erp) -> None:
     assert (event.source_address, event.user_agent) == ("127.0.0.1", "ERP/1.0")
 
 
-def test_no_secret_and_no_token_is_kept_or_logged(
+def test_no_secret_and_no_token_is_stored_or_logged(
     erp: Erp, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(0)
@@ -222,10 +222,10 @@ def test_no_secret_and_no_token_is_kept_or_logged(
     erp.login(client_id=erp.client_secret, client_secret=erp.client_id)
     token = json.loads(response.content)["access_token"]
     logged = caplog.text + "".join(str(vars(record)) for record in caplog.records)
-    kept = str(list(LoginEvent.objects.values()))
+    stored = str(list(LoginEvent.objects.values()))
     for hidden in (erp.client_secret, erp.client_secret[:-1], token, token.rsplit(".")[-1]):
         assert hidden not in logged
-        assert hidden not in kept
+        assert hidden not in stored
 
 
 def test_the_log_line_has_the_reference(erp: Erp, caplog: pytest.LogCaptureFixture) -> None:
@@ -236,13 +236,13 @@ def test_the_log_line_has_the_reference(erp: Erp, caplog: pytest.LogCaptureFixtu
     assert vars(line)["outcome"] == "issued"
 
 
-def test_a_hostile_client_id_is_kept_cut_and_printable(erp: Erp) -> None:
+def test_a_hostile_client_id_is_stored_cut_and_printable(erp: Erp) -> None:
     response = erp.login(client_id="\x00\n" + "x." * 2500)
     event = LoginEvent.objects.get(pk=response["correlationId"])
     assert event.client_id == "??" + "x." * 31
 
 
-def test_the_last_use_of_a_secret_is_kept_at_most_once_a_minute(erp: Erp) -> None:
+def test_the_last_use_of_a_secret_is_stored_at_most_once_a_minute(erp: Erp) -> None:
     def last_used_at() -> datetime | None:
         return ClientSecret.objects.get().last_used_at
 

@@ -190,6 +190,21 @@ def test_several_kinds_are_extended_in_one_task(records: dict[str, Any]) -> None
     assert changes.values("task_id").distinct().count() == 1
 
 
+def test_a_day_that_the_preview_would_ignore_is_an_error_before_anything_is_confirmed(
+    records: dict[str, Any],
+) -> None:
+    client = staff_client(REGISTRAR)
+    chosen = [value(records, "permission")]
+    first = select(client, chosen)
+    assert "field-error" not in first.content.decode()
+    form = {"previewed": first.context["fingerprint"], "length": "year"}
+    again = select(client, chosen, **form, expires=str(in_days(90).date()))
+    assert "You chose + 1 year. Empty this day" in errors_of(again)
+    assert "required" not in errors_of(again)  # the reason is asked for by the confirmation
+    assert "field-error" not in select(client, chosen, **form, expires="").content.decode()
+    assert not Change.objects.exists()
+
+
 def test_a_secret_is_replaced_not_extended(records: dict[str, Any]) -> None:
     client = staff_client(SECURITY_OFFICER)
     row, task = next(

@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from identity.staff.framework.records import RecordAdmin
-from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.models import Change, SystemUser, Taxpayer
 from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, TaxpayerFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
 
@@ -65,6 +65,13 @@ def test_no_attribute_is_code(boss: Client, paths: list[str]) -> None:
             assert not [name for name in attributes if code.match(name)], (path, tag, attributes)
             if tag == "script" and "src" not in attributes:
                 assert attributes.get("type") == "application/json", (path, attributes)
+
+
+def test_the_title_of_a_list_is_its_name(boss: Client) -> None:
+    for model, name in ((SystemUser, "System users"), (Change, "History")):
+        assert (
+            f"<title>{name} | Token service</title>" in boss.get(list_url(model)).content.decode()
+        )
 
 
 def test_names_of_icons_are_not_read_aloud(boss: Client, paths: list[str]) -> None:

@@ -21,6 +21,7 @@ from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services import Action, Author
+from tests.client_auth.key_erp import jwks, new_pair
 from tests.registry.workbooks import rows_of
 from tests.support.factories import (
     GrantedPermissionFactory,
@@ -150,6 +151,23 @@ def test_an_import_is_one_line_that_opens(auditor: Client) -> None:
     assert f'href="{task}"' in content
     for taxpayer in Taxpayer.objects.order_by("-pk")[:20]:
         assert f'href="{page_url(taxpayer)}"' in content
+
+
+def test_a_task_of_one_record_names_it_and_the_reason_of_any_of_its_changes(
+    auditor: Client,
+) -> None:
+    user = SystemUserFactory.create()
+    keys = jwks(new_pair())
+    services.use_private_key(
+        system_user=user, keys=keys, expires_at=None, reason="asked by letter", **by()
+    )
+    (line,) = lines_of(auditor)
+    assert (line.group.count, line.about, line.why) == (2, str(line.first.label), "asked by letter")
+    page = text_of(auditor.get(REPORT))
+    assert f"Changed how the system user logs in {line.first.label} · 2 changes" in page
+    assert "asked by letter" in page
+    import_taxpayers(2, NOON + DAY)
+    assert lines_of(auditor)[0].about == ""
 
 
 def test_a_task_shows_all_of_its_changes_in_pages(

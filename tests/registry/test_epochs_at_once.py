@@ -183,7 +183,7 @@ def test_a_change_that_could_overlook_a_client_is_refused(sessions: Sessions) ->
         sessions.first.execute(CHANGES["the agent changes"])
 
 
-def test_whoever_may_change_the_registry_needs_no_rights_on_the_counters(
+def test_a_role_that_changes_the_registry_needs_no_rights_on_the_counters(
     sessions: Sessions,
 ) -> None:
     sessions.restart()

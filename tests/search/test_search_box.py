@@ -113,6 +113,7 @@ def test_a_person_is_found_by_name_and_leads_to_their_changes(officer: Client) -
     assert found(officer, "nurul.h") == {"Exact match": ["Nurul Huda"]}
     page = officer.get(URL, {"q": "nurul.h"}).content.decode()
     assert "/admin/taxpayers/change/?q=nurul.h" in page
+    assert "nurul.h · Changes by a person" in page
 
 
 def test_who_is_only_in_the_history_is_found_by_the_exact_name(officer: Client) -> None:

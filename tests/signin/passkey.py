@@ -27,28 +27,32 @@ _FLAG = AuthenticatorData.FLAG
 
 
 class Passkey:
-    """The passkey of this person, registered with their account."""
+    """The passkey of this person, registered with their account unless the test does that."""
 
-    def __init__(self, user: User) -> None:
+    def __init__(self, user: User, *, is_registered: bool = True) -> None:
         self.user = user
         self._id = os.urandom(16)
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._host = passkey_host()
+        if is_registered:
+            WebAuthn.add(user, "A phone", self.registration(b""))
+
+    def registration(self, challenge: str | bytes) -> dict[str, Any]:
+        """What a browser sends to register it."""
         public = AttestedCredentialData.create(
             Aaguid.NONE, self._id, ES256.from_cryptography_key(self._key.public_key())
         )
         data = AuthenticatorData.create(
             sha256(self._host.encode()), _FLAG.UP | _FLAG.UV | _FLAG.AT, 0, public
         )
-        registration = {
+        return {
             **self._frame(),
             "response": {
-                "clientDataJSON": websafe_encode(self._client_data("webauthn.create", b"")),
+                "clientDataJSON": websafe_encode(self._client_data("webauthn.create", challenge)),
                 "attestationObject": websafe_encode(AttestationObject.create("none", data, {})),
             },
             "clientExtensionResults": {"credProps": {"rk": True}},
         }
-        WebAuthn.add(user, "A phone", registration)
 
     def answer(self, challenge: str) -> dict[str, Any]:
         """What a browser sends for this challenge."""
@@ -72,8 +76,17 @@ class Passkey:
         name = websafe_encode(self._id)
         return {"id": name, "rawId": name, "type": "public-key"}
 
-    def _client_data(self, kind: str, challenge: bytes) -> bytes:
+    def _client_data(self, kind: str, challenge: str | bytes) -> bytes:
         return CollectedClientData.create(kind, challenge, f"https://{self._host}", False)
+
+
+def set_up(passkey: Passkey, client: Client, name: str) -> Any:
+    """The answer to the form with which its owner, who is signed in, adds this key."""
+    url = reverse("mfa_add_webauthn")
+    options = client.get(url).context["js_data"]["creation_options"]
+    registration = passkey.registration(options["publicKey"]["challenge"])
+    sent = {"name": name, "passwordless": "on", "credential": json.dumps(registration)}
+    return client.post(url, sent)
 
 
 def as_second_step(passkey: Passkey, client: Client) -> Any:

@@ -16,7 +16,7 @@ from identity.staff.accounts.changes.first_passwords import set_first_password
 from identity.staff.models import StaffAccount
 from taxpayers.models import Change
 from taxpayers.services import Author
-from tests.signin.passkey import Passkey
+from tests.signin.passkey import Passkey, set_up
 from tests.signin.steps import give_password, officer, production
 from tests.support.accounts import PASSWORD, TOTP_SECRET, new_staff, signed_in, totp_code
 from tests.support.staff import staff_client, text_of
@@ -96,6 +96,18 @@ def test_an_app_that_is_removed_is_in_the_history(officer: User) -> None:
     assert row.before == {"second_step": ["authenticator app"]}
     assert row.after == {"second_step": []}
     assert TOTP_SECRET not in str(list(Change.objects.values()))
+
+
+def test_a_passkey_that_is_added_is_in_the_history_by_its_name(officer: User) -> None:
+    passkey = Passkey(officer, is_registered=False)
+    set_up(passkey, signed_in(officer), "My laptop")
+    codes = Authenticator.objects.get(type="recovery_codes")
+    row = only_change(officer, "change_own_second_step")
+    assert row.before == {"second_step": ["authenticator app"], CODES: None}
+    assert row.after == {
+        "second_step": ["authenticator app", "passkey My laptop"],
+        CODES: codes.created_at.isoformat(),
+    }
 
 
 def test_a_passkey_that_is_renamed_or_removed_is_in_the_history_by_its_name(officer: User) -> None:

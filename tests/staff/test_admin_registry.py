@@ -271,4 +271,4 @@ def test_an_expired_permission_and_one_that_expires_soon_are_marked(registrar: C
     expired = GrantedPermissionFactory.create(valid_until=at - timedelta(minutes=1))
     expiring = GrantedPermissionFactory.create(valid_until=at + timedelta(days=3))
     assert "Expired" in text_of(registrar.get(page_url(expired)))
-    assert "badge-warning" in registrar.get(page_url(expiring)).content.decode()
+    assert " Valid Ends soon " in text_of(registrar.get(page_url(expiring)))

@@ -174,11 +174,11 @@ def test_revoking_begins_from_one_secret_and_shows_what_remains(officer: Client)
     user, old = erp.system_user, erp.system_user.secrets.get()
     new = ClientSecretFactory.create(system_user=user, slot=2)
     page = text_of(officer.get(f"{task_url(user, 'revoke_secret')}?secret={old.pk}"))
-    assert f"Revoke the secret {old}" in page
+    assert f"Revoke {old}" in page
     assert f"What remains valid {new} until" in page
     assert "never used" in page
-    assert "This is the last valid secret." not in page
-    assert f"Revoke the secret {new}" not in page
+    assert "It is the last one that is valid." not in page
+    assert f"Revoke {new}" not in page
 
 
 def test_a_task_for_a_secret_that_is_not_named_asks_which_one(officer: Client) -> None:
@@ -188,12 +188,12 @@ def test_a_task_for_a_secret_that_is_not_named_asks_which_one(officer: Client) -
     url = task_url(user, "revoke_secret")
     for asked in (url, f"{url}?secret=0", f"{url}?secret=nonsense"):
         response = officer.get(asked)
-        assert "Choose one of the valid secrets" in text_of(response)
+        assert "Choose one that is valid" in text_of(response)
         assert b'name="reason"' not in response.content
         for secret in (old, new):
             assert f'href="{url}?secret={secret.pk}"' in response.content.decode()
     refused = officer.post(url, {"reason": "leaked"})
-    assert "Nothing was changed: this secret is not valid" in text_of(refused)
+    assert "Nothing was changed: what was chosen is not valid" in text_of(refused)
     assert not ClientSecret.objects.filter(revoked_at__isnull=False).exists()
 
 
@@ -202,11 +202,11 @@ def test_a_warning_comes_before_the_last_valid_secret_ends(officer: Client, task
     user = new_erp().system_user
     url = task_url(user, task)
     response = officer.get(url)
-    assert "This is the last valid secret." in text_of(response)
+    assert "It is the last one that is valid." in text_of(response)
     assert f'href="{task_url(user, "rotate_secret")}"' in response.content.decode()
     ClientSecretFactory.create(system_user=user, slot=2)
     other = officer.get(f"{url}?secret={user.secrets.earliest('pk').pk}")
-    assert "This is the last valid secret." not in text_of(other)
+    assert "It is the last one that is valid." not in text_of(other)
 
 
 def test_the_last_characters_of_a_secret_in_use_must_be_entered(officer: Client) -> None:
@@ -216,13 +216,13 @@ def test_the_last_characters_of_a_secret_in_use_must_be_entered(officer: Client)
     url = task_url(user, "revoke_secret")
     assert erp.login().status_code == 200
     asked = officer.get(f"{url}?secret={old.pk}")
-    assert "This secret is in use." in text_of(asked)
+    assert "It is in use." in text_of(asked)
     assert "hint" in asked.context["form"].fields
     sent = {"secret": old.pk, "reason": "leaked"}
     assert "required" in errors_of(officer.post(url, sent))
     wrong = officer.post(url, sent | {"hint": new.hint})
-    assert "not the last characters of this secret" in errors_of(wrong)
-    assert f"Revoke the secret {old}" in text_of(wrong)
+    assert "not its last characters" in errors_of(wrong)
+    assert f"Revoke {old}" in text_of(wrong)
     assert erp.login().status_code == 200
     # of one that nobody uses, they are not asked for
     assert "hint" not in officer.get(f"{url}?secret={new.pk}").context["form"].fields

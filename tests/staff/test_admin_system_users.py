@@ -73,7 +73,7 @@ def test_the_page_to_unblock_says_why_it_is_blocked_and_which_secret_works_again
     page, html = text_of(response), response.content.decode()
     assert "Blocked by ravi since" in page
     assert "Reason: secret seen in a ticket" in page
-    assert "A secret from before the block works again." in page
+    assert "What was valid before the block works again." in page
     assert f"{task_url(user, 'revoke_secret')}?secret={leaked.pk}" in html
     assert f"{task_url(user, 'revoke_secret')}?secret={new.pk}" not in html  # made after it
     assert "After this it is: Active" in page
@@ -81,7 +81,7 @@ def test_the_page_to_unblock_says_why_it_is_blocked_and_which_secret_works_again
     leaked.slot, leaked.revoked_at = None, timezone.now()
     leaked.save()
     response = officer.get(task_url(user, "unblock_system_user"))
-    assert "No secret from before the block is valid" in text_of(response)
+    assert "Nothing from before the block is valid" in text_of(response)
     assert f'href="{task_url(user, "rotate_secret")}"' in response.content.decode()
 
 

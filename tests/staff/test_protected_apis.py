@@ -1,6 +1,7 @@
 """Protected APIs on the staff pages: registered, given secrets, stopped (contract 2)."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -102,6 +103,18 @@ def test_a_form_for_a_new_secret_that_is_sent_twice_issues_one(
     response = officer.post(url, data)
     assert "This form was already submitted" in errors_of(response)
     assert ProtectedApiSecret.objects.count() == 2
+
+
+def test_the_end_of_its_last_valid_secret_is_announced(officer: Client, api: ProtectedApi) -> None:
+    assert "Ends soon" not in text_of(officer.get(page_url(api)))
+    soon = timezone.now() + timedelta(days=20)
+    ProtectedApiSecret.objects.update(expires_at=soon)
+    page = text_of(officer.get(page_url(api)))
+    assert "Active Ends soon Its last valid secret" in page
+    assert "Issue a new one before." in page
+    assert "Ends soon" in text_of(officer.get(list_url(ProtectedApi)))
+    rotate(officer, api)
+    assert "Its last valid secret" not in text_of(officer.get(page_url(api)))
 
 
 def test_one_of_its_secrets_is_revoked_and_the_last_one_with_a_warning(

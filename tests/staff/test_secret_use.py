@@ -205,9 +205,9 @@ def test_the_advice_says_whether_a_secret_may_go(
 @pytest.mark.parametrize(
     ("used_days_ago", "says"),
     [
-        (None, "It is the only valid secret."),
-        (60, "It is the only valid secret."),
-        (0.1, "Keep it: it is in use, and it is the only valid secret."),
+        (None, "Nothing else is valid."),
+        (60, "Nothing else is valid."),
+        (0.1, "Keep it: it is in use, and nothing else is valid."),
     ],
 )
 def test_the_only_valid_secret_is_not_advised_to_go(used_days_ago: float | None, says: str) -> None:

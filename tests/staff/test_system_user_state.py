@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from identity.staff.framework.badges import badge_of_system_user
+from identity.staff.framework.badges import Badge, badge_of_system_user
 from taxpayers.facts.rows import standing_of_row, with_secrets
 from taxpayers.models import ClientSecret, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
@@ -111,18 +111,22 @@ def test_one_of_two_secrets_is_enough(erp: Erp) -> None:
     assert Erp(user.client_id, second.clear).login().status_code == 200
 
 
+def words_of(badge: Badge) -> list[str]:
+    return [str(one.word) for one in (badge, *badge.also)]
+
+
 def test_the_end_of_the_last_valid_secret_is_announced() -> None:
     at = timezone.now()
     user = SystemUserFactory.create()
     first = ClientSecretFactory.create(system_user=user, expires_at=at + 10 * DAY)
     badge = badge_of_system_user(user, at)
-    assert (badge.tone, badge.is_good) == ("warning", True)
+    assert (words_of(badge), badge.is_good) == (["Active", "Ends soon"], True)
     assert f"Its last valid secret, {first}, expires" in badge.sentence
     ClientSecretFactory.create(system_user=user, slot=2, expires_at=at + 100 * DAY)
-    assert badge_of_system_user(user, at).tone == "good"
+    assert words_of(badge_of_system_user(user, at)) == ["Active"]
     SystemUser.objects.update(expires_at=at + 5 * DAY)  # it ends before its secrets
     badge = badge_of_system_user(SystemUser.objects.get(), at)
-    assert badge.tone == "warning"
+    assert words_of(badge) == ["Active", "Ends soon"]
     assert "last valid secret" not in badge.sentence
 
 

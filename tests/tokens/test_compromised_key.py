@@ -300,7 +300,7 @@ def test_a_token_that_a_node_signs_before_it_knows_is_refused_by_verification(
         verify(token, read_key_ring(now), **known)
 
 
-def test_whoever_has_a_stopped_key_can_no_longer_make_tokens(erp: Erp, signer: Key) -> None:
+def test_with_a_stopped_key_nobody_makes_tokens_any_more(erp: Erp, signer: Key) -> None:
     """At any time that a thief writes into a token, also before the key was stopped."""
     claims = claims_of(erp.login())
     stop_compromised_key(kid=signer.kid, alg="ES256", reason="stolen", by=BY, at=datetime.now(UTC))

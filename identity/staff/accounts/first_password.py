@@ -14,7 +14,7 @@ from identity.middleware import Handler
 from identity.staff.models import FirstPassword
 
 _MUST_CHOOSE = "must_choose_password"
-# Also reached without a password of one's own: the page where it is chosen, and the way out.
+# Also reached before the first password is replaced: the page where it is chosen, and the way out.
 _OPEN = ("choose_own_password", "account_logout", "set_language")
 
 

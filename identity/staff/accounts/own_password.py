@@ -1,4 +1,4 @@
-"""The page after the first sign-in: a password of one's own in place of the first one."""
+"""The page after the first sign-in: the password that replaces the first one."""
 
 import logging
 from typing import Any

@@ -61,7 +61,7 @@ class _EndTask(Task):
 
 class Extend(_EndTask):
     button_label = gettext_lazy("Extend")
-    description = gettext_lazy("It ends later than now, or never.")
+    description = gettext_lazy("It gets a later last day, or none.")
     icon = "event_available"
 
     def unavailable_reason(self, record: Ending, at: datetime) -> Text:

@@ -35,6 +35,11 @@ class Kind:
         opts = self.model._meta
         return request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}")
 
+    def task_name(self, page: Model) -> str:
+        """The name of the task for a row of this page; a key is replaced by a new key."""
+        is_of_key = not self.is_extended and isinstance(page, SystemUser) and page.uses_key
+        return "register_client_key" if is_of_key else self.extend_task
+
     def load(self, keys: list[int]) -> dict[int, Any]:
         """The records with these keys, with all that a page shows of them."""
         rows = self.model._default_manager.select_related(*self.related)

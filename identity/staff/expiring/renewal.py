@@ -88,6 +88,8 @@ def _chosen(request: HttpRequest, kind: Kind, record: Any) -> tuple[Task, Any]:
         return _Refused(task, _("Your role may not change this."), None), page
     if not kind.is_extended:
         text = _("The secret {secret} ends {moment}. Issue a new one.")
+        if record.is_key:
+            text = _("The key {secret} ends {moment}. Register a new one.")
         refusal = text.format(secret=record, moment=moment_text(record.expires_at))
         return _Refused(task, refusal, task.button_for(page)), page
     return task, record
@@ -96,4 +98,4 @@ def _chosen(request: HttpRequest, kind: Kind, record: Any) -> tuple[Task, Any]:
 def _task(kind: Kind, page: Model) -> Task:
     registered = admin.site.get_model_admin(type(page))
     assert isinstance(registered, RecordAdmin)  # noqa: S101 - so are all of ours
-    return next(task for task in registered.get_tasks() if task.name == kind.extend_task)
+    return next(task for task in registered.get_tasks() if task.name == kind.task_name(page))

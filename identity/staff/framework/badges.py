@@ -54,6 +54,7 @@ EXPIRED = gettext_lazy("Expired")
 REVOKED = gettext_lazy("Revoked")
 PENDING = gettext_lazy("Not yet valid")
 VALID = gettext_lazy("Valid")
+ENDS_SOON = gettext_lazy("Ends soon")
 
 
 def badge_of_taxpayer(row: Taxpayer) -> Badge:
@@ -69,7 +70,7 @@ def badge_of_intermediary(row: Intermediary, at: datetime) -> Badge:
         return Badge(NOT_ACTIVE, "bad", _("It cannot act for other taxpayers."))
     if is_over(row.active_until, at):
         return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.active_until))
-    return _until(ACTIVE, row.active_until, at)
+    return until_badge(ACTIVE, row.active_until, at)
 
 
 def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
@@ -94,8 +95,8 @@ def _without_a_way_in(row: SystemUser) -> Badge:
 
 
 def _active(row: SystemUser, standing: Standing, at: datetime) -> Badge:
-    """Active; a warning if it, or the last of its secrets, ends soon."""
-    badge = _until(ACTIVE, row.expires_at, at)
+    """Active; with *Ends soon* if it, or the last of its secrets, does."""
+    badge = until_badge(ACTIVE, row.expires_at, at)
     last = standing.valid_secrets[0]
     if last.expires_at - at > SOON or (row.expires_at and row.expires_at <= last.expires_at):
         return badge
@@ -105,7 +106,7 @@ def _active(row: SystemUser, standing: Standing, at: datetime) -> Badge:
         else _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
     )
     warning = format_html(text, secret=last.hint, moment=moment(last.expires_at))
-    return Badge(ACTIVE, "warning", format_html("{} {}", badge.sentence, warning))
+    return _ending_soon(ACTIVE, format_html("{} {}", badge.sentence, warning))
 
 
 def _badge_of_refusal(row: SystemUser, reason: str) -> Badge:
@@ -136,7 +137,7 @@ def badge_of_secret(row: ClientSecret, at: datetime) -> Badge:
         return Badge(REVOKED, "neutral", _sentence(_("Revoked {moment}."), row.revoked_at))
     if is_over(row.expires_at, at):
         return Badge(EXPIRED, "bad", _sentence(_("It expired {moment}."), row.expires_at))
-    return _until(VALID, row.expires_at, at)
+    return until_badge(VALID, row.expires_at, at)
 
 
 def is_safe_to_revoke(row: ClientSecret, all_of_user: list[ClientSecret], at: datetime) -> bool:
@@ -163,7 +164,7 @@ def badge_of_permission(row: GrantedPermission, at: datetime) -> Badge:
     """Valid, not yet valid, revoked or expired."""
     facts = facts_of(row)
     if is_in_force(facts, at):
-        return _until(VALID, facts.valid_until, at)
+        return until_badge(VALID, facts.valid_until, at)
     if row.revoked_at is not None and row.revoked_at == facts.ended_at:
         return Badge(REVOKED, "bad", _sentence(_("Revoked {moment}."), row.revoked_at))
     if facts.valid_from > at:
@@ -176,11 +177,17 @@ def facts_of(row: GrantedPermission, codes: tuple[str, ...] = ()) -> PermissionF
     return PermissionFacts(codes, row.valid_from, row.valid_until, row.revoked_at)
 
 
-def _until(word: Promise, until: datetime | None, at: datetime) -> Badge:
+def until_badge(word: Promise, until: datetime | None, at: datetime) -> Badge:
+    """That it is so until this moment; with *Ends soon* in the last 30 days."""
     if until is None:
         return Badge(word, "good", _("No end date."))
-    tone: Tone = "warning" if until - at <= SOON else "good"
-    return Badge(word, tone, _sentence(_("Until {moment}."), until))
+    sentence = _sentence(_("Until {moment}."), until)
+    return _ending_soon(word, sentence) if until - at <= SOON else Badge(word, "good", sentence)
+
+
+def _ending_soon(word: Promise, sentence: SafeString) -> Badge:
+    # In words: a colour alone says nothing to those who do not know or see it (WCAG 1.4.1).
+    return Badge(word, "good", sentence, also=(Badge(ENDS_SOON, "warning"),))
 
 
 def _sentence(text: str, at: datetime | None) -> SafeString:

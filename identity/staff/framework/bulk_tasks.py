@@ -86,8 +86,14 @@ class BulkPage:
         is_confirmed = _CONFIRMED in entered
         sent = self.form(entered)
         is_valid = sent.is_valid()
-        # A form that was not confirmed shows what was entered, but no errors yet.
-        form = sent if is_confirmed else self.form(initial=_initial(entered, self.form))
+        # A form that was not confirmed shows what was entered, and no errors yet but those of what
+        # decides a preview that was asked for again.
+        decides = getattr(self.form, "decides", ()) if _PREVIEWED in entered else ()
+        if not is_confirmed:
+            for name in set(sent.errors).difference(decides):
+                del sent.errors[name]
+        is_bound = is_confirmed or bool(sent.errors)
+        form = sent if is_bound else self.form(initial=_initial(entered, self.form))
         plan = [
             PlannedChange(task, record, task.preview(record, sent.cleaned_data, at))
             for task, record in chosen

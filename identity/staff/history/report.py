@@ -43,6 +43,17 @@ class ReportLine:
         return f"{MAX_COUNTED:,}+" if self.group.is_capped else f"{self.group.count:,}"
 
     @property
+    def why(self) -> str:
+        """The reason; of a task it may be stored with one of its changes only."""
+        return next((row.reason for row in self.group.rows if row.reason), "")
+
+    @property
+    def about(self) -> str:
+        """The record, if all changes of the task are of one."""
+        labels = {row.label for row in self.group.rows}
+        return labels.pop() if len(labels) == 1 and not self.has_more else ""
+
+    @property
     def has_more(self) -> bool:
         return self.group.count > len(self.entries)
 

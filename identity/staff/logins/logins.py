@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import badge_of_secret
@@ -135,7 +136,9 @@ class LoginEventAdmin(ExportingAdmin):
 
     @admin.display(description=gettext_lazy("taxpayer"))
     def taxpayer(self, row: LoginEvent) -> str:
-        return f"{row.subject} ({row.actor})" if row.actor else row.subject or "—"
+        if row.actor:
+            return f"{row.subject} " + _("by %(who)s") % {"who": row.actor}
+        return row.subject or "—"
 
 
 def _what_if_url(user: SystemUser, event: LoginEvent) -> str:

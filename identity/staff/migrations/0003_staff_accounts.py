@@ -1,4 +1,4 @@
-"""Staff accounts as records of their own, first passwords, and the role that manages accounts."""
+"""Staff accounts as separate records, first passwords, and the role that manages accounts."""
 
 import django.db.models.deletion
 from django.conf import settings

@@ -1,6 +1,7 @@
 """Protected APIs: the list and the page of one, with its secrets (contract 2)."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -8,6 +9,7 @@ from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -19,6 +21,7 @@ from identity.staff.framework.badges import (
     REVOKED,
     VALID,
     Badge,
+    until_badge,
 )
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.history.changes import recent_changes
@@ -34,19 +37,27 @@ from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
 
 
 def badge_of_api(row: ProtectedApi, at: datetime) -> Badge:
-    """What the API would be answered now; load it with its secrets."""
+    """What the API would be answered now, and until when; load it with its secrets."""
     if not row.is_active:
         return Badge(NOT_ACTIVE, "bad", _("Everything that it asks is refused."))
-    if not any(secret.is_live(at) for secret in row.secrets.all()):
+    live = [secret for secret in row.secrets.all() if secret.is_live(at)]
+    if not live:
         return Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
-    return Badge(ACTIVE, "good")
+    last = max(live, key=lambda secret: secret.expires_at)
+    badge = until_badge(ACTIVE, last.expires_at, at)
+    if not badge.also:
+        return badge
+    text = _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
+    return replace(
+        badge, sentence=format_html(text, secret=last.hint, moment=moment(last.expires_at))
+    )
 
 
 def badge_of_api_secret(row: ProtectedApiSecret, at: datetime) -> Badge:
     """Valid, expired or revoked."""
     if row.revoked_at is not None:
         return Badge(REVOKED, "neutral")
-    return Badge(VALID, "good") if row.is_live(at) else Badge(EXPIRED, "bad")
+    return until_badge(VALID, row.expires_at, at) if row.is_live(at) else Badge(EXPIRED, "bad")
 
 
 class ProtectedApiAdmin(RecordAdmin):

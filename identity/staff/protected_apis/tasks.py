@@ -39,7 +39,7 @@ class _ApiSecretTask(SecretOnceTask):
     """A task whose result is a new secret of a protected API."""
 
     secret_template = "staff/protected_apis/new_secret.html"
-    example_title = gettext_lazy("A working question")
+    example_title = gettext_lazy("A working request")
 
     def hand_over_facts(self, result: IssuedApiSecret) -> list[HandOverFact]:
         credentials = result.credentials

@@ -59,10 +59,18 @@ def _people(term: str) -> Iterator[Hit]:
     for person in people:
         names.add(person.username)
         name = person.get_full_name() or person.username
-        is_exact = person.username == term
-        yield Hit(name, person.username, _changes_url(person.username), is_exact=is_exact)
+        if person.username == term:
+            yield _changes_by(name, term)
+        else:
+            yield Hit(name, person.username, _changes_url(person.username))
     if term not in names and Change.objects.filter(by=term).exists():
-        yield Hit(term, "", _changes_url(term), is_exact=True)
+        yield _changes_by(term, term)
+
+
+def _changes_by(name: str, username: str) -> Hit:
+    """The exact hit: its group does not say that it leads to changes."""
+    detail = f"{username} · {_('Changes by a person')}"
+    return Hit(name, detail, _changes_url(username), is_exact=True)
 
 
 def _logins_url(term: str) -> str:

@@ -19,7 +19,11 @@ from identity.staff.framework.forms import ReasonForm, TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
 from identity.staff.system_users.revoke_secrets import last_login_text
-from identity.staff.system_users.secret_tasks import RevokeSecret, RotateSecret, possible_buttons
+from identity.staff.system_users.secret_tasks import (
+    RevokeSecret,
+    possible_buttons,
+    successor_buttons,
+)
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services import Author, block_system_user, unblock_system_user
 
@@ -85,7 +89,7 @@ class UnblockSystemUser(Task):
                 }
                 for secret in valid_since_before_the_block(record, at)
             ],
-            "new_secret": possible_buttons(request, RotateSecret(self.admin), record, at),
+            "successors": successor_buttons(request, self.admin, record, at),
             "after": badge_after_unblocking(record, at),
         }
 

@@ -64,13 +64,11 @@ def _advice_on_the_only_one(secret: ClientSecret, at: datetime) -> Advice:
         return Advice(
             "warning",
             _(
-                "Keep it: it is in use, and it is the only valid secret. To change it, issue a new"
-                " secret first."
+                "Keep it: it is in use, and nothing else is valid. To change it, issue or register"
+                " a new one first."
             ),
         )
-    return Advice(
-        "neutral", _("It is the only valid secret. Without it, the client cannot log in.")
-    )
+    return Advice("neutral", _("Nothing else is valid. Without it, the client cannot log in."))
 
 
 def _may_go(secret: ClientSecret, at: datetime) -> str | SafeString:

@@ -62,10 +62,10 @@ class RevokeSecretForm(SecretForm):
     """Asks for the last characters of a secret that is in use: it may be the wrong one."""
 
     hint = forms.CharField(
-        label=gettext_lazy("Last characters of the secret"),
+        label=gettext_lazy("Last characters"),
         help_text=gettext_lazy(
-            "An ERP system uses this secret. To confirm that it is the right one, enter its last"
-            " characters as they are shown above."
+            "An ERP system uses it. To confirm that it is the right one, enter its last characters"
+            " as they are shown above."
         ),
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
@@ -80,10 +80,7 @@ class RevokeSecretForm(SecretForm):
         hint: str = self.cleaned_data["hint"].strip().lstrip("…")
         if self.chosen is not None and hint != self.chosen.hint:
             raise forms.ValidationError(
-                _(
-                    "These are not the last characters of this secret. Check that it is the right"
-                    " one."
-                )
+                _("These are not its last characters. Check that it is the right one.")
             )
         return hint
 

@@ -1,6 +1,7 @@
 """Tasks for the secrets of a system user: issue a new one, set the last day, revoke (contract 3).
 
-The last two begin from the row of one secret and say what will fail before they ask.
+The last two begin from the row of one secret and say what will fail before they ask. They are the
+tasks for a key too, so their texts name neither.
 """
 
 from dataclasses import replace
@@ -14,13 +15,14 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import badge_of_secret
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.record_pages import Text
+from identity.staff.framework.record_pages import RecordPages, Text
 from identity.staff.framework.secret_once import (
     SecretOnceTask,
     check_form_not_reused,
     newest_secret_id,
 )
 from identity.staff.framework.tasks import Button, Task
+from identity.staff.system_users.key_tasks import RegisterClientKey
 from identity.staff.system_users.secret_advice import advice_on, is_in_use, others_of
 from identity.staff.system_users.secret_forms import (
     RetireSecretForm,
@@ -116,7 +118,7 @@ class SecretTask(Task):
                 }
                 for secret in shown
             ],
-            "new_secret": possible_buttons(request, RotateSecret(self.admin), record, at),
+            "successors": successor_buttons(request, self.admin, record, at),
         }
 
     def next_record(self, result: ClientSecret) -> SystemUser:
@@ -125,11 +127,11 @@ class SecretTask(Task):
 
 class RevokeSecret(SecretTask):
     name = "revoke_secret"
-    title = gettext_lazy("Revoke the secret")
+    title = gettext_lazy("Revoke")
     button_label = gettext_lazy("Revoke")
     description = gettext_lazy(
-        "The secret stops working now. This cannot be undone. An ERP system that still uses it can"
-        " no longer log in."
+        "It stops working now. This cannot be undone. An ERP system that still uses it can no"
+        " longer log in."
     )
     variant = "danger"
     form = RevokeSecretForm
@@ -141,16 +143,14 @@ class RevokeSecret(SecretTask):
         return revoke_secret(secret=secret, reason=data["reason"], by=by, at=at)
 
     def success_message(self, result: ClientSecret) -> str:
-        return _("The secret {secret} is revoked.").format(secret=result)
+        return _("{secret} is revoked.").format(secret=result)
 
 
 class RetireSecret(SecretTask):
     name = "retire_secret"
-    title = gettext_lazy("Set the last day of the secret")
+    title = gettext_lazy("Set last day")
     button_label = gettext_lazy("Set last day")
-    description = gettext_lazy(
-        "The secret stops working after this day, or earlier if it expires earlier."
-    )
+    description = gettext_lazy("It stops working after this day, or earlier if it expires earlier.")
     icon = "event_busy"
     form = RetireSecretForm
 
@@ -166,7 +166,15 @@ class RetireSecret(SecretTask):
         )
 
     def success_message(self, result: ClientSecret) -> str:
-        return _("The last day of the secret {secret} is set.").format(secret=result)
+        return _("The last day of {secret} is set.").format(secret=result)
+
+
+def successor_buttons(
+    request: HttpRequest, pages: RecordPages, record: SystemUser, at: datetime
+) -> list[Button]:
+    """What adds another secret, or another key, if this person may do it and it is possible."""
+    tasks = (RotateSecret(pages), RegisterClientKey(pages))
+    return [button for task in tasks for button in possible_buttons(request, task, record, at)]
 
 
 def possible_buttons(

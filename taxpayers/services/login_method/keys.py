@@ -45,7 +45,7 @@ _FAULTS = {
     ),
     KeyFault.USE: gettext_lazy("The key is not for signatures: use must be sig, or be left out."),
     KeyFault.KID: gettext_lazy("kid must have 1 to 64 printable characters without blanks."),
-    KeyFault.REPEATED: gettext_lazy("Two keys have the same kid. Each needs one of its own."),
+    KeyFault.REPEATED: gettext_lazy("Two keys have the same kid. Give each key a different kid."),
 }
 
 

@@ -16,6 +16,7 @@ from identity.staff.logins.refused.involved import Involved
 from taxpayers.models import ClientSecret, GrantedPermission, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services import Author, extend_system_user
+from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
     ClientSecretFactory,
@@ -46,6 +47,10 @@ def event_of(response: Any) -> LoginEvent:
     event = LoginEvent.objects.get(pk=response["correlationId"])
     assert event.reason
     return event
+
+
+def _of_key(erp: KeyErp) -> Any:
+    return erp.login(erp.assertion(pair=new_pair()))
 
 
 @dataclass
@@ -122,6 +127,9 @@ CASES = {
         lambda: _erp().login(client_secret=new_erp().client_secret),
         "security officer",
         {"rotate_secret": {}},
+    ),
+    "wrong key": Case(
+        lambda: _of_key(new_key_erp()), "security officer", {"register_client_key": {}}
     ),
     "unknown client": Case(
         lambda: _erp().login(client_id="ci_test_" + "0" * 32), "security officer", {}
@@ -215,16 +223,17 @@ def test_every_task_of_the_table_exists() -> None:
         GrantedPermissionFactory.create(),
     )
     bare = Involved(LoginEvent(subject="C2", actor="C1"))
+    with_key = Involved(LoginEvent(), system_user=new_key_erp().system_user)
     seen = set()
     for cures in CURES.values():
         for cure in cures:
-            target = cure.target(full) or cure.target(bare)
+            target = cure.target(full) or cure.target(bare) or cure.target(with_key)
             assert target is not None
             pages = admin.site.get_model_admin(target.model)
             assert isinstance(pages, RecordAdmin)
             assert cure.action in {task.name for task in pages.get_tasks()}
             seen.add(cure.action)
-    assert len(seen) == 9
+    assert len(seen) == 10
 
 
 @pytest.mark.django_db

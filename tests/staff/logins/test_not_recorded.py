@@ -73,6 +73,7 @@ def test_a_throttled_reference_is_explained_with_its_time_and_what_to_tell_the_c
     with translation.override("ms"):
         malay = translation.gettext(CALLER_TEXTS[Cause.NOT_STORED])
     assert malay in page
+    assert "Nothing found" not in page  # the page says above what there is to say
 
 
 @pytest.mark.parametrize(

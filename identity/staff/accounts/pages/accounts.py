@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -80,6 +81,7 @@ class StaffAccountAdmin(RecordAdmin):
             "state": badge_of_account(record, at),
             "roles": roles_of(record),
             "second_steps": second_steps_of(record),
+            "is_second_step_required": settings.SECOND_FACTOR_REQUIRED,
             "reason_against": reason_against(record, author(request)) if may_change else "",
             "changes": recent_changes(request, record),
         }

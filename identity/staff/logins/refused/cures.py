@@ -46,6 +46,16 @@ def _on_system_user(involved: Involved) -> Target | None:
     return Target(SystemUser, user) if user is not None else None
 
 
+def _on_client_with_secret(involved: Involved) -> Target | None:
+    user = involved.system_user
+    return Target(SystemUser, user) if user is not None and not user.uses_key else None
+
+
+def _on_client_with_key(involved: Involved) -> Target | None:
+    user = involved.system_user
+    return Target(SystemUser, user) if user is not None and user.uses_key else None
+
+
 def _on_system_user_without_scope(involved: Involved) -> Target | None:
     # An unknown scope is a fault of the request; a known one may be given to the client.
     return None if involved.event.detail else _on_system_user(involved)
@@ -91,7 +101,8 @@ def _permission(involved: Involved) -> Target | None:
     return Target(GrantedPermission, initial=initial)
 
 
-_NEW_SECRET = Cure(Action.ROTATE_SECRET, _on_system_user)
+_NEW_SECRET = Cure(Action.ROTATE_SECRET, _on_client_with_secret)
+_NEW_CREDENTIAL = (_NEW_SECRET, Cure(Action.REGISTER_CLIENT_KEY, _on_client_with_key))
 _GRANT = Cure(Action.GRANT_PERMISSION, _permission)
 
 CURES: Mapping[str, tuple[Cure, ...]] = {
@@ -101,10 +112,10 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     ProtocolReason.MISSING_PARAMETER: (),
     ProtocolReason.UNSUPPORTED_GRANT_TYPE: (),
     ProtocolReason.MALFORMED_ON_BEHALF_OF: (),
-    ProtocolReason.MALFORMED_CREDENTIALS: (_NEW_SECRET,),
-    ProtocolReason.INVALID_CREDENTIALS: (_NEW_SECRET,),
-    RegistryReason.SECRET_EXPIRED: (_NEW_SECRET,),
-    RegistryReason.SECRET_REVOKED: (_NEW_SECRET,),
+    ProtocolReason.MALFORMED_CREDENTIALS: _NEW_CREDENTIAL,
+    ProtocolReason.INVALID_CREDENTIALS: _NEW_CREDENTIAL,
+    RegistryReason.SECRET_EXPIRED: _NEW_CREDENTIAL,
+    RegistryReason.SECRET_REVOKED: _NEW_CREDENTIAL,
     ProtocolReason.RATE_LIMITED: (Cure(Action.CHANGE_SYSTEM_USER, _on_system_user),),
     RegistryReason.SYSTEM_USER_BLOCKED: (Cure(Action.UNBLOCK_SYSTEM_USER, _on_system_user),),
     RegistryReason.SYSTEM_USER_EXPIRED: (Cure(Action.EXTEND_SYSTEM_USER, _on_system_user),),

@@ -49,7 +49,7 @@ def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> Know
     if event.reason not in _REASONS or not event.client_id:
         return None
     refused = latest.refused_since(at - LATELY)
-    live = user.secrets.filter(slot__isnull=False).order_by("-pk") if user else []
+    live = user.usable_secrets.filter(slot__isnull=False).order_by("-pk") if user else []
     return KnownClient(
         client_id=event.client_id,
         system_user=user,
