@@ -1,4 +1,4 @@
-"""The clients of the benchmark: the id and secret of each follow from its number (contract 3).
+"""The clients of the benchmark: id, secret and key of each follow from its number (contract 3).
 
 So the sender of requests need not remember what was registered, however many clients there are.
 """
@@ -7,6 +7,12 @@ import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
+
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePrivateKey,
+    derive_private_key,
+)
 
 # So many clients of a role have logged in before their logins are measured.
 _MET = 100_000
@@ -22,6 +28,7 @@ class Role(StrEnum):
     INTERMEDIARY = "intermediary"
     BLOCKED = "blocked"
     RATE_LIMITED = "rate limited"  # logs in far too often
+    PRIVATE_KEY = "private key"  # logs in with private_key_jwt
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,16 @@ def client_id(number: int) -> str:
 def client_secret(number: int) -> str:
     """A well-formed client secret of the test environment: good for a benchmark only."""
     return _credential("cs", number, 43)
+
+
+def private_key(number: int) -> EllipticCurvePrivateKey:
+    """The key of a client without a secret."""
+    return derive_private_key(number, SECP256R1())
+
+
+def kid(number: int) -> str:
+    """The name of that key."""
+    return f"key-{number}"
 
 
 def _credential(kind: str, number: int, length: int) -> str:

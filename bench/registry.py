@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from jwt.algorithms import ECAlgorithm
 from psycopg.sql import SQL, Identifier, Literal
 
-from bench.clients import Population, Role, client_id, client_secret, tin
+from bench.clients import Population, Role, client_id, client_secret, kid, private_key, tin
+from taxpayers.client_keys import PRIVATE_KEY_JWT, key_name, read_client_keys
 from taxpayers.credentials import hash_secret, hint_of
 
 _CHUNK = 25_000
@@ -30,7 +32,7 @@ _COLUMNS = {
     "system_users": (
         *("id", "taxpayer_id", "name", "client_id", "scopes", "logins_per_minute"),
         *("created", "updated", "blocked_at", "blocked_by", "blocked_reason"),
-        "last_secret_ends_at",
+        *("last_secret_ends_at", "token_endpoint_auth_method"),
     ),
     "client_secrets": (
         "id",
@@ -40,6 +42,7 @@ _COLUMNS = {
         "hint",
         "created_at",
         "expires_at",
+        "public_jwk",
     ),
     "client_usage": ("system_user_id", "window_started_at", "used", "secrets_used"),
     "granted_permissions": ("id", "taxpayer_id", "intermediary_id", "valid_from", "created_at"),
@@ -51,14 +54,15 @@ Row = tuple[Any, ...]
 
 def _rows(population: Population, role: Role, number: int) -> Iterator[tuple[str, Row]]:
     """Everything that is registered for one client: tables and rows."""
-    secret, limit = client_secret(number), population.logins_per_minute(role)
+    limit, has_key = population.logins_per_minute(role), role is Role.PRIVATE_KEY
     blocked = (_NOW, "staff", "fraud") if role is Role.BLOCKED else (None, "", "")
     user = (number, number, f"ERP {number}", client_id(number), "InvoicingAPI", limit)
-    hashed, hint = hash_secret(secret), hint_of(secret)
+    method = PRIVATE_KEY_JWT if has_key else ""
+    hashed, hint, jwk = _key(number) if has_key else _secret(number)
     used = json.dumps({number: _LAST_LOGIN.isoformat()})
     yield "taxpayers", (number, tin(number), "", f"Taxpayer {number}", True, _CREATED)
-    yield "system_users", (*user, _CREATED, _CREATED, *blocked, _EXPIRES)
-    yield "client_secrets", (number, number, 1, hashed, hint, _CREATED, _EXPIRES)
+    yield "system_users", (*user, _CREATED, _CREATED, *blocked, _EXPIRES, method)
+    yield "client_secrets", (number, number, 1, hashed, hint, _CREATED, _EXPIRES, jwk)
     yield "client_usage", (number, _LAST_LOGIN, 1, used)
     if role is Role.INTERMEDIARY:
         yield "intermediaries", (number, number, True, _CREATED)
@@ -67,6 +71,19 @@ def _rows(population: Population, role: Role, number: int) -> Iterator[tuple[str
         yield "granted_permissions", (number, number, intermediary, _CREATED, _CREATED)
         for code in _PERMISSION_CODES:
             yield "granted_permission_codes", (number, code)
+
+
+def _secret(number: int) -> tuple[str, str, str]:
+    """What is stored of it: a name to find it by, a hint, and no key."""
+    secret = client_secret(number)
+    return hash_secret(secret), hint_of(secret), ""
+
+
+def _key(number: int) -> tuple[str, str, str]:
+    """The same of a key: its name, a hint, and the public key."""
+    public_jwk = ECAlgorithm.to_jwk(private_key(number).public_key(), as_dict=True)
+    (key,) = read_client_keys(json.dumps(public_jwk | {"kid": kid(number)}))
+    return key_name(key.kid), hint_of(key.kid), key.jwk
 
 
 def _chunks(population: Population) -> list[tuple[Population, Role, range]]:

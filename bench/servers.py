@@ -20,13 +20,14 @@ PROGRAMS = Path(sys.executable).parent
 # runs it as another user.
 VAR = CHECKOUT / ".bench"
 WORKERS = 2
+ISSUER = "https://127.0.0.1"
 # Nothing else: a setting in the developer's shell must not change what is measured.
 _ENVIRONMENT = {
     "PATH": os.environ.get("PATH", os.defpath),
     "SECRET_KEY": "only-for-bench-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789",
     "KEY_ENCRYPTION_KEYS": "only-for-bench-0123456789-abcdefghijklmnopqrstuvwxyz",
     "ALLOWED_HOSTS": "127.0.0.1",
-    "AUTH_URL": "https://127.0.0.1",
+    "AUTH_URL": ISSUER,
 }
 _START_SECONDS, _STOP_SECONDS = 30.0, 25.0
 

@@ -1,10 +1,16 @@
 """What is asked of a server, and what every answer must be."""
 
 import random
+import time
 from urllib.parse import urlencode
+from uuid import uuid4
 
-from bench.clients import Population, Role, client_id, client_secret, tin
+import jwt
+
+from bench.clients import Population, Role, client_id, client_secret, kid, private_key, tin
 from bench.load import Expected
+from bench.servers import ISSUER
+from tokens.client_auth.assertion import JWT_BEARER
 
 Random = random.Random
 
@@ -16,11 +22,18 @@ BLOCKED = Expected(400, b'"unauthorised_client"')
 RATE_LIMITED = Expected(429, b'"invalid_request"', others=12)
 
 
+# An assertion is made before its round begins, and may be 5 minutes ahead at most.
+_ASSERTION_SECONDS = 240
+
+
 def token_request(client: str, secret: str, chance: Random, *headers: str) -> bytes:
+    """The bytes of a request with a secret."""
+    return _request({"client_id": client, "client_secret": secret}, chance, *headers)
+
+
+def _request(credentials: dict[str, str], chance: Random, *headers: str) -> bytes:
     """The bytes of a request, as from a proxy that ends TLS, with another address each time."""
-    body = urlencode(
-        {"grant_type": "client_credentials", "client_id": client, "client_secret": secret}
-    )
+    body = urlencode({"grant_type": "client_credentials", **credentials})
     address = ".".join(str(chance.randrange(1, 255)) for _ in range(4))
     lines = (
         "POST /connect/token HTTP/1.1",
@@ -45,6 +58,19 @@ def intermediary_login(population: Population, number: int, chance: Random) -> b
     intermediary = population.intermediary_of(number)
     header = f"onbehalfof: {tin(number)}"
     return token_request(client_id(intermediary), client_secret(intermediary), chance, header)
+
+
+def key_login(population: Population, number: int, chance: Random) -> bytes:
+    """Login of a client with its private key (ES256), for its own taxpayer."""
+    client, now = client_id(number), int(time.time())
+    claims = {"iss": client, "sub": client, "aud": ISSUER, "jti": str(uuid4())}
+    assertion = jwt.encode(
+        claims | {"iat": now, "exp": now + _ASSERTION_SECONDS},
+        private_key(number),
+        algorithm="ES256",
+        headers={"kid": kid(number)},
+    )
+    return _request({"client_assertion_type": JWT_BEARER, "client_assertion": assertion}, chance)
 
 
 def wrong_secret(population: Population, number: int, chance: Random) -> bytes:

@@ -28,6 +28,9 @@ PublicKey = EllipticCurvePublicKey | Ed25519PublicKey | RSAPublicKey
 PRIVATE_KEY_JWT = "private_key_jwt"  # the IANA registry's name of the method
 # Each kind of key has one algorithm, so nobody can choose a weaker one for it.
 ALGORITHMS = {"EC": "ES256", "RSA": "PS256", "OKP": "EdDSA"}
+# RFC 9864 gives EdDSA with Ed25519 a name for itself: libraries send either.
+_NEW_NAMES = {"Ed25519": "EdDSA"}
+ALGORITHM_NAMES = tuple(sorted({*ALGORITHMS.values(), *_NEW_NAMES}))
 MAX_KEYS_LENGTH = 20_000
 RSA_BITS = range(2048, 4096 + 1)  # a longer one only makes each login slower
 _RSA_EXPONENT = 65537
@@ -90,6 +93,11 @@ def read_client_keys(text: str) -> tuple[ClientKey, ...]:
     return keys
 
 
+def algorithm_of(name: str) -> str:
+    """The value of ALGORITHMS that this name of an algorithm means; the name itself otherwise."""
+    return _NEW_NAMES.get(name, name)
+
+
 @lru_cache(maxsize=4096)
 def load_key(jwk: str) -> PublicKey:
     """The key of a `ClientKey.jwk`. Parsed ones are remembered: parsing costs as much as a query.
@@ -118,7 +126,9 @@ def _from_pem(text: str) -> ClientKey:
 
 def _from_jwk(jwk: dict[str, Any]) -> ClientKey:
     key = _public_key(jwk)
-    if jwk.get("alg", ALGORITHMS[jwk["kty"]]) != ALGORITHMS[jwk["kty"]]:
+    algorithm = ALGORITHMS[jwk["kty"]]
+    named = jwk.get("alg", algorithm)
+    if not isinstance(named, str) or algorithm_of(named) != algorithm:
         raise UnusableKey(KeyFault.ALGORITHM)
     if jwk.get("use", "sig") != "sig" or "verify" not in (jwk.get("key_ops") or ["verify"]):
         raise UnusableKey(KeyFault.USE)

@@ -47,7 +47,7 @@ def test_the_roles_share_no_client_and_leave_no_gap() -> None:
     assert ranges[0] == range(1, 41)
     assert all(first.stop == second.start for first, second in pairwise(ranges))
     assert all(SMALL.intermediary_of(number) in ranges[1] for number in ranges[0])
-    assert len({client_id(number) for numbers in ranges for number in numbers}) == 40 + 3 * 64
+    assert len({client_id(number) for numbers in ranges for number in numbers}) == 40 + 4 * 64
 
 
 def test_a_client_that_was_met_is_never_one_of_a_first_login() -> None:
@@ -181,7 +181,7 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")  # no node
-    chosen = ["first", "intermediary", "refused", "SQLite", "oidc-provider", "before"]
+    chosen = ["first", "intermediary", "_jwt", "refused", "SQLite", "oidc-provider", "before"]
     tables = comparison.run(
         session, users=40, rounds=1, seconds=0.2, only=chosen, before="no-commit"
     )
@@ -190,6 +190,7 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
     assert [line[:2] for line in table.lines] == [
         *(("bare Django view", "16"), ("bare Django view", "64")),
         *((name, "16") for name in ("first login of a client", "login as intermediary")),
+        ("login with private_key_jwt (ES256)", "16"),
         *((f"refused: {what}", "16") for what in ("wrong secret", "blocked", "malformed")),
         *((name, "16") for name in ("refused: rate limit", "login as taxpayer, SQLite")),
     ]

@@ -13,6 +13,7 @@ from tests.servers.processes import CHECKOUT
 DOCUMENTS = [
     *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((CHECKOUT / "docs").glob("*.md")),
+    CHECKOUT / "deploy" / "conformance" / "README.md",
 ]
 # Folders that `make` creates, and an address.
 NOT_FILES = (".venv/", ".bench/", "var/", "STAFF_URL/")
@@ -96,7 +97,7 @@ def missing(text: str, folder: Path = CHECKOUT) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_what_a_document_names_exists(document: Path) -> None:
     assert missing(document.read_text(encoding="utf-8"), document.parent) == []
 

@@ -10,7 +10,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
-from taxpayers.client_keys import ALGORITHMS as CLIENT_ALGORITHMS
+from taxpayers.client_keys import ALGORITHM_NAMES
 from tokens.client_auth.authenticated import SECRET_METHODS, Method
 from tokens.endpoint.request import GRANT_TYPE
 from tokens.http import error_response, read_only
@@ -55,13 +55,13 @@ def _metadata() -> dict[str, Any]:
         "response_types_supported": [],  # there is no authorization endpoint
         "grant_types_supported": [GRANT_TYPE],
         "token_endpoint_auth_methods_supported": list(Method),
-        "token_endpoint_auth_signing_alg_values_supported": sorted(CLIENT_ALGORITHMS.values()),
+        "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHM_NAMES),
         "introspection_endpoint": _absolute("introspect"),
         "introspection_endpoint_auth_methods_supported": list(SECRET_METHODS),
         "introspection_signing_alg_values_supported": list(ALGORITHMS),
         "revocation_endpoint": _absolute("revocation"),
         "revocation_endpoint_auth_methods_supported": list(Method),
-        "revocation_endpoint_auth_signing_alg_values_supported": sorted(CLIENT_ALGORITHMS.values()),
+        "revocation_endpoint_auth_signing_alg_values_supported": list(ALGORITHM_NAMES),
         "status_list_aggregation_endpoint": _absolute("status_lists"),
         # Of this service alone (RFC 8414 section 2 allows more); for a client's own access token.
         "credentials_endpoint": _absolute("credentials"),

@@ -15,6 +15,7 @@ from bench.token_requests import (
     SIGNED_TOKEN,
     WRONG_SECRET,
     intermediary_login,
+    key_login,
     rate_limited,
     taxpayer_login,
     without_secret,
@@ -86,6 +87,11 @@ FIRST_LOGIN = Candidate(
 INTERMEDIARY = Candidate(
     "login as intermediary", _start, intermediary_login, SIGNED_TOKEN, meets_clients=True
 )
+PRIVATE_KEY = Candidate(
+    *("login with private_key_jwt (ES256)", _start, key_login, SIGNED_TOKEN),
+    role=Role.PRIVATE_KEY,
+    meets_clients=True,
+)
 WRONG = Candidate("refused: wrong secret", _start, wrong_secret, WRONG_SECRET)
 BLOCKED_USER = Candidate(
     *("refused: blocked", _start, taxpayer_login, BLOCKED), role=Role.BLOCKED, meets_clients=True
@@ -101,4 +107,4 @@ SQLITE = Candidate(
     *("login as taxpayer, SQLite", _start_sqlite, taxpayer_login, SIGNED_TOKEN), meets_clients=True
 )
 REFUSALS = (WRONG, BLOCKED_USER, INCOMPLETE)
-OTHERS = (FIRST_LOGIN, INTERMEDIARY, *REFUSALS, HAMMERING, RS256, SQLITE)
+OTHERS = (FIRST_LOGIN, INTERMEDIARY, PRIVATE_KEY, *REFUSALS, HAMMERING, RS256, SQLITE)

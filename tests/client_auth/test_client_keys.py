@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from joserfc.jwk import JWKRegistry
 
@@ -114,6 +114,16 @@ def test_weak_and_unusual_keys_are_refused() -> None:
     assert fault_of('{"kty": ["EC"]}') is KeyFault.KIND
 
 
+def test_a_key_may_name_eddsa_by_its_new_name_and_is_stored_by_the_old_one() -> None:
+    public = new_pair("EdDSA").public_jwk
+    of_each_name = [
+        read_client_keys(json.dumps(public | {"alg": name})) for name in ("EdDSA", "Ed25519")
+    ]
+    assert of_each_name[0] == of_each_name[1]
+    other = new_pair("ES256").public_jwk | {"alg": "Ed25519"}
+    assert fault_of(json.dumps(other)) is KeyFault.ALGORITHM
+
+
 def test_other_members_decide_too() -> None:
     public = new_pair("PS256").public_jwk
 
@@ -164,6 +174,8 @@ MEMBERS = st.sampled_from(["keys", "kty", "crv", "x", "y", "n", "e", "kid", "alg
 VALUES = st.none() | st.integers() | st.text() | st.sampled_from(["EC", "RSA", "P-256", "AQAB"])
 
 
+# In a new checkout the first text takes seconds: Hypothesis lists the characters of Unicode.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(MEMBERS, VALUES | st.lists(st.dictionaries(MEMBERS, VALUES), max_size=2)))
 def test_no_json_is_more_than_refused(value: Any) -> None:
     with pytest.raises(UnusableKey):

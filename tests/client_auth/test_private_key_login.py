@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.utils import timezone
+from jwt.utils import base64url_decode, base64url_encode
 
 from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
 from taxpayers.services import (
@@ -55,6 +56,21 @@ def test_a_signed_assertion_gives_a_token(algorithm: str) -> None:
     assert claims_of(response)["client_id"] == erp.client_id
     assert response["X-Rate-Limit-Remaining"] == "11"
     assert "X-Client-Secret-Expires-At" not in response
+
+
+def renamed(erp: KeyErp, algorithm: str) -> str:
+    """An assertion whose header has this name of the algorithm."""
+    header, claims, _ = erp.assertion().split(".")
+    members = json.loads(base64url_decode(header)) | {"alg": algorithm}
+    signed = b".".join((base64url_encode(json.dumps(members).encode()), claims.encode()))
+    return b".".join((signed, base64url_encode(erp.pair.private.sign(signed)))).decode()
+
+
+def test_eddsa_is_accepted_by_its_new_name_too() -> None:
+    """RFC 9864: oauth4webapi, openid-client and jose send `Ed25519`."""
+    erp = new_key_erp("EdDSA")
+    for name in ("EdDSA", "Ed25519"):
+        assert erp.login(renamed(erp, name)).status_code == 200
 
 
 def test_the_client_id_in_the_form_can_be_left_out(erp: KeyErp) -> None:

@@ -27,6 +27,7 @@ from tests.support.erp import PATH, Erp
 
 SENDERS = 12
 LIMIT_SECONDS = 2.0
+PUBLISHED_SECONDS = 2.0  # so old may a status list be that a node publishes
 ROOM = 0.5  # for a machine that is busy with other tests
 CLIENTS = 6
 
@@ -159,6 +160,41 @@ def test_a_database_that_hangs_is_a_503_within_two_seconds_and_issues_nothing_af
     assert_nothing_lost(load, database)
     # Of those that were under way when it hung, some may be stored: at most a batch a process.
     assert len(issued(database)) - len(load.tokens) <= 2 * SENDERS
+
+
+def test_status_lists_of_a_database_that_hangs_are_a_503_within_two_seconds_on_every_node(
+    own_postgres: Postgres, database: str, service: StartService
+) -> None:
+    nodes = [service(database), service(database)]
+    last_good = PUBLISHED_SECONDS + ROOM  # since the database hung
+
+    def ask(number: int) -> list[tuple[float, float, int]]:
+        """Without a pause: when it was asked, for how long it was waited, and the status."""
+        seen = []
+        with httpx.Client(base_url=nodes[number % 2].url, timeout=10) as client:
+            while (began := time.monotonic() - hung_at) < last_good + 2:
+                answer = client.get("/status/0")
+                assert answer.status_code == 200 or int(answer.headers["Retry-After"]) > 0
+                seen.append((began, time.monotonic() - hung_at - began, answer.status_code))
+                time.sleep(0.05)
+        return seen
+
+    own_postgres.hang()
+    hung_at = time.monotonic()
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            answers = [answer for seen in threads.map(ask, range(4)) for answer in seen]
+        for node in nodes:
+            assert httpx.get(f"{node.url}/health/live", timeout=1).status_code == 200
+    finally:
+        own_postgres.go_on()
+    assert {status for _, _, status in answers} <= {200, 503}
+    assert max(took for _, took, _ in answers) < LIMIT_SECONDS + ROOM
+    assert {status for began, _, status in answers if began > last_good} == {503}
+    deadline = time.monotonic() + 15
+    while {httpx.get(f"{node.url}/status/0").status_code for node in nodes} != {200}:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_a_killed_database_costs_no_recorded_login_and_none_is_counted_twice(

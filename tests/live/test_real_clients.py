@@ -79,6 +79,15 @@ def test_authlib_logs_in_with_either_client_authentication(live: Live) -> None:
         assert token["expires_in"] == 3600
 
 
+def test_authlib_logs_in_on_behalf(live: Live) -> None:
+    with AuthlibSession(live.client_id, live.client_secret) as client:
+        token = client.fetch_token(
+            live.token_url, grant_type="client_credentials", headers={"onbehalfof": REPRESENTED}
+        )
+    claims = jwt.decode(token["access_token"], options={"verify_signature": False})
+    assert claims["sub"] == REPRESENTED
+
+
 def test_authlib_shows_the_reason_of_a_refusal(live: Live) -> None:
     with (
         AuthlibSession(live.client_id, live.client_secret[:-4]) as client,
@@ -129,7 +138,7 @@ def test_the_metadata_name_the_method_and_its_algorithms(live: Live) -> None:
     for endpoint in ("token", "revocation"):
         assert "private_key_jwt" in metadata[f"{endpoint}_endpoint_auth_methods_supported"]
         algorithms = metadata[f"{endpoint}_endpoint_auth_signing_alg_values_supported"]
-        assert set(algorithms) == set(KEY_TYPES)
+        assert set(algorithms) == {*KEY_TYPES, "Ed25519"}
     assert "private_key_jwt" not in metadata["introspection_endpoint_auth_methods_supported"]
 
 

@@ -2,9 +2,7 @@
 
 import contextlib
 import os
-import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,13 +15,8 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.packages.issuer import AT, JWKS, LIST, Issuer, new_key
-from tests.servers.processes import (
-    CHECKOUT,
-    NotAvailable,
-    free_port,
-    start_process,
-    stop_process,
-)
+from tests.servers.npm import install_locked
+from tests.servers.processes import CHECKOUT, free_port, start_process, stop_process
 from tests.servers.service import Service
 
 TIN, INTERMEDIARY = "C6000000006", "C7000000007"
@@ -114,18 +107,8 @@ class Examples:
 
     def _installed(self) -> Path:
         """The Node example with its locked packages."""
-        if not (shutil.which("node") and shutil.which("npm")):
-            raise NotAvailable("node and npm are needed for an example of docs/api-teams.md.")
         folder = self.folder / "node"
-        if not folder.exists():
-            folder.mkdir()
-            for name in ("package.json", "package-lock.json", "api.js"):
-                shutil.copy(EXAMPLES / "node" / name, folder / name)
-            install = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-            done = subprocess.run(install, cwd=folder, check=False, capture_output=True)
-            if done.returncode:
-                raise NotAvailable(f"npm cannot install the Node example: {done.stderr!r}")
-        return folder
+        return folder if folder.exists() else install_locked(EXAMPLES / "node", folder)
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ from tokens.keys.store import rotate
 
 METADATA, OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 METHODS = ["client_secret_post", "client_secret_basic", "private_key_jwt"]
+CLIENT_ALGORITHMS = ["ES256", "Ed25519", "EdDSA", "PS256"]
 JWKS = "/.well-known/jwks.json"
 PUBLIC = {
     "Content-Type": "application/json",
@@ -51,7 +52,7 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
         "response_types_supported": [],
         "grant_types_supported": ["client_credentials"],
         "token_endpoint_auth_methods_supported": METHODS,
-        "token_endpoint_auth_signing_alg_values_supported": ["ES256", "EdDSA", "PS256"],
+        "token_endpoint_auth_signing_alg_values_supported": CLIENT_ALGORITHMS,
         "introspection_endpoint": f"{base}/connect/introspect",
         "introspection_endpoint_auth_methods_supported": [
             *("client_secret_post", "client_secret_basic"),
@@ -59,7 +60,7 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
         "introspection_signing_alg_values_supported": ["ES256", "RS256", "PS256"],
         "revocation_endpoint": f"{base}/connect/revocation",
         "revocation_endpoint_auth_methods_supported": METHODS,
-        "revocation_endpoint_auth_signing_alg_values_supported": ["ES256", "EdDSA", "PS256"],
+        "revocation_endpoint_auth_signing_alg_values_supported": CLIENT_ALGORITHMS,
         "status_list_aggregation_endpoint": f"{base}/status",
         "credentials_endpoint": f"{base}/api/v1/credentials/current",
         "granted_permissions_endpoint": f"{base}/api/v1/permissions",

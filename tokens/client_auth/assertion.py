@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from taxpayers.client_keys import ALGORITHMS, key_name
+from taxpayers.client_keys import ALGORITHM_NAMES, algorithm_of, key_name
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import Method
 from tokens.refusals.table import ProtocolReason
@@ -140,7 +140,7 @@ def read_assertion(sent: SentAssertion, issuer: str) -> ClientAssertion:
     return ClientAssertion(
         client_id=claims.sub,
         kid=header.kid,
-        algorithm=header.alg,
+        algorithm=algorithm_of(header.alg),
         jti=claims.jti,
         expires=claims.exp or 0,
         valid_from=max(claims.nbf, claims.iat),
@@ -155,7 +155,7 @@ def refused(fault: AssertionFault) -> Refused:
 
 
 def _check_header(header: _Header) -> None:
-    if header.alg not in ALGORITHMS.values():
+    if header.alg not in ALGORITHM_NAMES:
         raise refused(AssertionFault.ALGORITHM)
     if header.typ.lower() not in _TYPES:
         raise refused(AssertionFault.TYPE)

@@ -1,0 +1,31 @@
+"""The running service with something registered, and the programs for Node.js."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pytest_django import DjangoDbBlocker
+
+from tests.servers.npm import install_locked
+from tests.servers.service import Service
+
+if TYPE_CHECKING:
+    from tests.real_clients.registered import Registered
+
+
+@pytest.fixture(scope="module")
+def registered(
+    node: Service, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator["Registered"]:
+    from tests.real_clients.registered import Registered
+
+    with django_db_blocker.unblock():  # tests register more at the service that runs
+        yield Registered(node, tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs for Node.js, with the libraries that they use."""
+    source = Path(__file__).parent / "node"
+    return install_locked(source, tmp_path_factory.mktemp("real-clients") / "node")

@@ -1,0 +1,116 @@
+"""deploy/conformance/: what the OpenID Foundation's suite is given fits the service as it runs.
+
+The suite itself is not part of the tests. These do with its configuration what it does first: find
+the metadata, log in by the login method of the plan, call the protected resource.
+"""
+
+import json
+import re
+import stat
+import subprocess
+import sys
+import time
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import jwt
+import pytest
+
+from tests.client_auth.key_erp import JWT_BEARER
+from tests.real_clients.registered import Registered
+from tests.servers.processes import CHECKOUT
+
+FOLDER = CHECKOUT / "deploy" / "conformance"
+# What the suite reads of a configuration for such a plan, beside what it has in common.
+OF_PLAN = {"private-key-jwt-dpop": set(), "mtls-mtls": {"mtls", "mtls2"}}
+COMMON = {"alias", "description", "server", "client", "client2", "resource"}
+CLIENT = {"client_id", "scope", "jwks"}
+
+
+@pytest.mark.parametrize("plan", OF_PLAN)
+def test_a_template_has_what_the_suite_reads_and_no_private_key(plan: str) -> None:
+    text = (FOLDER / f"{plan}.json").read_text(encoding="utf-8")
+    template = json.loads(text)
+    assert template.keys() == COMMON | OF_PLAN[plan]
+    for client in (template["client"], template["client2"]):
+        assert client.keys() >= CLIENT
+        assert client["jwks"] == {"keys": []}
+    for certificate in OF_PLAN[plan]:
+        assert template[certificate].keys() == {"cert", "key", "ca"}
+    assert "BEGIN" not in text
+
+
+def test_the_readme_names_each_template_and_the_variant_of_its_plan() -> None:
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w-]+)\.json`", readme))
+    assert named == OF_PLAN.keys() == {file.stem for file in FOLDER.glob("*.json")}
+    for method, binding in (("private_key_jwt", "dpop"), ("mtls", "mtls")):
+        variant = f"[client_auth_type={method}][sender_constrain={binding}]"
+        profile = "[fapi_profile=fapi_client_credentials_grant][openid=plain_oauth]"
+        assert f"fapi2-security-profile-final-test-plan{variant}{profile}" in readme
+
+
+@pytest.fixture(scope="module")
+def filled_in(registered: Registered, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The configuration of private_key_jwt with DPoP, as an operator makes it."""
+    file = tmp_path_factory.mktemp("conformance") / "configuration.json"
+    command = [sys.executable, str(FOLDER / "fill_in.py")]
+    for wanted in (0, 1):  # what exists is not overwritten
+        done = subprocess.run(
+            [*command, registered.tin, str(file)],
+            env={**registered.service.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == wanted, done.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    configuration: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return configuration
+
+
+def test_it_finds_the_metadata_of_the_service_that_runs(
+    registered: Registered, filled_in: dict[str, Any]
+) -> None:
+    url = filled_in["server"]["discoveryUrl"]
+    metadata = httpx.get(url).raise_for_status().json()
+    assert url == f"{metadata['issuer']}/.well-known/oauth-authorization-server"
+    assert metadata == registered.metadata
+    assert "private_key_jwt" in metadata["token_endpoint_auth_methods_supported"]
+    assert "client_credentials" in metadata["grant_types_supported"]
+    for name in ("client", "client2"):
+        assert filled_in[name]["scope"] in metadata["scopes_supported"]
+        (key,) = filled_in[name]["jwks"]["keys"]
+        assert key["alg"] in metadata["token_endpoint_auth_signing_alg_values_supported"]
+        assert {"kid", "d"} <= key.keys()
+    assert filled_in["client"]["jwks"] != filled_in["client2"]["jwks"]
+
+
+@pytest.mark.parametrize("name", ["client", "client2"])
+def test_each_client_logs_in_and_calls_the_resource(
+    registered: Registered, filled_in: dict[str, Any], name: str
+) -> None:
+    client = filled_in[name]
+    (key,) = client["jwks"]["keys"]
+    now = int(time.time())
+    identity = {"iss": client["client_id"], "sub": client["client_id"]}
+    assertion = jwt.encode(
+        identity
+        | {"aud": registered.metadata["issuer"], "jti": str(uuid4()), "iat": now, "exp": now + 60},
+        jwt.PyJWK(key).key,
+        algorithm=key["alg"],
+        headers={"kid": key["kid"]},
+    )
+    form = {
+        "grant_type": "client_credentials",
+        "scope": client["scope"],
+        "client_assertion_type": JWT_BEARER,
+        "client_assertion": assertion,
+    }
+    answer = httpx.post(registered.metadata["token_endpoint"], data=form).raise_for_status()
+    bearer = {"Authorization": f"Bearer {answer.json()['access_token']}"}
+    resource = httpx.get(filled_in["resource"]["resourceUrl"], headers=bearer)
+    assert resource.status_code == 200
+    assert resource.headers["Content-Type"].startswith("application/json")
+    assert "Date" in resource.headers  # the suite asks for it (FAPI 2.0)

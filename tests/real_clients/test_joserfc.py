@@ -1,0 +1,75 @@
+"""joserfc, a second JWT library, verifies each kind of JWT that the service makes (RFC 8725).
+
+With the published keys alone, for each algorithm that the service signs with.
+"""
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+from joserfc import jwt
+from joserfc.jwk import KeySet
+from pytest_django.fixtures import Settings
+
+from tests.introspection.api import new_api, token_of
+from tests.introspection.test_signed_answer import SIGNED
+from tests.support.erp import Erp
+from tokens.keys.ring import ALGORITHMS
+
+pytestmark = pytest.mark.django_db
+
+REQUIRED: dict[str, Any] = {"essential": True}
+
+
+@pytest.fixture(params=ALGORITHMS)
+def algorithm(request: pytest.FixtureRequest, settings: Settings) -> str:
+    settings.SIGNING_ALGORITHM = request.param
+    chosen: str = request.param
+    return chosen
+
+
+def verified(
+    encoded: str, algorithm: str, typ: str, **claims: dict[str, Any]
+) -> tuple[KeySet, dict[str, Any]]:
+    """The published keys and the claims; fails unless all of it is right."""
+    published = json.loads(Client().get("/.well-known/jwks.json").content)
+    keys = KeySet.import_key_set(published)
+    token = jwt.decode(encoded, keys, algorithms=[algorithm])
+    kid = keys.keys[0].thumbprint()
+    assert token.header == {"typ": typ, "alg": algorithm, "kid": kid}
+    issuer = {"essential": True, "value": "http://127.0.0.1:8000"}
+    jwt.JWTClaimsRegistry(iss=issuer, iat=REQUIRED, **claims).validate(token.claims)  # type: ignore[arg-type]
+    return keys, token.claims
+
+
+def test_an_access_token(algorithm: str, erp: Erp) -> None:
+    audience = {"essential": True, "value": "InvoicingAPI"}
+    subject = {"essential": True, "value": erp.tin}
+    token = token_of(erp)
+    verified(token, algorithm, "at+jwt", aud=audience, sub=subject, exp=REQUIRED, jti=REQUIRED)
+
+
+def test_a_signed_answer_of_introspection(algorithm: str, erp: Erp) -> None:
+    api = new_api()
+    answer = api.introspect(token_of(erp), headers={"accept": SIGNED})
+    audience = {"essential": True, "value": api.client_id}
+    encoded = answer.content.decode()
+    _, claims = verified(encoded, algorithm, "token-introspection+jwt", aud=audience)
+    assert claims["token_introspection"]["active"] is True
+    assert not {"sub", "exp"} & claims.keys()  # RFC 9701 section 5: no access token
+
+
+def test_a_status_list(algorithm: str, erp: Erp) -> None:
+    named = jwt_payload(token_of(erp))["status"]["status_list"]["uri"]
+    encoded = Client().get(urlsplit(named).path).content.decode()
+    subject = {"essential": True, "value": named}
+    _, claims = verified(encoded, algorithm, "statuslist+jwt", sub=subject, exp=REQUIRED)
+    assert claims["status_list"]["bits"] == 1
+
+
+def jwt_payload(encoded: str) -> dict[str, Any]:
+    published = json.loads(Client().get("/.well-known/jwks.json").content)
+    keys = KeySet.import_key_set(published)
+    return jwt.decode(encoded, keys, algorithms=list(ALGORITHMS)).claims

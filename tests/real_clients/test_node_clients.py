@@ -1,0 +1,125 @@
+"""oauth4webapi and openid-client, the OAuth libraries of Node.js, at the service as it runs.
+
+`node/` holds one program for each; it uses the library as its documents show.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from tests.client_auth.key_erp import new_pair
+from tests.introspection.api import INACTIVE
+from tests.real_clients.registered import PERMISSION, WAYS, Client, Registered
+
+LIBRARIES = ("oauth4webapi", "openid_client")
+SECONDS = 60.0
+
+
+def run(
+    programs: Path, library: str, registered: Registered, client: Client, on_behalf_of: str = ""
+) -> dict[str, Any]:
+    """What the library returned to its user, or threw."""
+    asked = {
+        "issuer": registered.metadata["issuer"],
+        "client_id": client.client_id,
+        "client_secret": client.client_secret,
+        "method": client.method,
+        "private_jwk": client.pair and client.pair.private_jwk,
+        "algorithm": client.pair and client.pair.algorithm,
+        "headers": {"onbehalfof": on_behalf_of} if on_behalf_of else {},
+        "api": registered.api,
+    }
+    done = subprocess.run(
+        ["node", f"{library}.js"],
+        input=json.dumps(asked),
+        cwd=programs,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    returned: dict[str, Any] = json.loads(done.stdout)
+    return returned
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_it_discovers_logs_in_introspects_and_revokes(
+    programs: Path, registered: Registered, library: str, way: str
+) -> None:
+    client = registered.client(way)
+    returned = run(programs, library, registered, client, registered.represented)
+    assert "thrown" not in returned, returned["thrown"]
+    assert registered.metadata.items() <= returned["metadata"].items()
+
+    token = returned["token"]
+    assert token["token_type"].lower() == "bearer"
+    assert token["expires_in"] == 3600
+    claims = jwt.decode(token["access_token"], options={"verify_signature": False})
+    assert (claims["sub"], claims["client_id"]) == (registered.represented, client.client_id)
+    assert (claims["act"], claims["permissions"]) == ({"sub": registered.tin}, [PERMISSION])
+
+    active = {"active": True, "token_type": "Bearer", **claims}
+    assert returned["introspected"] == active
+    assert returned["revoked"] == INACTIVE
+    if library == "oauth4webapi":  # it also knows how to be a protected API
+        assert returned["claims"] == claims
+        assert returned["signed"] == active
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    ("on_behalf_of", "cut", "error", "says"),
+    [
+        ("", 4, "invalid_client", "cut off"),
+        ("C9999999999", 0, "invalid_grant", "represented taxpayer must grant it"),
+        ("C-1", 0, "invalid_request", "onbehalfof"),
+    ],
+)
+def test_it_shows_the_reason_of_a_refusal(
+    programs: Path,
+    registered: Registered,
+    library: str,
+    on_behalf_of: str,
+    cut: int,
+    error: str,
+    says: str,
+) -> None:
+    client = registered.client("client_secret_post")
+    secret = client.client_secret[: len(client.client_secret) - cut]
+    sent = Client(client.client_id, client.method, client_secret=secret)
+    thrown = run(programs, library, registered, sent, on_behalf_of)["thrown"]
+    assert (thrown["status"], thrown["error"]) == (400, error)
+    assert thrown["code"] == "OAUTH_RESPONSE_BODY_ERROR"
+    assert says in thrown["error_description"]
+    assert " Reference: " in thrown["error_description"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_it_shows_an_error_that_is_spelled_as_the_specification_does(
+    programs: Path, registered: Registered, library: str
+) -> None:
+    """RFC 6749 writes `unauthorized_client`; both pass on whatever they get."""
+    client = registered.new_client("client_secret_basic")
+    registered.service.manage("block_system_user", client.client_id, "--reason", "abuse")
+    thrown = run(programs, library, registered, client)["thrown"]
+    assert (thrown["status"], thrown["error"]) == (400, "unauthorised_client")
+    assert "blocked" in thrown["error_description"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_it_shows_why_an_assertion_is_refused(
+    programs: Path, registered: Registered, library: str
+) -> None:
+    """A key that is not the registered one; `alg` is the new name of EdDSA."""
+    sent = Client(registered.client("EdDSA").client_id, "private_key_jwt", pair=new_pair("EdDSA"))
+    thrown = run(programs, library, registered, sent)["thrown"]
+    assert (thrown["status"], thrown["error"]) == (400, "invalid_client")
+    assert " Reference: " in thrown["error_description"]

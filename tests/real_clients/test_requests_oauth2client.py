@@ -1,0 +1,98 @@
+"""requests_oauth2client at the service as it runs, with every way to log in that it knows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jwt
+import pytest
+from requests_oauth2client import (
+    BaseClientAuthenticationMethod,
+    ClientSecretBasic,
+    ClientSecretPost,
+    InvalidClient,
+    InvalidGrant,
+    OAuth2Client,
+    PrivateKeyJwt,
+    UnknownTokenEndpointError,
+)
+
+from tests.introspection.api import INACTIVE
+from tests.real_clients.registered import PERMISSION, WAYS, Client, Registered
+
+METADATA = "/.well-known/oauth-authorization-server"
+
+
+def authentication(client: Client, issuer: str) -> BaseClientAuthenticationMethod:
+    if client.pair:
+        # Unless told otherwise it sends the address of the endpoint as the audience.
+        key, alg = client.pair.private_jwk, client.pair.algorithm
+        return PrivateKeyJwt(client.client_id, key, alg=alg, aud=issuer)
+    methods = {"client_secret_post": ClientSecretPost, "client_secret_basic": ClientSecretBasic}
+    return methods[client.method](client.client_id, client.client_secret)
+
+
+@contextmanager
+def discovered(registered: Registered, client: Client) -> Iterator[OAuth2Client]:
+    issuer = registered.metadata["issuer"]
+    found = OAuth2Client.from_discovery_endpoint(
+        url=f"{registered.service.url}{METADATA}",
+        issuer=issuer,
+        auth=authentication(client, issuer),
+        testing=True,  # the service of a test has no TLS
+    )
+    with found.session:
+        yield found
+
+
+def on_behalf_of(taxpayer: str) -> dict[str, dict[str, str]]:
+    return {"headers": {"onbehalfof": taxpayer}}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_discovers_logs_in_introspects_and_revokes(registered: Registered, way: str) -> None:
+    client = registered.client(way)
+    api = Client(registered.api["client_id"], WAYS[0], registered.api["client_secret"])
+    with discovered(registered, client) as erp, discovered(registered, api) as asking:
+        token = erp.client_credentials(
+            scope="InvoicingAPI", requests_kwargs=on_behalf_of(registered.represented)
+        )
+        assert (token.token_type, token.scope) == ("Bearer", None)
+        assert token.expires_in in range(3590, 3601)  # seconds left
+        claims = jwt.decode(token.access_token, options={"verify_signature": False})
+        assert (claims["sub"], claims["client_id"]) == (registered.represented, client.client_id)
+        assert (claims["act"], claims["permissions"]) == ({"sub": registered.tin}, [PERMISSION])
+
+        active = {"active": True, "token_type": "Bearer", **claims}
+        assert asking.introspect_token(token) == active
+        assert erp.revoke_access_token(token) is True
+        assert asking.introspect_token(token) == INACTIVE
+
+
+def test_it_shows_the_reason_of_a_refusal(registered: Registered) -> None:
+    known = registered.client("client_secret_post")
+    cut = Client(known.client_id, known.method, client_secret=known.client_secret[:-4])
+    with (
+        discovered(registered, cut) as erp,
+        pytest.raises(InvalidClient, match=r"cut off.* Reference: "),
+    ):
+        erp.client_credentials()
+    with (
+        discovered(registered, known) as erp,
+        pytest.raises(InvalidGrant, match=r"represented taxpayer must grant it.* Reference: "),
+    ):
+        erp.client_credentials(requests_kwargs=on_behalf_of("C9999999999"))
+
+
+def test_an_error_that_is_spelled_as_the_specification_does_is_one_of_its_unknown_ones(
+    registered: Registered,
+) -> None:
+    """RFC 6749 writes `unauthorized_client`; who catches UnauthorizedClient misses ours."""
+    blocked = registered.new_client("client_secret_post")
+    registered.service.manage("block_system_user", blocked.client_id, "--reason", "abuse")
+    with (
+        discovered(registered, blocked) as erp,
+        pytest.raises(UnknownTokenEndpointError) as caught,
+    ):
+        erp.client_credentials()
+    assert caught.value.error == "unauthorised_client"
+    assert "blocked" in (caught.value.description or "")
