@@ -107,6 +107,17 @@ def load_key(jwk: str) -> PublicKey:
     return _public_key(json.loads(jwk))
 
 
+def read_public_jwk(jwk: dict[str, Any]) -> tuple[PublicKey, str]:
+    """The key that a client sends beside what it signed, and its thumbprint (RFC 7638).
+
+    Raises UnusableKey for one that could not be registered either, and for a private one.
+    """
+    if _PRIVATE_MEMBERS & jwk.keys():
+        raise UnusableKey(KeyFault.PRIVATE)
+    key = _public_key(jwk)
+    return key, _thumbprint(_members(key))
+
+
 def key_name(kid: str) -> str:
     """What a key is looked up by, where a secret is looked up by its hash; no hash begins so."""
     return f"kid${kid}"

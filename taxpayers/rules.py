@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.values import (
     Facts,
     IntermediaryFacts,
@@ -25,6 +26,8 @@ class RegistryReason(StrEnum):
 
     SECRET_EXPIRED = "secret_expired"
     SECRET_REVOKED = "secret_revoked"
+    DPOP_PROOF_MISSING = "dpop_proof_missing"
+    CERTIFICATE_MISSING = "certificate_missing"
     SYSTEM_USER_BLOCKED = "system_user_blocked"
     SYSTEM_USER_EXPIRED = "system_user_expired"
     TAXPAYER_INACTIVE = "taxpayer_inactive"
@@ -64,6 +67,7 @@ class Authorization:
     """The permission to be issued one token. Only `decide` makes one.
 
     `permissions` is empty unless there is an actor; `asked_scopes` is None if none was asked for.
+    The token is bound to `confirmation`.
     """
 
     client_id: str
@@ -73,6 +77,7 @@ class Authorization:
     asked_scopes: tuple[str, ...] | None
     permissions: tuple[str, ...]
     at: datetime
+    confirmation: Confirmation = UNBOUND
 
     @property
     def scopes_differ(self) -> bool:
@@ -82,12 +87,16 @@ class Authorization:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """What is decided: the facts, the scopes asked for (None: none) and known, the moment."""
+    """What is decided: the facts, the scopes asked for (None: none) and known, the moment.
+
+    `confirmation` is what the client has proved to possess, besides its secret.
+    """
 
     facts: Facts
     asked_scopes: tuple[str, ...] | None
     known_scopes: tuple[str, ...]
     at: datetime
+    confirmation: Confirmation = UNBOUND
 
 
 def decide(request: AuthorizationRequest) -> Authorization:
@@ -103,7 +112,13 @@ def decide(request: AuthorizationRequest) -> Authorization:
         asked_scopes=request.asked_scopes,
         permissions=_codes_in_force(represented, request.at) if represented else (),
         at=request.at,
+        confirmation=request.confirmation,
     )
+
+
+def required_confirmation(facts: Facts) -> Confirmation:
+    """For questions about logins that nobody sends: one that proves what this client must."""
+    return Confirmation(facts.client.token_binding)
 
 
 def check_secret(secret: SecretFacts, at: datetime) -> None:
@@ -153,6 +168,16 @@ def _secret_is_not_expired(request: AuthorizationRequest) -> None:
 
 def _secret_is_not_revoked(request: AuthorizationRequest) -> None:
     _is_not_revoked(request.facts.secret)
+
+
+def _token_is_bound_as_required(request: AuthorizationRequest) -> None:
+    required = request.facts.client.token_binding
+    if required not in (TokenBinding.BEARER, request.confirmation.binding):
+        raise Refused(
+            RegistryReason.CERTIFICATE_MISSING
+            if required == TokenBinding.TLS
+            else RegistryReason.DPOP_PROOF_MISSING
+        )
 
 
 def _system_user_is_not_blocked(request: AuthorizationRequest) -> None:
@@ -228,6 +253,7 @@ def _scope_is_allowed(request: AuthorizationRequest) -> None:
 RULES: tuple[Callable[[AuthorizationRequest], None], ...] = (
     _secret_is_not_expired,
     _secret_is_not_revoked,
+    _token_is_bound_as_required,
     _system_user_is_not_blocked,
     _system_user_is_not_expired,
     _taxpayer_is_active,

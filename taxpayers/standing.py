@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
-from taxpayers.rules import RULES, AuthorizationRequest, Refused, RegistryReason
+from taxpayers.rules import (
+    RULES,
+    AuthorizationRequest,
+    Refused,
+    RegistryReason,
+    required_confirmation,
+)
 
 _OF_SECRETS = frozenset({RegistryReason.SECRET_EXPIRED, RegistryReason.SECRET_REVOKED})
 
@@ -37,7 +43,8 @@ def standing_of(
 
     def refusals_with(secret: SecretFacts) -> list[Refused]:
         facts = Facts(client, secret)
-        return list(_refusals(AuthorizationRequest(facts, None, known_scopes, at)))
+        proved = required_confirmation(facts)
+        return list(_refusals(AuthorizationRequest(facts, None, known_scopes, at, proved)))
 
     valid = (s for s in secrets if not any(_is_of_secret(r) for r in refusals_with(s)))
     # The other rules do not look at the secret, so that any one shows what they say.

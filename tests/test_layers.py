@@ -45,7 +45,9 @@ PURE = {
     "tokens.keys.ring",
     "tokens.login_events.events",
     *(f"tokens.status_lists.{noun}" for noun in ("assignment", "format", "reuse")),
-    "taxpayers.facts.status_triggers",
+    *("taxpayers.facts.status_triggers", "taxpayers.facts.token_binding"),
+    "tokens.access_tokens.binding",
+    *("tokens.client_auth.signature", *(f"tokens.dpop.{n}" for n in ("nonce", "proof", "target"))),
 }
 OAUTH_LIBRARIES = ("taxpayers.models.system_user", "tokens.endpoint.toolkit")
 SIGNALS = ("identity.wsgi",)  # it disconnects two of Django's own receivers

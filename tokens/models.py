@@ -19,6 +19,7 @@ __all__ = [
     "RevokedToken",
     "SigningKey",
     "UsedAssertion",
+    "UsedProof",
 ]
 
 
@@ -160,6 +161,24 @@ class UsedAssertion(models.Model):
         db_table = "used_assertions"
         default_permissions: ClassVar = ()  # no page shows it
         indexes: ClassVar = [models.Index(fields=["expires_at"], name="used_assertion_by_end")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class UsedProof(models.Model):
+    """A DPoP proof that was used, until it would be refused for its age (RFC 9449 section 11.1).
+
+    The key is a hash of the client, its key and the `jti`: `Proof.use_id`.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "used_proofs"
+        default_permissions: ClassVar = ()  # no page shows it
+        indexes: ClassVar = [models.Index(fields=["expires_at"], name="used_proof_by_end")]
 
     def __str__(self) -> str:
         return str(self.id)

@@ -32,6 +32,7 @@ CHANGING: dict[type[Model], tuple[str, ...]] = {
     SystemUser: (
         *("name", "scopes", "logins_per_minute", "expires_at"),
         *("blocked_at", "blocked_by", "blocked_reason", "token_endpoint_auth_method"),
+        "token_binding",
     ),
 }
 

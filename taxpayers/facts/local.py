@@ -137,6 +137,7 @@ def _with_client_id(facts: Facts, client_id: str) -> Facts:
         client.blocked_at,
         client.expires_at,
         client.intermediary,
+        client.token_binding,
     )
     return Facts(named, facts.secret, facts.represented, facts.epoch, facts.status)
 

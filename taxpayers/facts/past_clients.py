@@ -13,7 +13,7 @@ from taxpayers.facts.rows import client_facts, secret_facts
 from taxpayers.facts.values import Facts, IntermediaryFacts, PermissionFacts, RepresentedFacts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.rules import Authorization, AuthorizationRequest, decide
+from taxpayers.rules import Authorization, AuthorizationRequest, decide, required_confirmation
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +121,5 @@ def decide_as_of(
     if secret is None:
         return None
     facts = client.facts(secret, represented)
-    return decide(AuthorizationRequest(facts, None, known_scopes, at))
+    proved = required_confirmation(facts)
+    return decide(AuthorizationRequest(facts, None, known_scopes, at, proved))

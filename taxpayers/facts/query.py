@@ -36,7 +36,8 @@ FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u
        c.epoch, c.window_started_at, c.used,
        i.id, i.is_active, i.active_until, r.is_active,
        g.id, g.valid_from, g.valid_until, g.revoked_at, p.permissioncode_id,
-       s.public_jwk"""
+       s.public_jwk,
+       u.token_binding"""
 FACT_JOINS = """
 LEFT JOIN taxpayers t ON t.id = u.taxpayer_id AND s.id IS NOT NULL
 LEFT JOIN client_usage c ON c.system_user_id = u.id AND s.id IS NOT NULL
@@ -71,6 +72,7 @@ _SQLITE = _QUERY.format(
 _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
 _HASHED, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
 _REPRESENTED_IS_ACTIVE, _PERMISSION, _PUBLIC_JWK = 21, slice(22, 27), 27
+_TOKEN_BINDING = 28
 _STATUS = slice(-4, None)
 
 
@@ -156,6 +158,7 @@ def _client(client_id: str, row: Row) -> ClientFacts:
         blocked_at=aware_or_none(blocked_at),
         expires_at=aware_or_none(expires_at),
         intermediary=_intermediary(row),
+        token_binding=row[_TOKEN_BINDING],
     )
 
 

@@ -38,6 +38,7 @@ def client_facts(row: SystemUser) -> ClientFacts:
         blocked_at=row.blocked_at,
         expires_at=row.expires_at,
         intermediary=None,
+        token_binding=row.token_binding,
     )
 
 

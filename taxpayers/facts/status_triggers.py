@@ -38,6 +38,8 @@ _SWITCHES = {
         SELECT id FROM system_users WHERE taxpayer_id = {old}.taxpayer_id)""",
     ),
 }
+# And where older tokens are not bound as all must be from now on: a column that came later.
+_BINDING = "({old}.token_binding <> {new}.token_binding AND {new}.token_binding <> '')"
 _FUNCTION = """end_status_indexes(ids bigint[]) RETURNS void LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 BEGIN
@@ -88,14 +90,6 @@ _POSTGRESQL: _Triggers = {
         *("system_users", "AFTER TRUNCATE ON system_users"),
         "PERFORM end_status_indexes(ARRAY(SELECT index FROM status_indexes))",
     ),
-} | {
-    f"then_end_status_after_update_on_{table}": (
-        *(table, f"AFTER UPDATE ON {table} {_BOTH_ROWS}"),
-        "PERFORM end_status_indexes(ARRAY(SELECT x.index FROM old_rows o"
-        " JOIN new_rows n ON n.id = o.id JOIN status_indexes x ON"
-        f" {concerned.format(old='o')} WHERE {switched.format(old='o', new='n')}))",
-    )
-    for table, (switched, concerned) in _SWITCHES.items()
 }
 _SQLITE: _Triggers = {
     "then_check_status_after_update_on_client_usage": (
@@ -116,25 +110,21 @@ _SQLITE: _Triggers = {
         *("system_users", f"AFTER DELETE ON system_users {_ROWS}"),
         "DELETE FROM status_indexes WHERE system_user_id = OLD.id",
     ),
-} | {
-    f"then_end_status_after_update_on_{table}": (
-        table,
-        f"AFTER UPDATE ON {table} {_ROWS} WHEN {switched.format(old='OLD', new='NEW')}",
-        'DELETE FROM status_indexes WHERE "index" IN ('
-        f'SELECT x."index" FROM status_indexes x WHERE {concerned.format(old="OLD")})',
-    )
-    for table, (switched, concerned) in _SWITCHES.items()
 }
 
 
-def create_statements(vendor: str, schema: str = "") -> Iterator[str]:
-    """Creates the triggers; `schema` is that of the tables, quoted, on PostgreSQL."""
+def create_statements(vendor: str, schema: str = "", *, has_binding: bool = True) -> Iterator[str]:
+    """Creates the triggers; `schema` is that of the tables, quoted, on PostgreSQL.
+
+    `has_binding`: system users have the column `token_binding` already.
+    """
+    triggers = _triggers(vendor, has_binding=has_binding)
     if vendor == "sqlite":
-        for name, (_table, moment, action) in _SQLITE.items():
+        for name, (_table, moment, action) in triggers.items():
             yield f"CREATE TRIGGER {name} {moment} BEGIN {action}; END"
         return
     yield f"CREATE FUNCTION {_FUNCTION.format(schema=schema)}"
-    for name, (_table, moment, action) in _POSTGRESQL.items():
+    for name, (_table, moment, action) in triggers.items():
         # With its owner's rights: a role that changes the registry needs none on these tables.
         yield f"""CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
@@ -156,5 +146,34 @@ def drop_statements(vendor: str) -> Iterator[str]:
 
 def trigger_names(vendor: str) -> dict[str, str]:
     """The name of each trigger, and its table."""
-    triggers = _SQLITE if vendor == "sqlite" else _POSTGRESQL
-    return {name: table for name, (table, *_) in triggers.items()}
+    return {name: table for name, (table, *_) in _triggers(vendor).items()}
+
+
+def _triggers(vendor: str, *, has_binding: bool = True) -> _Triggers:
+    ends = _ends_on_sqlite if vendor == "sqlite" else _ends_on_postgresql
+    triggers = dict(_SQLITE if vendor == "sqlite" else _POSTGRESQL)
+    for table, (switched, concerned) in _SWITCHES.items():
+        if table == "system_users" and has_binding:
+            is_switched = f"{switched} OR {_BINDING}"
+        else:
+            is_switched = switched
+        triggers[f"then_end_status_after_update_on_{table}"] = ends(table, is_switched, concerned)
+    return triggers
+
+
+def _ends_on_postgresql(table: str, switched: str, concerned: str) -> tuple[str, str, str]:
+    return (
+        *(table, f"AFTER UPDATE ON {table} {_BOTH_ROWS}"),
+        "PERFORM end_status_indexes(ARRAY(SELECT x.index FROM old_rows o"
+        " JOIN new_rows n ON n.id = o.id JOIN status_indexes x ON"
+        f" {concerned.format(old='o')} WHERE {switched.format(old='o', new='n')}))",
+    )
+
+
+def _ends_on_sqlite(table: str, switched: str, concerned: str) -> tuple[str, str, str]:
+    return (
+        table,
+        f"AFTER UPDATE ON {table} {_ROWS} WHEN {switched.format(old='OLD', new='NEW')}",
+        'DELETE FROM status_indexes WHERE "index" IN ('
+        f'SELECT x."index" FROM status_indexes x WHERE {concerned.format(old="OLD")})',
+    )

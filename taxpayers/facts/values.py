@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 
 
@@ -60,6 +61,7 @@ class ClientFacts:
     blocked_at: datetime | None
     expires_at: datetime | None
     intermediary: IntermediaryFacts | None
+    token_binding: str = TokenBinding.BEARER
 
 
 @dataclass(frozen=True, slots=True)

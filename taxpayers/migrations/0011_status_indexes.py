@@ -20,7 +20,7 @@ def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) ->
         schema_editor.execute(
             "CREATE SEQUENCE status_index_numbers MINVALUE 0 START 0", params=None
         )
-    for statement in create_statements(vendor, schema):
+    for statement in create_statements(vendor, schema, has_binding=False):
         schema_editor.execute(statement, params=None)
 
 

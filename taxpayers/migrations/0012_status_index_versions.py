@@ -23,7 +23,7 @@ def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) ->
         with schema_editor.connection.cursor() as cursor:
             cursor.execute("SELECT quote_ident(current_schema())")
             (schema,) = cursor.fetchone()
-    for statement in create_statements(vendor, schema):
+    for statement in create_statements(vendor, schema, has_binding=False):
         schema_editor.execute(statement, params=None)
 
 

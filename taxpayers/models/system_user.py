@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from oauth2_provider.models import AbstractApplication
 
 from taxpayers.client_keys import PRIVATE_KEY_JWT
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models.taxpayer import Taxpayer
 from taxpayers.models.view_only import VIEW_ONLY
 from taxpayers.rules import is_over
@@ -51,6 +52,19 @@ class SystemUser(AbstractApplication):
         blank=True,
         default="",
         db_default="",
+        editable=False,
+    )
+    token_binding = models.CharField(
+        _("tokens bound to"),
+        max_length=8,
+        choices=[
+            (TokenBinding.BEARER, _("Nothing: whoever has a token can use it")),
+            (TokenBinding.DPOP, _("A key of the client (DPoP)")),
+            (TokenBinding.TLS, _("The client's TLS certificate")),
+        ],
+        blank=True,
+        default=TokenBinding.BEARER,
+        db_default=TokenBinding.BEARER,
         editable=False,
     )
     blocked_at = models.DateTimeField(_("blocked"), null=True, editable=False)

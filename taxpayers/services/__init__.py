@@ -17,6 +17,7 @@ from taxpayers.services.import_kinds import IMPORT_KINDS, ImportKind
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
+from taxpayers.services.login_method.binding import bind_tokens
 from taxpayers.services.login_method.change import (
     register_system_user_with_keys,
     use_client_secret,
@@ -51,6 +52,7 @@ __all__ = [
     "IssuedSecret",
     "LastLiveSecret",
     "ServiceError",
+    "bind_tokens",
     "block_system_user",
     "change_system_user",
     "end_earlier",

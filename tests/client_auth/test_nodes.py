@@ -19,7 +19,7 @@ from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
 from tests.support.erp import new_erp
 from tests.support.factories import SystemUserFactory
 from tests.support.queries import statements_sent
-from tokens.client_auth import private_key_jwt
+from tokens.client_auth import private_key_jwt, signature
 from tokens.endpoint.node import this_node
 from tokens.models import LoginEvent
 
@@ -117,15 +117,15 @@ def test_a_stranger_fills_no_memory_of_a_node(erp: KeyErp, monkeypatch: pytest.M
     assert {query.client_id for query in stored} == {erp.client_id}
 
 
-def verifications(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    found: list[str] = []
-    verify = private_key_jwt._verify
+def verifications(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    found: list[bytes] = []
+    verify = signature.is_signature
 
-    def noting(key: Any, sent: Any) -> bool:
-        found.append(sent.client_id)
-        return verify(key, sent)
+    def noting(key: Any, made: bytes, signed: bytes) -> bool:
+        found.append(signed)
+        return verify(key, made, signed)
 
-    monkeypatch.setattr(private_key_jwt, "_verify", noting)
+    monkeypatch.setattr(private_key_jwt, "is_signature", noting)
     return found
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from taxpayers.facts.token_binding import Confirmation, TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
+from tokens.access_tokens.binding import read_confirmation
 from tokens.access_tokens.claims import TOKEN_LIFETIME, access_token_claims
 
 AT = datetime(2026, 11, 21, 10, 0, 0, 999_999, UTC)
@@ -48,6 +50,30 @@ def claims(authorization: Authorization) -> dict[str, Any]:
 
 def test_a_taxpayer_login_has_these_claims_and_no_other() -> None:
     assert claims(TAXPAYER_LOGIN) == TAXPAYER_CLAIMS
+
+
+@pytest.mark.parametrize(
+    ("confirmation", "claim"),
+    [
+        (Confirmation(TokenBinding.DPOP, "a-thumbprint"), {"jkt": "a-thumbprint"}),
+        (Confirmation(TokenBinding.TLS, "a-thumbprint"), {"x5t#S256": "a-thumbprint"}),
+    ],
+)
+def test_a_bound_token_names_what_it_is_bound_to(
+    confirmation: Confirmation, claim: dict[str, str]
+) -> None:
+    bound = claims(replace(TAXPAYER_LOGIN, confirmation=confirmation))
+    assert bound == {**TAXPAYER_CLAIMS, "cnf": claim}
+    assert read_confirmation(bound["cnf"]) == confirmation
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{}, "jkt", [], 1, {"jkt": ""}, {"jkt": "a", "x5t#S256": "b"}, {"jwk": {}}, {"kid": "a"}],
+)
+def test_a_confirmation_of_another_form_is_not_ignored(claim: object) -> None:
+    with pytest.raises(ValueError, match="not known"):
+        read_confirmation(claim)
 
 
 def test_a_rob_number_is_in_the_subject_and_in_the_taxpayer() -> None:

@@ -58,9 +58,19 @@ SPECIFIED = {
 }
 
 
+# Only for clients whose tokens staff have bound to a key (RFC 9449).
+OF_DPOP = {
+    RegistryReason.DPOP_PROOF_MISSING: "invalid_dpop_proof",
+    ProtocolReason.INVALID_DPOP_PROOF: "invalid_dpop_proof",
+    ProtocolReason.USE_DPOP_NONCE: "use_dpop_nonce",
+}
+
+
 def test_every_reason_has_its_row_and_a_400_carries_a_value_of_the_specification() -> None:
     assert set(REFUSALS) == {*ProtocolReason, *RegistryReason}
-    assert {row.error for row in REFUSALS.values() if row.status == 400} <= SPECIFIED
+    errors = {reason: row.error for reason, row in REFUSALS.items() if row.status == 400}
+    assert {error for reason, error in errors.items() if reason not in OF_DPOP} <= SPECIFIED
+    assert OF_DPOP.items() <= errors.items()
 
 
 def test_the_rows_answer_every_check_in_the_contracts_order() -> None:
@@ -78,8 +88,9 @@ def test_failed_authentications_count_as_failures_and_nothing_else_does() -> Non
     }
 
 
-def test_every_reason_is_recorded_but_a_limit_and_an_outage() -> None:
+def test_every_reason_is_recorded_but_a_limit_an_outage_and_a_nonce() -> None:
     assert {reason for reason, row in REFUSALS.items() if not row.recorded} == {
+        ProtocolReason.USE_DPOP_NONCE,
         ProtocolReason.RATE_LIMITED,
         ProtocolReason.TEMPORARILY_UNAVAILABLE,
     }

@@ -128,6 +128,7 @@ Spoil = Callable[[AuthorizationRequest], AuthorizationRequest]
 FAULTS: list[tuple[Refusal, Spoil]] = [
     (Refusal(RegistryReason.SECRET_EXPIRED, AT - TICK), lambda q: secret(q, expires_at=AT - TICK)),
     (Refusal(RegistryReason.SECRET_REVOKED, AT), lambda q: secret(q, revoked_at=AT)),
+    (Refusal(RegistryReason.DPOP_PROOF_MISSING), lambda q: client(q, token_binding="dpop")),
     (Refusal(RegistryReason.SYSTEM_USER_BLOCKED, AT), lambda q: client(q, blocked_at=AT)),
     (
         Refusal(RegistryReason.SYSTEM_USER_EXPIRED, AT - TICK),
@@ -191,6 +192,7 @@ def test_of_two_faults_the_one_that_the_contract_names_first_is_told(
 def test_every_reason_of_the_registry_has_a_fault_in_the_contracts_order() -> None:
     # One rule refuses with three reasons, and one fault stands for it.
     same_rule = {RegistryReason.PERMISSION_NOT_YET_VALID, RegistryReason.PERMISSION_REVOKED}
+    same_rule |= {RegistryReason.CERTIFICATE_MISSING}
     assert [fault.reason for fault, _ in FAULTS] == [
         r for r in RegistryReason if r not in same_rule
     ]

@@ -30,7 +30,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
-from taxpayers.rules import AuthorizationRequest, Refused, decide
+from taxpayers.rules import AuthorizationRequest, Refused, decide, required_confirmation
 from taxpayers.services import Author, block_system_user, unblock_system_user
 from tests.facts.registry_changes import World
 from tests.history.random_changes import CHANGES, SCOPES, TAXPAYERS, Registrar
@@ -49,8 +49,9 @@ Asked = tuple[int, TaxpayerId | None]
 
 def outcome(facts: Facts, at: datetime) -> Any:
     """The decision in a form that can be compared."""
+    proved = required_confirmation(facts)
     try:
-        return decide(AuthorizationRequest(facts, None, KNOWN, at))
+        return decide(AuthorizationRequest(facts, None, KNOWN, at, proved))
     except Refused as refused:
         return refused.args
 
@@ -86,7 +87,7 @@ VALUES: dict[type[Model], tuple[str, ...]] = {
     GrantedPermission: ("valid_from", "valid_until", "revoked_at"),
     SystemUser: (
         *("name", "scopes", "logins_per_minute", "expires_at"),
-        *("blocked_at", "blocked_by", "blocked_reason"),
+        *("blocked_at", "blocked_by", "blocked_reason", "token_binding"),
     ),
     ClientSecret: ("expires_at", "revoked_at"),
 }

@@ -194,6 +194,7 @@ OF_ANY_CLIENT: dict[str, Callable[[], Any]] = {
         ClientSecret.objects.all().delete(),
         SystemUser.objects.all().delete(),
     ),
+    "bound tokens only": lambda: SystemUser.objects.update(token_binding="dpop"),
     "no scope left": lambda: SystemUser.objects.update(scopes="Other"),
     "secret revoked": _yesterday(ClientSecret, "revoked_at", slot=None),
     "secret expired": lambda: ClientSecret.objects.update(

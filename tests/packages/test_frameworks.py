@@ -21,6 +21,7 @@ from einvoicing_tokens import django as for_django
 from einvoicing_tokens import fastapi as for_fastapi
 from einvoicing_tokens import flask as for_flask
 from tests.packages.issuer import Issuer
+from tests.packages.test_dpop import ALGS, API, Client
 
 SCOPE, PERMISSION = "InvoicingAPI", "documents:submit"
 INVALID = 'Bearer error="invalid_token"'
@@ -50,8 +51,9 @@ def flask_api(verifier: TokenVerifier) -> Call:
     def reports() -> dict[str, str]:
         return {}
 
-    def call(path: str, *authorization: str) -> Answer:
+    def call(path: str, *authorization: str, proofs: tuple[str, ...] = ()) -> Answer:
         headers = [("Authorization", value) for value in authorization]
+        headers += [("DPoP", value) for value in proofs]
         answer = app.test_client().post(path, headers=headers)
         return Answer(answer.status_code, dict(answer.headers), answer.get_json())
 
@@ -76,8 +78,9 @@ def fastapi_api(verifier: TokenVerifier) -> Call:
     def reports(token: Annotated[AccessToken, Depends(reads)]) -> dict[str, str]:
         return {}
 
-    def call(path: str, *authorization: str) -> Answer:
+    def call(path: str, *authorization: str, proofs: tuple[str, ...] = ()) -> Answer:
         headers = [("Authorization", value) for value in authorization]
+        headers += [("DPoP", value) for value in proofs]
 
         async def post() -> httpx.Response:
             async with client_of(app) as client:
@@ -113,14 +116,37 @@ def django_api(verifier: TokenVerifier) -> Call:
 
     views = {"/documents": Documents.as_view(), "/reports": Reports.as_view()}
 
-    def call(path: str, *authorization: str) -> Answer:
+    def call(path: str, *authorization: str, proofs: tuple[str, ...] = ()) -> Answer:
         # Two headers of one name reach Django as one, joined by a comma (PEP 3333).
         sent = {"HTTP_AUTHORIZATION": ",".join(authorization)} if authorization else {}
+        sent |= {"HTTP_DPOP": ",".join(proofs)} if proofs else {}
         answer = views[path](APIRequestFactory().post(path, **sent))
         answer.render()
         return Answer(answer.status_code, answer.headers, json.loads(answer.content))
 
     return call
+
+
+each_framework = pytest.mark.parametrize("api", [flask_api, fastapi_api, django_api])
+
+
+@each_framework
+def test_a_bound_token_needs_its_proof(
+    api: Callable[[TokenVerifier], Call], issuer: Issuer
+) -> None:
+    client = Client(issuer)
+    call = api(issuer.verifier(address=API))
+    sent, proof = f"DPoP {client.token}", client.proof()
+    accepted = call("/documents", sent, proofs=(proof,))
+    assert (accepted.status, accepted.body) == (200, {"taxpayer": "C2584563222:202001234567"})
+    challenge = f'DPoP error="invalid_dpop_proof", {ALGS}'
+    for proofs in ((), (proof,), (client.proof(jti="1"), client.proof(jti="2"))):
+        answer = call("/documents", sent, proofs=proofs)
+        assert_refused(answer, 401, "invalid_dpop_proof", challenge)
+    of_another_path = call("/reports", sent, proofs=(client.proof(jti="3"),))
+    assert_refused(of_another_path, 401, "invalid_dpop_proof", challenge)
+    as_bearer = call("/documents", f"Bearer {client.token}", proofs=(client.proof(jti="4"),))
+    assert_refused(as_bearer, 401, "invalid_token", f'DPoP error="invalid_token", {ALGS}')
 
 
 @pytest.fixture(params=[flask_api, fastapi_api, django_api])

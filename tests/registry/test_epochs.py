@@ -15,6 +15,7 @@ from django.db.migrations.operations import AlterField
 from taxpayers.facts import status_triggers
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.facts.epochs.triggers import create_statements, drop_statements, trigger_names
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
     ClientSecret,
@@ -25,6 +26,7 @@ from taxpayers.models import (
 )
 from taxpayers.services import (
     Author,
+    bind_tokens,
     block_system_user,
     change_system_user,
     extend_system_user,
@@ -160,6 +162,9 @@ SERVICES: dict[str, tuple[Callable[[Registry], object], set[str]]] = {
         ),
         {"agent"},
     ),
+    "bound tokens only": (
+        lambda r: bind_tokens(system_user=r.shop, binding=TokenBinding.DPOP, **WHY), {"shop"},
+    ),
     "secret that ends earlier": (
         lambda r: retire_secret(secret=r.secret, last_moment=AT + DAY, **WHY), {"shop"},
     ),
@@ -233,6 +238,9 @@ SQL: dict[str, tuple[str, set[str]]] = {
     "login method": (
         "UPDATE system_users SET token_endpoint_auth_method = 'private_key_jwt' WHERE id = {shop}",
         {"shop"},
+    ),
+    "token binding": (
+        "UPDATE system_users SET token_binding = 'dpop' WHERE id = {shop}", {"shop"},
     ),
     "public key": ("UPDATE client_secrets SET public_jwk = 'x' WHERE id = {secret}", {"shop"}),
     "the same values": ("UPDATE system_users SET scopes = scopes, name = 'New'", set()),

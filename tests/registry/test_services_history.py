@@ -12,6 +12,7 @@ import pytest
 
 from taxpayers import services
 from taxpayers.credentials import hash_secret
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change
@@ -232,6 +233,18 @@ CASES = [
         before={"blocked_at": None, "blocked_by": "", "blocked_reason": ""},
         after={"blocked_at": WHEN, "blocked_by": "alice", "blocked_reason": "leaked"},
         reason="leaked",
+    ),
+    Case(
+        "bind_tokens",
+        lambda: {
+            "system_user": system_user(),
+            "binding": TokenBinding.DPOP,
+            "reason": "asked by letter",
+        },
+        ("change_login_method", "systemuser", f"{CLIENT_ID} ERP"),
+        before={"token_binding": ""},
+        after={"token_binding": "dpop"},
+        reason="asked by letter",
     ),
     Case(
         "unblock_system_user",

@@ -12,6 +12,7 @@ from tests.servers.processes import CHECKOUT
 ROOMS = (
     *("taxpayers/credentials.py", "taxpayers/identifiers.py", "taxpayers/rules.py"),
     *("taxpayers/facts", "tokens/access_tokens", "tokens/client_auth", "tokens/endpoint"),
+    "tokens/dpop",
     *("tokens/keys", "tokens/rate_limits", "tokens/refusals", "tokens/explanation.py"),
 )
 # Fields that a log line or an error page must not show.
@@ -23,7 +24,9 @@ HIDDEN = {
     "tokens.client_auth.assertion.ClientAssertion": {"jti", "signed", "signature"},
     "tokens.client_auth.assertion.SentAssertion": {"assertion"},
     "tokens.client_auth.client_secret.ClientSecretCredentials": {"client_secret"},
-    "tokens.endpoint.request.RawTokenRequest": {"body", "query_string", "authorization"},
+    "tokens.dpop.proof.Proof": {"jwk", "jti", "signed", "signature"},
+    "tokens.endpoint.request.RawTokenRequest": {"body", "query_string", "authorization", "dpop"},
+    "tokens.endpoint.request.TokenRequest": {"dpop"},
     "tokens.endpoint.response.Answer": {"body"},
     "tokens.endpoint.toolkit.IssuedLogin": {"body"},
     "tokens.keys.ring.Key": {"private_key"},

@@ -10,6 +10,7 @@ from django.db.models import F
 from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import (
     ClientSecret,
     EndedStatusIndex,
@@ -23,6 +24,7 @@ from taxpayers.models import (
 )
 from taxpayers.services import (
     Author,
+    bind_tokens,
     block_system_user,
     change_system_user,
     grant_permission,
@@ -134,6 +136,10 @@ ENDS_A_CLIENT: dict[str, Change] = {
     "expiry": _at_once(expires_at=now() - DAY),
     "scopes": _at_once(scopes="Other"),
     "keys instead of secrets": _at_once(token_endpoint_auth_method="private_key_jwt"),
+    "bound tokens only": lambda erp: bind_tokens(
+        system_user=erp.system_user, binding=TokenBinding.DPOP, **why()
+    ),
+    "bound tokens only, by SQL": _at_once(token_binding="tls"),
     "another client ID": _at_once(client_id="ci_other"),
     "gone": lambda erp: erp.system_user.delete(),
     "inactive taxpayer": lambda erp: set_taxpayer_active(
@@ -268,6 +274,11 @@ SWITCHES: dict[str, Callable[[Erp, GrantedPermission, bool], object]] = {
     "client": lambda erp, _p, is_on: (unblock_system_user if is_on else block_system_user)(
         system_user=erp.system_user, **why()
     ),
+    "bound tokens only": lambda erp, _p, is_on: bind_tokens(
+        system_user=erp.system_user,
+        binding=TokenBinding.BEARER if is_on else TokenBinding.DPOP,
+        **why(),
+    ),
     "taxpayer": lambda erp, _p, is_on: set_taxpayer_active(
         taxpayer=erp.system_user.taxpayer, is_active=is_on, **why()
     ),
@@ -290,7 +301,7 @@ def test_what_was_switched_off_for_an_instant_ends_tokens_though_nobody_looked(
     for is_on in (False, True):
         SWITCHES[name](intermediary, permission, is_on)
     assert is_ended(token)
-    assert is_ended(own) == (name in ("client", "taxpayer"))
+    assert is_ended(own) == (name in ("client", "bound tokens only", "taxpayer"))
     assert not is_ended(bystander)
 
 

@@ -593,13 +593,17 @@ def test_a_protected_api_depends_on_little_of_this_service() -> None:
     }
     ours = {name for name in imported if name.startswith(("identity", "tokens", "taxpayers"))}
     assert ours == {
+        *("taxpayers.client_keys", "taxpayers.facts.token_binding"),
         "tokens.access_tokens.claims",
         "tokens.access_tokens.present_status",
         "tokens.access_tokens.verification",
+        "tokens.dpop.proof",
         "tokens.http",
+        *("tokens.login_events", "tokens.login_events.events", "tokens.refusals.description"),
         "tokens.keys.signer",
         "tokens.resource_server.active_token",
         "tokens.resource_server.authentication",
+        "tokens.resource_server.possession",
     }
     assert {name.partition(".")[0] for name in imported - ours} <= {
         *("collections", "datetime", "typing"),

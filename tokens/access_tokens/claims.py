@@ -6,6 +6,7 @@ from typing import Any
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
+from tokens.access_tokens.binding import confirmation_claim
 from tokens.status_lists.format import claims_of_token
 
 TOKEN_LIFETIME = timedelta(seconds=3600)  # specification 2.1
@@ -23,7 +24,8 @@ def access_token_claims(
 
     `audiences` maps each granted scope to its audience; raises KeyError for a scope without one.
     `status` names the token's place in the status lists (`tokens/status_lists/`).
-    `act` (RFC 8693 section 4.1) and `permissions` exist only if somebody acts for the subject.
+    `act` (RFC 8693 section 4.1) and `permissions` exist only if somebody acts for the subject,
+    `cnf` (RFC 7800) only if the token is bound to something.
     """
     issued_at = int(authorization.at.timestamp())
     claims: dict[str, Any] = {
@@ -38,6 +40,8 @@ def access_token_claims(
         "taxpayer": taxpayer_claim(authorization.subject),
         "status": claims_of_token(issuer, status_index),
     }
+    if authorization.confirmation.binding:
+        claims["cnf"] = confirmation_claim(authorization.confirmation)
     if authorization.actor is not None:
         claims["act"] = {"sub": str(authorization.actor)}
         claims["permissions"] = list(authorization.permissions)

@@ -15,6 +15,7 @@ from django.conf import settings
 from taxpayers.rules import Refused, check_secret
 from tokens.access_tokens.accept import choose_media_type
 from tokens.access_tokens.answers import refused_by
+from tokens.access_tokens.binding import token_type
 from tokens.access_tokens.status import ACTIVE, InactiveReason, status_of
 from tokens.access_tokens.token_query import ApiFacts, TokenReading, token_query
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
@@ -75,9 +76,7 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
             answer = error_answer(arrival.id, 406, "invalid_request", _NOT_ACCEPTABLE_TEXT)
             return EndedIntrospection(NOT_ACCEPTABLE, answer, client_id)
         status, found = _status(token, reading, api)
-        answer = _answer(
-            arrival, found.claims if found and status == ACTIVE else None, api, media_type, at
-        )
+        answer = _answer(arrival, found if status == ACTIVE else None, api, media_type, at)
         outcome = ACTIVE if status == ACTIVE else INACTIVE
         return EndedIntrospection(outcome, answer, client_id, found.jti if found else "", status)
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
@@ -134,12 +133,12 @@ def _status(token: str, reading: TokenReading, api: ApiFacts) -> tuple[str, Acce
 
 
 def _answer(
-    arrival: Arrival, claims: dict[str, Any] | None, api: ApiFacts, media_type: str, at: datetime
+    arrival: Arrival, token: AccessToken | None, api: ApiFacts, media_type: str, at: datetime
 ) -> Answer:
-    """`claims` are those of an active token; None: it is not, and nothing more is revealed."""
-    members: dict[str, Any] = {"active": claims is not None}
-    if claims is not None:
-        members |= {"token_type": "Bearer", **claims}
+    """`token` is an active one; None: it is not, and nothing more is revealed."""
+    members: dict[str, Any] = {"active": token is not None}
+    if token is not None:
+        members |= {"token_type": token_type(token.confirmation), **token.claims}
     if media_type == JSON:
         return accepted_answer(arrival.id, json.dumps(members))
     signed = {

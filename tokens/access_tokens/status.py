@@ -54,7 +54,11 @@ def status_of(
     if facts.key_is_compromised:
         return InactiveReason.KEY_COMPROMISED
     try:
-        now = decide(AuthorizationRequest(facts.login, token.scopes, tuple(known_scopes), at))
+        now = decide(
+            AuthorizationRequest(
+                facts.login, token.scopes, tuple(known_scopes), at, token.confirmation
+            )
+        )
     except Refused as refused:
         return refused.reason
     actor = str(now.actor) if now.actor else None

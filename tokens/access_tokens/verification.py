@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import jwt
 
+from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from taxpayers.identifiers import TaxpayerId
+from tokens.access_tokens.binding import read_confirmation
 from tokens.keys.ring import Key, KeyRing
 
 # A node whose clock is ahead may have issued the token "in the future". Expiry has no such leeway.
@@ -32,7 +34,8 @@ class AccessToken:
     """A verified token: whom it represents, who acts, what it may do, until when.
 
     `actor` is None where the taxpayer acts for itself. Permissions do not limit such a token: they
-    are what a taxpayer grants to others.
+    are what a taxpayer grants to others. Whoever sends it must also prove to possess what
+    `confirmation` names.
     """
 
     is_authenticated: ClassVar[bool] = True  # Django REST framework expects it of a `user`
@@ -45,6 +48,7 @@ class AccessToken:
     permissions: tuple[str, ...]
     issued_at: datetime
     expires_at: datetime
+    confirmation: Confirmation = UNBOUND
     claims: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # as signed
 
     def has_permission(self, code: str) -> bool:
@@ -109,5 +113,6 @@ def _access_token(claims: dict[str, Any]) -> AccessToken:
         permissions=tuple(claims.get("permissions", ())),
         issued_at=datetime.fromtimestamp(claims["iat"], UTC),
         expires_at=datetime.fromtimestamp(claims["exp"], UTC),
+        confirmation=read_confirmation(claims.get("cnf")),
         claims=claims,
     )

@@ -6,7 +6,9 @@ Each method is a module of this folder, and only such a module makes an `Authent
 from dataclasses import dataclass
 from enum import StrEnum
 
+from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
+from tokens.login_events.events import ProofUse
 
 
 class Method(StrEnum):
@@ -24,11 +26,15 @@ SECRET_METHODS = (Method.CLIENT_SECRET_POST, Method.CLIENT_SECRET_BASIC)
 class AuthenticatedClient:
     """Who asks, how it proved that, and what the registry knows about its request.
 
-    Its reason is told only to such a client, whatever the decision is.
+    Its reason is told only to such a client, whatever the decision is. Its token is bound to
+    `confirmation`: what it has proved to possess, besides its secret. `proof` is the DPoP proof by
+    which it did so, to be stored with its login.
     """
 
     method: Method
     facts: Facts
+    confirmation: Confirmation = UNBOUND
+    proof: ProofUse | None = None
 
     @property
     def client_id(self) -> str:

@@ -7,35 +7,26 @@ client or a key that does not exist costs one verification as well, and learns n
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ec import (
-    ECDSA,
     SECP256R1,
     EllipticCurvePublicKey,
     generate_private_key,
 )
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
 
 from taxpayers.client_keys import RSA_BITS, PublicKey, load_key
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
 from tokens.client_auth.assertion import ASSERTION, AssertionFault, ClientAssertion, refused
 from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.signature import is_signature
 from tokens.refusals.table import ProtocolReason
 
 MAX_AHEAD = timedelta(minutes=5)
 USED_BEFORE = "used_before"  # the detail of a refusal
 SKEW = timedelta(seconds=10)  # by which a client's clock may be off
-_COORDINATE_BYTES = 32
-_ES256_BYTES = 2 * _COORDINATE_BYTES
-_SHA256 = SHA256()
-_ECDSA = ECDSA(_SHA256)
 _RSA_BYTES = range(RSA_BITS.start // 8, RSA_BITS.stop // 8 + 1)
-_PSS = PSS(MGF1(_SHA256), salt_length=32)  # RFC 7518 section 3.5
 
 
 def authenticate(sent: ClientAssertion, facts: Facts | None, at: datetime) -> AuthenticatedClient:
@@ -75,9 +66,10 @@ def _check_time(sent: ClientAssertion, at: datetime) -> None:
 def _is_signed(sent: ClientAssertion, public_jwk: str) -> bool:
     key = load_key(public_jwk) if public_jwk else None
     if key is None or not _could_have_signed(key, sent):
-        _verify(_stand_in(sent.algorithm, len(sent.signature)), sent)
+        stand_in = _stand_in(sent.algorithm, len(sent.signature))
+        is_signature(stand_in, sent.signature, sent.signed)
         return False
-    return _verify(key, sent)
+    return is_signature(key, sent.signature, sent.signed)
 
 
 def _could_have_signed(key: PublicKey, sent: ClientAssertion) -> bool:
@@ -91,26 +83,6 @@ def _could_have_signed(key: PublicKey, sent: ClientAssertion) -> bool:
         and len(sent.signature) == _bytes_of(key.key_size)
         and int.from_bytes(sent.signature) < key.public_numbers().n
     )
-
-
-def _verify(key: PublicKey, sent: ClientAssertion) -> bool:
-    try:
-        if isinstance(key, EllipticCurvePublicKey):
-            key.verify(_der(sent.signature), sent.signed, _ECDSA)
-        elif isinstance(key, Ed25519PublicKey):
-            key.verify(sent.signature, sent.signed)
-        else:
-            key.verify(sent.signature, sent.signed, _PSS, _SHA256)
-    except InvalidSignature:
-        return False
-    return True
-
-
-def _der(signature: bytes) -> bytes:
-    if len(signature) != _ES256_BYTES:
-        raise InvalidSignature
-    r, s = signature[:_COORDINATE_BYTES], signature[_COORDINATE_BYTES:]
-    return encode_dss_signature(int.from_bytes(r), int.from_bytes(s))
 
 
 def _stand_in(algorithm: str, signature_bytes: int) -> PublicKey:

@@ -53,6 +53,7 @@ def receive(
         accept=meta.get("HTTP_ACCEPT", ""),
         on_behalf_of=meta.get(HEADER_IN_META),
         on_behalf_of_is_misspelled=has_misspelled_header(meta),
+        dpop=meta.get("HTTP_DPOP"),
     )
     return arrival, raw
 

@@ -31,6 +31,7 @@ _META = {
     b"content-type": "CONTENT_TYPE",
     b"authorization": "HTTP_AUTHORIZATION",
     b"onbehalfof": "HTTP_ONBEHALFOF",
+    b"dpop": "HTTP_DPOP",
     b"user-agent": "HTTP_USER_AGENT",
     b"accept": "HTTP_ACCEPT",
     b"x-forwarded-for": "HTTP_X_FORWARDED_FOR",

@@ -38,7 +38,14 @@ from tokens.endpoint.throttle import (
     throttled,
 )
 from tokens.endpoint.toolkit import IssuedLogin, LoginRequest, TokenIssuer
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest, UsedBefore, Write
+from tokens.login_events.events import (
+    CountedLogin,
+    FailedLogin,
+    ProofUsedBefore,
+    RejectedRequest,
+    UsedBefore,
+    Write,
+)
 from tokens.login_events.store import Call
 from tokens.metrics import ISSUED
 from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
@@ -150,6 +157,7 @@ class _Login:
         )
         self.at = arrival.at
         self.client: AuthenticatedClient | None = None
+        self.is_proof_used = False
 
     def steps(self) -> Steps:
         """Decide and record, until what was decided is confirmed."""
@@ -163,12 +171,14 @@ class _Login:
             call = self._call(outcome)
             if isinstance(call, CountedLogin):
                 self._check_limit(reading)
-                counted: Quota | UsedBefore | None = yield call
+                counted: Quota | UsedBefore | ProofUsedBefore | None = yield call
                 if isinstance(counted, Quota):
                     return self._end(outcome, counted)
-                if counted is not None:
+                if isinstance(counted, UsedBefore):
                     return (yield from self._refuse_used_assertion(reading))
-                # The client has changed, reached its limit, or is being changed at this moment.
+                # It is decided again, as that of a client without a right proof.
+                self.is_proof_used |= isinstance(counted, ProofUsedBefore)
+                # Or the client has changed, reached its limit, or is being changed at this moment.
             elif not reading.is_remembered:
                 return (yield from self._record_uncounted(outcome, call, reading))
             # A failure has no epoch that confirms it, so it is never decided from memory.
@@ -225,7 +235,7 @@ class _Login:
 
     def _decide(self, reading: Reading) -> Outcome:
         """Authenticate the client, decide, sign. Raises NoStatusIndex."""
-        login = LoginRequest(self.arrival, self.asked, reading)
+        login = LoginRequest(self.arrival, self.asked, reading, is_proof_used=self.is_proof_used)
         self.at = reading.at
         try:
             return issuer.issue(login)
@@ -266,7 +276,9 @@ class _Login:
         if isinstance(outcome, Refused):
             return self.refuse(outcome, quota)
         represented = outcome.token.authorization.subject
-        answer = issued_answer(self.arrival.id, outcome.body, represented, outcome.client, quota)
+        answer = issued_answer(
+            self.arrival.id, self.at, outcome.body, represented, outcome.client, quota
+        )
         return EndedLogin(ISSUED, answer, self.asked)
 
     def refuse(self, refused: Refused, quota: Quota | None = None) -> EndedLogin:

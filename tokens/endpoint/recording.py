@@ -99,6 +99,7 @@ def _counted(
         facts.client.logins_per_minute,
         facts.epoch,
         use_of(asked.credentials),
+        client.proof,
         status_index,
         status_version,
     )

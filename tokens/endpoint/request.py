@@ -30,7 +30,7 @@ _SCOPES = re.compile(rf"{_SCOPE_TOKEN}(?: {_SCOPE_TOKEN})*")  # RFC 6749 section
 
 @dataclass(frozen=True, slots=True)
 class RawTokenRequest:
-    """The parts of an HTTP request that a login is read from; None where `onbehalfof` is absent.
+    """The parts of an HTTP request that a login is read from; None where a header is absent.
 
     `body` may be one byte longer than the limit, to show that it is too long; `body_fault` says why
     it could not be read. `is_secure`: the client's own connection was HTTPS, or need not be.
@@ -47,15 +47,20 @@ class RawTokenRequest:
     accept: str = ""
     on_behalf_of: str | None = None
     on_behalf_of_is_misspelled: bool = False
+    dpop: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """What a client asks for. `scopes` is None when no scope is asked for."""
+    """What a client asks for. `scopes` is None when no scope is asked for.
+
+    `dpop` is the header of that name as sent: it means something for some clients alone.
+    """
 
     credentials: Credentials
     scopes: tuple[str, ...] | None
     on_behalf_of: TaxpayerId | None
+    dpop: str | None = field(default=None, repr=False)
 
     @property
     def client_id(self) -> str:
@@ -86,7 +91,8 @@ def read_token_request(
         parameters=form.names,
     )
     credentials = check_form(sent, environment, issuer)
-    return TokenRequest(credentials, _read_scopes(form.values.get("scope", "")), on_behalf_of)
+    scopes = _read_scopes(form.values.get("scope", ""))
+    return TokenRequest(credentials, scopes, on_behalf_of, raw.dpop)
 
 
 def read_client_request(

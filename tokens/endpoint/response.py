@@ -8,6 +8,7 @@ from uuid import UUID
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
+from tokens.dpop.possession import NONCE_HEADER, must_prove_key, nonces
 from tokens.endpoint.throttle import RateLimited
 from tokens.http import rfc3339
 from tokens.rate_limits.quota import Quota
@@ -43,15 +44,16 @@ class Ended:
 
 def issued_answer(
     reference: UUID,
+    at: datetime,
     body: str,
     represented: TaxpayerId,
     client: AuthenticatedClient,
     quota: Quota | None,
 ) -> Answer:
-    """200 with oauthlib's body, and for whom the token is."""
+    """200 with oauthlib's body, and for whom the token is; issued at the moment `at`."""
     answer = accepted_answer(reference, body)
     answer.headers["X-Represented-Taxpayer"] = str(represented)
-    _add_client_headers(answer, client, quota)
+    _add_client_headers(answer, client, quota, at)
     return answer
 
 
@@ -88,7 +90,7 @@ def refused_answer(
     if isinstance(refused, RateLimited):
         _add_limit_headers(answer, refused, at)
     elif client is not None:
-        _add_client_headers(answer, client, quota)
+        _add_client_headers(answer, client, quota, at)
     if refused.reason == ProtocolReason.METHOD_NOT_ALLOWED:
         answer.headers["Allow"] = "POST"
     elif refused.reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
@@ -119,7 +121,11 @@ def _answer(
     )
 
 
-def _add_client_headers(answer: Answer, client: AuthenticatedClient, quota: Quota | None) -> None:
+def _add_client_headers(
+    answer: Answer, client: AuthenticatedClient, quota: Quota | None, at: datetime
+) -> None:
+    if must_prove_key(client):
+        answer.headers[NONCE_HEADER] = nonces().current(at)
     if client.method in SECRET_METHODS:
         answer.headers["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
     if quota is not None and quota.limit:

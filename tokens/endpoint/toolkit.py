@@ -19,10 +19,12 @@ from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidato
 
 from taxpayers.facts.values import Reading
 from taxpayers.rules import Authorization, AuthorizationRequest, decide
+from tokens.access_tokens.binding import token_type
 from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.access_tokens.issuing import SignedToken, issue_access_token
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.credentials import authenticate
+from tokens.dpop.possession import with_proof
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.request import GRANT_TYPE, TokenRequest
 from tokens.status_lists.assignment import status_index
@@ -40,12 +42,20 @@ class LoginRequest(Request):
     uri_query = ""
     duplicate_params: Sequence[str] = ()
 
-    def __init__(self, arrival: Arrival, asked: TokenRequest, reading: Reading) -> None:
+    def __init__(
+        self,
+        arrival: Arrival,
+        asked: TokenRequest,
+        reading: Reading,
+        *,
+        is_proof_used: bool = False,
+    ) -> None:
         form = [("grant_type", GRANT_TYPE), ("client_id", asked.client_id)]
         super().__init__("", http_method="POST", body=form, encoding=None)
         self.arrival = arrival
         self.asked = asked
         self.reading = reading
+        self.is_proof_used = is_proof_used
         self.client: AuthenticatedClient | None = None
         self.authorization: Authorization | None = None
         self.token: SignedToken | None = None
@@ -63,6 +73,9 @@ class LoginValidator(OAuth2Validator):
         """Who asks, and how does it prove that?"""
         reading = request.reading
         request.client = authenticate(request.asked.credentials, reading.facts, reading.at)
+        request.client = with_proof(
+            request.client, request.asked.dpop, reading.at, was_used=request.is_proof_used
+        )
         return True
 
     def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:
@@ -88,6 +101,7 @@ class LoginValidator(OAuth2Validator):
                 asked_scopes=request.asked.scopes,
                 known_scopes=tuple(settings.SCOPES),
                 at=request.reading.at,
+                confirmation=client.confirmation,
             )
         )
         # oauthlib writes these into the answer; without any it writes none (specification 2.1).
@@ -109,18 +123,31 @@ def _sign(request: LoginRequest, refresh_token: bool = False) -> str:
     return request.token.encoded
 
 
+class AccessTokenResponse(BearerToken):
+    """oauthlib's answer, which names the type that the token has."""
+
+    def create_token(
+        self, request: LoginRequest, refresh_token: bool = False, **kwargs: Any
+    ) -> dict[str, Any]:
+        """As oauthlib's. `DPoP` for a token that is bound to a key (RFC 9449 section 5)."""
+        token: dict[str, Any] = super().create_token(request, refresh_token, **kwargs)
+        if request.authorization is not None:
+            token["token_type"] = token_type(request.authorization.confirmation)
+        return token
+
+
 class ClientCredentialsServer(TokenEndpoint):
     """A token endpoint that knows one grant; every other is closed by its absence."""
 
     def __init__(self, request_validator: RequestValidator, **_settings: Any) -> None:
-        bearer = BearerToken(
+        access_token = AccessTokenResponse(
             request_validator,
             token_generator=_sign,
             expires_in=int(TOKEN_LIFETIME.total_seconds()),
         )
         super().__init__(
             default_grant_type=GRANT_TYPE,
-            default_token_type=bearer,
+            default_token_type=access_token,
             grant_types={GRANT_TYPE: ClientCredentialsGrant(request_validator)},
         )
 

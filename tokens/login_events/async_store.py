@@ -21,6 +21,7 @@ from tokens.login_events.events import (
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
+    ProofUse,
     RejectedRequest,
     TakeStatusIndex,
     TokenRevocation,
@@ -104,7 +105,7 @@ class AsyncStore:
     def _postgresql_lanes(self) -> dict[type, Lane]:
         # One for each kind: who fails, or is rejected, does not wait together with who logs in.
         logins = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
-        others = (TokenQuery, TokenRevocation, AssertionUse, TakeStatusIndex)
+        others = (TokenQuery, TokenRevocation, AssertionUse, ProofUse, TakeStatusIndex)
         lanes: dict[type, Lane] = {
             kind: Lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
         }
@@ -144,7 +145,7 @@ def _sqlite_lanes() -> dict[type, Lane]:
         **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
         **dict.fromkeys((FailedAuthentication, TokenRevocation), writer),
-        **dict.fromkeys((AssertionUse, TakeStatusIndex), writer),
+        **dict.fromkeys((AssertionUse, ProofUse, TakeStatusIndex), writer),
     }
 
 

@@ -35,15 +35,27 @@ class AssertionUse(NamedTuple):
     expires_at: datetime
 
 
+class ProofUse(NamedTuple):
+    """A DPoP proof, by `Proof.use_id`; otherwise as an AssertionUse."""
+
+    id: UUID
+    expires_at: datetime
+
+
 class UsedBefore:
     """The result of a login whose assertion was used before: it is not stored."""
+
+
+class ProofUsedBefore:
+    """The result of a login whose DPoP proof was used before: neither it nor anything is stored."""
 
 
 class CountedLogin(NamedTuple):
     """An authenticated login, decided by the facts of this epoch, for the counter of its client.
 
-    Stored only if the epoch is still the client's, its limit is not reached, its assertion, if it
-    has one, was not used before, and the index of its token, if it has one, is of this version.
+    Stored only if the epoch is still the client's, its limit is not reached, its proof and its
+    assertion, if it has them, were not used before, and the index of its token, if it has one, is
+    of this version. The proof is looked at first.
     """
 
     event: Event
@@ -52,6 +64,7 @@ class CountedLogin(NamedTuple):
     limit: int
     epoch: int
     assertion: AssertionUse | None = None
+    proof: ProofUse | None = None
     status_index: int | None = None
     status_version: int | None = None
 

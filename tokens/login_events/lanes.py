@@ -18,6 +18,7 @@ from tokens.login_events.events import (
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
+    ProofUse,
     RejectedRequest,
     TakeStatusIndex,
     Write,
@@ -187,7 +188,7 @@ def rows_of(call: Call) -> tuple[Hashable, ...]:
         return (call.bucket,)
     if isinstance(call, TakeStatusIndex):
         return (call[:5],)
-    return (call.id,) if isinstance(call, AssertionUse) else ()
+    return (call.id,) if isinstance(call, AssertionUse | ProofUse) else ()
 
 
 def _succeed(waiting: _Waiting, result: Any) -> None:

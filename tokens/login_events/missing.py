@@ -29,8 +29,9 @@ class Cause(Enum):
         " older ones were deleted."
     )
     NOT_STORED = _(
-        "No record: this reference was made at {made}. Logins that a limit refused (429) and logins"
-        " while the service was unavailable (503) leave no record."
+        "No record: this reference was made at {made}. Logins that a limit refused (429), logins"
+        " while the service was unavailable (503) and the first request of a login with DPoP"
+        " (use_dpop_nonce) leave no record."
     )
 
 

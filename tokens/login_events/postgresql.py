@@ -17,6 +17,8 @@ from tokens.login_events.events import (
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
+    ProofUse,
+    ProofUsedBefore,
     RejectedRequest,
     TakeStatusIndex,
     TokenRevocation,
@@ -75,45 +77,62 @@ WITH counted AS ({_ADD_ONE}
 )
 SELECT {NOW}, client, window_started_at, used FROM counted"""
 
-# The same for a batch in which clients log in with assertions. An assertion becomes a used one only
-# with a login that is counted; the index decides between two nodes, whatever each of them sees.
-_COUNT_WITH_ASSERTIONS = f"""
+# The same for a batch in which clients log in with assertions or DPoP proofs. An assertion becomes
+# a used one only with a login that is counted; the index decides between two nodes, whatever each
+# of them sees. Proofs come first: one that was used before leaves the assertion unused.
+_COUNT_WITH_USES = f"""
 WITH locked AS MATERIALIZED (
     SELECT locked.* FROM json_to_recordset(%s::json)
-        AS locked(assertion uuid, assertion_expires_at timestamptz, {_SENT})
+        AS locked(assertion uuid, assertion_expires_at timestamptz,
+            proof uuid, proof_expires_at timestamptz, {_SENT})
     CROSS JOIN LATERAL (
         SELECT FROM client_usage c
         WHERE c.system_user_id = locked.client AND c.epoch = locked.epoch AND {_IS_WITHIN_LIMIT}
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS own_row
     WHERE {IS_RECENT} AND {_HAS_INDEX}
+), first_proof AS (
+    INSERT INTO used_proofs (id, expires_at)
+    SELECT proof, proof_expires_at FROM locked WHERE proof IS NOT NULL ORDER BY proof
+    ON CONFLICT DO NOTHING RETURNING id AS proof_id
+), proved AS MATERIALIZED (
+    SELECT locked.* FROM locked LEFT JOIN first_proof ON proof_id = proof
+    WHERE proof IS NULL OR proof_id IS NOT NULL
 ), first_use AS (
     INSERT INTO used_assertions (id, expires_at)
-    SELECT assertion, assertion_expires_at FROM locked WHERE assertion IS NOT NULL
+    SELECT assertion, assertion_expires_at FROM proved WHERE assertion IS NOT NULL
     ORDER BY assertion
     ON CONFLICT DO NOTHING RETURNING id AS assertion_id
 ), counted AS ({_ADD_ONE}
-    FROM locked LEFT JOIN first_use ON assertion_id = locked.assertion
+    FROM proved AS locked LEFT JOIN first_use ON assertion_id = locked.assertion
     WHERE c.system_user_id = locked.client
         AND (locked.assertion IS NULL OR assertion_id IS NOT NULL)
     RETURNING locked.*, c.window_started_at, c.used
 ), event AS (
     INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
 )
-SELECT {NOW}, client, window_started_at, used FROM counted
-UNION ALL SELECT {NOW}, client, NULL, NULL
-FROM locked LEFT JOIN first_use ON assertion_id = assertion
-WHERE assertion IS NOT NULL AND assertion_id IS NULL"""
+SELECT {NOW}, client, window_started_at, used, NULL AS used_before FROM counted
+UNION ALL SELECT {NOW}, client, NULL, NULL, 'assertion'
+FROM proved LEFT JOIN first_use ON assertion_id = assertion
+WHERE assertion IS NOT NULL AND assertion_id IS NULL
+UNION ALL SELECT {NOW}, client, NULL, NULL, 'proof'
+FROM locked LEFT JOIN first_proof ON proof_id = proof
+WHERE proof IS NOT NULL AND proof_id IS NULL"""
+_USED_BEFORE: dict[str, type[UsedBefore | ProofUsedBefore]] = {
+    "assertion": UsedBefore,
+    "proof": ProofUsedBefore,
+}
 
 _USE = f"""
 WITH first_use AS (
-    INSERT INTO used_assertions (id, expires_at)
+    INSERT INTO {{table}} (id, expires_at)
     SELECT id, expires_at
     FROM json_to_recordset(%s::json) AS s(id uuid, expires_at timestamptz) ORDER BY id
     ON CONFLICT DO NOTHING RETURNING id
 )
 SELECT {NOW}, id FROM (VALUES (NULL::uuid)) AS clock(id)
 UNION ALL SELECT {NOW}, id FROM first_use"""
+_TABLES = {AssertionUse: "used_assertions", ProofUse: "used_proofs"}
 
 # One that is revoked twice stays as it is.
 _REVOKE = f"""
@@ -151,10 +170,13 @@ def _result(call: Write, window_started_at: datetime, used: int) -> Quota | None
     return Quota(call.limit, used, window_started_at) if isinstance(call, CountedLogin) else None
 
 
-def _count(logins: Sequence[CountedLogin]) -> Statement[list[Quota | UsedBefore | None]]:
-    def parse(rows: list[Row]) -> list[Quota | UsedBefore | None]:
-        counted = {client: (window, used) for _now, client, window, used in rows}
-        return [_quota(login.limit, counted.get(login.system_user_id)) for login in logins]
+Counted = Quota | UsedBefore | ProofUsedBefore | None
+
+
+def _count(logins: Sequence[CountedLogin]) -> Statement[list[Counted]]:
+    def parse(rows: list[Row]) -> list[Counted]:
+        found = {client: counted for _now, client, *counted in rows}
+        return [_counted(login.limit, *found.get(login.system_user_id, ())) for login in logins]
 
     sent = [
         login.event._asdict()
@@ -168,7 +190,7 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[Quota | UsedBefore 
         }
         for login in logins
     ]
-    if all(login.assertion is None for login in logins):
+    if all(login.assertion is None and login.proof is None for login in logins):
         return statement(_COUNT, sent, parse)
     for row, login in zip(sent, logins, strict=True):
         if login.assertion is not None:
@@ -176,22 +198,29 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[Quota | UsedBefore 
                 "assertion": login.assertion.id,
                 "assertion_expires_at": login.assertion.expires_at,
             }
-    return statement(_COUNT_WITH_ASSERTIONS, sent, parse)
+        if login.proof is not None:
+            row |= {"proof": login.proof.id, "proof_expires_at": login.proof.expires_at}
+    return statement(_COUNT_WITH_USES, sent, parse)
 
 
-def _quota(limit: int, counted: tuple[datetime | None, int] | None) -> Quota | UsedBefore | None:
-    if counted is None:
-        return None
-    window_started_at, used = counted
-    return UsedBefore() if window_started_at is None else Quota(limit, used, window_started_at)
+def _counted(
+    limit: int,
+    window_started_at: datetime | None = None,
+    used: int = 0,
+    used_before: str | None = None,
+) -> Counted:
+    if used_before:
+        return _USED_BEFORE[used_before]()
+    return None if window_started_at is None else Quota(limit, used, window_started_at)
 
 
-def _use(uses: Sequence[AssertionUse]) -> Statement[list[bool]]:
+def _use(uses: Sequence[AssertionUse | ProofUse]) -> Statement[list[bool]]:
     def parse(rows: list[Row]) -> list[bool]:
         first = {id_ for _now, id_ in rows}
         return [use.id in first for use in uses]
 
-    return statement(_USE, [use._asdict() for use in uses], parse)
+    sql = _USE.format(table=_TABLES[type(uses[0])])
+    return statement(sql, [use._asdict() for use in uses], parse)
 
 
 def _revoke(rows: Sequence[TokenRevocation]) -> Statement[list[None]]:
@@ -206,6 +235,7 @@ _STATEMENTS: dict[type, Callable[[Sequence[Any]], Statement[list[Any]]]] = {
     TokenQuery: token_statement,
     TokenRevocation: _revoke,
     AssertionUse: _use,
+    ProofUse: _use,
     TakeStatusIndex: take_statement,
     RejectedRequest: count_rejections,
 }

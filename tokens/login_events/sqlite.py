@@ -23,6 +23,8 @@ from tokens.login_events.events import (
     Event,
     FailedAuthentication,
     FailedLogin,
+    ProofUse,
+    ProofUsedBefore,
     RejectedRequest,
     TakeStatusIndex,
     TokenRevocation,
@@ -47,7 +49,8 @@ SET window_started_at = %s, used = %s, secrets_used = json_patch(secrets_used, %
 WHERE system_user_id = %s RETURNING used"""
 
 _USE = """
-INSERT INTO used_assertions (id, expires_at) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING id"""
+INSERT INTO {table} (id, expires_at) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING id"""
+_USE_ASSERTION, _USE_PROOF = (_USE.format(table=t) for t in ("used_assertions", "used_proofs"))
 
 
 def perform(calls: Sequence[Any]) -> list[Any]:
@@ -62,7 +65,7 @@ def _add(event: Event) -> None:
     fetch_through_django(_ADD, [_stored(value) for value in event])
 
 
-def _count(login: CountedLogin) -> Quota | UsedBefore | None:
+def _count(login: CountedLogin) -> Quota | UsedBefore | ProofUsedBefore | None:
     index, version = login.status_index, login.status_version
     rows = fetch_through_django(
         _READ_COUNTER, (login.system_user_id, login.epoch, index, index, version)
@@ -74,7 +77,9 @@ def _count(login: CountedLogin) -> Quota | UsedBefore | None:
     outcome = count_login(counter, login.limit, datetime.now(UTC))
     if isinstance(outcome, Throttle):
         return None
-    if login.assertion is not None and not _use(login.assertion):
+    if login.proof is not None and not _use_proof(login.proof):
+        return ProofUsedBefore()
+    if login.assertion is not None and not _use_assertion(login.assertion):
         return UsedBefore()
     began = outcome.window_started_at
     # A refused login counts, but is no use of its secret.
@@ -116,9 +121,16 @@ def _revoke(row: TokenRevocation) -> None:
         StatusIndex.objects.filter(pk=row.status_index).delete()
 
 
-def _use(assertion: AssertionUse) -> bool:
-    values = (assertion.id.hex, _stored(assertion.expires_at))
-    return bool(fetch_through_django(_USE, values))
+def _use_assertion(use: AssertionUse) -> bool:
+    return _use(_USE_ASSERTION, use)
+
+
+def _use_proof(use: ProofUse) -> bool:
+    return _use(_USE_PROOF, use)
+
+
+def _use(sql: str, use: AssertionUse | ProofUse) -> bool:
+    return bool(fetch_through_django(sql, (use.id.hex, _stored(use.expires_at))))
 
 
 def _read_buckets(ids: Collection[int]) -> dict[int, BucketState]:
@@ -149,7 +161,8 @@ _PERFORM: dict[type, Callable[[Any], Any]] = {
     FailedAuthentication: _count_failure,
     TokenQuery: read_token_from_sqlite,
     TokenRevocation: _revoke,
-    AssertionUse: _use,
+    AssertionUse: _use_assertion,
+    ProofUse: _use_proof,
     TakeStatusIndex: take_status_index,
     RejectedRequest: _count_rejection,
 }

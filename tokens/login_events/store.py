@@ -21,6 +21,7 @@ from tokens.login_events.events import (
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
+    ProofUse,
     RejectedRequest,
     TakeStatusIndex,
     TokenRevocation,
@@ -35,6 +36,7 @@ Call = (
     | TokenQuery
     | TokenRevocation
     | AssertionUse
+    | ProofUse
     | TakeStatusIndex
 )
 
@@ -46,8 +48,9 @@ WHERE system_user_id = (SELECT id FROM system_users WHERE client_id = %s) FOR NO
 def perform(call: Call) -> Any:
     """The result of one call:
 
-    a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or `UsedBefore`, or None if it
-    was not stored for another reason; whether it is the first use for an `AssertionUse`;
+    a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or `UsedBefore`, or
+    `ProofUsedBefore`, or None if it was not stored for another reason; whether it is the first use
+    for an `AssertionUse` or a `ProofUse`;
     a `Throttle` for a `FailedLogin`, `FailedAuthentication` or `RejectedRequest` that has to wait,
     or None if it was stored; a `TokenReading` for a `TokenQuery`; None for a `TokenRevocation`;
     `StatusFacts` for a `TakeStatusIndex`, or None if its client has changed.

@@ -9,6 +9,7 @@ from django.utils import timezone
 from taxpayers.credentials import Fault
 from taxpayers.rules import Refused
 from tokens.client_auth.assertion import ASSERTION, AssertionFault
+from tokens.dpop.proof import HEADER, ProofFault
 from tokens.http import error_description
 from tokens.rate_limits.throttle import ThrottleCause
 from tokens.refusals.table import REFUSALS, ProtocolReason
@@ -80,6 +81,50 @@ _FAULTS: Mapping[str, str] = {
     AssertionFault.NOT_YET_VALID: _(
         "nbf or iat of {parameter} is in the future by the clock of this service."
     ),
+    ProofFault.REPEATED: _("The header {parameter} is sent more than once."),
+    ProofFault.TOO_LONG: _("The proof in the header {parameter} is longer than 4096 characters."),
+    ProofFault.UNREADABLE: _(
+        "The header {parameter} is not a signed JWT in its compact form, or one of its values has"
+        " another type than RFC 9449 says."
+    ),
+    ProofFault.TYPE: _("typ in the header of the proof must be dpop+jwt."),
+    ProofFault.ALGORITHM: _(
+        "The proof must be signed with ES256 and a key on P-256, with PS256 and an RSA key, or with"
+        " EdDSA and an Ed25519 key."
+    ),
+    ProofFault.CRITICAL: _("The proof has crit in its header, which is not supported."),
+    ProofFault.METHOD: _("htm of the proof is not the method of the request."),
+    ProofFault.TARGET: _(
+        "htu of the proof is not the address of the request, as the metadata of this service name"
+        " it."
+    ),
+    ProofFault.JTI: _(
+        "The proof must have a jti of at most 128 characters, another one for each request."
+    ),
+    ProofFault.ISSUED_AT: _("The proof must have iat."),
+    ProofFault.TOO_OLD: _(
+        "iat of the proof is more than 60 seconds ago by the clock of this service. Make a new one"
+        " for each request, and set the clock of the ERP system."
+    ),
+    ProofFault.NOT_YET_VALID: _(
+        "iat of the proof is in the future by the clock of this service. Set the clock of the ERP"
+        " system."
+    ),
+    ProofFault.TOKEN: _("ath of the proof is not the hash of the access token."),
+    ProofFault.KEY: _(
+        "jwk in the header of the proof must be a public key: EC on P-256, RSA with 2048 to 4096"
+        " bits and the exponent 65537, or Ed25519."
+    ),
+    ProofFault.OTHER_KEY: _("The proof is signed with another key than the token is bound to."),
+    ProofFault.SIGNATURE: _("The signature of the proof is wrong."),
+    ProofFault.USED_BEFORE: _("This proof was used before. Make a new one for each request."),
+}
+# What stands for the fault on the public page of a reason.
+_ANY_FAULT: Mapping[str, str] = {
+    ProtocolReason.MALFORMED_CREDENTIALS: "client_id, client_secret or client_assertion does not"
+    " have the right form: error_description names the fault.",
+    ProtocolReason.INVALID_DPOP_PROOF: "The proof in the header DPoP is wrong: error_description"
+    " names the fault.",
 }
 
 
@@ -112,6 +157,11 @@ def describe(refused: Refused, translate: Callable[[str], str] = str) -> str:
 _own_text = cache(error_description)  # as many as the table has
 
 
+def describe_proof_fault(fault: ProofFault) -> str:
+    """What is wrong with the proof that was sent with an access token."""
+    return error_description(_FAULTS[fault].format(parameter=HEADER))
+
+
 def describe_in_general(reason: str) -> list[str]:
     """The texts that this reason can have, without what only one login's own text can name."""
     refusal = REFUSALS[reason]
@@ -123,8 +173,7 @@ def describe_in_general(reason: str) -> list[str]:
             since="the date in error_description",
             parameter="named in error_description",
             detail="error_description names the fault",
-            fault="client_id, client_secret or client_assertion does not have the right form:"
-            " error_description names the fault.",
+            fault=_ANY_FAULT.get(reason, ""),
         )
         for text in texts
         if text
@@ -138,6 +187,6 @@ def format_moment_with_offset(moment: datetime) -> str:
 
 
 def _fault(refused: Refused, translate: Callable[[str], str]) -> str:
-    if refused.reason != ProtocolReason.MALFORMED_CREDENTIALS:
+    if refused.reason not in _ANY_FAULT:
         return ""
     return translate(_FAULTS[refused.detail]).format(parameter=refused.parameter)

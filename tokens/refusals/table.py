@@ -31,6 +31,8 @@ class ProtocolReason(StrEnum):
     MALFORMED_CREDENTIALS = "malformed_credentials"
     INVALID_CREDENTIALS = "invalid_credentials"
     RATE_LIMITED = "rate_limited"
+    USE_DPOP_NONCE = "use_dpop_nonce"
+    INVALID_DPOP_PROOF = "invalid_dpop_proof"
     TEMPORARILY_UNAVAILABLE = "temporarily_unavailable"
     SERVER_ERROR = "server_error"
 
@@ -49,6 +51,7 @@ class Check(Enum):
     SECRET_EXPIRY = _("Is the secret not expired?")
     SECRET_REVOCATION = _("Is the secret not revoked?")
     RATE_LIMIT = _("Is the client within its limit of logins?")
+    TOKEN_BINDING = _("Does it prove what its tokens must be bound to?")
     BLOCK = _("Is the system user not blocked?")
     SYSTEM_USER_EXPIRY = _("Is the system user not expired?")
     TAXPAYER = _("Is its taxpayer active?")
@@ -67,6 +70,8 @@ ON_BEHALF_CHECKS = frozenset(
 _INVALID_REQUEST = "invalid_request"
 _INVALID_CLIENT = "invalid_client"
 _INVALID_GRANT = "invalid_grant"
+# RFC 9449 section 5; only for clients whose tokens must be bound to a key.
+_INVALID_DPOP_PROOF = "invalid_dpop_proof"
 _UNAUTHORISED = "unauthorised_client"  # the specification's spelling
 
 _DEVELOPER = _("The developer of the ERP system")
@@ -238,6 +243,51 @@ REFUSALS: Mapping[str, Refusal] = {
         _DEVELOPER,
         Check.RATE_LIMIT,
         recorded=False,
+    ),
+    RegistryReason.DPOP_PROOF_MISSING: Refusal(
+        400,
+        _INVALID_DPOP_PROOF,
+        _(
+            "This client gets only tokens that are bound to a key (DPoP, RFC 9449), and the request"
+            " has no header DPoP. The developer of the ERP system must send a proof in it."
+        ),
+        _("DPoP proof missing"),
+        _DEVELOPER,
+        Check.TOKEN_BINDING,
+    ),
+    ProtocolReason.INVALID_DPOP_PROOF: Refusal(
+        400,
+        _INVALID_DPOP_PROOF,
+        _("{fault} The developer of the ERP system must correct it."),
+        _("DPoP proof wrong"),
+        _DEVELOPER,
+        Check.TOKEN_BINDING,
+    ),
+    ProtocolReason.USE_DPOP_NONCE: Refusal(
+        400,
+        "use_dpop_nonce",
+        _(
+            "The proof in the header DPoP must have the nonce that this answer carries in the"
+            " header DPoP-Nonce. Nothing is wrong: the ERP system sends the request again with a"
+            " new proof. If its library does not do so, the developer of the ERP system must (RFC"
+            " 9449 section 8)."
+        ),
+        _("DPoP nonce missing or too old"),
+        _DEVELOPER,
+        Check.TOKEN_BINDING,
+        recorded=False,
+    ),
+    RegistryReason.CERTIFICATE_MISSING: Refusal(
+        400,
+        _INVALID_REQUEST,
+        _(
+            "This client gets only tokens that are bound to its TLS certificate (RFC 8705), and the"
+            " connection came without one. The developer of the ERP system must connect with the"
+            " client certificate."
+        ),
+        _("TLS certificate missing"),
+        _DEVELOPER,
+        Check.TOKEN_BINDING,
     ),
     RegistryReason.SYSTEM_USER_BLOCKED: Refusal(
         400,

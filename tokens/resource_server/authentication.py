@@ -1,20 +1,44 @@
-"""Who calls a protected API: the bearer of an access token (RFC 6750 section 2.1)."""
+"""Who calls a protected API: who sends an access token (RFC 6750 section 2.1, RFC 9449 7)."""
 
 import re
 from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
+from rest_framework import status
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.request import Request
 
+from taxpayers.client_keys import ALGORITHMS
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.dpop.proof import InvalidProof
 from tokens.keys.signer import current_key_ring
+from tokens.refusals.description import describe_proof_fault
+from tokens.resource_server.possession import (
+    BEARER,
+    DPOP,
+    MustBeBound,
+    check_possession,
+    use_once,
+)
 
-_BEARER = re.compile(r"bearer +([A-Za-z0-9._-]+) *", re.ASCII | re.IGNORECASE)
+_TOKEN = re.compile(rf"({BEARER}|{DPOP}) +([A-Za-z0-9._-]+) *", re.ASCII | re.IGNORECASE)
+_SCHEMES = (BEARER, DPOP)
 _MISSING = "No access token was sent. Send the header Authorization: Bearer, followed by a token."
-_MALFORMED = "The header Authorization must be Bearer and one token. Send it once."
+_MALFORMED = "The header Authorization must be {scheme} and one token. Send it once."
+
+
+class DpopChallenge(APIException):
+    """401 in the words of RFC 9449 section 7.1; `error` is its code."""
+
+    status_code = status.HTTP_401_UNAUTHORIZED
+
+    def __init__(self, error: str, description: str) -> None:
+        super().__init__(description)
+        self.error = error
+        algorithms = " ".join(sorted(ALGORITHMS.values()))
+        self.auth_header = f'DPoP error="{error}", algs="{algorithms}"'
 
 
 class AccessTokenAuthentication(BaseAuthentication):
@@ -25,13 +49,27 @@ class AccessTokenAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request: Request) -> tuple[Any, AccessToken]:
-        """Raises AuthenticationFailed, or django.db.DatabaseError if no key can be read."""
+        """Raises AuthenticationFailed or DpopChallenge, or django.db.DatabaseError."""
+        header = request.META.get("HTTP_AUTHORIZATION", "")
+        scheme = _scheme(header)
         try:
-            encoded = _bearer_token(request.META.get("HTTP_AUTHORIZATION", ""))
-            access_token = _verified(encoded)
-            return self.caller_of(encoded, access_token), access_token
+            encoded = _token(header, scheme)
+            at = datetime.now(UTC)
+            access_token = _verified(encoded, at)
+            proof = check_possession(request, scheme, encoded, access_token, at)
+            caller = self.caller_of(encoded, access_token)
+            if proof is not None:
+                use_once(proof, access_token)
+        except InvalidProof as invalid:
+            text = describe_proof_fault(invalid.fault)
+            raise DpopChallenge("invalid_dpop_proof", text) from None
+        except MustBeBound as fault:
+            raise DpopChallenge("invalid_token", str(fault)) from None
         except InvalidToken as fault:
+            if scheme == DPOP:
+                raise DpopChallenge("invalid_token", str(fault)) from None
             raise AuthenticationFailed(str(fault)) from None
+        return caller, access_token
 
     def caller_of(self, encoded: str, token: AccessToken) -> Any:
         """What becomes `request.user`: the token itself, as there is no other user.
@@ -41,13 +79,12 @@ class AccessTokenAuthentication(BaseAuthentication):
         return token
 
     def authenticate_header(self, request: Request) -> str:
-        """The challenge of every 401 (RFC 6750 section 3)."""
+        """The challenge of a 401 about a Bearer token (RFC 6750 section 3)."""
         return 'Bearer error="invalid_token"'
 
 
-def _verified(encoded: str) -> AccessToken:
+def _verified(encoded: str, at: datetime) -> AccessToken:
     """The content of a token by its signature and time. Raises InvalidToken."""
-    at = datetime.now(UTC)
     return verify(
         encoded,
         current_key_ring(at),
@@ -57,10 +94,15 @@ def _verified(encoded: str) -> AccessToken:
     )
 
 
-def _bearer_token(header: str) -> str:
-    if header[:6].lower() != "bearer":
+def _scheme(header: str) -> str:
+    """How the token is sent, in lower case; empty if there is none."""
+    return next((scheme for scheme in _SCHEMES if header.lower().startswith(scheme)), "")
+
+
+def _token(header: str, scheme: str) -> str:
+    if not scheme:
         raise InvalidToken(_MISSING)
-    match = _BEARER.fullmatch(header)
+    match = _TOKEN.fullmatch(header)
     if match is None:
-        raise InvalidToken(_MALFORMED)
-    return match[1]
+        raise InvalidToken(_MALFORMED.format(scheme={DPOP: "DPoP"}.get(scheme, "Bearer")))
+    return match[2]

@@ -30,7 +30,7 @@ def answer_exception(exception: Exception, context: dict[str, Any]) -> Response:
     details = response.data  # a list, or fields without "detail", where a form is not valid
     description = str(details["detail"]) if "detail" in details else "The request is not valid."
     response.data = error_body(
-        _ERRORS.get(response.status_code, "invalid_request"),
+        getattr(exception, "error", "") or _ERRORS.get(response.status_code, "invalid_request"),
         description.replace('"', "'"),  # readable, and allowed by RFC 6750 section 3
     )
     response["Cache-Control"] = "no-store"

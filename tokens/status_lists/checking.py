@@ -16,7 +16,7 @@ from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.query import FACT_COLUMNS, FACT_JOINS, aware_or_none, facts_of, status_facts
 from taxpayers.facts.values import Facts
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.rules import next_end
+from taxpayers.rules import next_end, required_confirmation
 from taxpayers.sql import Row, fetch_through_django
 from tokens.access_tokens.status import ACTIVE, TokenFacts, status_of
 from tokens.access_tokens.verification import AccessToken
@@ -80,6 +80,8 @@ def _check(index: int, rows: list[Row]) -> CheckedIndex:
         permissions=status.permissions,
         issued_at=at,
         expires_at=at,
+        # A trigger ends the index of tokens that are not bound as the client's must be.
+        confirmation=required_confirmation(facts),
     )
     now = status_of(token, TokenFacts(facts), known_scopes=settings.SCOPES, at=at)
     return CheckedIndex(index, client, check_at, now == ACTIVE, next_end(facts, at))

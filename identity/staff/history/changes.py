@@ -49,6 +49,7 @@ _FIELDS: dict[str, Any] = {
     "form": gettext_lazy("File format"),
     "filters": gettext_lazy("Filters"),
     "token_endpoint_auth_method": gettext_lazy("Login method"),
+    "token_binding": gettext_lazy("Tokens bound to"),
     "secret": gettext_lazy("Secret"),
     "secret_expires_at": gettext_lazy("Secret expires"),
     "secret_revoked_at": gettext_lazy("Secret revoked"),

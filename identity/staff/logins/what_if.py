@@ -25,7 +25,14 @@ from taxpayers.facts.query import load_facts
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.rules import Authorization, AuthorizationRequest, Refused, RegistryReason, decide
+from taxpayers.rules import (
+    Authorization,
+    AuthorizationRequest,
+    Refused,
+    RegistryReason,
+    decide,
+    required_confirmation,
+)
 from tokens.explanation import results_of
 from tokens.refusals.table import REFUSALS, Check
 
@@ -123,7 +130,11 @@ _REGISTRY_CHECKS = frozenset(
 def decide_at(facts: Facts, at: datetime) -> tuple[Authorization | None, Refused | None]:
     """The decision about a login that asks for no scope, at the moment `at`: one of the two."""
     request = AuthorizationRequest(
-        facts, asked_scopes=None, known_scopes=tuple(settings.SCOPES), at=at
+        facts,
+        asked_scopes=None,
+        known_scopes=tuple(settings.SCOPES),
+        at=at,
+        confirmation=required_confirmation(facts),
     )
     try:
         return decide(request), None

@@ -29,6 +29,7 @@ from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
 from identity.staff.registry import exports
 from identity.staff.registry.credentials import IssueCredentials
+from identity.staff.system_users.binding_task import BindTokens
 from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
 from identity.staff.system_users.key_tasks import (
     RegisterClientKey,
@@ -135,6 +136,7 @@ class SystemUserAdmin(ExportingAdmin):
         RegisterClientKey,
         UsePrivateKey,
         UseClientSecret,
+        BindTokens,
         ExtendSystemUser,
         EndSystemUserEarlier,
         ChangeSystemUser,

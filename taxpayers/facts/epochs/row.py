@@ -20,6 +20,7 @@ DECIDING_COLUMNS: Columns = {
     "system_users": (
         *("id", "client_id", "taxpayer_id", "scopes", "logins_per_minute"),
         *("expires_at", "blocked_at", "token_endpoint_auth_method"),
+        "token_binding",
     ),
     "taxpayers": ("id", "tin", "rob", "is_active"),
 }

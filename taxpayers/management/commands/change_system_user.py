@@ -8,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from taxpayers.client_keys import PRIVATE_KEY_JWT
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.management.find_records import find_system_user
@@ -17,6 +18,7 @@ from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import (
     Author,
     IssuedSecret,
+    bind_tokens,
     change_system_user,
     extend_system_user,
     use_client_secret,
@@ -24,6 +26,7 @@ from taxpayers.services import (
 )
 
 _SECRET = "client_secret"
+_BINDINGS = {binding.value or "none": binding for binding in TokenBinding}
 _FIELDS = ("name", "scopes", "logins_per_minute")
 
 
@@ -73,6 +76,13 @@ class Command(ServiceCommand):
             help=f"with --auth-method {PRIVATE_KEY_JWT}: its public keys (JWK Set, JWK or PEM;"
             " -: stdin)",
         )
+        parser.add_argument(
+            "--token-binding",
+            choices=list(_BINDINGS),
+            default=SUPPRESS,
+            help="what every token of it must be bound to from now on: a key (dpop, RFC 9449), its"
+            " certificate (tls, RFC 8705), or none. Tokens that are not bound so end at once",
+        )
         parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
@@ -84,12 +94,15 @@ class Command(ServiceCommand):
         data = {} if issued is None else secret_data(issued)
         method = PRIVATE_KEY_JWT if row.uses_key else _SECRET
         text = f" It logs in with {method}." if options["auth_method"] else ""
+        if row.token_binding:
+            text += f" Its tokens must be bound: {row.token_binding}."
         text += "" if issued is None else f"\n\n{secret_text(issued)}"
         return Answer(
             data
             | {
                 "client_id": row.client_id,
                 "auth_method": method,
+                "token_binding": row.token_binding or "none",
                 "name": row.name,
                 "scopes": row.scopes.split(),
                 "logins_per_minute": row.logins_per_minute,
@@ -105,10 +118,11 @@ def _change(
 ) -> tuple[SystemUser, IssuedSecret | None]:
     fields = {name: options[name] for name in _FIELDS if name in options}
     method, keys = options["auth_method"], options["jwks"]
-    if not fields and "expires" not in options and method is None and keys is None:
+    is_given = fields or "expires" in options or "token_binding" in options
+    if not is_given and method is None and keys is None:
         raise CommandError(
-            "Nothing to change: give --name, --logins-per-minute, --scope, --expires or"
-            " --auth-method."
+            "Nothing to change: give --name, --logins-per-minute, --scope, --expires,"
+            " --auth-method or --token-binding."
         )
     if (method == PRIVATE_KEY_JWT) != (keys is not None):
         raise CommandError(
@@ -126,5 +140,13 @@ def _change(
     if "expires" in options:
         row = extend_system_user(
             system_user=row, expires_at=options["expires"], reason=reason, by=by, at=at
+        )
+    if "token_binding" in options:
+        row = bind_tokens(
+            system_user=row,
+            binding=_BINDINGS[options["token_binding"]],
+            reason=reason,
+            by=by,
+            at=at,
         )
     return row, issued

@@ -1,6 +1,7 @@
 """Changes of the registry by its services, as staff and operators make them."""
 
 from taxpayers import services
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import (
     DEFAULT_SCOPE,
     ClientSecret,
@@ -54,6 +55,19 @@ def change_limit(context: Context) -> None:
     services.change_system_user(
         system_user=user,
         logins_per_minute=context.rng.choice((0, 3, 30, 30, 100)),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("system_users")
+def bind_tokens(context: Context) -> None:
+    """Mostly to nothing, because nobody in a run proves to have a key or a certificate."""
+    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    services.bind_tokens(
+        system_user=user,
+        binding=context.rng.choice((TokenBinding.BEARER, TokenBinding.BEARER, *TokenBinding)),
         reason=_REASON,
         by=AUTHOR,
         at=context.at,

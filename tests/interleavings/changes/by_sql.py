@@ -40,6 +40,16 @@ def set_client(context: Context) -> None:
     )
 
 
+@BY_SQL.add("system_users")
+def toggle_bindings(context: Context) -> None:
+    """Of several clients in one statement; mostly to nothing."""
+    context.execute(
+        "UPDATE system_users SET token_binding = %s WHERE id = ANY(%s)",
+        context.rng.choice(("", "", "", "dpop", "tls")),
+        [row.id for row in context.registry.system_users if context.rng.random() < 0.4],
+    )
+
+
 @BY_SQL.add("system_users", weight=2)
 def move_client(context: Context) -> None:
     """To another taxpayer."""

@@ -55,6 +55,7 @@ class ClientRow(NamedTuple):
     logins_per_minute: int
     blocked_at: datetime | None
     expires_at: datetime | None
+    token_binding: str
 
 
 class SecretRow(NamedTuple):
@@ -149,6 +150,7 @@ class Registry:
                 client.blocked_at,
                 client.expires_at,
                 role and IntermediaryFacts(role.is_active, role.active_until),
+                client.token_binding,
             ),
             SecretFacts(secret.id, secret.hint, secret.expires_at, secret.revoked_at),
             self._represented(query.on_behalf_of, role) if query.on_behalf_of else None,

@@ -33,9 +33,9 @@ def age(text: str) -> timedelta:
 
 class Command(ServiceCommand):
     help = (
-        "Delete old login events, and revoked tokens and used client assertions that have expired,"
-        " and create the tables of the next months. Safe to repeat, and while logins go on: run it"
-        " every night."
+        "Delete old login events, and revoked tokens, used client assertions and used DPoP proofs"
+        " that have expired, and create the tables of the next months. Safe to repeat, and while"
+        " logins go on: run it every night."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

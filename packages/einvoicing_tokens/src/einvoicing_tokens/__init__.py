@@ -9,15 +9,26 @@ are in `einvoicing_tokens.django`, `einvoicing_tokens.fastapi` and `einvoicing_t
 """
 
 from einvoicing_tokens.access_token import AccessToken, Taxpayer
-from einvoicing_tokens.errors import InsufficientScope, InvalidToken, TokenError, Unavailable
+from einvoicing_tokens.dpop.proof import ProvedRequest
+from einvoicing_tokens.dpop.used_proofs import UsedProofs
+from einvoicing_tokens.errors import (
+    InsufficientScope,
+    InvalidProof,
+    InvalidToken,
+    TokenError,
+    Unavailable,
+)
 from einvoicing_tokens.verifier import TokenVerifier
 
 __all__ = [
     "AccessToken",
     "InsufficientScope",
+    "InvalidProof",
     "InvalidToken",
+    "ProvedRequest",
     "Taxpayer",
     "TokenError",
     "TokenVerifier",
     "Unavailable",
+    "UsedProofs",
 ]

@@ -46,12 +46,23 @@ class AccessToken:
         """
         return self.permissions is None or permission in self.permissions
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether it names what its sender must possess (`cnf`, RFC 7800)."""
+        return "cnf" in self.claims
+
     def require(self, *, scope: str = "", permission: str = "") -> None:
         """Raises InsufficientScope if it lacks this scope or this permission."""
         if scope and scope not in self.scopes:
-            raise InsufficientScope(f"This needs a token with the scope {scope}.", scope)
+            raise self._insufficient(f"This needs a token with the scope {scope}.", scope)
         if permission and not self.may(permission):
-            raise InsufficientScope(
+            raise self._insufficient(
                 f"The represented taxpayer has not granted the permission {permission}. If it was"
                 " granted since this login, log in again."
             )
+
+    def _insufficient(self, description: str, scope: str = "") -> InsufficientScope:
+        error = InsufficientScope(description, scope)
+        if self.is_bound and "jkt" in self.claims["cnf"]:
+            error.scheme = "DPoP"
+        return error

@@ -13,6 +13,7 @@
 """
 
 from typing import ClassVar
+from urllib.parse import quote
 
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import APIException
@@ -21,6 +22,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from einvoicing_tokens.access_token import AccessToken
+from einvoicing_tokens.dpop.proof import ProvedRequest
 from einvoicing_tokens.errors import RETRY_SECONDS, TokenError
 from einvoicing_tokens.verifier import TokenVerifier
 
@@ -45,7 +47,10 @@ class AccessTokenAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[AccessToken, AccessToken]:
         """Raises Refused."""
         try:
-            token = self.verifier.authenticate(request.META.get("HTTP_AUTHORIZATION"))
+            sent = ProvedRequest(
+                request.method or "", quote(request.path), [request.META.get("HTTP_DPOP")]
+            )
+            token = self.verifier.authenticate(request.META.get("HTTP_AUTHORIZATION"), request=sent)
         except TokenError as error:
             raise Refused(error) from None
         return token, token

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 RETRY_SECONDS = 5
+ALGORITHMS_OF_PROOFS = ("ES256", "PS256", "EdDSA")
 
 
 class TokenError(Exception):
@@ -13,6 +14,7 @@ class TokenError(Exception):
 
     status: ClassVar[int]
     error: ClassVar[str]
+    scheme: str = "Bearer"  # how the token is sent; DPoP: it must be bound to a key, or is
 
     @property
     def description(self) -> str:
@@ -27,7 +29,13 @@ class TokenError(Exception):
     @property
     def headers(self) -> dict[str, str]:
         """The challenge of a 401 or 403; how long to wait after a 503."""
-        return {"WWW-Authenticate": f'Bearer error="{self.error}"', "Cache-Control": "no-store"}
+        return {"WWW-Authenticate": self.challenge(), "Cache-Control": "no-store"}
+
+    def challenge(self, more: str = "") -> str:
+        """The value of `WWW-Authenticate`; `more` are further parameters."""
+        if self.scheme == "DPoP":
+            more += f', algs="{" ".join(ALGORITHMS_OF_PROOFS)}"'
+        return f'{self.scheme} error="{self.error}"{more}'
 
 
 class InvalidToken(TokenError):
@@ -35,6 +43,14 @@ class InvalidToken(TokenError):
 
     status = 401
     error = "invalid_token"
+
+
+class InvalidProof(TokenError):
+    """401: the token is bound to a key, and the request does not prove that its sender has it."""
+
+    status = 401
+    error = "invalid_dpop_proof"
+    scheme = "DPoP"
 
 
 class InsufficientScope(TokenError):
@@ -50,8 +66,7 @@ class InsufficientScope(TokenError):
     @property
     def headers(self) -> dict[str, str]:
         missing = f', scope="{self.scope}"' if self.scope else ""
-        challenge = f'Bearer error="{self.error}"{missing}'
-        return {"WWW-Authenticate": challenge, "Cache-Control": "no-store"}
+        return {"WWW-Authenticate": self.challenge(missing), "Cache-Control": "no-store"}
 
 
 class Unavailable(TokenError):

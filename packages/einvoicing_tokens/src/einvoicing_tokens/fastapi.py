@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 
 from einvoicing_tokens.access_token import AccessToken
+from einvoicing_tokens.dpop.proof import ProvedRequest
 from einvoicing_tokens.errors import TokenError
 from einvoicing_tokens.verifier import TokenVerifier
 
@@ -36,7 +37,8 @@ class TokenRequired:
         self, request: Request, shown_in_openapi: Annotated[object, Depends(_IN_OPENAPI)]
     ) -> AccessToken:
         """Raises TokenError, which `answer_token_errors` answers."""
-        token = self._verifier.authenticate(*request.headers.getlist("authorization"))
+        sent = ProvedRequest(request.method, request.url.path, request.headers.getlist("dpop"))
+        token = self._verifier.authenticate(*request.headers.getlist("authorization"), request=sent)
         token.require(scope=self._scope, permission=self._permission)
         return token
 

@@ -11,9 +11,11 @@ def submit():
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
+from urllib.parse import quote
 
 from flask import Flask, Response, current_app, g, jsonify, request
 
+from einvoicing_tokens.dpop.proof import ProvedRequest
 from einvoicing_tokens.errors import TokenError
 from einvoicing_tokens.verifier import TokenVerifier
 
@@ -37,7 +39,14 @@ class TokenRequired:
             @wraps(view)
             def protected(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
                 # Two headers of one name arrive as one, joined by a comma (PEP 3333).
-                token = self._verifier.authenticate(request.headers.get("Authorization"))
+                sent = ProvedRequest(
+                    request.method,
+                    quote(request.root_path + request.path),
+                    [request.headers.get("DPoP")],
+                )
+                token = self._verifier.authenticate(
+                    request.headers.get("Authorization"), request=sent
+                )
                 token.require(scope=scope, permission=permission)
                 g.access_token = token
                 answer: Answer = current_app.ensure_sync(view)(*args, **kwargs)

@@ -5,8 +5,11 @@ from urllib.parse import urlsplit
 import urllib3
 
 from einvoicing_tokens.access_token import AccessToken
-from einvoicing_tokens.bearer import bearer_token
+from einvoicing_tokens.bearer import sent_token
 from einvoicing_tokens.claims import NOT_OURS, access_token_of
+from einvoicing_tokens.dpop.binding import BindingCheck
+from einvoicing_tokens.dpop.proof import ProvedRequest
+from einvoicing_tokens.dpop.used_proofs import UsedProofs
 from einvoicing_tokens.errors import InvalidToken
 from einvoicing_tokens.issuer.clock import Clock
 from einvoicing_tokens.issuer.http_client import HttpClient
@@ -29,8 +32,13 @@ class TokenVerifier:
     status lists are read. `pool` makes the connections, for a proxy or a private certificate
     authority.
 
-    Raises ValueError for an issuer that is not an https address (http on this machine) without a
-    slash at its end.
+    `address` is the one that clients call this API at, for example `https://api.example.org`. With
+    it, tokens that are bound to a key of their client are accepted together with a proof (DPoP, RFC
+    9449); `used_proofs` is where the uses of proofs are stored: by default in this process. All
+    other bound tokens are refused.
+
+    Raises ValueError for an issuer or an address that is not an https address (http on this
+    machine) without a slash at its end.
     """
 
     def __init__(
@@ -39,10 +47,15 @@ class TokenVerifier:
         *,
         audience: str,
         introspect_as: tuple[str, str] | None = None,
+        address: str | None = None,
+        used_proofs: UsedProofs | None = None,
         pool: urllib3.PoolManager | None = None,
         clock: Clock | None = None,
     ) -> None:
-        _check_issuer(issuer)
+        _check_address(issuer, "issuer: give the AUTH_URL of the identity service")
+        if address is not None:
+            _check_address(address, "address of an API: give the one that clients call")
+        self._binding = BindingCheck(address, used_proofs)
         self._issuer, self._audience, self._clock = issuer, audience, clock or Clock()
         http = HttpClient(pool)
         metadata = Metadata(issuer, http, self._clock)
@@ -52,18 +65,30 @@ class TokenVerifier:
             Introspection(metadata, http, introspect_as) if introspect_as else None
         )
 
-    def authenticate(self, *authorization: str | None) -> AccessToken:
+    def authenticate(
+        self, *authorization: str | None, request: ProvedRequest | None = None
+    ) -> AccessToken:
         """The token of a request, by its header `Authorization`: give all that it has.
 
-        Raises TokenError.
+        `request` is needed for tokens that are bound to a key. Raises TokenError.
         """
-        return self.verify(bearer_token(*authorization))
+        encoded, is_sent_as_bound = sent_token(*authorization)
+        at = self._clock.wall()
+        with self._binding.words_of(is_bound=is_sent_as_bound):
+            token = self._verified(encoded)
+            self._binding.check(token, encoded, request, at=at, is_bound=is_sent_as_bound)
+        return token
 
     def verify(self, encoded: str) -> AccessToken:
-        """The content of a token that is valid now. Raises TokenError.
+        """The content of a token that is valid now, and bound to nothing. Raises TokenError.
 
         InvalidToken (401) if it is not; Unavailable (503) if that cannot be known.
         """
+        token = self._verified(encoded)
+        self._binding.check(token, encoded, None, at=self._clock.wall(), is_bound=False)
+        return token
+
+    def _verified(self, encoded: str) -> AccessToken:
         if len(encoded) > _MAX_LENGTH:
             raise InvalidToken(NOT_OURS)
         try:
@@ -83,11 +108,10 @@ class TokenVerifier:
         return token
 
 
-def _check_issuer(issuer: str) -> None:
-    parts = urlsplit(issuer)
+def _check_address(address: str, wanted: str) -> None:
+    parts = urlsplit(address)
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-    if not is_safe or not parts.hostname or parts.query or parts.fragment or issuer.endswith("/"):
+    if not is_safe or not parts.hostname or parts.query or parts.fragment or address.endswith("/"):
         raise ValueError(
-            f"{issuer!r} is no issuer: give the AUTH_URL of the identity service, which begins with"
-            " https:// and has no slash at its end."
+            f"{address!r} is no {wanted}, which begins with https:// and has no slash at its end."
         )

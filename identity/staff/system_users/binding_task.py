@@ -1,0 +1,67 @@
+"""The task that binds tokens of a system user to its key or certificate (RFC 9449, RFC 8705)."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.forms import ReasonField
+from identity.staff.framework.tasks import Task
+from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.models import SystemUser
+from taxpayers.services import Author, bind_tokens
+
+
+class BindingForm(EditConflictForm):
+    watched: ClassVar = {"token_binding": "token_binding"}
+
+    token_binding = forms.ChoiceField(
+        label=gettext_lazy("Tokens bound to"),
+        choices=SystemUser._meta.get_field("token_binding").choices or (),
+        required=False,  # the empty value is one of the choices
+        widget=UnfoldAdminSelectWidget,
+    )
+    reason = ReasonField()
+
+
+class BindTokens(Task):
+    name = "bind_tokens"
+    action = "change_login_method"
+    title = gettext_lazy("Bind its tokens to a key or a certificate")
+    button_label = gettext_lazy("Bind its tokens")
+    description = gettext_lazy(
+        "A bound token is useless to a thief. From now on the system user gets only tokens that are"
+        " bound as you choose, and older tokens that are not end at this moment. Its ERP"
+        " system must be able to do it: agree with its operator when to change this."
+    )
+    icon = "link"
+    form = BindingForm
+
+    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
+        return {"token_binding": record.token_binding}
+
+    @transaction.atomic
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> SystemUser:
+        values = BindingForm.values_for_service(record, data)
+        binding = values.get("token_binding")
+        return bind_tokens(
+            system_user=record,
+            binding=TokenBinding(record.token_binding if binding is None else binding),
+            reason=data["reason"],
+            by=by,
+            at=at,
+        )
+
+    def success_message(self, result: SystemUser) -> str:
+        return _("Tokens of {name} are bound to: {binding}.").format(
+            name=result,
+            binding=result.get_token_binding_display(),
+        )

@@ -1,0 +1,27 @@
+"""What a token is bound to, so that nobody but its client can use it (RFC 9449, RFC 8705). Pure."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TokenBinding(StrEnum):
+    """What every token of a system user must be bound to; chosen by staff for each one."""
+
+    BEARER = ""  # to nothing: whoever has the token can use it
+    DPOP = "dpop"  # to a key, of which the client proves possession with a header (RFC 9449)
+    TLS = "tls"  # to the client's certificate (RFC 8705 section 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What a client has proved to possess, and its token is bound to (RFC 7800 section 3.1).
+
+    `binding` says whether `thumbprint` is that of a key (RFC 7638) or of a certificate (RFC 8705
+    section 3.1), both SHA-256 in base64url; it is empty where a token is bound to nothing.
+    """
+
+    binding: str = TokenBinding.BEARER
+    thumbprint: str = ""
+
+
+UNBOUND = Confirmation()

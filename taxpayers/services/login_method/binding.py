@@ -1,0 +1,30 @@
+"""Change what the tokens of a system user must be bound to (RFC 9449, RFC 8705 section 3)."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.models import SystemUser
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    update_and_record,
+)
+from taxpayers.validation import validate_reason
+
+
+@transaction.atomic
+def bind_tokens(
+    *, system_user: SystemUser, binding: TokenBinding, reason: str, by: Author, at: datetime
+) -> SystemUser:
+    """Let it get only tokens that are bound so; those that are not end at once.
+
+    `TokenBinding.BEARER`: any token again. Nothing happens if it is so already.
+    """
+    context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
+    row = lock_for_update(system_user)
+    update_and_record(row, context, token_binding=binding.value)
+    return row

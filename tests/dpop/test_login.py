@@ -1,0 +1,252 @@
+"""Logins of clients whose tokens are bound to a key (RFC 9449 section 5, 8 and 11)."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import jwt
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+
+from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
+from tests.client_auth.key_erp import new_key_erp, new_pair
+from tests.dpop.dpop_erp import NONCE, DpopErp, events, new_dpop_erp, reason_of
+from tests.support.erp import Erp, assert_every_answer, claims_of, new_erp
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
+from tests.support.queries import statements_sent
+from tokens.models import LoginEvent, UsedProof
+
+pytestmark = pytest.mark.django_db
+_KEYS: dict[str, Any] = {"ES256": ECKey, "PS256": RSAKey, "EdDSA": OKPKey}
+
+
+@pytest.fixture
+def erp() -> DpopErp:
+    return new_dpop_erp()
+
+
+def used(erp: DpopErp) -> int:
+    return RateLimitCounter.objects.get(pk=erp.system_user.pk).used
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
+def test_the_token_is_bound_to_the_key_of_the_proof(algorithm: str) -> None:
+    erp = new_dpop_erp(algorithm)
+    response = erp.post()
+    assert response.status_code == 200, response.content
+    assert json.loads(response.content)["token_type"] == "DPoP"
+    # The thumbprint, by another library.
+    assert claims_of(response)["cnf"] == {"jkt": _KEYS[algorithm].import_key(erp.jwk).thumbprint()}
+    assert_every_answer(response)
+
+
+def test_whatever_a_client_sends_whose_tokens_need_not_be_bound_it_gets_a_bearer_token() -> None:
+    erp = DpopErp(new_erp(), new_pair())
+    for proof in (erp.proof(), "x", "", "a,b", "x" * 8000, erp.proof(htu="https://other")):
+        response = erp.post(proof)
+        assert response.status_code == 200
+        assert json.loads(response.content)["token_type"] == "Bearer"
+        assert "cnf" not in claims_of(response)
+        assert NONCE not in response
+    assert not UsedProof.objects.exists()
+
+
+def test_a_login_without_a_proof_is_refused_and_says_what_to_do(erp: DpopErp) -> None:
+    response = erp.erp.login()
+    body = json.loads(response.content)
+    assert (response.status_code, body["error"]) == (400, "invalid_dpop_proof")
+    assert "must send a proof" in body["error_description"]
+    assert reason_of(response) == "dpop_proof_missing"
+    assert response[NONCE]
+    assert_every_answer(response)
+    assert events() == ["dpop_proof_missing"]
+
+
+# --- The nonce --------------------------------------------------------------------------------
+
+
+def test_the_first_request_gets_a_nonce_and_is_neither_recorded_nor_counted() -> None:
+    erp = new_dpop_erp(nonce=False)
+    response = erp.post()
+    body = json.loads(response.content)
+    assert (response.status_code, body["error"]) == (400, "use_dpop_nonce")
+    assert response.reason_phrase == "use_dpop_nonce"
+    assert_every_answer(response)
+    assert (events(), used(erp)) == ([], 0)
+    assert erp.post().status_code == 200
+    assert (events(), used(erp)) == ([""], 1)
+
+
+def test_every_answer_to_such_a_client_has_a_nonce_that_the_next_request_can_use(
+    erp: DpopErp,
+) -> None:
+    for proof in (None, "x", erp.proof(nonce="wrong"), None):
+        assert erp.post(proof)[NONCE]
+        assert erp.post().status_code == 200
+
+
+@pytest.mark.parametrize("nonce", ["", "x", "é", None, 7])
+def test_another_nonce_is_answered_with_the_right_one(erp: DpopErp, nonce: Any) -> None:
+    response = erp.post(erp.proof(nonce=nonce))
+    expected = "invalid_dpop_proof" if nonce == 7 else "use_dpop_nonce"
+    assert reason_of(response) == expected
+    assert erp.post().status_code == 200
+
+
+def test_a_proof_without_a_nonce_costs_no_verification(
+    monkeypatch: pytest.MonkeyPatch, erp: DpopErp
+) -> None:
+    def fail(*_: Any) -> bool:
+        raise AssertionError
+
+    monkeypatch.setattr("tokens.dpop.proof.is_signature", fail)
+    assert reason_of(erp.post(erp.proof(nonce=None))) == "use_dpop_nonce"
+
+
+def test_the_limit_of_the_client_counts_logins_not_requests_for_a_nonce() -> None:
+    erp = new_dpop_erp(nonce=False, logins_per_minute=2)
+    for _ in range(2):
+        erp.nonce = None
+        assert erp.login().status_code == 200
+    assert reason_of(erp.login()) == "rate_limited"
+
+
+# --- Who is told what ---------------------------------------------------------------------------
+
+
+def test_a_stranger_gets_the_same_answer_whatever_proof_it_sends(erp: DpopErp) -> None:
+    bearer = DpopErp(new_erp(), new_pair())
+    answers = set()
+    for one in (erp, bearer):
+        stranger = DpopErp(Erp(one.erp.client_id, new_erp().client_secret), new_pair())
+        for proof in (None, "x", one.proof()):
+            response = stranger.post(proof)
+            assert NONCE not in response
+            answers.add((response.status_code, reason_of(response)))
+    assert answers == {(400, "invalid_credentials")}
+    assert not UsedProof.objects.exists()
+
+
+def test_a_secret_that_has_ended_is_named_before_the_proof(erp: DpopErp) -> None:
+    ClientSecret.objects.update(revoked_at=timezone.now(), slot=None)
+    assert reason_of(erp.post("x")) == "secret_revoked"
+    assert reason_of(erp.post()) == "secret_revoked"
+    assert not UsedProof.objects.exists()
+
+
+def test_a_wrong_proof_is_named_before_a_block(erp: DpopErp) -> None:
+    block = {"blocked_by": "officer", "blocked_reason": "abuse"}
+    SystemUser.objects.update(blocked_at=timezone.now(), **block)
+    assert reason_of(erp.post("x")) == "invalid_dpop_proof"
+    assert reason_of(erp.post()) == "system_user_blocked"
+
+
+def test_a_wrong_proof_counts_against_the_limit_of_the_client() -> None:
+    erp = new_dpop_erp(logins_per_minute=1)
+    assert reason_of(erp.post("x")) == "invalid_dpop_proof"
+    assert reason_of(erp.post()) == "rate_limited"
+    event = LoginEvent.objects.get()
+    assert (event.reason, event.parameter, event.detail) == (
+        *("invalid_dpop_proof", "DPoP"),
+        "proof_unreadable",
+    )
+
+
+# --- Once -----------------------------------------------------------------------------------------
+
+
+def test_a_proof_is_used_once(erp: DpopErp) -> None:
+    proof = erp.proof()
+    assert erp.post(proof).status_code == 200
+    again = erp.post(proof)
+    assert reason_of(again) == "invalid_dpop_proof"
+    assert b"used before" in again.content
+    assert events() == ["", "invalid_dpop_proof"]
+    assert UsedProof.objects.count() == 1
+
+
+def test_two_clients_and_two_keys_may_use_the_same_jti(erp: DpopErp) -> None:
+    other = new_dpop_erp()
+    for one in (erp, other, DpopErp(erp.erp, new_pair(), erp.nonce)):
+        assert one.post(one.proof(jti="1")).status_code == 200
+    assert UsedProof.objects.count() == 3
+
+
+def test_a_refused_login_of_a_client_that_proved_itself_uses_its_proof_up(erp: DpopErp) -> None:
+    proof = erp.proof()
+    assert reason_of(erp.post(proof, scope="Unknown")) == "invalid_scope"
+    assert reason_of(erp.post(proof)) == "invalid_dpop_proof"
+
+
+def test_a_proof_is_stored_until_it_would_be_too_old(erp: DpopErp) -> None:
+    iat = int(timezone.now().timestamp()) - 20
+    assert erp.post(erp.proof(iat=iat)).status_code == 200
+    assert UsedProof.objects.get().expires_at.timestamp() == iat + 60
+
+
+def test_a_login_with_an_assertion_and_a_proof_uses_both_once() -> None:
+    key_erp = new_key_erp()
+    SystemUser.objects.update(token_binding=TokenBinding.DPOP)
+    erp = DpopErp(Erp(key_erp.client_id, ""), new_pair())
+    assertion = key_erp.assertion()
+
+    def log_in(proof: str | None = None, assertion: str = assertion) -> Any:
+        response = key_erp.login(assertion, headers={"DPoP": proof or erp.proof()})
+        erp.nonce = response.get(NONCE, erp.nonce)
+        return response
+
+    assert reason_of(log_in()) == "use_dpop_nonce"  # which uses neither up
+    proof = erp.proof()
+    assert claims_of(log_in(proof))["cnf"]
+    assert reason_of(log_in()) == "invalid_credentials"  # the assertion was used before
+    fresh = key_erp.assertion()
+    assert reason_of(log_in(proof, fresh)) == "invalid_dpop_proof"
+    assert reason_of(log_in(None, fresh)) == "invalid_credentials"  # used by a login that counted
+    assert log_in(None, key_erp.assertion()).status_code == 200
+
+
+# --- What a login costs ---------------------------------------------------------------------------
+
+
+def test_a_login_with_a_proof_sends_no_more_statements(erp: DpopErp) -> None:
+    bearer = new_erp()
+    found = []
+    for log_in in (bearer.login, erp.post):
+        assert log_in().status_code == 200
+        with statements_sent() as words:
+            assert log_in().status_code == 200
+        found.append(len([word for word in words if word != "INSERT"]))
+    assert found[0] == found[1]
+
+
+# --- Introspection --------------------------------------------------------------------------------
+
+
+def test_an_intermediary_gets_bound_tokens_too() -> None:
+    erp = new_dpop_erp()
+    role: Any = IntermediaryFactory.create(taxpayer=erp.system_user.taxpayer)
+    granted: Any = GrantedPermissionFactory.create(intermediary=role)
+    token = erp.token(on_behalf_of=str(granted.taxpayer.identifier))
+    claims = jwt.decode(token, options={"verify_signature": False})
+    assert (claims["act"], set(claims["cnf"])) == ({"sub": erp.erp.tin}, {"jkt"})
+
+
+def test_the_metadata_name_the_algorithms(client: Any) -> None:
+    metadata = client.get("/.well-known/oauth-authorization-server").json()
+    assert metadata["dpop_signing_alg_values_supported"] == ["ES256", "EdDSA", "PS256"]
+    assert metadata["token_endpoint"] == f"{settings.AUTH_URL}/connect/token"
+
+
+def test_expired_proofs_are_deleted_every_night() -> None:
+    from uuid import uuid4
+
+    from tests.support.command_line import output_of
+
+    now = timezone.now()
+    for seconds in (-60, 60):
+        UsedProof.objects.create(id=uuid4(), expires_at=now + timedelta(seconds=seconds))
+    output_of("prune_logins", "--older-than", "400d")
+    assert UsedProof.objects.get().expires_at > now

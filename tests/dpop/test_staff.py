@@ -1,0 +1,97 @@
+"""Staff and operators choose what the tokens of a system user are bound to (contract 6)."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from taxpayers.models import Change, SystemUser
+from tests.client_auth.key_erp import new_pair
+from tests.dpop.dpop_erp import DpopErp, reason_of
+from tests.introspection.api import token_of
+from tests.status_lists.reader import is_ended
+from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.erp import Erp, new_erp
+from tests.support.staff import opened, page_url, staff_client, task_url, text_of
+
+pytestmark = pytest.mark.django_db
+REASON = ("--reason", "asked by letter")
+
+
+@pytest.fixture
+def erp() -> Erp:
+    return new_erp()
+
+
+@pytest.fixture
+def officer(db: None) -> Client:
+    return staff_client("security officer", "ravi")
+
+
+def change(erp: Erp, binding: str) -> dict[str, str]:
+    answer: dict[str, str] = json_output_of(
+        *("change_system_user", erp.client_id, "--token-binding", binding), *REASON
+    )
+    return answer
+
+
+def test_a_command_binds_them_and_takes_it_back(erp: Erp) -> None:
+    assert change(erp, "dpop")["token_binding"] == "dpop"
+    assert reason_of(erp.login()) == "dpop_proof_missing"
+    bound = DpopErp(erp, new_pair())
+    assert json.loads(bound.login().content)["token_type"] == "DPoP"
+    text = output_of("change_system_user", erp.client_id, "--name", "ERP 2", *REASON)
+    assert "Its tokens must be bound: dpop." in text
+    assert change(erp, "none")["token_binding"] == "none"
+    assert erp.login().status_code == 200
+    first, last = Change.objects.filter(action="change_login_method").order_by("pk")
+    assert (first.before, first.after) == ({"token_binding": ""}, {"token_binding": "dpop"})
+    assert (last.after, last.reason) == ({"token_binding": ""}, "asked by letter")
+    assert "invalid choice: 'other'" in error_of(
+        "change_system_user", erp.client_id, "--token-binding", "other"
+    )
+
+
+def test_the_page_shows_it_and_the_task_changes_it(officer: Client, erp: Erp) -> None:
+    token = token_of(erp)
+    page = text_of(officer.get(page_url(erp.system_user)))
+    assert "Tokens bound to Nothing: whoever has a token can use it" in page
+    url = task_url(erp.system_user, "bind_tokens")
+    form = opened(officer, url) | {"token_binding": "dpop", "reason": "asked by letter"}
+    page = text_of(officer.post(url, form, follow=True))
+    assert "are bound to: A key of the client (DPoP)." in page
+    assert "Tokens bound to A key of the client (DPoP)" in page
+    assert is_ended(token)
+    back = opened(officer, url) | {"token_binding": "", "reason": "cannot do it yet"}
+    officer.post(url, back, follow=True)
+    assert SystemUser.objects.get().token_binding == ""
+    assert erp.login().status_code == 200
+
+
+def test_a_form_that_was_opened_before_another_change_does_not_undo_it(
+    officer: Client, erp: Erp
+) -> None:
+    url = task_url(erp.system_user, "bind_tokens")
+    form = opened(officer, url) | {"token_binding": "", "reason": "x"}
+    change(erp, "dpop")
+    assert "Somebody changed this." in text_of(officer.post(url, form))
+    assert SystemUser.objects.get().token_binding == "dpop"
+
+
+@pytest.mark.parametrize("role", ["viewer", "registrar", "auditor"])
+def test_only_security_officers_change_it(role: str, erp: Erp) -> None:
+    client = staff_client(role)
+    url = task_url(erp.system_user, "bind_tokens")
+    assert client.post(url, {"token_binding": "dpop"}).status_code == 403
+
+
+def test_staff_read_why_a_proof_was_refused(erp: Erp) -> None:
+    change(erp, "dpop")
+    bound = DpopErp(erp, new_pair())
+    reference = bound.post("x")["correlationId"]
+    text = output_of("explain_login", reference)
+    assert "Does it prove what its tokens must be bound to?" in text
+    assert "The header DPoP is not a signed JWT in its compact form" in text
+    bound.nonce = None
+    nonce = bound.post()["correlationId"]
+    assert "use_dpop_nonce" in error_of("explain_login", nonce)

@@ -1,0 +1,62 @@
+"""`htu` is compared after RFC 3986 section 6.2 has made both forms one."""
+
+import pytest
+
+from tokens.dpop.target import is_same_target
+
+ADDRESS = "https://id.example.org/connect/token"
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        ADDRESS,
+        "HTTPS://ID.Example.ORG/connect/token",
+        "https://id.example.org:443/connect/token",
+        "https://id.example.org:/connect/token",
+        "https://id.example.org/connect/token?a=b#c",
+        "https://id.example.org/connect/tok%65n",
+        "https://id.example.org/./connect/x/../token",
+    ],
+)
+def test_the_same(same: str) -> None:
+    assert is_same_target(same, ADDRESS)
+    assert is_same_target(ADDRESS, same)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "http://id.example.org/connect/token",
+        "http://id.example.org:443/connect/token",
+        "https://id.example.org:8443/connect/token",
+        "https://id.example.org.evil.example/connect/token",
+        "https://id.example.org@evil.example/connect/token",
+        "https://evil.example@id.example.org/connect/token",
+        "https://id.example.org/connect/Token",
+        "https://id.example.org/connect/token/",
+        "https://id.example.org//connect/token",
+        "https://id.example.org/connect%2Ftoken",
+        "https://id.example.org",
+        "//id.example.org/connect/token",
+        "/connect/token",
+        "ftp://id.example.org/connect/token",
+        "https:///connect/token",
+        "https://id.example.org:x/connect/token",
+        "https://[::1/connect/token",
+        "urn:x",
+        "",
+    ],
+)
+def test_another(other: str) -> None:
+    assert not is_same_target(other, ADDRESS)
+
+
+def test_an_empty_path_is_a_slash_and_escapes_have_no_case() -> None:
+    assert is_same_target("https://h", "https://h/")
+    assert is_same_target("https://h/%2f", "https://h/%2F")
+
+
+def test_what_is_no_address_is_the_same_as_nothing_not_even_itself() -> None:
+    assert not is_same_target("", "")
+    assert not is_same_target("urn:x", "urn:x")

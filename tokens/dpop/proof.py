@@ -1,0 +1,199 @@
+"""A DPoP proof: a JWT by which a client proves possession of a key (RFC 9449 section 4). Pure.
+
+The checks of section 4.3, the cheapest first; the signature comes last. Whether it was used before
+is for its caller, who stores it.
+"""
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from taxpayers.client_keys import ALGORITHMS, PublicKey, UnusableKey, read_public_jwk
+from tokens.client_auth.signature import is_signature
+from tokens.dpop.target import is_same_target
+
+HEADER = "DPoP"
+TYPE = "dpop+jwt"
+MAX_LENGTH = 4096
+MAX_JTI_LENGTH = 128
+MAX_AGE = timedelta(seconds=60)
+SKEW = timedelta(seconds=10)  # by which a client's clock may be ahead
+_PARTS = 3
+
+
+class ProofFault(StrEnum):
+    """What is wrong with a proof."""
+
+    REPEATED = "proof_repeated"
+    TOO_LONG = "proof_too_long"
+    UNREADABLE = "proof_unreadable"
+    TYPE = "proof_type"
+    ALGORITHM = "proof_algorithm"
+    CRITICAL = "proof_critical"
+    METHOD = "proof_htm"
+    TARGET = "proof_htu"
+    JTI = "proof_without_jti"
+    ISSUED_AT = "proof_without_iat"
+    TOO_OLD = "proof_too_old"
+    NOT_YET_VALID = "proof_iat_in_future"
+    TOKEN = "proof_of_other_token"
+    KEY = "proof_key"
+    OTHER_KEY = "proof_of_other_key"
+    SIGNATURE = "proof_signature"
+    USED_BEFORE = "proof_used_before"
+
+
+class InvalidProof(Exception):
+    """A proof that proves nothing."""
+
+    def __init__(self, fault: ProofFault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A proof whose form is right. It proves nothing before `verified_thumbprint`.
+
+    `jwk` is its key as sent, in JSON; `issued_at` is in seconds since the epoch; `nonce` and `ath`
+    (the hash of an access token) are empty where there are none.
+    """
+
+    algorithm: str
+    jwk: bytes = field(repr=False)
+    jti: str = field(repr=False)
+    issued_at: float
+    nonce: str
+    ath: str
+    signed: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
+
+    @property
+    def last_moment(self) -> datetime:
+        """The last moment at which it could be accepted."""
+        return datetime.fromtimestamp(self.issued_at, UTC) + MAX_AGE
+
+    def use_id(self, client_id: str, thumbprint: str) -> UUID:
+        """Stands for all proofs of this client and key with this `jti`: one is accepted."""
+        text = f"{client_id}\n{thumbprint}\n{self.jti}".encode(errors="surrogatepass")
+        return UUID(bytes=hashlib.blake2b(text, digest_size=16).digest())
+
+
+Part = TypeVar("Part", bound=msgspec.Struct)
+
+
+class _Header(msgspec.Struct):
+    typ: str = ""
+    alg: str = ""
+    jwk: msgspec.Raw = msgspec.Raw(b"null")
+    crit: Any = None
+
+
+class _Claims(msgspec.Struct):
+    jti: str = ""
+    htm: str = ""
+    htu: str = ""
+    iat: float | None = None
+    nonce: str = ""
+    ath: str = ""
+
+
+def read_proof(sent: str, *, method: str, address: str, at: datetime) -> Proof:
+    """The proof in the header, made for this request at this time. Raises InvalidProof."""
+    if "," in sent:  # how headers that come twice are joined; no JWT has one
+        raise InvalidProof(ProofFault.REPEATED)
+    if len(sent) > MAX_LENGTH:
+        raise InvalidProof(ProofFault.TOO_LONG)
+    parts = sent.strip().split(".")
+    if len(parts) != _PARTS:
+        raise InvalidProof(ProofFault.UNREADABLE)
+    header = _decode(parts[0], _Header)
+    _check_header(header)
+    claims = _decode(parts[1], _Claims)
+    issued_at = _check_claims(claims, method, address, at)
+    return Proof(
+        algorithm=header.alg,
+        jwk=bytes(header.jwk),
+        jti=claims.jti,
+        issued_at=issued_at,
+        nonce=claims.nonce,
+        ath=claims.ath,
+        signed=f"{parts[0]}.{parts[1]}".encode(),
+        signature=_bytes(parts[2]),
+    )
+
+
+# A login that is decided again, because its client has changed, is verified once.
+@lru_cache(maxsize=256)
+def verified_thumbprint(proof: Proof) -> str:
+    """The thumbprint of the key (RFC 7638), whose owner has signed it. Raises InvalidProof."""
+    key, thumbprint, algorithm = _key(proof.jwk)
+    if proof.algorithm != algorithm:
+        raise InvalidProof(ProofFault.ALGORITHM)
+    if not is_signature(key, proof.signature, proof.signed):
+        raise InvalidProof(ProofFault.SIGNATURE)
+    return thumbprint
+
+
+def hash_of_token(token: str) -> str:
+    """The claim `ath` of a proof that is sent with this access token."""
+    digest = hashlib.sha256(token.encode("ascii", errors="replace")).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def _check_header(header: _Header) -> None:
+    if header.typ != TYPE:
+        raise InvalidProof(ProofFault.TYPE)
+    if header.alg not in ALGORITHMS.values():
+        raise InvalidProof(ProofFault.ALGORITHM)
+    if header.crit is not None:
+        raise InvalidProof(ProofFault.CRITICAL)
+
+
+def _check_claims(claims: _Claims, method: str, address: str, at: datetime) -> float:
+    if claims.htm != method:
+        raise InvalidProof(ProofFault.METHOD)
+    if not is_same_target(claims.htu, address):
+        raise InvalidProof(ProofFault.TARGET)
+    if not 0 < len(claims.jti) <= MAX_JTI_LENGTH:
+        raise InvalidProof(ProofFault.JTI)
+    if claims.iat is None:
+        raise InvalidProof(ProofFault.ISSUED_AT)
+    now = at.timestamp()
+    if claims.iat + MAX_AGE.total_seconds() < now:
+        raise InvalidProof(ProofFault.TOO_OLD)
+    if claims.iat - SKEW.total_seconds() > now:
+        raise InvalidProof(ProofFault.NOT_YET_VALID)
+    return claims.iat
+
+
+@lru_cache(maxsize=1024)  # to load a key takes as long as to check a signature
+def _key(jwk: bytes) -> tuple[PublicKey, str, str]:
+    try:
+        members = msgspec.json.decode(jwk, type=dict[str, Any])
+        key, thumbprint = read_public_jwk(members)
+    except (msgspec.DecodeError, UnusableKey):
+        raise InvalidProof(ProofFault.KEY) from None
+    return key, thumbprint, ALGORITHMS[members["kty"]]
+
+
+def _decode(text: str, kind: type[Part]) -> Part:
+    try:
+        return msgspec.json.decode(_bytes(text), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise InvalidProof(ProofFault.UNREADABLE) from None
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidProof(ProofFault.UNREADABLE) from None

@@ -1,0 +1,72 @@
+"""Does the caller possess what its token is bound to? (RFC 9449 section 7)."""
+
+import hmac
+from datetime import datetime
+
+from django.conf import settings
+from django.utils.encoding import escape_uri_path
+from rest_framework.request import Request
+
+from taxpayers.facts.token_binding import TokenBinding
+from tokens.access_tokens.verification import AccessToken, InvalidToken
+from tokens.dpop.proof import (
+    InvalidProof,
+    Proof,
+    ProofFault,
+    hash_of_token,
+    read_proof,
+    verified_thumbprint,
+)
+from tokens.login_events import store
+from tokens.login_events.events import ProofUse
+
+BEARER, DPOP = "bearer", "dpop"  # how a token is sent, in lower case
+_BOUND_TO_KEY = (
+    "The token is bound to a key of its client. Send it with Authorization: DPoP, and a proof in"
+    " the header DPoP."
+)
+_BOUND_TO_CERTIFICATE = (
+    "The token is bound to a TLS certificate of its client, which did not come with this request."
+)
+_NOT_BOUND = "The token is not bound to a key. Send it with Authorization: Bearer."
+
+
+class MustBeBound(InvalidToken):
+    """A token that is bound to a key was sent as if it were bound to nothing."""
+
+
+def check_possession(
+    request: Request, scheme: str, encoded: str, token: AccessToken, at: datetime
+) -> Proof | None:
+    """The proof of the request, if the token is bound to a key; None: it needs none.
+
+    Raises InvalidToken if the token is sent in another way than it must be, or InvalidProof.
+    """
+    binding = token.confirmation.binding
+    if scheme == DPOP:
+        if binding != TokenBinding.DPOP:
+            raise InvalidToken(_NOT_BOUND)
+        return _proof(request, encoded, token, at)
+    if binding == TokenBinding.DPOP:
+        raise MustBeBound(_BOUND_TO_KEY)
+    if binding != TokenBinding.BEARER:
+        raise InvalidToken(_BOUND_TO_CERTIFICATE)
+    return None
+
+
+def use_once(proof: Proof, token: AccessToken) -> None:
+    """Stores the use of a proof, for all nodes. Raises InvalidProof if it was used before."""
+    id_ = proof.use_id(token.client_id, token.confirmation.thumbprint)
+    if not store.perform(ProofUse(id_, proof.last_moment)):
+        raise InvalidProof(ProofFault.USED_BEFORE)
+
+
+def _proof(request: Request, encoded: str, token: AccessToken, at: datetime) -> Proof:
+    address = f"{settings.AUTH_URL}{escape_uri_path(request.path)}"
+    sent = request.META.get("HTTP_DPOP", "")
+    proof = read_proof(sent, method=request.method or "", address=address, at=at)
+    if not hmac.compare_digest(proof.ath.encode(), hash_of_token(encoded).encode()):
+        raise InvalidProof(ProofFault.TOKEN)
+    if verified_thumbprint(proof) != token.confirmation.thumbprint:
+        raise InvalidProof(ProofFault.OTHER_KEY)
+    return proof
