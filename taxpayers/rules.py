@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from taxpayers.facts.source_networks import LoginSource, is_within
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.values import (
+    ClientFacts,
     Facts,
     IntermediaryFacts,
     PermissionFacts,
@@ -26,6 +28,7 @@ class RegistryReason(StrEnum):
 
     SECRET_EXPIRED = "secret_expired"
     SECRET_REVOKED = "secret_revoked"
+    SOURCE_NETWORK_NOT_ALLOWED = "source_network_not_allowed"
     DPOP_PROOF_MISSING = "dpop_proof_missing"
     CERTIFICATE_MISSING = "certificate_missing"
     SYSTEM_USER_BLOCKED = "system_user_blocked"
@@ -33,10 +36,13 @@ class RegistryReason(StrEnum):
     TAXPAYER_INACTIVE = "taxpayer_inactive"
     NOT_AN_INTERMEDIARY = "not_an_intermediary"
     INTERMEDIARY_INACTIVE = "intermediary_inactive"
+    OWN_TAXPAYER_NOT_ALLOWED = "own_taxpayer_not_allowed"
+    TAXPAYER_NOT_ALLOWED = "taxpayer_not_allowed"
     NO_PERMISSION = "no_permission"
     PERMISSION_NOT_YET_VALID = "permission_not_yet_valid"
     PERMISSION_EXPIRED = "permission_expired"
     PERMISSION_REVOKED = "permission_revoked"
+    PERMISSIONS_NOT_ALLOWED = "permissions_not_allowed"
     INVALID_SCOPE = "invalid_scope"
 
 
@@ -89,7 +95,9 @@ class Authorization:
 class AuthorizationRequest:
     """What is decided: the facts, the scopes asked for (None: none) and known, the moment.
 
-    `confirmation` is what the client has proved to possess, besides its secret.
+    `confirmation` is what the client has proved to possess, besides its secret. `source`: where the
+    login comes from. None where nobody logs in at this moment: a token that was issued is decided
+    about again, or staff ask about a login. A network ends no token.
     """
 
     facts: Facts
@@ -97,6 +105,7 @@ class AuthorizationRequest:
     known_scopes: tuple[str, ...]
     at: datetime
     confirmation: Confirmation = UNBOUND
+    source: LoginSource | None = None
 
 
 def decide(request: AuthorizationRequest) -> Authorization:
@@ -110,7 +119,7 @@ def decide(request: AuthorizationRequest) -> Authorization:
         actor=client.taxpayer if represented else None,
         scopes=_granted_scopes(request),
         asked_scopes=request.asked_scopes,
-        permissions=_codes_in_force(represented, request.at) if represented else (),
+        permissions=_allowed_codes(client, represented, request.at) if represented else (),
         at=request.at,
         confirmation=request.confirmation,
     )
@@ -170,6 +179,16 @@ def _secret_is_not_revoked(request: AuthorizationRequest) -> None:
     _is_not_revoked(request.facts.secret)
 
 
+def _source_network_is_allowed(request: AuthorizationRequest) -> None:
+    networks, source = request.facts.secret.allowed_networks, request.source
+    if networks and source is not None and not is_within(source, networks):
+        raise Refused(
+            RegistryReason.SOURCE_NETWORK_NOT_ALLOWED,
+            parameter=request.facts.secret.parameter,
+            detail=source.address or "",
+        )
+
+
 def _token_is_bound_as_required(request: AuthorizationRequest) -> None:
     required = request.facts.client.token_binding
     if required not in (TokenBinding.BEARER, request.confirmation.binding):
@@ -210,6 +229,17 @@ def _intermediary_is_active(request: AuthorizationRequest) -> None:
     raise Refused(RegistryReason.INTERMEDIARY_INACTIVE, since=since)
 
 
+def _taxpayer_is_allowed(request: AuthorizationRequest) -> None:
+    # Before anything that depends on the taxpayer named, so that one outside of the limit gets one
+    # answer, be it registered or not. A token for its own taxpayer has no permissions, which means
+    # that it may do everything: more than a client that is limited to some may ever get.
+    client, represented = request.facts.client, request.facts.represented
+    if represented is None and client.is_limited:
+        raise Refused(RegistryReason.OWN_TAXPAYER_NOT_ALLOWED)
+    if represented is not None and not represented.is_allowed:
+        raise Refused(RegistryReason.TAXPAYER_NOT_ALLOWED)
+
+
 def _permission_is_granted(request: AuthorizationRequest) -> None:
     # Unknown, inactive and nothing granted get one answer: whether a TIN exists is not revealed.
     represented = request.facts.represented
@@ -240,6 +270,14 @@ def _is_coming(permission: PermissionFacts, at: datetime) -> bool:
     return permission.valid_from > at and permission.revoked_at is None
 
 
+def _permissions_are_allowed(request: AuthorizationRequest) -> None:
+    client, represented = request.facts.client, request.facts.represented
+    if represented is None or not client.allowed_permissions:
+        return
+    if not _allowed_codes(client, represented, request.at):
+        raise Refused(RegistryReason.PERMISSIONS_NOT_ALLOWED)
+
+
 def _scope_is_allowed(request: AuthorizationRequest) -> None:
     for scope in request.asked_scopes or ():
         if scope not in request.known_scopes:
@@ -253,14 +291,17 @@ def _scope_is_allowed(request: AuthorizationRequest) -> None:
 RULES: tuple[Callable[[AuthorizationRequest], None], ...] = (
     _secret_is_not_expired,
     _secret_is_not_revoked,
+    _source_network_is_allowed,
     _token_is_bound_as_required,
     _system_user_is_not_blocked,
     _system_user_is_not_expired,
     _taxpayer_is_active,
     _taxpayer_is_an_intermediary,
     _intermediary_is_active,
+    _taxpayer_is_allowed,
     _permission_is_granted,
     _permission_is_in_force,
+    _permissions_are_allowed,
     _scope_is_allowed,
 )
 
@@ -273,6 +314,15 @@ def _granted_scopes(request: AuthorizationRequest) -> tuple[str, ...]:
 def _codes_in_force(represented: RepresentedFacts, at: datetime) -> tuple[str, ...]:
     in_force = (p.codes for p in represented.permissions if is_in_force(p, at))
     return tuple(sorted({code for codes in in_force for code in codes}))
+
+
+def _allowed_codes(
+    client: ClientFacts, represented: RepresentedFacts, at: datetime
+) -> tuple[str, ...]:
+    """What the taxpayer granted, as far as the client is not limited to less."""
+    codes = _codes_in_force(represented, at)
+    allowed = client.allowed_permissions
+    return tuple(code for code in codes if code in allowed) if allowed else codes
 
 
 def next_end(facts: Facts, at: datetime) -> datetime | None:

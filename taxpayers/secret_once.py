@@ -24,6 +24,7 @@ def secret_data(issued: IssuedSecret) -> dict[str, Any]:
         "client_secret": issued.credentials.client_secret,
         "secret_hint": issued.secret.hint,
         "secret_expires_at": issued.secret.expires_at,
+        "allowed_networks": issued.secret.allowed_networks.split(),
         "environment": settings.ENVIRONMENT,
         "token_endpoint": f"{settings.AUTH_URL}/connect/token",
     }
@@ -31,11 +32,12 @@ def secret_data(issued: IssuedSecret) -> dict[str, Any]:
 
 def secret_text(issued: IssuedSecret) -> str:
     """The credentials for people, the secret in clear."""
+    networks = ", ".join(issued.secret.allowed_networks.split())
     return (
         f"client_id      {issued.credentials.client_id}\n"
         f"client_secret  {issued.credentials.client_secret}\n"
         f"valid until    {format_moment(issued.secret.expires_at)} ({settings.TIME_ZONE})\n"
         f"log in at      {settings.AUTH_URL}/connect/token\n"
-        "\n"
-        "Give both to the ERP's operator. The secret is not shown again."
+        + (f"log in from    {networks} only\n" if networks else "")
+        + "\nGive both to the ERP's operator. The secret is not shown again."
     )

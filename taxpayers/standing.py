@@ -1,7 +1,8 @@
 """What a login of a system user would get at a moment: the rules, asked for all its secrets. Pure.
 
-It is a login for its own taxpayer, which every system user may do; a login on behalf of another
-one also needs a permission.
+It is a login for its own taxpayer, which every system user may do that is not limited in what it
+may do for others; a login on behalf of another one also needs a permission. So the limit itself is
+left out here: it does not stop a system user, it says for whom it may log in.
 """
 
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from taxpayers.rules import (
 )
 
 _OF_SECRETS = frozenset({RegistryReason.SECRET_EXPIRED, RegistryReason.SECRET_REVOKED})
+_OF_LIMIT = RegistryReason.OWN_TAXPAYER_NOT_ALLOWED
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +66,5 @@ def _refusals(request: AuthorizationRequest) -> Iterable[Refused]:
         try:
             rule(request)
         except Refused as refused:
-            yield refused
+            if refused.reason != _OF_LIMIT:
+                yield refused

@@ -33,8 +33,11 @@ CHANGING: dict[type[Model], tuple[str, ...]] = {
         *("name", "scopes", "logins_per_minute", "expires_at"),
         *("blocked_at", "blocked_by", "blocked_reason", "token_endpoint_auth_method"),
         "token_binding",
+        *("allowed_permissions", "allowed_taxpayers"),
     ),
 }
+# What services change of a secret, by its name in the history of its system user.
+_SECRET = (("secret_expires_at", "expires_at"), ("allowed_networks", "allowed_networks"))
 
 
 def history_begins_at() -> datetime | None:
@@ -74,16 +77,19 @@ def secrets_as_of(owners: Sequence[SystemUser], at: datetime) -> dict[int, list[
 
     The history names a secret by its last characters and stores it with its owner.
     """
-    ends = _changes_of(owners).filter(at__gt=at, before__has_key="secret_expires_at")
-    firsts = ends.values("object_id", secret=KT("before__secret")).annotate(first=Min("pk"))
-    keys = {(row["object_id"], row["secret"]): row["first"] for row in firsts}
-    before = _before(keys.values())
-    expires_at = ClientSecret._meta.get_field("expires_at")
+    firsts = {f"first_{name}": Min("pk", filter=Q(before__has_key=key)) for key, name in _SECRET}
+    later = _changes_of(owners).filter(at__gt=at, before__has_key="secret")
+    rows = later.values("object_id", secret=KT("before__secret")).annotate(**firsts)
+    keys = {(row.pop("object_id"), row.pop("secret")): row for row in rows}
+    before = _before(key for of_secret in keys.values() for key in of_secret.values() if key)
     found = defaultdict(list)
     issued = ClientSecret.objects.filter(system_user__in=owners, created_at__lte=at)
     for row in issued.order_by("-pk"):
-        if (key := keys.get((str(row.system_user_id), str(row)))) is not None:
-            row.expires_at = expires_at.to_python(before[key]["secret_expires_at"])
+        of_secret = keys.get((str(row.system_user_id), str(row)), {})
+        for key, name in _SECRET:
+            if first := of_secret.get(f"first_{name}"):
+                field: Any = ClientSecret._meta.get_field(name)
+                setattr(row, name, field.to_python(before[first][key]))
         if row.revoked_at is not None and row.revoked_at > at:
             row.revoked_at = None
         found[row.system_user_id].append(row)

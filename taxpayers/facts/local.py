@@ -138,6 +138,8 @@ def _with_client_id(facts: Facts, client_id: str) -> Facts:
         client.expires_at,
         client.intermediary,
         client.token_binding,
+        client.allowed_permissions,
+        client.has_allowed_taxpayers,
     )
     return Facts(named, facts.secret, facts.represented, facts.epoch, facts.status)
 

@@ -36,6 +36,9 @@ class PastClient:
             client_facts(self.user),
             intermediary=IntermediaryFacts(role.is_active, role.active_until) if role else None,
         )
+        if represented is not None:
+            is_allowed = self.user.may_act_for(represented.taxpayer)
+            represented = replace(represented, is_allowed=is_allowed)
         return Facts(client, secret_facts(secret), represented)
 
 

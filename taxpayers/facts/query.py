@@ -28,6 +28,9 @@ from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_recon
 # would be shorter, but SQLite works them out for the whole registry.)
 # A client that logs in with a key has no secret, whatever is stored, and the other way round.
 #
+# The last column is whether the client may act for that taxpayer: its list can be long, so it is
+# compared here and not read. (`replace` is known to both engines, and exact.)
+#
 # The columns and joins of a client `u` that has logged in with the secret `s`, and of the taxpayer
 # with the number `q.tin` and `q.rob`: other statements find the client in another way.
 FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
@@ -37,7 +40,13 @@ FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u
        i.id, i.is_active, i.active_until, r.is_active,
        g.id, g.valid_from, g.valid_until, g.revoked_at, p.permissioncode_id,
        s.public_jwk,
-       u.token_binding"""
+       u.token_binding,
+       s.allowed_networks,
+       u.allowed_permissions,
+       u.allowed_taxpayers <> '',
+       u.allowed_taxpayers = '' OR replace(' ' || u.allowed_taxpayers || ' ', ' ' || q.tin
+           || CASE WHEN q.rob = '' THEN '' ELSE ':' || q.rob END || ' ', '')
+           <> ' ' || u.allowed_taxpayers || ' '"""
 FACT_JOINS = """
 LEFT JOIN taxpayers t ON t.id = u.taxpayer_id AND s.id IS NOT NULL
 LEFT JOIN client_usage c ON c.system_user_id = u.id AND s.id IS NOT NULL
@@ -73,6 +82,7 @@ _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
 _HASHED, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
 _REPRESENTED_IS_ACTIVE, _PERMISSION, _PUBLIC_JWK = 21, slice(22, 27), 27
 _TOKEN_BINDING = 28
+_ALLOWED_NETWORKS, _ALLOWED, _IS_ALLOWED = 29, slice(30, 32), 32
 _STATUS = slice(-4, None)
 
 
@@ -148,6 +158,7 @@ def facts_of(client_id: str, represented: TaxpayerId | None, rows: list[Row]) ->
 
 def _client(client_id: str, row: Row) -> ClientFacts:
     id_, scopes, logins_per_minute, blocked_at, expires_at, tin, rob, is_active = row[_CLIENT]
+    allowed_permissions, has_allowed_taxpayers = row[_ALLOWED]
     return ClientFacts(
         id=id_,
         client_id=client_id,
@@ -159,6 +170,8 @@ def _client(client_id: str, row: Row) -> ClientFacts:
         expires_at=aware_or_none(expires_at),
         intermediary=_intermediary(row),
         token_binding=row[_TOKEN_BINDING],
+        allowed_permissions=tuple(allowed_permissions.split()),
+        has_allowed_taxpayers=bool(has_allowed_taxpayers),
     )
 
 
@@ -171,7 +184,14 @@ def _intermediary(row: Row) -> IntermediaryFacts | None:
 
 def _secret(row: Row) -> SecretFacts:
     id_, _hashed, hint, expires_at, revoked_at = row[_SECRET]
-    return SecretFacts(id_, hint, aware(expires_at), aware_or_none(revoked_at), row[_PUBLIC_JWK])
+    return SecretFacts(
+        id_,
+        hint,
+        aware(expires_at),
+        aware_or_none(revoked_at),
+        row[_PUBLIC_JWK],
+        tuple(row[_ALLOWED_NETWORKS].split()),
+    )
 
 
 def _represented(taxpayer: TaxpayerId, rows: list[Row]) -> RepresentedFacts:
@@ -192,6 +212,7 @@ def _represented(taxpayer: TaxpayerId, rows: list[Row]) -> RepresentedFacts:
         taxpayer,
         None if is_active is None else bool(is_active),
         tuple(PermissionFacts(codes[id_], *moments[id_]) for id_ in codes),
+        bool(rows[0][_IS_ALLOWED]),
     )
 
 

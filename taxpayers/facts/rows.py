@@ -39,12 +39,21 @@ def client_facts(row: SystemUser) -> ClientFacts:
         expires_at=row.expires_at,
         intermediary=None,
         token_binding=row.token_binding,
+        allowed_permissions=tuple(row.allowed_permissions.split()),
+        has_allowed_taxpayers=bool(row.allowed_taxpayers),
     )
 
 
 def secret_facts(row: ClientSecret) -> SecretFacts:
     """As a login sees it."""
-    return SecretFacts(row.pk, row.hint, row.expires_at, row.revoked_at, row.public_jwk)
+    return SecretFacts(
+        row.pk,
+        row.hint,
+        row.expires_at,
+        row.revoked_at,
+        row.public_jwk,
+        tuple(row.allowed_networks.split()),
+    )
 
 
 def _unrevoked() -> "QuerySet[ClientSecret]":

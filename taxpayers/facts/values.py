@@ -11,7 +11,8 @@ from taxpayers.identifiers import TaxpayerId
 class SecretFacts:
     """The secret that matched, or the key that an assertion names: then `public_jwk` is not empty.
 
-    A key proves nothing before a signature was verified with it.
+    A key proves nothing before a signature was verified with it. Logins may come from
+    `allowed_networks` alone; none: from anywhere.
     """
 
     id: int
@@ -19,6 +20,7 @@ class SecretFacts:
     expires_at: datetime
     revoked_at: datetime | None
     public_jwk: str = ""
+    allowed_networks: tuple[str, ...] = ()
 
     @property
     def parameter(self) -> str:
@@ -50,7 +52,12 @@ class PermissionFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClientFacts:
-    """What the registry knows of a client, its own taxpayer and its role."""
+    """What the registry knows of a client, its own taxpayer and its role.
+
+    `allowed_permissions`: the codes that its tokens may carry at most; none: all that are granted.
+    `has_allowed_taxpayers`: whether it may act for some taxpayers only; whether the one named by a
+    login is among them is `RepresentedFacts.is_allowed`.
+    """
 
     id: int
     client_id: str
@@ -62,18 +69,27 @@ class ClientFacts:
     expires_at: datetime | None
     intermediary: IntermediaryFacts | None
     token_binding: str = TokenBinding.BEARER
+    allowed_permissions: tuple[str, ...] = ()
+    has_allowed_taxpayers: bool = False
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it may do less for other taxpayers than they granted to its intermediary."""
+        return bool(self.allowed_permissions) or self.has_allowed_taxpayers
 
 
 @dataclass(frozen=True, slots=True)
 class RepresentedFacts:
     """What the registry knows of the taxpayer named by `onbehalfof`, seen from the client.
 
-    `is_active` is None when there is no such taxpayer.
+    `is_active` is None when there is no such taxpayer. `is_allowed`: whether the client, if it is
+    limited to some taxpayers, may act for this one, be there such a taxpayer or not.
     """
 
     taxpayer: TaxpayerId
     is_active: bool | None
     permissions: tuple[PermissionFacts, ...] = ()
+    is_allowed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,10 @@ class ClientSecret(models.Model):
     public_jwk = models.TextField(
         _("public key"), blank=True, default="", db_default="", editable=False
     )
+    # In CIDR notation, separated by blanks; empty: logins may come from anywhere.
+    allowed_networks = models.TextField(
+        _("allowed networks"), blank=True, default="", db_default="", editable=False
+    )
     created_at = models.DateTimeField(_("created"), default=timezone.now, editable=False)
     expires_at = models.DateTimeField(_("expires"))
     revoked_at = models.DateTimeField(_("revoked"), null=True, editable=False)
@@ -48,6 +52,7 @@ class ClientSecret(models.Model):
         permissions: ClassVar = [
             ("rotate_secret", _("Can issue a further client secret")),
             ("register_client_key", _("Can register a key that a system user logs in with")),
+            ("change_secret", _("Can change from where client secrets may be used")),
             ("retire_secret", _("Can let a client secret end earlier")),
             ("revoke_secret", _("Can revoke client secrets")),
         ]

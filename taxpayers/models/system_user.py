@@ -11,6 +11,7 @@ from oauth2_provider.models import AbstractApplication
 
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models.taxpayer import Taxpayer
 from taxpayers.models.view_only import VIEW_ONLY
 from taxpayers.rules import is_over
@@ -67,6 +68,14 @@ class SystemUser(AbstractApplication):
         db_default=TokenBinding.BEARER,
         editable=False,
     )
+    # What it may do for other taxpayers at most; both are separated by blanks, and empty: whatever
+    # they granted to its intermediary. The taxpayers are identifiers, as in `onbehalfof`.
+    allowed_permissions = models.TextField(
+        _("allowed permissions"), blank=True, default="", db_default="", editable=False
+    )
+    allowed_taxpayers = models.TextField(
+        _("allowed taxpayers"), blank=True, default="", db_default="", editable=False
+    )
     blocked_at = models.DateTimeField(_("blocked"), null=True, editable=False)
     blocked_by = models.CharField(_("blocked by"), max_length=150, blank=True, editable=False)
     blocked_reason = models.CharField(_("reason"), max_length=500, blank=True, editable=False)
@@ -84,6 +93,7 @@ class SystemUser(AbstractApplication):
             ("issue_credentials", _("Can create system users and issue their credentials")),
             ("change_login_method", _("Can change how system users log in")),
             ("change_system_user", _("Can change the name, scopes and limit of system users")),
+            ("limit_system_user", _("Can limit what system users may do for others")),
             ("extend_system_user", _("Can change when system users expire")),
             ("block_system_user", _("Can block system users")),
             ("unblock_system_user", _("Can unblock system users")),
@@ -117,6 +127,15 @@ class SystemUser(AbstractApplication):
     def uses_key(self) -> bool:
         """Whether it logs in with a private key, and so with no secret."""
         return self.token_endpoint_auth_method == PRIVATE_KEY_JWT
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it may do less for other taxpayers than they granted to its intermediary."""
+        return bool(self.allowed_permissions or self.allowed_taxpayers)
+
+    def may_act_for(self, taxpayer: TaxpayerId) -> bool:
+        """Whether its limit allows this taxpayer; whether that one permits it is not asked."""
+        return not self.allowed_taxpayers or str(taxpayer) in self.allowed_taxpayers.split()
 
     @property
     def usable_secrets(self) -> "models.QuerySet[Any]":

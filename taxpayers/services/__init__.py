@@ -17,6 +17,8 @@ from taxpayers.services.import_kinds import IMPORT_KINDS, ImportKind
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
+from taxpayers.services.limits.acting import limit_system_user
+from taxpayers.services.limits.source_networks import change_secret
 from taxpayers.services.login_method.binding import bind_tokens
 from taxpayers.services.login_method.change import (
     register_system_user_with_keys,
@@ -54,6 +56,7 @@ __all__ = [
     "ServiceError",
     "bind_tokens",
     "block_system_user",
+    "change_secret",
     "change_system_user",
     "end_earlier",
     "extend",
@@ -61,6 +64,7 @@ __all__ = [
     "grant_permission",
     "import_registry",
     "issue_secret",
+    "limit_system_user",
     "max_rows",
     "one_import_at_a_time",
     "preview_registry",

@@ -46,6 +46,10 @@ class Action(TextChoices):
     )
     ISSUE_CREDENTIALS = "issue_credentials", gettext_lazy("Issued credentials")
     CHANGE_SYSTEM_USER = "change_system_user", gettext_lazy("Changed the system user")
+    LIMIT_SYSTEM_USER = (
+        "limit_system_user",
+        gettext_lazy("Changed what the system user may do for others"),
+    )
     EXTEND_SYSTEM_USER = (
         "extend_system_user",
         gettext_lazy("Changed the last day of the system user"),
@@ -55,6 +59,7 @@ class Action(TextChoices):
     ROTATE_SECRET = "rotate_secret", gettext_lazy("Issued a new secret")
     CHANGE_LOGIN_METHOD = "change_login_method", gettext_lazy("Changed how the system user logs in")
     REGISTER_CLIENT_KEY = "register_client_key", gettext_lazy("Registered a key")
+    CHANGE_SECRET = "change_secret", gettext_lazy("Changed from where the secret may be used")
     RETIRE_SECRET = "retire_secret", gettext_lazy("Set the last day of the secret")
     REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret")
     REGISTER_PROTECTED_API = "register_protected_api", gettext_lazy("Registered the protected API")

@@ -1,5 +1,6 @@
 """Changes of client secrets: two live ones at most, shown once, stored as hashes (contract 3)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +14,7 @@ from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_
 from taxpayers.models import SLOTS, ClientSecret, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.validation import ServiceError, validate_end, validate_reason
 
 
@@ -35,12 +37,14 @@ def issue_secret(
     system_user: SystemUser,
     expires_at: datetime | None = None,
     retire_old_at: datetime | None = None,
+    allowed_networks: Collection[str] | None = None,
     by: Author,
     at: datetime,
 ) -> IssuedSecret:
     """Issue a new secret beside the present one.
 
-    It is valid until `expires_at`; None: for settings.SECRET_LIFETIME.
+    It is valid until `expires_at`; None: for settings.SECRET_LIFETIME. It may be used from
+    `allowed_networks`; None: from where the present one may, and none at all: from anywhere.
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live, or if it logs in with a private key.
     """
@@ -56,7 +60,8 @@ def issue_secret(
     slot = free_slot(owner, at)
     if retire_old_at is not None:
         _retire_live(owner, retire_old_at, ChangeContext(Action.RETIRE_SECRET, by, at))
-    return create_secret(owner, slot, expires_at, ChangeContext(Action.ROTATE_SECRET, by, at))
+    context = ChangeContext(Action.ROTATE_SECRET, by, at)
+    return create_secret(owner, slot, expires_at, context, allowed_networks=allowed_networks)
 
 
 def create_secret(
@@ -65,6 +70,7 @@ def create_secret(
     expires_at: datetime | None,
     context: ChangeContext,
     also: dict[str, Any] | None = None,
+    allowed_networks: Collection[str] | None = None,
 ) -> IssuedSecret:
     """Create a secret in a free slot; `also` is stored in the history beside it."""
     clear = new_client_secret(settings.ENVIRONMENT)
@@ -73,6 +79,7 @@ def create_secret(
         slot=slot,
         hashed=hash_secret(clear),
         hint=hint_of(clear),
+        allowed_networks=networks_for_new(owner, allowed_networks),
         created_at=context.at,
         expires_at=validate_end(expires_at, _("the secret"), context.at)
         or context.at + settings.SECRET_LIFETIME,
@@ -80,6 +87,8 @@ def create_secret(
     store_last_end(owner)
     # The history of a secret is stored with its system user, where people look for it.
     after = {**(also or {}), "secret": str(secret), "secret_expires_at": secret.expires_at}
+    if secret.allowed_networks:
+        after["allowed_networks"] = secret.allowed_networks
     record_change(owner, context, after=after)
     return IssuedSecret(owner, secret, Credentials(owner.client_id, clear))
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import new_client_id
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
 from taxpayers.services.history import (
     Action,
@@ -17,6 +18,7 @@ from taxpayers.services.history import (
     lock_for_update,
     update_and_record,
 )
+from taxpayers.services.limits.acting import validate_limit
 from taxpayers.services.new_records import NewRecord
 from taxpayers.services.secrets import IssuedSecret, create_secret
 from taxpayers.validation import (
@@ -39,12 +41,17 @@ def register_system_user(
     expires_at: datetime | None = None,
     secret_expires_at: datetime | None = None,
     logins_per_minute: int | None = None,
+    allowed_permissions: Collection[str] = (),
+    allowed_taxpayers: Collection[TaxpayerId] = (),
+    allowed_networks: Collection[str] = (),
     by: Author,
     at: datetime,
 ) -> IssuedSecret:
     """Register a system user of the taxpayer, with its first secret. Omitted: the defaults.
 
-    Raises ServiceError if the taxpayer has one of that name: its secret cannot be shown again.
+    `allowed_permissions` and `allowed_taxpayers` as for `limit_system_user`, `allowed_networks` of
+    the secret as for `change_secret`. Raises ServiceError if the taxpayer has one of that name: its
+    secret cannot be shown again.
     """
     owner, fields = create_system_user(
         taxpayer=taxpayer,
@@ -52,10 +59,12 @@ def register_system_user(
         scopes=scopes,
         expires_at=expires_at,
         logins_per_minute=logins_per_minute,
+        allowed_permissions=allowed_permissions,
+        allowed_taxpayers=allowed_taxpayers,
         at=at,
     )
     context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
-    return create_secret(owner, 1, secret_expires_at, context, fields)
+    return create_secret(owner, 1, secret_expires_at, context, fields, allowed_networks)
 
 
 def create_system_user(
@@ -65,6 +74,8 @@ def create_system_user(
     scopes: Collection[str] | None,
     expires_at: datetime | None,
     logins_per_minute: int | None,
+    allowed_permissions: Collection[str] = (),
+    allowed_taxpayers: Collection[TaxpayerId] = (),
     token_endpoint_auth_method: str = "",
     at: datetime,
 ) -> tuple[SystemUser, dict[str, Any]]:
@@ -81,6 +92,8 @@ def create_system_user(
                 " Issue a new secret for it, or choose another name."
             ).format(taxpayer=taxpayer.identifier, name=present.name, client_id=present.client_id)
         )
+    if allowed_permissions or allowed_taxpayers:
+        fields |= validate_limit(taxpayer, allowed_permissions, allowed_taxpayers)
     if token_endpoint_auth_method:
         fields["token_endpoint_auth_method"] = token_endpoint_auth_method
     owner = _new_system_user(taxpayer, fields)

@@ -167,3 +167,22 @@ def test_a_name_is_taken_by_either_kind() -> None:
     register_system_user(taxpayer=taxpayer, name="ERP", **NOW)
     with pytest.raises(ServiceError, match="already has a system user named ERP"):
         register_system_user_with_keys(taxpayer=taxpayer, name="ERP", keys=jwks(new_pair()), **NOW)
+
+
+def test_a_change_of_how_it_logs_in_leaves_the_allowed_networks(user: SystemUser) -> None:
+    user.secrets.update(allowed_networks="192.0.2.0/24")
+    use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
+    (key,) = live(user)
+    assert key.allowed_networks == "192.0.2.0/24"
+    assert use_client_secret(system_user=user, **WHY).secret.allowed_networks == "192.0.2.0/24"
+
+
+def test_a_further_key_gets_the_networks_of_the_present_one_or_others(user: SystemUser) -> None:
+    use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
+    user.secrets.update(allowed_networks="192.0.2.0/24")
+    (inherited,) = register_client_keys(system_user=user, keys=jwks(new_pair()), **NOW)
+    assert inherited.allowed_networks == "192.0.2.0/24"
+    revoke_secret(secret=inherited, **WHY)
+    given: dict[str, Any] = {"allowed_networks": ["2001:db8::/32"]}
+    (other,) = register_client_keys(system_user=user, keys=jwks(new_pair()), **given, **NOW)
+    assert other.allowed_networks == "2001:db8::/32"

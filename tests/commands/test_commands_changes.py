@@ -199,6 +199,8 @@ def as_shown(user: SystemUser, **changes: Any) -> dict[str, Any]:
         "scopes": ["InvoicingAPI"],
         "logins_per_minute": 12,
         "expires_at": "2098-01-01T00:00:00Z",
+        "allowed_permissions": [],
+        "allowed_taxpayers": [],
         **changes,
     }
 
@@ -316,7 +318,7 @@ def test_the_help_says_how_an_end_date_is_removed() -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ((), "--logins-per-minute, --scope, --expires or --auth-method."),
+        ((), "--only-permission, --only-taxpayer, --not-limited or --auth-method."),
         (("--reason", "x"), "Nothing to change: give --name, --logins-per-minute, --scope, --e"),
         (("--name", " "), "Give a name: it is missing or blank."),
         (("--scope",), "argument --scope: expected at least one argument"),

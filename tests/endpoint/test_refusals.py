@@ -85,6 +85,7 @@ def test_failed_authentications_count_as_failures_and_nothing_else_does() -> Non
         ProtocolReason.INVALID_CREDENTIALS,
         RegistryReason.SECRET_EXPIRED,
         RegistryReason.SECRET_REVOKED,
+        RegistryReason.SOURCE_NETWORK_NOT_ALLOWED,
     }
 
 

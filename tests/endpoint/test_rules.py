@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import (
     ClientFacts,
     Facts,
@@ -128,6 +129,12 @@ Spoil = Callable[[AuthorizationRequest], AuthorizationRequest]
 FAULTS: list[tuple[Refusal, Spoil]] = [
     (Refusal(RegistryReason.SECRET_EXPIRED, AT - TICK), lambda q: secret(q, expires_at=AT - TICK)),
     (Refusal(RegistryReason.SECRET_REVOKED, AT), lambda q: secret(q, revoked_at=AT)),
+    (
+        Refusal(RegistryReason.SOURCE_NETWORK_NOT_ALLOWED, detail="192.0.2.7"),
+        lambda q: replace(
+            secret(q, allowed_networks=("203.0.113.0/24",)), source=LoginSource("192.0.2.7")
+        ),
+    ),
     (Refusal(RegistryReason.DPOP_PROOF_MISSING), lambda q: client(q, token_binding="dpop")),
     (Refusal(RegistryReason.SYSTEM_USER_BLOCKED, AT), lambda q: client(q, blocked_at=AT)),
     (
@@ -140,10 +147,15 @@ FAULTS: list[tuple[Refusal, Spoil]] = [
         Refusal(RegistryReason.INTERMEDIARY_INACTIVE),
         lambda q: client(q, intermediary=IntermediaryFacts(is_active=False, active_until=None)),
     ),
+    (Refusal(RegistryReason.TAXPAYER_NOT_ALLOWED), lambda q: represented(q, is_allowed=False)),
     (Refusal(RegistryReason.NO_PERMISSION), lambda q: represented(q, permissions=())),
     (
         Refusal(RegistryReason.PERMISSION_EXPIRED, AT - TICK),
         lambda q: represented(q, permissions=(permission(valid_until=AT - TICK),)),
+    ),
+    (
+        Refusal(RegistryReason.PERMISSIONS_NOT_ALLOWED),
+        lambda q: client(q, allowed_permissions=("documents:cancel",)),
     ),
     (
         Refusal(RegistryReason.INVALID_SCOPE, parameter="scope", detail="Nonsense"),
@@ -190,9 +202,13 @@ def test_of_two_faults_the_one_that_the_contract_names_first_is_told(
 
 
 def test_every_reason_of_the_registry_has_a_fault_in_the_contracts_order() -> None:
-    # One rule refuses with three reasons, and one fault stands for it.
-    same_rule = {RegistryReason.PERMISSION_NOT_YET_VALID, RegistryReason.PERMISSION_REVOKED}
-    same_rule |= {RegistryReason.CERTIFICATE_MISSING}
+    # One rule refuses with three reasons, two with two; one fault stands for each.
+    same_rule = {
+        RegistryReason.PERMISSION_NOT_YET_VALID,
+        RegistryReason.PERMISSION_REVOKED,
+        RegistryReason.OWN_TAXPAYER_NOT_ALLOWED,
+        RegistryReason.CERTIFICATE_MISSING,
+    }
     assert [fault.reason for fault, _ in FAULTS] == [
         r for r in RegistryReason if r not in same_rule
     ]

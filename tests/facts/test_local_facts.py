@@ -103,9 +103,11 @@ def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> Non
             blocked_at=AT,
             expires_at=AT,
             intermediary=IntermediaryFacts(is_active=False, active_until=AT),
+            allowed_permissions=("documents:view",),
+            has_allowed_taxpayers=True,
         ),
-        replace(SECRET, revoked_at=AT),
-        replace(REPRESENTED, permissions=permissions),
+        replace(SECRET, revoked_at=AT, allowed_networks=("192.0.2.0/24", "2001:db8::/32")),
+        replace(REPRESENTED, permissions=permissions, is_allowed=False),
         epoch,
     )
     for each in (

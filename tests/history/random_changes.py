@@ -19,12 +19,14 @@ from taxpayers.services import (
     Author,
     ServiceError,
     block_system_user,
+    change_secret,
     change_system_user,
     end_earlier,
     extend,
     extend_system_user,
     grant_permission,
     issue_secret,
+    limit_system_user,
     register_intermediary,
     register_system_user,
     register_taxpayer,
@@ -150,6 +152,21 @@ def change_user(w: Registrar) -> None:
     change_system_user(system_user=w.any(SystemUser), **chosen, **w.why)
 
 
+def limit_user(w: Registrar) -> None:
+    codes = PermissionCode.objects.order_by("pk").values_list("pk", flat=True)
+    limit_system_user(
+        system_user=w.any(SystemUser),
+        permissions=w.rng.choice(([], w.some(codes))),
+        taxpayers=w.rng.choice(([], [w.any(Taxpayer).identifier])),
+        **w.why,
+    )
+
+
+def set_networks_of_secret(w: Registrar) -> None:
+    networks = w.rng.choice(([], ["192.0.2.0/24"], ["192.0.2.7", "2001:db8::/32"]))
+    change_secret(secret=w.any(ClientSecret), allowed_networks=networks, **w.why)
+
+
 def set_end_of_user(w: Registrar) -> None:
     extend_system_user(system_user=w.any(SystemUser), expires_at=w.end(), **w.why)
 
@@ -190,5 +207,14 @@ CHANGES: tuple[Callable[[Registrar], None], ...] = (
     *(register, rename, activate, activate, become_intermediary, change_role),
     *(grant, grant, revoke, revoke_some_codes),
     *(register_user, register_user, change_user, set_end_of_user, block, unblock),
-    *(rotate, retire, revoke_one_secret, later, earlier),
+    *(
+        limit_user,
+        limit_user,
+        set_networks_of_secret,
+        rotate,
+        retire,
+        revoke_one_secret,
+        later,
+        earlier,
+    ),
 )

@@ -239,6 +239,8 @@ ON_BEHALF: dict[str, Callable[[OnBehalf], Any]] = {
         valid_from=now() - 2 * DAY, valid_until=now() - DAY
     ),
     "permission not yet valid": lambda _: GrantedPermission.objects.update(valid_from=now() + DAY),
+    "limited to other permissions": lambda _: SystemUser.objects.update(allowed_permissions=SUBMIT),
+    "limited to other taxpayers": lambda _: SystemUser.objects.update(allowed_taxpayers="C00000"),
     "one code removed": lambda login: login.permission.codes.through.objects.filter(
         permissioncode_id=VIEW
     ).delete(),
@@ -252,6 +254,35 @@ def test_what_ends_a_right_to_act_ends_its_tokens(
     assert body_of(api.introspect(on_behalf.token))["active"] is True
     change(on_behalf)
     assert_answer(api.introspect(on_behalf.token), INACTIVE)
+
+
+def test_a_limit_that_allows_all_that_a_token_carries_does_not_end_it(
+    api: Api, on_behalf: OnBehalf
+) -> None:
+    tin = str(on_behalf.permission.taxpayer.identifier)
+    SystemUser.objects.update(
+        allowed_permissions=f"documents:cancel {SUBMIT} {VIEW}", allowed_taxpayers=f"C00000 {tin}"
+    )
+    assert body_of(api.introspect(on_behalf.token))["active"] is True
+
+
+def test_a_limit_ends_the_tokens_for_the_client_itself(api: Api, intermediary: Erp) -> None:
+    token = token_of(intermediary)
+    SystemUser.objects.update(allowed_permissions=VIEW)
+    assert_answer(api.introspect(token), INACTIVE)
+
+
+def test_a_network_of_the_secret_ends_no_token(api: Api, erp: Erp) -> None:
+    token = token_of(erp)
+    ClientSecret.objects.update(allowed_networks="192.0.2.0/24")
+    assert token_of_refused(erp) == "source_network_not_allowed"
+    assert body_of(api.introspect(token))["active"] is True
+
+
+def token_of_refused(erp: Erp) -> str:
+    answer = erp.login()
+    assert answer.status_code == 400
+    return LoginEvent.objects.get(pk=answer["correlationId"]).reason
 
 
 def test_an_ended_role_does_not_end_tokens_of_the_taxpayer_itself(

@@ -28,10 +28,12 @@ from taxpayers.services import (
     Author,
     bind_tokens,
     block_system_user,
+    change_secret,
     change_system_user,
     extend_system_user,
     grant_permission,
     issue_secret,
+    limit_system_user,
     register_intermediary,
     register_system_user,
     register_taxpayer,
@@ -145,6 +147,16 @@ SERVICES: dict[str, tuple[Callable[[Registry], object], set[str]]] = {
     "limit": (
         lambda r: change_system_user(system_user=r.shop, logins_per_minute=3, **WHY), {"shop"},
     ),
+    "limit of what it may do for others": (
+        lambda r: limit_system_user(
+            system_user=r.agent, permissions=[SUBMIT], taxpayers=[r.shop.taxpayer.identifier], **WHY
+        ),
+        {"agent"},
+    ),
+    "networks of a secret": (
+        lambda r: change_secret(secret=r.secret, allowed_networks=["192.0.2.0/24"], **WHY),
+        {"shop"},
+    ),
     "name of a system user": (
         lambda r: change_system_user(system_user=r.shop, name="New", **WHY), set(),
     ),
@@ -241,6 +253,17 @@ SQL: dict[str, tuple[str, set[str]]] = {
     ),
     "token binding": (
         "UPDATE system_users SET token_binding = 'dpop' WHERE id = {shop}", {"shop"},
+    ),
+    "allowed permissions": (
+        "UPDATE system_users SET allowed_permissions = 'documents:view' WHERE id = {agent}",
+        {"agent"},
+    ),
+    "allowed taxpayers": (
+        "UPDATE system_users SET allowed_taxpayers = 'C0000000000' WHERE id = {agent}", {"agent"},
+    ),
+    "networks of a secret": (
+        "UPDATE client_secrets SET allowed_networks = '192.0.2.0/24' WHERE id = {secret}",
+        {"shop"},
     ),
     "public key": ("UPDATE client_secrets SET public_jwk = 'x' WHERE id = {secret}", {"shop"}),
     "the same values": ("UPDATE system_users SET scopes = scopes, name = 'New'", set()),

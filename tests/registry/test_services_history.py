@@ -268,6 +268,27 @@ CASES = [
         reason="moved",
     ),
     Case(
+        "change_secret",
+        lambda: {"secret": secret(), "allowed_networks": ["192.0.2.7"], "reason": "stolen"},
+        ("change_secret", "systemuser", f"{CLIENT_ID} ERP"),
+        before={"secret": "…pRB0", "allowed_networks": ""},
+        after={"secret": "…pRB0", "allowed_networks": "192.0.2.7/32"},
+        reason="stolen",
+    ),
+    Case(
+        "limit_system_user",
+        lambda: {
+            "system_user": system_user(taxpayer=intermediary().taxpayer),
+            "permissions": [VIEW, SUBMIT, VIEW],
+            "taxpayers": [taxpayer().identifier],
+            "reason": "one branch",
+        },
+        ("limit_system_user", "systemuser", f"{CLIENT_ID} ERP"),
+        before={"allowed_permissions": "", "allowed_taxpayers": ""},
+        after={"allowed_permissions": f"{SUBMIT} {VIEW}", "allowed_taxpayers": "C1234567890"},
+        reason="one branch",
+    ),
+    Case(
         "register_client_keys",
         lambda: {"system_user": system_user(**WITH_KEY), "keys": KEY, "expires_at": AT + DAY},
         ("register_client_key", "systemuser", f"{CLIENT_ID} ERP"),

@@ -12,6 +12,7 @@ from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
+from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import (
     ClientFacts,
     Facts,
@@ -110,14 +111,52 @@ PERMISSIONS = {
     "revoked": PermissionFacts(("reject", "view"), ago(9), None, ago(8)),
 }
 IS_GRANTED = (Value(True), Value(False))
+# To what a client is limited; none: not at all. What is in force has "view" and "submit".
+ALLOWED_PERMISSIONS = (
+    Value(()),
+    Value(("view", "submit", "cancel")),
+    Value(("view", "reject")),
+    Value(("reject",), Refusal("permissions_not_allowed")),
+)
+HAS_ALLOWED_TAXPAYERS = (Value(False), Value(True))
+IS_ALLOWED = (Value(True), Value(False, Refusal("taxpayer_not_allowed")))
+SOURCE = LoginSource("192.0.2.1")
+ALLOWED_NETWORKS = (
+    Value(()),
+    Value(("2001:db8::/32", "192.0.2.0/29")),
+    Value(("192.0.2.8/29",), Refusal("source_network_not_allowed", detail="192.0.2.1")),
+)
 HELD_SCOPES = (Value(("A", "B")), Value(("A",)), Value(()))
 # What a client asks for is its wish, so its values have no order.
 ASKED_SCOPES: tuple[Asked, ...] = (None, ("A", "B"), ("A", "Unknown"))
 
-SECRET = (SECRET_EXPIRES_AT, SECRET_REVOKED_AT)
-CLIENT = (BLOCKED_AT, EXPIRES_AT, TAXPAYER_IS_ACTIVE, ROLE, HELD_SCOPES)
-REPRESENTED = (REPRESENTED_IS_ACTIVE, *[IS_GRANTED] * len(PERMISSIONS))
 Dimensions = Sequence[Sequence[Value]]
+# All values of all facts together are too many, so there are two sets of states: in the first one
+# nothing is limited; in the second one each limit has all of its values, and of the other facts
+# each is as generous and as strict as it can be.
+SECRET: Dimensions = (SECRET_EXPIRES_AT, SECRET_REVOKED_AT, ALLOWED_NETWORKS[:1])
+CLIENT: Dimensions = (
+    *(BLOCKED_AT, EXPIRES_AT, TAXPAYER_IS_ACTIVE, ROLE, HELD_SCOPES),
+    *(ALLOWED_PERMISSIONS[:1], HAS_ALLOWED_TAXPAYERS[:1]),
+)
+REPRESENTED: Dimensions = (
+    *(REPRESENTED_IS_ACTIVE, *[IS_GRANTED] * len(PERMISSIONS)),
+    IS_ALLOWED[:1],
+)
+
+
+def extremes(dimensions: Dimensions) -> list[Sequence[Value]]:
+    """Of each fact the most generous and the strictest value."""
+    return [values if len(values) == 1 else (values[0], values[-1]) for values in dimensions]
+
+
+LIMITS = (ALLOWED_NETWORKS, ALLOWED_PERMISSIONS, HAS_ALLOWED_TAXPAYERS, IS_ALLOWED)
+LIMITED_SECRET: Dimensions = (*extremes(SECRET[:-1]), ALLOWED_NETWORKS)
+LIMITED_CLIENT: Dimensions = (
+    *extremes(CLIENT[:-2]),
+    *(ALLOWED_PERMISSIONS, HAS_ALLOWED_TAXPAYERS),
+)
+LIMITED_REPRESENTED: Dimensions = (*extremes(REPRESENTED[:-1]), IS_ALLOWED)
 
 
 # --- The states, and what the contract says -----------------------------------------------------
@@ -132,6 +171,8 @@ class Client(NamedTuple):
     facts: ClientFacts
     refusal: Refusal | None
     role_refusal: Refusal | None  # where another taxpayer is named
+    own_refusal: Refusal | None  # where none is
+    limit_refusal: Refusal | None  # where one is, and its permission is in force
 
 
 class Represented(NamedTuple):
@@ -164,8 +205,11 @@ def states(
 
 def secrets(dimensions: Dimensions) -> list[Secret]:
     return [
-        Secret(SecretFacts(51, "7aQ2", expires.fact, revoked.fact), first(expires, revoked))
-        for expires, revoked in product(*dimensions)
+        Secret(
+            SecretFacts(51, "7aQ2", expires.fact, revoked.fact, allowed_networks=networks.fact),
+            first(expires, revoked, networks),
+        )
+        for expires, revoked, networks in product(*dimensions)
     ]
 
 
@@ -182,11 +226,15 @@ def clients(dimensions: Dimensions) -> list[Client]:
                 blocked_at=blocked.fact,
                 expires_at=expires.fact,
                 intermediary=role.fact,
+                allowed_permissions=codes.fact,
+                has_allowed_taxpayers=has_taxpayers.fact,
             ),
             first(blocked, expires, is_active),
             role.refusal,
+            Refusal("own_taxpayer_not_allowed") if codes.fact or has_taxpayers.fact else None,
+            codes.refusal,
         )
-        for blocked, expires, is_active, role, held in product(*dimensions)
+        for blocked, expires, is_active, role, held, codes, has_taxpayers in product(*dimensions)
     ]
 
 
@@ -194,12 +242,13 @@ def taxpayers(dimensions: Dimensions) -> list[Represented]:
     if not dimensions:
         return [NOBODY]
     found = []
-    for is_active, *granted in product(*dimensions):
+    for is_active, *granted, is_allowed in product(*dimensions):
         both = zip(PERMISSIONS.values(), granted, strict=True)
         permissions = tuple(permission for permission, is_granted in both if is_granted.fact)
-        facts = RepresentedFacts(OTHER, is_active.fact, permissions)
+        facts = RepresentedFacts(OTHER, is_active.fact, permissions, is_allowed.fact)
         refusal = permission_refusal(*(is_granted.fact for is_granted in granted))
-        found.append(Represented(facts, refusal if is_active.fact else Refusal("no_permission")))
+        refusal = refusal if is_active.fact else Refusal("no_permission")
+        found.append(Represented(facts, is_allowed.refusal or refusal))
     return found
 
 
@@ -242,8 +291,9 @@ def refusal(state: State, asked: Asked) -> Refusal | None:
     return (
         secret.refusal
         or client.refusal
-        or (client.role_refusal if represented.facts else None)
+        or (client.role_refusal if represented.facts else client.own_refusal)
         or represented.refusal
+        or (client.limit_refusal if represented.facts else None)
         or scope_refusal(asked, client.facts.scopes)
     )
 
@@ -255,8 +305,10 @@ def expected(state: State, asked: Asked) -> Outcome:
         return refused
     scopes = allowed_scopes(asked, state.client.facts.scopes)
     if not state.is_on_behalf:
-        return Granted(OWN, None, scopes, frozenset())
-    return Granted(OTHER, OWN, scopes, frozenset({"view", "submit"}))
+        return Granted(OWN, None, scopes, frozenset())  # no codes: it may do everything
+    granted = frozenset({"view", "submit"})
+    limit = frozenset(state.client.facts.allowed_permissions)
+    return Granted(OTHER, OWN, scopes, granted & limit if limit else granted)
 
 
 # --- What the service decides -------------------------------------------------------------------
@@ -267,7 +319,7 @@ def facts_of(state: State) -> Facts:
 
 
 def decided(state: State, asked: Asked) -> Outcome:
-    return outcome_of(AuthorizationRequest(facts_of(state), asked, KNOWN_SCOPES, AT))
+    return outcome_of(AuthorizationRequest(facts_of(state), asked, KNOWN_SCOPES, AT, source=SOURCE))
 
 
 def outcome_of(request: AuthorizationRequest) -> Outcome:
@@ -280,12 +332,16 @@ def outcome_of(request: AuthorizationRequest) -> Outcome:
     return Granted(granted.subject, granted.actor, scopes, codes)
 
 
+EVERYTHING = frozenset({"view", "submit", "cancel", "reject"})
+
+
 @cache
 def allows(outcome: Outcome) -> frozenset[str]:
-    """Everything that it allows; nothing, if it is a refusal."""
+    """Everything that it allows; nothing, if it is a refusal. A token for oneself has no limit."""
     if isinstance(outcome, Refusal):
         return frozenset()
-    return frozenset({"a token"}) | outcome.scopes | outcome.codes
+    codes = EVERYTHING if outcome.actor is None else outcome.codes
+    return frozenset({f"a token for {outcome.subject}"}) | outcome.scopes | codes
 
 
 IN_ORDER = next(states())

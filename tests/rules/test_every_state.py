@@ -4,27 +4,42 @@
 """
 
 from collections import Counter
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from math import prod
 
 import pytest
 
-from taxpayers.rules import Refused, RegistryReason
+from taxpayers.facts.source_networks import LoginSource
+from taxpayers.facts.values import Facts
+from taxpayers.rules import AuthorizationRequest, Refused, RegistryReason
 from tests.rules.states import (
+    ALLOWED_NETWORKS,
     ASKED_SCOPES,
+    AT,
     CLIENT,
+    IN_ORDER,
+    KNOWN_SCOPES,
+    LIMITED_CLIENT,
+    LIMITED_REPRESENTED,
+    LIMITED_SECRET,
+    OWN,
     REPRESENTED,
     SECRET,
     Asked,
+    Client,
     Dimensions,
     Granted,
     Outcome,
     Refusal,
+    Represented,
+    Secret,
     State,
     allows,
     clients,
     decided,
     expected,
+    outcome_of,
     refusal,
     secrets,
     states,
@@ -33,9 +48,14 @@ from tests.rules.states import (
 from tokens.explanation import CheckState, results_of
 from tokens.refusals.table import Check
 
-each_login = pytest.mark.parametrize(
-    "represented", [(), REPRESENTED], ids=["as taxpayer", "on behalf of another"]
-)
+Space = tuple[Dimensions, Dimensions, Dimensions]
+SPACES: dict[str, Space] = {
+    "as taxpayer": (SECRET, CLIENT, ()),
+    "on behalf of another": (SECRET, CLIENT, REPRESENTED),
+    "limited, as taxpayer": (LIMITED_SECRET, LIMITED_CLIENT, ()),
+    "limited, on behalf of another": (LIMITED_SECRET, LIMITED_CLIENT, LIMITED_REPRESENTED),
+}
+each_login = pytest.mark.parametrize("space", SPACES.values(), ids=SPACES.keys())
 each_asked = pytest.mark.parametrize(
     "asked", ASKED_SCOPES, ids=["no scope", "known scopes", "an unknown scope"]
 )
@@ -45,6 +65,7 @@ BINDING_REASONS = {"dpop_proof_missing", "certificate_missing"}
 CONTRACT = [
     (Check.SECRET_EXPIRY, {"secret_expired"}),
     (Check.SECRET_REVOCATION, {"secret_revoked"}),
+    (Check.SOURCE_NETWORK, {"source_network_not_allowed"}),
     (Check.RATE_LIMIT, {"rate_limited"}),  # tests/rules/test_order.py
     (Check.TOKEN_BINDING, BINDING_REASONS),  # tests/rules/test_every_binding.py
     (Check.BLOCK, {"system_user_blocked"}),
@@ -52,30 +73,32 @@ CONTRACT = [
     (Check.TAXPAYER, {"taxpayer_inactive"}),
     (Check.INTERMEDIARY, {"not_an_intermediary"}),
     (Check.INTERMEDIARY_ACTIVE, {"intermediary_inactive"}),
+    (Check.LIMIT, {"own_taxpayer_not_allowed", "taxpayer_not_allowed"}),
     (Check.PERMISSION, {"no_permission"}),
     (
         Check.PERMISSION_IN_FORCE,
         {"permission_not_yet_valid", "permission_expired", "permission_revoked"},
     ),
+    (Check.PERMISSIONS_LIMIT, {"permissions_not_allowed"}),
     (Check.SCOPE, {"invalid_scope"}),
 ]
 ONLY_ON_BEHALF = {
     *(Check.INTERMEDIARY, Check.INTERMEDIARY_ACTIVE),
-    *(Check.PERMISSION, Check.PERMISSION_IN_FORCE),
+    *(Check.PERMISSION, Check.PERMISSION_IN_FORCE, Check.PERMISSIONS_LIMIT),
 }
 PLACE = {reason: place for place, (_, reasons) in enumerate(CONTRACT) for reason in reasons}
 
 
 @cache
-def all_states(represented: Dimensions) -> list[State]:
-    return list(states(represented=represented))
+def all_states(space: Space) -> list[State]:
+    return list(states(*space))
 
 
 @cache
-def outcomes(represented: Dimensions, asked: Asked) -> list[Outcome]:
+def outcomes(space: Space, asked: Asked) -> list[Outcome]:
     """What the service decides in each state, in their order."""
     found: dict[Outcome, Outcome] = {}  # each once: there are many states
-    decisions = (decided(state, asked) for state in all_states(represented))
+    decisions = (decided(state, asked) for state in all_states(space))
     return [found.setdefault(outcome, outcome) for outcome in decisions]
 
 
@@ -83,28 +106,30 @@ def test_the_states_are_all_combinations_of_all_values() -> None:
     parts = secrets(SECRET), clients(CLIENT), taxpayers(REPRESENTED)
     assert [len(part) for part in parts] == [12, 432, 48]
     assert [len(set(part)) for part in parts] == [12, 432, 48]
-    assert len(all_states(())) == 12 * 432
-    assert len(all_states(REPRESENTED)) == 12 * 432 * 48
+    assert len(all_states(SPACES["as taxpayer"])) == 12 * 432
+    assert len(all_states(SPACES["on behalf of another"])) == 12 * 432 * 48
+    assert len(all_states(SPACES["limited, as taxpayer"])) == 12 * 256
+    assert len(all_states(SPACES["limited, on behalf of another"])) == 12 * 256 * 64
 
 
 @each_asked
 @each_login
-def test_every_state_has_the_outcome_of_the_contract(represented: Dimensions, asked: Asked) -> None:
+def test_every_state_has_the_outcome_of_the_contract(space: Space, asked: Asked) -> None:
     """The reason is the first one in the contract's order, with its own date; or it is a token."""
-    for state, found in zip(all_states(represented), outcomes(represented, asked), strict=True):
+    for state, found in zip(all_states(space), outcomes(space, asked), strict=True):
         assert found == expected(state, asked), state
 
 
 @each_asked
 @each_login
-def test_a_restriction_never_grants_more(represented: Dimensions, asked: Asked) -> None:
+def test_a_restriction_never_grants_more(space: Space, asked: Asked) -> None:
     """Whatever the other facts are: no token instead of a refusal, no further scope or code.
 
     One step on each fact is enough: what grants no more than the state before it, grants no more
     than any before that.
     """
-    dimensions = (*SECRET, *CLIENT, *represented)
-    found = outcomes(represented, asked)
+    dimensions = [values for part in space for values in part]
+    found = outcomes(space, asked)
     allowed = [allows(outcome) for outcome in found]
     for place, values in enumerate(dimensions):
         distance = prod(len(others) for others in dimensions[place + 1 :])
@@ -112,19 +137,19 @@ def test_a_restriction_never_grants_more(represented: Dimensions, asked: Asked) 
         for block in range(0, len(allowed), distance * len(values)):
             for number in range(block, block + last):
                 assert allowed[number + distance] <= allowed[number], (
-                    all_states(represented)[number],
-                    all_states(represented)[number + distance],
+                    all_states(space)[number],
+                    all_states(space)[number + distance],
                 )
 
 
 @each_asked
 @each_login
 def test_the_explanation_agrees_with_the_decision_in_every_state(
-    represented: Dimensions, asked: Asked
+    space: Space, asked: Asked
 ) -> None:
     """Passed up to the reason, which failed; what comes after it was not reached."""
-    is_on_behalf = bool(represented)
-    for state, outcome in zip(all_states(represented), outcomes(represented, asked), strict=True):
+    is_on_behalf = bool(space[2])
+    for state, outcome in zip(all_states(space), outcomes(space, asked), strict=True):
         wrong = refusal(state, asked)
         failed = PLACE[wrong.reason] if wrong else None
         assert explained(outcome, is_on_behalf) == right_explanation(failed, is_on_behalf), state
@@ -165,11 +190,70 @@ def test_every_reason_and_every_kind_of_token_was_met() -> None:
     """Nothing above holds merely because the states leave something out."""
     met = Counter(
         outcome.reason if isinstance(outcome, Refusal) else "token"
-        for represented in ((), REPRESENTED)
+        for space in SPACES.values()
         for asked in ASKED_SCOPES
-        for outcome in outcomes(represented, asked)
+        for outcome in outcomes(space, asked)
     )
     assert met.keys() == {*RegistryReason, "token"} - BINDING_REASONS
-    for represented in ((), REPRESENTED):
-        scopes = {o.scopes for o in outcomes(represented, None) if isinstance(o, Granted)}
+    for space in list(SPACES.values())[:2]:
+        scopes = {o.scopes for o in outcomes(space, None) if isinstance(o, Granted)}
         assert scopes == {frozenset("AB"), frozenset("A")}
+
+
+def unlimited(state: State) -> State:
+    """The same state without any limit."""
+    secret, client, represented = state
+    client_facts = replace(client.facts, allowed_permissions=(), has_allowed_taxpayers=False)
+    own = replace(secret.facts, allowed_networks=())
+    facts = represented.facts and replace(represented.facts, is_allowed=True)
+    return State(
+        secret._replace(facts=own), client._replace(facts=client_facts), Represented(facts, None)
+    )
+
+
+@each_asked
+def test_a_limited_client_never_gets_more_than_its_taxpayer_was_granted(asked: Asked) -> None:
+    """Never more than the same client without the limits, and never a token without a limit."""
+    for kind in ("limited, as taxpayer", "limited, on behalf of another"):
+        space, tokens = SPACES[kind], 0
+        for state, outcome in zip(all_states(space), outcomes(space, asked), strict=True):
+            limit = frozenset(state.client.facts.allowed_permissions)
+            if isinstance(outcome, Refusal):
+                continue
+            tokens += 1
+            assert allows(outcome) <= allows(decided(unlimited(state), asked)), state
+            if state.client.facts.is_limited:
+                assert outcome.actor == OWN, state
+            if limit:
+                assert outcome.codes, state
+                assert outcome.codes <= limit, state
+        assert tokens or (asked and "Unknown" in asked)
+
+
+@each_asked
+def test_outside_of_the_limit_there_is_one_answer_whatever_the_taxpayer_is(asked: Asked) -> None:
+    """Registered or not, active or not, granted or not: nobody learns which taxpayers exist."""
+    space = SPACES["limited, on behalf of another"]
+    answers: dict[tuple[Secret, Client], set[Outcome]] = {}
+    for state, outcome in zip(all_states(space), outcomes(space, asked), strict=True):
+        facts = state.represented.facts
+        if facts is not None and not facts.is_allowed:
+            answers.setdefault((state.secret, state.client), set()).add(outcome)
+    assert len(answers) == 12 * 256
+    assert {len(found) for found in answers.values()} == {1}
+
+
+def test_a_login_from_elsewhere_is_refused_and_a_token_is_not_ended() -> None:
+    """Networks are for logins: where nobody logs in, none is looked at."""
+    networks = ALLOWED_NETWORKS[-1].fact
+    secret = replace(IN_ORDER.secret.facts, allowed_networks=networks)
+    facts = Facts(IN_ORDER.client.facts, secret)
+    request = AuthorizationRequest(facts, None, KNOWN_SCOPES, AT)
+    assert isinstance(outcome_of(request), Granted)
+    refused = partial(Refusal, "source_network_not_allowed")
+    for address in ("192.0.2.7", "2001:db8::1", "::ffff:192.0.2.7", "not an address"):
+        found = outcome_of(replace(request, source=LoginSource(address)))
+        assert found == refused(detail=address)
+    assert outcome_of(replace(request, source=LoginSource(None))) == refused()
+    for address in ("192.0.2.8", "192.0.2.15", "::ffff:192.0.2.9"):
+        assert isinstance(outcome_of(replace(request, source=LoginSource(address))), Granted)

@@ -20,6 +20,10 @@ from tests.rules.states import (
     CLIENT,
     CLIENT_ID,
     KNOWN_SCOPES,
+    LIMITED_CLIENT,
+    LIMITED_REPRESENTED,
+    LIMITED_SECRET,
+    LIMITS,
     OTHER,
     REPRESENTED,
     SECRET,
@@ -73,6 +77,16 @@ def right_or_wrong() -> Iterator[State]:
     yield from states(secret, client)
     not_granted = [values[-1:] for values in represented[2:]]
     yield from states(secret, client, [*represented[:2], *not_granted])
+    # With limits, where nothing else is wrong.
+    limited = [
+        [
+            values if any(values is limit for limit in LIMITS) else values[:1]
+            for values in dimensions
+        ]
+        for dimensions in (LIMITED_SECRET, LIMITED_CLIENT, LIMITED_REPRESENTED)
+    ]
+    yield from states(*limited[:2])
+    yield from states(*limited)
 
 
 class KnownClient:
@@ -111,7 +125,7 @@ def test_the_limit_is_checked_after_the_secret_and_before_everything_else() -> N
     for state in right_or_wrong():
         right = expected(state, None)
         reason = "issued" if isinstance(right, Granted) else right.reason
-        if reason in ("secret_expired", "secret_revoked"):
+        if reason in ("secret_expired", "secret_revoked", "source_network_not_allowed"):
             # Nobody was authenticated: it counts as a failure, not against the client's limit.
             for used in (0, LIMIT):
                 calls, ended = log_in_with(state, {}, used, [NO_PAUSE])

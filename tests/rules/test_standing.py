@@ -7,9 +7,11 @@ from taxpayers.facts.values import Facts
 from taxpayers.rules import AuthorizationRequest, Refused, decide
 from taxpayers.standing import standing_of
 from tests.rules.states import (
+    ALLOWED_PERMISSIONS,
     AT,
     BLOCKED_AT,
     EXPIRES_AT,
+    HAS_ALLOWED_TAXPAYERS,
     HELD_SCOPES,
     KNOWN_SCOPES,
     ROLE,
@@ -21,7 +23,10 @@ from tests.rules.states import (
 
 SECRETS = [replace(one.facts, id=number) for number, one in enumerate(secrets(SECRET), start=1)]
 PAIRS = [(), *((one,) for one in SECRETS), *combinations_with_replacement(SECRETS, 2)]
-CLIENT = (BLOCKED_AT, EXPIRES_AT, TAXPAYER_IS_ACTIVE, ROLE[:1], HELD_SCOPES)
+CLIENT = (
+    *(BLOCKED_AT, EXPIRES_AT, TAXPAYER_IS_ACTIVE, ROLE[:1], HELD_SCOPES),
+    *(ALLOWED_PERMISSIONS[:1], HAS_ALLOWED_TAXPAYERS[:1]),
+)
 CLIENTS = [one.facts for one in clients(CLIENT)]
 
 
@@ -70,3 +75,12 @@ def test_everything_that_refuses_is_named_not_only_the_first() -> None:
         "taxpayer_inactive",
         "invalid_scope",
     ]
+
+
+def test_a_limit_of_what_it_may_do_for_others_does_not_stop_a_system_user() -> None:
+    for client in CLIENTS:
+        limited = replace(client, allowed_permissions=("view",), has_allowed_taxpayers=True)
+        for pair in ((), SECRETS[:1]):
+            before, after = (standing_of(c, pair, KNOWN_SCOPES, AT) for c in (client, limited))
+            assert after.gets_token == before.gets_token
+            assert [r.reason for r in after.refusals] == [r.reason for r in before.refusals]

@@ -15,6 +15,7 @@ from tests.self_service.calls import CREDENTIALS, assert_answer, call, second_se
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
+    VIEW,
     ClientSecretFactory,
     GrantedPermissionFactory,
     SystemUserFactory,
@@ -46,6 +47,8 @@ def test_the_whole_answer(erp: Erp) -> None:
         "taxpayer": {"tin": "C2584563222", "rob": "202001234567"},
         "scopes": ["InvoicingAPI"],
         "expires_at": text_of(end),
+        "allowed_permissions": [],
+        "is_limited_to_taxpayers": False,
         "secrets": [
             {
                 "hint": hint_of(erp.client_secret),
@@ -55,6 +58,7 @@ def test_the_whole_answer(erp: Erp) -> None:
                 "expires_at": text_of(secret.expires_at),
                 "revoked_at": None,
                 "last_used_at": text_of(began),
+                "allowed_networks": [],
             }
         ],
         "rate_limit": {
@@ -214,3 +218,14 @@ def test_a_token_whose_secret_was_revoked_opens_nothing_and_says_when(erp: Erp) 
     assert answer.status_code == 401
     assert "was revoked on " in body_of(answer)["error_description"]
     assert "Log in with another secret" in body_of(answer)["error_description"]
+
+
+def test_the_limits_are_shown_but_not_the_other_taxpayers(intermediary: Erp) -> None:
+    tin = str(GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.identifier)
+    SystemUser.objects.update(allowed_permissions=VIEW, allowed_taxpayers=f"C0000000000 {tin}")
+    ClientSecret.objects.update(allowed_networks="127.0.0.0/8 2001:db8::/32")
+    answer = credentials(token_of(intermediary, on_behalf_of=tin))
+    shown = body_of(answer)
+    assert (shown["allowed_permissions"], shown["is_limited_to_taxpayers"]) == ([VIEW], True)
+    assert shown["secrets"][0]["allowed_networks"] == ["127.0.0.0/8", "2001:db8::/32"]
+    assert "C0000000000" not in answer.content.decode()

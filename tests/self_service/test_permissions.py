@@ -8,7 +8,13 @@ import pytest
 from django.http import HttpResponse
 from pytest_django import DjangoAssertNumQueries
 
-from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
+from taxpayers.models import (
+    GrantedPermission,
+    Intermediary,
+    PermissionCode,
+    SystemUser,
+    Taxpayer,
+)
 from tests.introspection.api import token_of
 from tests.self_service.calls import PERMISSIONS, assert_answer, assert_error, call, text_of
 from tests.support.answers import body_of
@@ -276,3 +282,28 @@ def test_a_page_has_100_entries_unless_another_number_is_asked_for(intermediary:
     most = body_of(listed(token, limit=500))
     assert len(most["permissions"]) == 500
     assert len(taxpayers_of(listed(token, cursor=most["next_cursor"]))) == 1
+
+
+def test_a_limited_client_sees_what_it_may_do_for_the_taxpayer_of_its_token(
+    intermediary: Erp,
+) -> None:
+    """It gets no token for its own taxpayer; and a token for one does not show the others."""
+    first = grant(intermediary, "C1000000001", codes=[SUBMIT, VIEW])
+    later = {"codes": [SUBMIT], "valid_from": now() + DAY}
+    GrantedPermissionFactory.create(
+        taxpayer=first.taxpayer, intermediary=intermediary.role, **later
+    )
+    grant(intermediary, "C1000000002", codes=[VIEW])
+    one = "C1000000001"
+    unlimited = token_of(intermediary, on_behalf_of=one)
+    assert listed(unlimited).status_code == 403
+    SystemUser.objects.update(allowed_permissions=VIEW)
+    token = token_of(intermediary, on_behalf_of=one)
+    for answer in (listed(token), listed(token, taxpayer=one)):
+        entries = body_of(answer)["permissions"]
+        assert [(e["taxpayer"], e["permissions"]) for e in entries] == [(one, [VIEW])]
+    for other in ("C1000000002", "C1000000009"):
+        assert body_of(listed(token, taxpayer=other))["permissions"] == []
+    SystemUser.objects.update(allowed_permissions="", allowed_taxpayers=one)
+    entries = body_of(listed(token))["permissions"]
+    assert [e["permissions"] for e in entries] == [[SUBMIT, VIEW], [SUBMIT]]

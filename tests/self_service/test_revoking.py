@@ -68,6 +68,7 @@ def test_the_secret_of_the_token_ends_and_the_answer_names_what_still_works(erp:
                 "expires_at": text_of(left.expires_at),
                 "revoked_at": None,
                 "last_used_at": None,
+                "allowed_networks": [],
             }
         ],
     }

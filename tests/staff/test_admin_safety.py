@@ -68,6 +68,8 @@ def some_record(task: Task) -> Model:
         ProtectedApi.objects.update(is_active=False)
     if task.name in ("register_client_key", "use_client_secret"):
         SystemUser.objects.update(token_endpoint_auth_method=PRIVATE_KEY_JWT)
+    if task.name == "limit_system_user":
+        IntermediaryFactory.create(taxpayer=record.taxpayer)  # type: ignore[attr-defined]
     if task.name == "activate_account":
         StaffAccount.objects.update(is_active=False)
     return record

@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
 from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
     ClientSecret,
     EndedStatusIndex,
@@ -29,6 +30,7 @@ from taxpayers.services import (
     change_system_user,
     grant_permission,
     issue_secret,
+    limit_system_user,
     revoke_codes,
     revoke_permission,
     revoke_secret,
@@ -188,6 +190,25 @@ ENDS_A_RIGHT_TO_ACT: dict[str, Callable[[Erp, GrantedPermission], object]] = {
         active_until=now() - DAY
     ),
 }
+
+
+def test_a_limit_ends_tokens_that_may_do_more(intermediary: Erp) -> None:
+    own = token_of(intermediary)
+    both, view = (
+        token_of(intermediary, on_behalf_of=represented_by(intermediary, codes=codes))
+        for codes in ([SUBMIT, VIEW], [VIEW])
+    )
+    limit: dict[str, Any] = {"system_user": intermediary.system_user, "permissions": [VIEW]}
+    limit_system_user(taxpayers=[], **limit, **why())
+    assert [is_ended(token) for token in (own, both, view)] == [True, True, False]
+    new = token_of(
+        intermediary, on_behalf_of=str(GrantedPermission.objects.earliest("pk").taxpayer.identifier)
+    )
+    assert reference_of(new) != reference_of(both), "a narrower token never shares an ended index"
+    assert not is_ended(new)
+    other = represented_by(intermediary, codes=[VIEW])
+    limit_system_user(taxpayers=[TaxpayerId(other)], **limit, **why())
+    assert is_ended(view)
 
 
 @pytest.mark.parametrize("name", ENDS_A_RIGHT_TO_ACT)

@@ -45,7 +45,7 @@ _SQLITE = _QUERY.format(
 )
 # Where the columns are in a row.
 _NUMBER, _SECRET_ID = 1, 10
-_API, _API_SECRET, _JTI, _COMPROMISED_AT, _CLIENT_ID = slice(29, 33), slice(33, 38), 38, 39, 40
+_API, _API_SECRET, _JTI, _COMPROMISED_AT, _CLIENT_ID = slice(-12, -8), slice(-8, -3), -3, -2, -1
 _JTI_LENGTH, _LONGEST = 36, 64
 
 

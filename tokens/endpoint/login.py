@@ -16,7 +16,7 @@ from django.db import Error, OperationalError
 
 from taxpayers.facts.values import FactsQuery, Reading, StatusFacts
 from taxpayers.identifiers import Notation
-from taxpayers.rules import Refused
+from taxpayers.rules import Refused, RegistryReason
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.endpoint.arrival import Arrival
@@ -200,7 +200,7 @@ class _Login:
         elif call is not None:
             throttle: Throttle | None = yield call
             if throttle is not None:
-                raise self._throttled(throttle)
+                raise self._throttled(throttle, may_succeed=_may_succeed(outcome))
         return self._end(outcome, self._quota(reading))
 
     def _read(self, *, locked: bool = False) -> Generator[Call | LockedRead, Any, Reading]:
@@ -263,8 +263,10 @@ class _Login:
         if isinstance(outcome, Throttle):
             raise self._throttled(outcome)
 
-    def _throttled(self, throttle: Throttle) -> Refused:
-        return throttled(self.node, self.arrival, self.asked, self.client, throttle)
+    def _throttled(self, throttle: Throttle, *, may_succeed: bool = False) -> Refused:
+        return throttled(
+            self.node, self.arrival, self.asked, self.client, throttle, may_succeed=may_succeed
+        )
 
     def _quota(self, reading: Reading) -> Quota | None:
         if self.client is None or reading.counter is None:
@@ -285,6 +287,13 @@ class _Login:
         """The end of a login that gets no token."""
         answer = refused_answer(self.arrival.id, self.at, refused, self.client, quota)
         return _refused_login(self.asked, refused, answer)
+
+
+def _may_succeed(outcome: Outcome) -> bool:
+    """Whether the secret is right, and would log in once the address is among its networks."""
+    return (
+        isinstance(outcome, Refused) and outcome.reason == RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
+    )
 
 
 def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed") -> Refused:

@@ -44,13 +44,19 @@ def throttled(
     asked: TokenRequest,
     client: AuthenticatedClient | None,
     throttle: Throttle,
+    *,
+    may_succeed: bool = False,
 ) -> RateLimited:
-    """The refusal of a login that a limit denied; it is remembered until the denial ends."""
+    """The refusal of a login that a limit denied; it is remembered until the denial ends.
+
+    Not if the same login `may_succeed` before that, once the registry has changed.
+    """
     has_secret = client is not None and client.method in SECRET_METHODS
     expires_at = client.secret.expires_at if client and has_secret else None
     throttle = replace(throttle, secret_expires_at=expires_at)
     key = _limit_key(asked) if throttle.limit else _failure_key(arrival, asked)
-    node.denials.remember(key, throttle)
+    if not may_succeed:
+        node.denials.remember(key, throttle)
     return RateLimited(throttle, _cause(throttle))
 
 

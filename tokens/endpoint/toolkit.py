@@ -17,6 +17,7 @@ from oauth2_provider.views.mixins import OAuthLibMixin
 from oauthlib.common import Request
 from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidator, TokenEndpoint
 
+from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import Reading
 from taxpayers.rules import Authorization, AuthorizationRequest, decide
 from tokens.access_tokens.binding import token_type
@@ -102,6 +103,7 @@ class LoginValidator(OAuth2Validator):
                 known_scopes=tuple(settings.SCOPES),
                 at=request.reading.at,
                 confirmation=client.confirmation,
+                source=LoginSource(request.arrival.source_address),
             )
         )
         # oauthlib writes these into the answer; without any it writes none (specification 2.1).

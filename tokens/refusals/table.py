@@ -50,6 +50,7 @@ class Check(Enum):
     CREDENTIALS = _("Are the client ID and the secret correct?")
     SECRET_EXPIRY = _("Is the secret not expired?")
     SECRET_REVOCATION = _("Is the secret not revoked?")
+    SOURCE_NETWORK = _("Did it come from a network from where the secret may be used?")
     RATE_LIMIT = _("Is the client within its limit of logins?")
     TOKEN_BINDING = _("Does it prove what its tokens must be bound to?")
     BLOCK = _("Is the system user not blocked?")
@@ -57,14 +58,22 @@ class Check(Enum):
     TAXPAYER = _("Is its taxpayer active?")
     INTERMEDIARY = _("Is its taxpayer an intermediary?")
     INTERMEDIARY_ACTIVE = _("Is the intermediary active?")
+    LIMIT = _("May the system user log in for this taxpayer?")
     PERMISSION = _("Did the taxpayer grant a permission?")
     PERMISSION_IN_FORCE = _("Is a permission valid?")
+    PERMISSIONS_LIMIT = _("May the system user use one of the permissions granted?")
     SCOPE = _("May the client have the scope?")
 
 
 # Checks of a login on behalf of another taxpayer only.
 ON_BEHALF_CHECKS = frozenset(
-    {Check.INTERMEDIARY, Check.INTERMEDIARY_ACTIVE, Check.PERMISSION, Check.PERMISSION_IN_FORCE}
+    {
+        Check.INTERMEDIARY,
+        Check.INTERMEDIARY_ACTIVE,
+        Check.PERMISSION,
+        Check.PERMISSION_IN_FORCE,
+        Check.PERMISSIONS_LIMIT,
+    }
 )
 
 _INVALID_REQUEST = "invalid_request"
@@ -78,6 +87,7 @@ _DEVELOPER = _("The developer of the ERP system")
 _OPERATOR = _("The operator of the ERP system")
 _ROTATES = _("The person who rotates the secrets of the ERP system")
 _AUTHORITY = _("The tax authority")
+_ADMINISTRATOR = _("The administrator of the intermediary")
 _REPRESENTED = _("The represented taxpayer")
 _NOBODY = _("Nobody: the ERP system tries again later")
 _US = _("The operators of this service")
@@ -231,6 +241,25 @@ REFUSALS: Mapping[str, Refusal] = {
         ),
         counts_as_failure=True,
     ),
+    # Counted as a failure, so that a secret that was stolen uses up nothing of its owner's limit.
+    RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: Refusal(
+        400,
+        _INVALID_CLIENT,
+        _(
+            "These credentials may be used from certain networks only, and this login came from"
+            " another address: {detail}. The operator of the ERP system must log in from one of"
+            " these networks, or ask the tax authority to add this address."
+        ),
+        _("Not from an allowed network"),
+        _OPERATOR,
+        Check.SOURCE_NETWORK,
+        without_detail=_(
+            "These credentials may be used from certain networks only, and the address that this"
+            " login came from cannot be known. The operator of the ERP system must report the"
+            " reference to the tax authority."
+        ),
+        counts_as_failure=True,
+    ),
     ProtocolReason.RATE_LIMITED: Refusal(
         429,
         _INVALID_REQUEST,
@@ -339,6 +368,30 @@ REFUSALS: Mapping[str, Refusal] = {
         has_date=True,
         without_date=_("The registration as an intermediary is not active. Ask the tax authority."),
     ),
+    RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: Refusal(
+        400,
+        _UNAUTHORISED,
+        _(
+            "This system user is limited in what it may do for other taxpayers, so it gets no token"
+            " for its own taxpayer: that one would have no limit. The developer of the ERP system"
+            " must send onbehalfof, or use another system user."
+        ),
+        _("Limited to acting for others"),
+        _DEVELOPER,
+        Check.LIMIT,
+    ),
+    RegistryReason.TAXPAYER_NOT_ALLOWED: Refusal(
+        400,
+        _UNAUTHORISED,
+        _(
+            "This system user may act for certain taxpayers only, and the one named by onbehalfof"
+            " is not among them, or the number is wrong. The administrator of the intermediary must"
+            " use another system user for it, or ask the tax authority to change the limit."
+        ),
+        _("Taxpayer not allowed for this system user"),
+        _ADMINISTRATOR,
+        Check.LIMIT,
+    ),
     RegistryReason.NO_PERMISSION: Refusal(
         400,
         _INVALID_GRANT,
@@ -385,6 +438,18 @@ REFUSALS: Mapping[str, Refusal] = {
         _REPRESENTED,
         Check.PERMISSION_IN_FORCE,
         has_date=True,
+    ),
+    RegistryReason.PERMISSIONS_NOT_ALLOWED: Refusal(
+        400,
+        _UNAUTHORISED,
+        _(
+            "This system user is limited to some permissions, and the taxpayer named by onbehalfof"
+            " has granted none of these. The administrator of the intermediary must use another"
+            " system user for it, or ask the tax authority to change the limit."
+        ),
+        _("Permissions not allowed for this system user"),
+        _ADMINISTRATOR,
+        Check.PERMISSIONS_LIMIT,
     ),
     RegistryReason.INVALID_SCOPE: Refusal(
         400,

@@ -61,6 +61,9 @@ class CredentialsView(SelfServiceView):
                 "taxpayer": taxpayer_claim(client.taxpayer),
                 "scopes": client.scopes,
                 "expires_at": rfc3339_or_none(client.expires_at),
+                "allowed_permissions": client.allowed_permissions,  # none: all that are granted
+                # Which ones is not shown: a token is for one taxpayer, and others may read it.
+                "is_limited_to_taxpayers": client.has_allowed_taxpayers,
                 "secrets": [secret_as_json(s, login.secret.id, at) for s in secrets],
                 "rate_limit": self._rate_limit(user),
                 "source_address": self.source_address,

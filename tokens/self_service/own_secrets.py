@@ -45,6 +45,7 @@ def secret_as_json(secret: ClientSecret, issued_by: int, at: datetime) -> dict[s
         "expires_at": rfc3339(secret.expires_at),
         "revoked_at": rfc3339_or_none(secret.revoked_at),
         "last_used_at": rfc3339_or_none(secret.last_used_at),
+        "allowed_networks": secret.allowed_networks.split(),  # none: from anywhere
     }
 
 

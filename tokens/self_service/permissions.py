@@ -31,21 +31,27 @@ _ON_BEHALF = (
 class PermissionsView(SelfServiceView):
     """What taxpayers have granted to the intermediary of this client.
 
-    Only for a token in which the client represents its own taxpayer.
+    Only for a token in which the client represents its own taxpayer. A client that is limited gets
+    no such token: it sees what it may do for the taxpayer that its token represents.
     """
 
     http_method_names = ("get", "head")
 
     def get(self, request: Request) -> Response:
         """One page; nothing while the registration as an intermediary is not active."""
-        if self.caller.token.actor is not None:
+        client, at = self.caller.login.client, self.caller.at
+        represented = self.caller.login.represented
+        if represented is not None and not client.is_limited:
             raise InsufficientScope(_ON_BEHALF)
         given = parameters_of(request, "taxpayer", "cursor", "limit")
         taxpayer, after, limit = _taxpayer(given), _cursor(given), _limit(given)
-        client, at = self.caller.login.client, self.caller.at
+        is_of_another = False
+        if represented is not None:
+            is_of_another = taxpayer not in (None, represented.taxpayer)
+            taxpayer = represented.taxpayer
         role = client.intermediary
         page = Page([], None)
-        if role is not None and may_act_for_others(role, at):
+        if role is not None and may_act_for_others(role, at) and not is_of_another:
             page = usable_permissions(client.id, taxpayer=taxpayer, after=after, limit=limit, at=at)
         return Response(
             {
@@ -55,13 +61,22 @@ class PermissionsView(SelfServiceView):
                     "is_active": may_act_for_others(role, at),
                     "active_until": rfc3339_or_none(role.active_until),
                 },
-                "permissions": [self._as_json(row) for row in page.permissions],
+                "permissions": [
+                    self._as_json(row, codes)
+                    for row in page.permissions
+                    if (codes := self._codes(row)) or not client.allowed_permissions
+                ],
                 "next_cursor": page.next_cursor and str(page.next_cursor),
             }
         )
 
-    def _as_json(self, row: GrantedPermission) -> dict[str, Any]:
-        codes = tuple(sorted(code.pk for code in row.codes.all()))
+    def _codes(self, row: GrantedPermission) -> tuple[str, ...]:
+        """Those of the permission that this client may use."""
+        allowed = self.caller.login.client.allowed_permissions
+        codes = sorted(code.pk for code in row.codes.all())
+        return tuple(code for code in codes if not allowed or code in allowed)
+
+    def _as_json(self, row: GrantedPermission, codes: tuple[str, ...]) -> dict[str, Any]:
         facts = PermissionFacts(codes, row.valid_from, row.valid_until, row.revoked_at)
         return {
             "taxpayer": str(row.taxpayer.identifier),

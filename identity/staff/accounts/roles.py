@@ -72,10 +72,12 @@ _MANAGE_CREDENTIALS = _of(
     "issue_credentials",
     "change_login_method",
     "change_system_user",
+    "limit_system_user",
     "extend_system_user",
     "unblock_system_user",
     "rotate_secret",
     "register_client_key",
+    "change_secret",
     "retire_secret",
     "revoke_secret",
 ) | _of(

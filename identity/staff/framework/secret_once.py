@@ -96,6 +96,11 @@ def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
         HandOverFact(_("Client secret"), data["client_secret"], "client-secret", is_secret=True),
         HandOverFact(_("Secret valid until"), moment_with_zone(data["secret_expires_at"])),
         *(
+            [HandOverFact(_("Log in from"), ", ".join(data["allowed_networks"]))]
+            if data["allowed_networks"]
+            else []
+        ),
+        *(
             HandOverFact(
                 _("Former secret {secret} valid until").format(secret=secret),
                 moment_with_zone(secret.expires_at),

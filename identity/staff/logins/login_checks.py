@@ -60,8 +60,10 @@ def _facts(event: LoginEvent, secret: ClientSecret | None) -> dict[Check, str]:
         Check.ON_BEHALF_OF: f"onbehalfof: {event.subject}" if event.actor else "",
         Check.CREDENTIALS_FORM: used,
         Check.CREDENTIALS: _proof(secret) if secret else "",
+        Check.SOURCE_NETWORK: event.source_address or "",
         Check.TAXPAYER: own,
         Check.INTERMEDIARY: event.actor,
+        Check.LIMIT: event.subject,
         Check.PERMISSION: pair,
         Check.PERMISSION_IN_FORCE: pair,
         # Of a refused login: the unknown scope, which the answer does not repeat.

@@ -22,6 +22,7 @@ from identity.staff.framework.forms import (
 from identity.staff.logins.login_checks import ShownCheck
 from identity.staff.logins.reasons import StaffText, staff_text_of
 from taxpayers.facts.query import load_facts
+from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, SystemUser
@@ -122,19 +123,29 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     )
 
 
+# Nobody knows from where the login would come.
 _REGISTRY_CHECKS = frozenset(
-    check for check in Check for reason in RegistryReason if REFUSALS[reason].check is check
+    check
+    for check in Check
+    for reason in RegistryReason
+    if REFUSALS[reason].check is check and check is not Check.SOURCE_NETWORK
 )
 
 
-def decide_at(facts: Facts, at: datetime) -> tuple[Authorization | None, Refused | None]:
-    """The decision about a login that asks for no scope, at the moment `at`: one of the two."""
+def decide_at(
+    facts: Facts, at: datetime, source: LoginSource | None = None
+) -> tuple[Authorization | None, Refused | None]:
+    """The decision about a login that asks for no scope, at the moment `at`: one of the two.
+
+    No `source`: nobody knows from where it would come.
+    """
     request = AuthorizationRequest(
         facts,
         asked_scopes=None,
         known_scopes=tuple(settings.SCOPES),
         at=at,
         confirmation=required_confirmation(facts),
+        source=source,
     )
     try:
         return decide(request), None

@@ -12,9 +12,15 @@ from identity.staff.framework.forms import (
     NameField,
     TaskForm,
     TaxpayerField,
+    parsed_identifier,
     scope_choices,
 )
 from identity.staff.framework.secret_once import SecretOnceTask
+from identity.staff.registry.limit_fields import (
+    AllowedPermissionsField,
+    AllowedTaxpayersField,
+    NetworksField,
+)
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE
 from taxpayers.services import Author, IssuedSecret, register_system_user
 
@@ -41,6 +47,9 @@ class IssueCredentialsForm(TaskForm):
             "Leave empty to use the standard lifetime of this service, usually one year."
         ),
     )
+    permissions = AllowedPermissionsField()
+    taxpayers = AllowedTaxpayersField()
+    networks = NetworksField()
 
 
 class IssueCredentials(SecretOnceTask):
@@ -67,6 +76,9 @@ class IssueCredentials(SecretOnceTask):
             expires_at=data["expires"],
             secret_expires_at=data["secret_expires"],
             logins_per_minute=data["logins_per_minute"],
+            allowed_permissions=data["permissions"],
+            allowed_taxpayers=[parsed_identifier(text) for text in data["taxpayers"]],
+            allowed_networks=data["networks"],
             by=by,
             at=at,
         )

@@ -10,6 +10,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm
 from identity.staff.framework.secret_once import IssueOnceForm
+from identity.staff.registry.limit_fields import NetworksField
 from identity.staff.system_users.secret_advice import is_in_use
 from taxpayers.models import ClientSecret
 
@@ -30,6 +31,7 @@ class RotateSecretForm(IssueOnceForm):
             " expiry date of the old secret."
         ),
     )
+    networks = NetworksField()
 
 
 class SecretForm(TaskForm):

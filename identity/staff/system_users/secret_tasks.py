@@ -33,6 +33,7 @@ from identity.staff.system_users.secret_forms import (
 from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
 from taxpayers.services import Author, IssuedSecret, issue_secret, retire_secret, revoke_secret
+from taxpayers.services.limits.source_networks import networks_for_new
 
 
 class RotateSecret(SecretOnceTask):
@@ -59,7 +60,8 @@ class RotateSecret(SecretOnceTask):
         ).format(secret=live[-1], moment=moment_text(live[-1].created_at))
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
-        return {"newest": newest_secret_id(record)}
+        networks = networks_for_new(record, None).split()
+        return {"newest": newest_secret_id(record), "networks": "\n".join(networks)}
 
     @transaction.atomic
     def perform(
@@ -70,6 +72,7 @@ class RotateSecret(SecretOnceTask):
             system_user=record,
             expires_at=data["expires"],
             retire_old_at=data["retire_old"],
+            allowed_networks=data["networks"],
             by=by,
             at=at,
         )

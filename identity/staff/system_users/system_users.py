@@ -36,6 +36,11 @@ from identity.staff.system_users.key_tasks import (
     UseClientSecret,
     UsePrivateKey,
 )
+from identity.staff.system_users.limit_tasks import (
+    ChangeSecret,
+    LimitSystemUser,
+    limit_sentences,
+)
 from identity.staff.system_users.revoke_secrets import RevokeSecrets
 from identity.staff.system_users.secret_advice import advice_on, is_in_use
 from identity.staff.system_users.secret_filter import SecretExpiryFilter, without_valid_secret
@@ -140,6 +145,8 @@ class SystemUserAdmin(ExportingAdmin):
         ExtendSystemUser,
         EndSystemUserEarlier,
         ChangeSystemUser,
+        LimitSystemUser,
+        ChangeSecret,
         RetireSecret,
         RevokeSecret,
     )
@@ -165,6 +172,7 @@ class SystemUserAdmin(ExportingAdmin):
             "taxpayer_state": badge_of_taxpayer(record.taxpayer),
             "secrets": self._secrets(request, record, at),
             "last_used_at": last_used_at(record),
+            "limit": limit_sentences(record),
             "changes": recent_changes(request, record),
         }
 
@@ -174,9 +182,8 @@ class SystemUserAdmin(ExportingAdmin):
         if not request.user.has_perm("taxpayers.view_clientsecret"):
             return None
         secrets = list(record.secrets.order_by("-pk")[:MAX_SECRETS])
-        tasks = [
-            task for task in (RetireSecret(self), RevokeSecret(self)) if task.is_allowed(request)
-        ]
+        kinds = (ChangeSecret, RetireSecret, RevokeSecret)
+        tasks = [task for kind in kinds if (task := kind(self)).is_allowed(request)]
         return [
             {
                 "row": secret,

@@ -21,6 +21,7 @@ DECIDING_COLUMNS: Columns = {
         *("id", "client_id", "taxpayer_id", "scopes", "logins_per_minute"),
         *("expires_at", "blocked_at", "token_endpoint_auth_method"),
         "token_binding",
+        *("allowed_permissions", "allowed_taxpayers"),
     ),
     "taxpayers": ("id", "tin", "rob", "is_active"),
 }

@@ -1,4 +1,4 @@
-"""`change_system_user CLIENT_ID [--name] [--logins-per-minute] [--scope S…] [--expires DATE] …`."""
+"""`change_system_user CLIENT_ID [--name] [--scope S…] [--expires DATE] [--only-taxpayer …] …`."""
 
 from argparse import SUPPRESS
 from datetime import datetime
@@ -12,6 +12,12 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.management.find_records import find_system_user
+from taxpayers.management.limit_options import (
+    add_limit_options,
+    limit_data,
+    limit_text,
+    read_limit,
+)
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import secret_data, secret_text
@@ -21,6 +27,7 @@ from taxpayers.services import (
     bind_tokens,
     change_system_user,
     extend_system_user,
+    limit_system_user,
     use_client_secret,
     use_private_key,
 )
@@ -28,11 +35,12 @@ from taxpayers.services import (
 _SECRET = "client_secret"
 _BINDINGS = {binding.value or "none": binding for binding in TokenBinding}
 _FIELDS = ("name", "scopes", "logins_per_minute")
+_LIMITS = {"only_permission", "only_taxpayer"}
 
 
 class Command(ServiceCommand):
     help = (
-        "Change the name, the limit, the scopes or the last day of a system user: all that is"
+        "Change the name, the limits, the scopes or the last day of a system user: all that is"
         " given, or nothing. It applies to every login from now on. Safe to repeat."
     )
 
@@ -83,6 +91,13 @@ class Command(ServiceCommand):
             help="what every token of it must be bound to from now on: a key (dpop, RFC 9449), its"
             " certificate (tls, RFC 8705), or none. Tokens that are not bound so end at once",
         )
+        add_limit_options(parser)
+        parser.add_argument(
+            "--not-limited",
+            action="store_true",
+            help="remove what limits it to permissions and taxpayers; --only-permission and"
+            " --only-taxpayer then begin anew",
+        )
         parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
@@ -107,8 +122,10 @@ class Command(ServiceCommand):
                 "scopes": row.scopes.split(),
                 "logins_per_minute": row.logins_per_minute,
                 "expires_at": row.expires_at,
+                **limit_data(row),
             },
-            f"{row.client_id} ({row.name}): {limit}, {expires}, scopes {row.scopes}.{text}",
+            f"{row.client_id} ({row.name}): {limit}, {expires}, scopes {row.scopes}."
+            f"{limit_text(row)}{text}",
         )
 
 
@@ -116,37 +133,52 @@ class Command(ServiceCommand):
 def _change(
     row: SystemUser, options: dict[str, Any], by: Author, at: datetime
 ) -> tuple[SystemUser, IssuedSecret | None]:
-    fields = {name: options[name] for name in _FIELDS if name in options}
+    _check_options(options)
+    row, issued = _change_login_method(row, options, by, at)
+    who: dict[str, Any] = {"reason": options["reason"], "by": by, "at": at}
+    if fields := {name: options[name] for name in _FIELDS if name in options}:
+        row = change_system_user(system_user=row, **fields, **who)
+    if "expires" in options:
+        row = extend_system_user(system_user=row, expires_at=options["expires"], **who)
+    if "token_binding" in options:
+        row = bind_tokens(system_user=row, binding=_BINDINGS[options["token_binding"]], **who)
+    if _changes_limit(options):
+        permissions, taxpayers = read_limit(options, None if options["not_limited"] else row)
+        row = limit_system_user(
+            system_user=row, permissions=permissions, taxpayers=taxpayers, **who
+        )
+    return row, issued
+
+
+def _check_options(options: dict[str, Any]) -> None:
     method, keys = options["auth_method"], options["jwks"]
-    is_given = fields or "expires" in options or "token_binding" in options
+    is_given = {*_FIELDS, "expires", "token_binding"} & options.keys() or _changes_limit(options)
     if not is_given and method is None and keys is None:
         raise CommandError(
             "Nothing to change: give --name, --logins-per-minute, --scope, --expires,"
-            " --auth-method or --token-binding."
+            " --only-permission, --only-taxpayer, --not-limited, --auth-method"
+            " or --token-binding."
         )
     if (method == PRIVATE_KEY_JWT) != (keys is not None):
         raise CommandError(
             f"--auth-method {PRIVATE_KEY_JWT} and --jwks belong together. To add a key:"
             " manage.py register_client_key CLIENT_ID FILE"
         )
-    reason, issued = options["reason"], None
+
+
+def _changes_limit(options: dict[str, Any]) -> bool:
+    return bool(_LIMITS & options.keys()) or options["not_limited"]
+
+
+def _change_login_method(
+    row: SystemUser, options: dict[str, Any], by: Author, at: datetime
+) -> tuple[SystemUser, IssuedSecret | None]:
+    method, reason = options["auth_method"], options["reason"]
     if method == PRIVATE_KEY_JWT:
-        row = use_private_key(system_user=row, keys=keys, reason=reason, by=by, at=at)
-    elif method == _SECRET:
+        return use_private_key(
+            system_user=row, keys=options["jwks"], reason=reason, by=by, at=at
+        ), None
+    if method == _SECRET:
         issued = use_client_secret(system_user=row, reason=reason, by=by, at=at)
-        row = issued.system_user
-    if fields:
-        row = change_system_user(system_user=row, reason=reason, by=by, at=at, **fields)
-    if "expires" in options:
-        row = extend_system_user(
-            system_user=row, expires_at=options["expires"], reason=reason, by=by, at=at
-        )
-    if "token_binding" in options:
-        row = bind_tokens(
-            system_user=row,
-            binding=_BINDINGS[options["token_binding"]],
-            reason=reason,
-            by=by,
-            at=at,
-        )
-    return row, issued
+        return issued.system_user, issued
+    return row, None

@@ -8,6 +8,13 @@ from django.core.management.base import CommandParser
 from taxpayers.management.arguments import parse_end, parse_taxpayer_id, read_keys
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.find_records import find_taxpayer
+from taxpayers.management.limit_options import (
+    add_limit_options,
+    add_network_options,
+    limit_data,
+    read_limit,
+    read_networks,
+)
 from taxpayers.management.shown_keys import keys_data, keys_text
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user, register_system_user_with_keys
@@ -39,13 +46,20 @@ class Command(ServiceCommand):
             "--logins-per-minute", metavar="N", type=int, help="0: unlimited, still counted"
         )
 
+        add_limit_options(parser)
+        add_network_options(parser)
+
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        permissions, taxpayers = read_limit(options)
         fields = {
             "taxpayer": find_taxpayer(options["taxpayer"]),
             "name": options["name"],
             "scopes": options["scope"],
             "expires_at": options["expires"],
             "logins_per_minute": options["logins_per_minute"],
+            "allowed_permissions": permissions,
+            "allowed_taxpayers": taxpayers,
+            "allowed_networks": read_networks(options) or (),
         }
         ends, keys = options["secret_expires"], options["jwks"]
         if keys is not None:
@@ -63,5 +77,6 @@ class Command(ServiceCommand):
             "scopes": owner.scopes.split(),
             "logins_per_minute": owner.logins_per_minute,
             "expires_at": owner.expires_at,
+            **limit_data(owner),
         }
         return Answer(shown | data, text)

@@ -1,4 +1,4 @@
-"""`rotate_secret CLIENT_ID [--secret-expires DATE] [--retire-old DATE]` (contract 6)."""
+"""`rotate_secret CLIENT_ID [--secret-expires DATE] [--retire-old DATE] …` (contract 6)."""
 
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from django.core.management.base import CommandParser
 from taxpayers.management.arguments import parse_end
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.management.find_records import find_system_user
+from taxpayers.management.limit_options import add_network_options, read_networks
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, issue_secret
@@ -25,11 +26,14 @@ class Command(ServiceCommand):
             "--retire-old", metavar="DATE", type=parse_end, help="last day of the old secret"
         )
 
+        add_network_options(parser, "; not given: from where the present one may")
+
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         issued = issue_secret(
             system_user=find_system_user(options["client_id"]),
             expires_at=options["secret_expires"],
             retire_old_at=options["retire_old"],
+            allowed_networks=read_networks(options),
             by=by,
             at=at,
         )

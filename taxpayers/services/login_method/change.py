@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.client_keys import PRIVATE_KEY_JWT
+from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services.history import (
     Action,
@@ -15,6 +16,7 @@ from taxpayers.services.history import (
     lock_for_update,
     update_and_record,
 )
+from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.login_method.keys import create_keys, validate_keys
 from taxpayers.services.secrets import IssuedSecret, create_secret, free_slot, revoke_secret
 from taxpayers.services.system_users import create_system_user
@@ -36,8 +38,12 @@ def use_private_key(
     The keys as for `register_client_keys`. Raises ServiceError if it does so already.
     """
     validated = validate_keys(keys)
+    networks = networks_for_new(
+        lock_for_update(system_user), None
+    ).split()  # before its secrets are revoked
     owner = _change(system_user, PRIVATE_KEY_JWT, reason, by, at)
-    create_keys(owner, validated, expires_at, ChangeContext(Action.REGISTER_CLIENT_KEY, by, at))
+    context = ChangeContext(Action.REGISTER_CLIENT_KEY, by, at)
+    create_keys(owner, validated, expires_at, context, allowed_networks=networks)
     return owner
 
 
@@ -54,9 +60,13 @@ def use_client_secret(
 
     The secret as for `issue_secret`. Raises ServiceError if it does so already.
     """
+    networks = networks_for_new(
+        lock_for_update(system_user), None
+    ).split()  # before its keys are removed
     owner = _change(system_user, "", reason, by, at)
     context = ChangeContext(Action.ROTATE_SECRET, by, at)
-    return create_secret(owner, free_slot(owner, at), expires_at, context)
+    slot = free_slot(owner, at)
+    return create_secret(owner, slot, expires_at, context, allowed_networks=networks)
 
 
 @transaction.atomic
@@ -69,6 +79,9 @@ def register_system_user_with_keys(
     expires_at: datetime | None = None,
     keys_expire_at: datetime | None = None,
     logins_per_minute: int | None = None,
+    allowed_permissions: Collection[str] = (),
+    allowed_taxpayers: Collection[TaxpayerId] = (),
+    allowed_networks: Collection[str] = (),
     by: Author,
     at: datetime,
 ) -> SystemUser:
@@ -83,11 +96,13 @@ def register_system_user_with_keys(
         scopes=scopes,
         expires_at=expires_at,
         logins_per_minute=logins_per_minute,
+        allowed_permissions=allowed_permissions,
+        allowed_taxpayers=allowed_taxpayers,
         token_endpoint_auth_method=PRIVATE_KEY_JWT,
         at=at,
     )
     context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
-    create_keys(owner, validated, keys_expire_at, context, fields)
+    create_keys(owner, validated, keys_expire_at, context, fields, allowed_networks)
     return owner
 
 

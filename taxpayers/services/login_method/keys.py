@@ -1,6 +1,6 @@
 """The public keys of system users that log in with a private key; two live ones at most."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.secrets import free_slot, store_last_end
 from taxpayers.validation import ServiceError, validate_end
 
@@ -55,13 +56,15 @@ def register_client_keys(
     system_user: SystemUser,
     keys: str,
     expires_at: datetime | None = None,
+    allowed_networks: Collection[str] | None = None,
     by: Author,
     at: datetime,
 ) -> list[ClientSecret]:
     """Register these public keys (JWK, JWK Set or PEM) beside the present one.
 
-    They are valid until `expires_at`; None: for settings.SECRET_LIFETIME. Raises ServiceError if
-    there would be more than two live ones, or if the system user logs in with a secret.
+    They are valid until `expires_at`; None: for settings.SECRET_LIFETIME. `allowed_networks` as for
+    `issue_secret`. Raises ServiceError if there would be more than two live ones, or if the system
+    user logs in with a secret.
     """
     owner = lock_for_update(system_user)
     if not owner.uses_key:
@@ -71,7 +74,8 @@ def register_client_keys(
             ).format(client_id=owner.client_id)
         )
     context = ChangeContext(Action.REGISTER_CLIENT_KEY, by, at)
-    return create_keys(owner, validate_keys(keys), expires_at, context)
+    validated = validate_keys(keys)
+    return create_keys(owner, validated, expires_at, context, allowed_networks=allowed_networks)
 
 
 def validate_keys(text: str) -> Sequence[ClientKey]:
@@ -93,15 +97,18 @@ def create_keys(
     expires_at: datetime | None,
     context: ChangeContext,
     also: dict[str, Any] | None = None,
+    allowed_networks: Collection[str] | None = None,
 ) -> list[ClientSecret]:
     """Create them in free slots; `also` is stored in the history beside each."""
-    return [_create(owner, key, expires_at, context, also or {}) for key in keys]
+    networks = networks_for_new(owner, allowed_networks)
+    return [_create(owner, key, expires_at, networks, context, also or {}) for key in keys]
 
 
 def _create(
     owner: SystemUser,
     key: ClientKey,
     expires_at: datetime | None,
+    allowed_networks: str,
     context: ChangeContext,
     also: dict[str, Any],
 ) -> ClientSecret:
@@ -115,12 +122,15 @@ def _create(
         hashed=name,
         hint=hint_of(key.kid),
         public_jwk=key.jwk,
+        allowed_networks=allowed_networks,
         created_at=context.at,
         expires_at=validate_end(expires_at, _("the key"), context.at)
         or context.at + settings.SECRET_LIFETIME,
     )
     store_last_end(owner)
     after = {**also, "secret": str(row), "kid": key.kid, "secret_expires_at": row.expires_at}
+    if allowed_networks:
+        after["allowed_networks"] = allowed_networks
     record_change(owner, context, after=after)
     return row
 

@@ -74,6 +74,52 @@ def bind_tokens(context: Context) -> None:
     )
 
 
+@BY_SERVICE.add("system_users", weight=2)
+def limit_client(context: Context) -> None:
+    """To some permissions, to some taxpayers that it may have asked for, or to both."""
+    registry, rng = context.registry, context.rng
+    roles = {role.taxpayer_id for role in registry.intermediaries}
+    row = context.choose([row for row in registry.system_users if row.taxpayer_id in roles])
+    others = [other for other in registry.taxpayers if other.id != row.taxpayer_id]
+    services.limit_system_user(
+        system_user=SystemUser.objects.get(pk=row.id),
+        permissions=rng.sample(CODES, rng.choice((0, 1, 2))),
+        taxpayers=[other.identifier for other in rng.sample(others, rng.choice((0, 2, 3)))],
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("system_users", weight=16)
+def remove_limit(context: Context) -> None:
+    users = context.registry.system_users
+    limited = [row for row in users if row.allowed_permissions or row.allowed_taxpayers]
+    services.limit_system_user(
+        system_user=SystemUser.objects.get(pk=context.choose(limited).id),
+        permissions=(),
+        taxpayers=(),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("client_secrets", weight=2)
+def change_networks(context: Context) -> None:
+    """Mostly to such as most logins come from."""
+    rows = [row for row in context.registry.client_secrets if row.is_live(context.at)]
+    services.change_secret(
+        secret=ClientSecret.objects.get(pk=context.choose(rows).id),
+        allowed_networks=context.rng.choice(
+            ([], [], ["10.0.0.0/8"], ["10.1.0.0/16"], ["10.1.0.0/17", "192.0.2.0/24"])
+        ),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
 @BY_SERVICE.add("system_users", "client_secrets", is_counter_changed=True)
 def register_client(context: Context) -> None:
     context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))

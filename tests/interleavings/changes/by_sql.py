@@ -1,7 +1,7 @@
 """Changes of clients and secrets by SQL, as nobody should make them: past the services."""
 
 from tests.interleavings.changes.change import Changes, Context
-from tests.interleavings.world import SCOPES
+from tests.interleavings.world import CODES, SCOPES
 
 BY_SQL = Changes()
 _MOST_SECRETS = 8
@@ -47,6 +47,29 @@ def toggle_bindings(context: Context) -> None:
         "UPDATE system_users SET token_binding = %s WHERE id = ANY(%s)",
         context.rng.choice(("", "", "", "dpop", "tls")),
         [row.id for row in context.registry.system_users if context.rng.random() < 0.4],
+    )
+
+
+@BY_SQL.add("system_users", weight=1)
+def set_limit(context: Context) -> None:
+    """Also to taxpayers that nobody knows, and of a client that acts for nobody."""
+    names = [str(row.identifier) for row in context.registry.taxpayers]
+    context.execute(
+        "UPDATE system_users SET allowed_permissions = %s, allowed_taxpayers = %s WHERE id = %s",
+        " ".join(context.rng.sample(CODES, context.rng.choice((0, 0, 2)))),
+        " ".join(context.rng.sample([*names, "TUNKNOWN1"], context.rng.choice((0, 0, 4)))),
+        context.choose(context.registry.system_users).id,
+    )
+
+
+@BY_SQL.add("client_secrets", weight=1)
+def set_networks(context: Context) -> None:
+    """Of several secrets in one statement."""
+    rows = context.registry.client_secrets
+    context.execute(
+        "UPDATE client_secrets SET allowed_networks = %s WHERE id = ANY(%s)",
+        context.rng.choice(("", "", "", "10.1.0.0/16", "10.1.64.0/18 10.9.9.1/32")),
+        [row.id for row in rows if context.rng.random() < 0.5],
     )
 
 

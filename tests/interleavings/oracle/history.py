@@ -7,9 +7,10 @@ from datetime import datetime
 
 from django.conf import settings
 
+from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import Facts
 from taxpayers.rules import AuthorizationRequest, Refused, decide
-from tests.interleavings.logins.login import Asked, Login
+from tests.interleavings.logins.login import Login
 from tests.interleavings.oracle.registry import Registry
 from tokens.refusals.table import ProtocolReason
 
@@ -73,12 +74,13 @@ def expected(login: Login, facts: Facts | None, at: datetime) -> Outcome:
     ids = (facts.client.id, facts.secret.id)
     whose = (subject or own, own if subject else "")
     try:
-        granted = decide(_request(asked, facts, at))
+        granted = decide(_request(login, facts, at))
     except Refused as no:
         return Outcome(no.reason, no.since, no.parameter, no.detail, *ids, *whose, "", None)
     permissions = granted.permissions if subject else None
     return Outcome("", None, "", "", *ids, *whose, " ".join(granted.scopes), permissions)
 
 
-def _request(asked: Asked, facts: Facts, at: datetime) -> AuthorizationRequest:
-    return AuthorizationRequest(facts, asked.scopes, tuple(settings.SCOPES), at)
+def _request(login: Login, facts: Facts, at: datetime) -> AuthorizationRequest:
+    asked, source = login.asked, LoginSource(login.asked.address)
+    return AuthorizationRequest(facts, asked.scopes, tuple(settings.SCOPES), at, source=source)

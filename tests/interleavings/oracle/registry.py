@@ -56,6 +56,8 @@ class ClientRow(NamedTuple):
     blocked_at: datetime | None
     expires_at: datetime | None
     token_binding: str
+    allowed_permissions: str
+    allowed_taxpayers: str
 
 
 class SecretRow(NamedTuple):
@@ -65,6 +67,7 @@ class SecretRow(NamedTuple):
     hint: str
     expires_at: datetime
     revoked_at: datetime | None
+    allowed_networks: str
 
     def is_live(self, now: datetime) -> bool:
         return self.revoked_at is None and self.expires_at > now
@@ -151,17 +154,29 @@ class Registry:
                 client.expires_at,
                 role and IntermediaryFacts(role.is_active, role.active_until),
                 client.token_binding,
+                tuple(client.allowed_permissions.split()),
+                client.allowed_taxpayers != "",
             ),
-            SecretFacts(secret.id, secret.hint, secret.expires_at, secret.revoked_at),
-            self._represented(query.on_behalf_of, role) if query.on_behalf_of else None,
+            SecretFacts(
+                secret.id,
+                secret.hint,
+                secret.expires_at,
+                secret.revoked_at,
+                allowed_networks=tuple(secret.allowed_networks.split()),
+            ),
+            self._represented(query.on_behalf_of, client, role) if query.on_behalf_of else None,
         )
 
-    def _represented(self, named: TaxpayerId, role: RoleRow | None) -> RepresentedFacts:
+    def _represented(
+        self, named: TaxpayerId, client: ClientRow, role: RoleRow | None
+    ) -> RepresentedFacts:
+        allowed = client.allowed_taxpayers.split()
+        is_allowed = not allowed or str(named) in allowed
         for taxpayer in self.taxpayers:
             if taxpayer.identifier == named:
                 granted = tuple(self._permissions(taxpayer.id, role.id)) if role else ()
-                return RepresentedFacts(named, taxpayer.is_active, granted)
-        return RepresentedFacts(named, None)
+                return RepresentedFacts(named, taxpayer.is_active, granted, is_allowed)
+        return RepresentedFacts(named, None, is_allowed=is_allowed)
 
     def _permissions(self, taxpayer_id: int, role_id: int) -> Iterator[PermissionFacts]:
         for row in self.granted_permissions:

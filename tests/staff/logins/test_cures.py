@@ -233,7 +233,7 @@ def test_every_task_of_the_table_exists() -> None:
             assert isinstance(pages, RecordAdmin)
             assert cure.action in {task.name for task in pages.get_tasks()}
             seen.add(cure.action)
-    assert len(seen) == 10
+    assert len(seen) == 12
 
 
 @pytest.mark.django_db

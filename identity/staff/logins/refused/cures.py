@@ -61,6 +61,13 @@ def _on_system_user_without_scope(involved: Involved) -> Target | None:
     return None if involved.event.detail else _on_system_user(involved)
 
 
+def _on_secret(involved: Involved) -> Target | None:
+    user, secret = involved.system_user, involved.secret
+    if user is None or secret is None:
+        return None
+    return Target(SystemUser, user, {"secret": secret.pk})
+
+
 def _on_own_taxpayer(involved: Involved) -> Target | None:
     taxpayer = involved.own_taxpayer
     return Target(Taxpayer, taxpayer) if taxpayer is not None else None
@@ -103,6 +110,7 @@ def _permission(involved: Involved) -> Target | None:
 
 _NEW_SECRET = Cure(Action.ROTATE_SECRET, _on_client_with_secret)
 _NEW_CREDENTIAL = (_NEW_SECRET, Cure(Action.REGISTER_CLIENT_KEY, _on_client_with_key))
+_LIMIT = Cure(Action.LIMIT_SYSTEM_USER, _on_system_user)
 _GRANT = Cure(Action.GRANT_PERMISSION, _permission)
 
 CURES: Mapping[str, tuple[Cure, ...]] = {
@@ -120,12 +128,15 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     ProtocolReason.INVALID_DPOP_PROOF: (),
     ProtocolReason.USE_DPOP_NONCE: (),
     RegistryReason.CERTIFICATE_MISSING: (),
+    RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: (Cure(Action.CHANGE_SECRET, _on_secret),),
     ProtocolReason.RATE_LIMITED: (Cure(Action.CHANGE_SYSTEM_USER, _on_system_user),),
     RegistryReason.SYSTEM_USER_BLOCKED: (Cure(Action.UNBLOCK_SYSTEM_USER, _on_system_user),),
     RegistryReason.SYSTEM_USER_EXPIRED: (Cure(Action.EXTEND_SYSTEM_USER, _on_system_user),),
     RegistryReason.TAXPAYER_INACTIVE: (Cure(Action.ACTIVATE_TAXPAYER, _on_own_taxpayer),),
     RegistryReason.NOT_AN_INTERMEDIARY: (Cure(Action.REGISTER_INTERMEDIARY, _as_intermediary),),
     RegistryReason.INTERMEDIARY_INACTIVE: (Cure(Action.CHANGE_INTERMEDIARY, _on_role),),
+    RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: (_LIMIT,),
+    RegistryReason.TAXPAYER_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.NO_PERMISSION: (
         Cure(Action.REGISTER_TAXPAYER, _new_represented),
         Cure(Action.ACTIVATE_TAXPAYER, _on_represented),
@@ -134,6 +145,7 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     RegistryReason.PERMISSION_NOT_YET_VALID: (_GRANT,),
     RegistryReason.PERMISSION_EXPIRED: (_GRANT,),
     RegistryReason.PERMISSION_REVOKED: (_GRANT,),
+    RegistryReason.PERMISSIONS_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.INVALID_SCOPE: (Cure(Action.CHANGE_SYSTEM_USER, _on_system_user_without_scope),),
     ProtocolReason.TEMPORARILY_UNAVAILABLE: (),
     ProtocolReason.SERVER_ERROR: (),

@@ -11,6 +11,7 @@ from identity.staff.logins.refused.involved import Involved, subject_of
 from identity.staff.logins.refused.latest_logins import LatestLogins
 from identity.staff.logins.what_if import decide_at
 from taxpayers.facts.query import load_facts
+from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import Change
 from taxpayers.rules import Refused, RegistryReason
@@ -53,7 +54,7 @@ def present_of(involved: Involved, latest: LatestLogins, at: datetime) -> Presen
     facts = load_facts(query).facts if query is not None else None
     if facts is None:
         return Present(False, None, last_token_at)
-    _authorization, refused = decide_at(facts, at)
+    _authorization, refused = decide_at(facts, at, LoginSource(involved.event.source_address))
     return Present(True, refused, last_token_at)
 
 

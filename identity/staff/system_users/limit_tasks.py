@@ -1,0 +1,135 @@
+"""Tasks that limit credentials: what a system user may do for others, from where a secret works."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.forms import ReasonField, parsed_identifier
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.tasks import Task
+from identity.staff.registry.limit_fields import (
+    AllowedPermissionsField,
+    AllowedTaxpayersField,
+    NetworksField,
+)
+from identity.staff.system_users.secret_forms import SecretForm
+from identity.staff.system_users.secret_tasks import SecretTask
+from taxpayers.models import ClientSecret, Intermediary, SystemUser
+from taxpayers.services import Author, change_secret, limit_system_user
+
+_SHOWN = 10
+
+
+class LimitForm(EditConflictForm):
+    watched: ClassVar = {"permissions": "allowed_permissions", "taxpayers": "allowed_taxpayers"}
+
+    permissions = AllowedPermissionsField()
+    taxpayers = AllowedTaxpayersField()
+    reason = ReasonField()
+
+
+class LimitSystemUser(Task):
+    name = "limit_system_user"
+    title = gettext_lazy("Limit what it may do for others")
+    button_label = gettext_lazy("Limit what it may do for others")
+    description = gettext_lazy(
+        "A limit gives nothing: tokens carry what taxpayers have granted, as far as it is allowed"
+        " here. With a limit it gets no token for its own taxpayer, because that one would have"
+        " none. Applies to every login from now on; tokens that may do more end."
+    )
+    icon = "filter_alt"
+    form = LimitForm
+
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
+        if record.is_limited or Intermediary.objects.filter(taxpayer=record.taxpayer_id).exists():
+            return ""
+        return _("Its taxpayer is not an intermediary, so it acts for nobody else.")
+
+    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
+        return {
+            "permissions": record.allowed_permissions.split(),
+            "taxpayers": "\n".join(record.allowed_taxpayers.split()),
+        }
+
+    @transaction.atomic
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> SystemUser:
+        values = LimitForm.values_for_service(record, data)
+        values["taxpayers"] = [parsed_identifier(text) for text in values["taxpayers"]]
+        return limit_system_user(system_user=record, by=by, at=at, **values)
+
+    def success_message(self, result: SystemUser) -> str:
+        if not result.is_limited:
+            return _("{name} is not limited.").format(name=result)
+        return _("{name} is limited.").format(name=result)
+
+
+class ChangeSecretForm(SecretForm):
+    networks = NetworksField()
+    field_order = ("secret", "networks", "reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.chosen is not None:
+            self.initial["networks"] = "\n".join(self.chosen.allowed_networks.split())
+
+
+class ChangeSecret(SecretTask):
+    name = "change_secret"
+    title = gettext_lazy("Change from where the secret may be used")
+    button_label = gettext_lazy("Set networks")
+    description = gettext_lazy(
+        "Logins with this secret from any other address are refused from now on. Tokens that were"
+        " already issued stay valid."
+    )
+    icon = "lan"
+    form = ChangeSecretForm
+    template = "staff/system_users/change_secret.html"
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> ClientSecret:
+        return change_secret(
+            secret=record.secrets.get(pk=data["secret"]),
+            allowed_networks=data["networks"],
+            reason=data["reason"],
+            by=by,
+            at=at,
+        )
+
+    def success_message(self, result: ClientSecret) -> str:
+        if not result.allowed_networks:
+            return _("The secret {secret} may be used from anywhere.").format(secret=result)
+        networks = ", ".join(result.allowed_networks.split())
+        return _("The secret {secret} may be used from {networks} only.").format(
+            secret=result, networks=networks
+        )
+
+
+def limit_sentences(row: SystemUser) -> list[str]:
+    """What it may do for others at most; empty if it is not limited."""
+    sentences = []
+    if row.allowed_permissions:
+        codes = ", ".join(row.allowed_permissions.split())
+        sentences.append(
+            _("On behalf of others it gets these permissions at most: {codes}.").format(codes=codes)
+        )
+    if row.allowed_taxpayers:
+        taxpayers = row.allowed_taxpayers.split()
+        listed = ", ".join(taxpayers[:_SHOWN]) + (" …" if taxpayers[_SHOWN:] else "")
+        sentences.append(
+            ngettext(
+                "It may act for {count} taxpayer only: {listed}.",
+                "It may act for {count} taxpayers only: {listed}.",
+                len(taxpayers),
+            ).format(count=len(taxpayers), listed=listed)
+        )
+    if sentences:
+        sentences.append(_("It gets no token for its own taxpayer."))
+    return sentences

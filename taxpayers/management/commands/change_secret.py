@@ -1,0 +1,46 @@
+"""`change_secret CLIENT_ID SECRET_HINT --from-network NETWORK…`: from where it may be used."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.find_records import find_secret, find_system_user
+from taxpayers.management.limit_options import add_network_options, networks_text, read_networks
+from taxpayers.services import Author, change_secret
+
+
+class Command(ServiceCommand):
+    help = (
+        "Change from which networks a secret or a key may be used. It applies to every login from"
+        " now on; tokens that were issued stay valid. Safe to repeat."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("client_id", metavar="CLIENT_ID")
+        parser.add_argument(
+            "hint",
+            metavar="SECRET_HINT",
+            help="its last four characters; of a key, the end of its kid",
+        )
+        add_network_options(parser, required=True)
+        parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        owner = find_system_user(options["client_id"])
+        row = change_secret(
+            secret=find_secret(owner, options["hint"]),
+            allowed_networks=read_networks(options) or (),
+            reason=options["reason"],
+            by=by,
+            at=at,
+        )
+        return Answer(
+            {
+                "client_id": owner.client_id,
+                "secret_hint": row.hint,
+                "allowed_networks": row.allowed_networks.split(),
+            },
+            f"{row} of {owner.client_id} may be used {networks_text(row)}.",
+        )

@@ -1,0 +1,102 @@
+"""What a system user of an intermediary may do for other taxpayers at most (contract 4)."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import Intermediary, PermissionCode, SystemUser, Taxpayer
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    update_and_record,
+)
+from taxpayers.validation import ServiceError, validate_known, validate_reason
+
+MAX_ALLOWED_TAXPAYERS = 500
+_SHOWN = 5  # of identifiers that are not registered
+
+
+@transaction.atomic
+def limit_system_user(
+    *,
+    system_user: SystemUser,
+    permissions: Collection[str],
+    taxpayers: Collection[TaxpayerId],
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> SystemUser:
+    """Limit it to these permission codes and to acting for these taxpayers; none: no such limit.
+
+    A limit grants nothing: a token carries what is granted, as far as it is among the codes. It
+    replaces the limit before. Raises ServiceError if its taxpayer is no intermediary.
+    """
+    context = ChangeContext(Action.LIMIT_SYSTEM_USER, by, at, validate_reason(reason))
+    fields = validate_limit(system_user.taxpayer, permissions, taxpayers)
+    row = lock_for_update(system_user)
+    update_and_record(row, context, **fields)
+    return row
+
+
+def validate_limit(
+    owner: Taxpayer, permissions: Collection[str], taxpayers: Collection[TaxpayerId]
+) -> dict[str, str]:
+    """The limit as it is stored. Raises ServiceError as `limit_system_user`."""
+    if not permissions and not taxpayers:
+        return {"allowed_permissions": "", "allowed_taxpayers": ""}
+    if not Intermediary.objects.filter(taxpayer=owner).exists():
+        raise ServiceError(
+            _(
+                "{taxpayer} is not an intermediary, so its system users act for nobody else."
+                " Register it as an intermediary first, or leave the limit out."
+            ).format(taxpayer=owner.identifier)
+        )
+    return {
+        "allowed_permissions": _validate_permissions(permissions),
+        "allowed_taxpayers": _validate_taxpayers(owner, taxpayers),
+    }
+
+
+def _validate_permissions(permissions: Collection[str]) -> str:
+    if not permissions:
+        return ""
+    known = PermissionCode.objects.values_list("pk", flat=True)
+    return " ".join(validate_known(permissions, set(known), _("permission code")))
+
+
+def _validate_taxpayers(owner: Taxpayer, taxpayers: Collection[TaxpayerId]) -> str:
+    wanted = sorted({str(taxpayer): taxpayer for taxpayer in taxpayers}.items())
+    if len(wanted) > MAX_ALLOWED_TAXPAYERS:
+        raise ServiceError(
+            _("Give {most} taxpayers at most, not {given}.").format(
+                most=MAX_ALLOWED_TAXPAYERS, given=len(wanted)
+            )
+        )
+    if str(owner.identifier) in dict(wanted):
+        raise ServiceError(
+            _(
+                "Leave {taxpayer} out: it is the system user's own taxpayer, and a limited system"
+                " user gets tokens on behalf of others only."
+            ).format(taxpayer=owner.identifier)
+        )
+    unknown = _not_registered([taxpayer for _name, taxpayer in wanted])
+    if unknown:
+        raise ServiceError(
+            _(
+                "There is no taxpayer {identifiers}. Check the identifiers, or register the"
+                " taxpayers first."
+            ).format(identifiers=", ".join(unknown[:_SHOWN]) + (" …" if unknown[_SHOWN:] else ""))
+        )
+    return " ".join(name for name, _taxpayer in wanted)
+
+
+def _not_registered(wanted: Collection[TaxpayerId]) -> list[str]:
+    named = Q(tin__in={taxpayer.tin for taxpayer in wanted})
+    known = {row.identifier for row in Taxpayer.objects.filter(named).only("tin", "rob")}
+    return [str(taxpayer) for taxpayer in wanted if taxpayer not in known]

@@ -1,0 +1,85 @@
+"""From where a secret or a key may be used: its allowed networks (contract 3)."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from taxpayers.facts.source_networks import (
+    MAX_NETWORKS,
+    NetworkFault,
+    UnusableNetwork,
+    read_networks,
+)
+from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.validation import ServiceError, validate_reason
+
+
+@transaction.atomic
+def change_secret(
+    *,
+    secret: ClientSecret,
+    allowed_networks: Collection[str],
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> ClientSecret:
+    """Let logins with this secret or key come from these networks only; none: from anywhere.
+
+    Raises ServiceError if it is no longer live.
+    """
+    context = ChangeContext(Action.CHANGE_SECRET, by, at, validate_reason(reason))
+    networks = validate_networks(allowed_networks)
+    owner = lock_for_update(secret.system_user)
+    row = lock_for_update(secret)
+    if not row.is_live(at):
+        raise ServiceError(_("The secret {secret} has already ended.").format(secret=row))
+    if row.allowed_networks != networks:
+        before = {"secret": str(row), "allowed_networks": row.allowed_networks}
+        row.allowed_networks = networks
+        row.save(update_fields=["allowed_networks"])
+        record_change(owner, context, before=before, after={**before, "allowed_networks": networks})
+    return row
+
+
+def networks_for_new(owner: SystemUser, given: Collection[str] | None) -> str:
+    """Those of a new secret or key; None: those of the newest one that is not revoked.
+
+    So that a change of secrets does not open what was limited. Raises ServiceError.
+    """
+    if given is not None:
+        return validate_networks(given)
+    newest = owner.secrets.filter(revoked_at__isnull=True).order_by("-pk").first()
+    return newest.allowed_networks if newest else ""
+
+
+def validate_networks(given: Collection[str]) -> str:
+    """The networks as they are stored. Raises ServiceError, which names the right one."""
+    try:
+        networks = read_networks(given)
+    except UnusableNetwork as unusable:
+        raise ServiceError(_fault_text(unusable)) from None
+    if len(networks) > MAX_NETWORKS:
+        raise ServiceError(
+            _("Give {most} networks at most, not {given}.").format(
+                most=MAX_NETWORKS, given=len(networks)
+            )
+        )
+    return " ".join(networks)
+
+
+def _fault_text(unusable: UnusableNetwork) -> str:
+    if unusable.fault is NetworkFault.HOST_BITS:
+        return _("{text} is not the first address of its network. Write {instead}.").format(
+            text=unusable.text, instead=unusable.instead
+        )
+    if unusable.fault is NetworkFault.EVERYWHERE:
+        return _(
+            "{text} is every address. To allow logins from anywhere, give no network at all."
+        ).format(text=unusable.text)
+    return _(
+        "{text} is not a network. Write an address and a prefix length, for example 203.0.113.0/24,"
+        " 2001:db8::/32, or a single address."
+    ).format(text=unusable.text)

@@ -1,0 +1,276 @@
+"""Credentials that may do less: limits for others, and allowed networks (contract 1 and 4)."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from pytest_django import Settings
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.services import Author, change_secret, limit_system_user, set_taxpayer_active
+from tests.client_auth.key_erp import KeyErp, new_key_erp
+from tests.endpoint.test_refusals import AUTHORITY, DEVELOPER, MATCHED
+from tests.support.erp import Erp, assert_refused, claims_of, new_erp, post
+from tests.support.factories import (
+    SUBMIT,
+    VIEW,
+    GrantedPermissionFactory,
+    TaxpayerFactory,
+)
+from tests.support.queries import statements_sent
+from tokens.models import LoginEvent
+
+pytestmark = pytest.mark.django_db
+
+DAY = timedelta(days=1)
+OPERATOR, ADMINISTRATOR = "operator of the ERP system", "administrator of the intermediary"
+HERE = "127.0.0.1"
+
+
+def limit(erp: Erp, *codes: str, taxpayers: tuple[TaxpayerId, ...] = ()) -> None:
+    limit_system_user(
+        system_user=erp.system_user,
+        permissions=codes,
+        taxpayers=taxpayers,
+        reason="one branch",
+        by=Author("officer"),
+        at=datetime.now(UTC),
+    )
+
+
+def allow_networks(erp: Erp | KeyErp, *networks: str) -> None:
+    change_secret(
+        secret=erp.system_user.secrets.latest("pk"),
+        allowed_networks=networks,
+        reason="a fixed address",
+        by=Author("officer"),
+        at=datetime.now(UTC),
+    )
+
+
+def granted(erp: Erp, *codes: str) -> TaxpayerId:
+    permission = GrantedPermissionFactory.create(intermediary=erp.role, codes=codes or None)
+    identifier: TaxpayerId = permission.taxpayer.identifier
+    return identifier
+
+
+def reason_of(answer: HttpResponse) -> str:
+    return LoginEvent.objects.get(pk=answer["correlationId"]).reason
+
+
+def test_a_token_carries_what_is_granted_and_allowed(intermediary: Erp) -> None:
+    tin = granted(intermediary, SUBMIT, VIEW)
+    assert claims_of(intermediary.login(on_behalf_of=str(tin)))["permissions"] == [SUBMIT, VIEW]
+    limit(intermediary, VIEW, "documents:cancel")
+    answer = intermediary.login(on_behalf_of=str(tin))
+    claims = claims_of(answer)
+    assert (claims["sub"], claims["permissions"]) == (str(tin), [VIEW])
+    limit(intermediary)
+    assert claims_of(intermediary.login(on_behalf_of=str(tin)))["permissions"] == [SUBMIT, VIEW]
+
+
+def test_nothing_granted_that_is_allowed_is_refused(intermediary: Erp) -> None:
+    tin = granted(intermediary, SUBMIT)
+    limit(intermediary, VIEW)
+    assert_refused(
+        intermediary.login(on_behalf_of=str(tin)),
+        reason="permissions_not_allowed",
+        status=400,
+        error="unauthorised_client",
+        says="limited to some permissions",
+        fixed_by=ADMINISTRATOR,
+        headers=MATCHED,
+    )
+
+
+def test_a_limited_client_gets_no_token_for_its_own_taxpayer(intermediary: Erp) -> None:
+    tin = granted(intermediary, SUBMIT, VIEW)
+    for arguments in ({"taxpayers": (tin,)}, {}):
+        limit(intermediary, *([] if arguments else [VIEW]), **arguments)
+        assert_refused(
+            intermediary.login(),
+            reason="own_taxpayer_not_allowed",
+            status=400,
+            error="unauthorised_client",
+            says="must send onbehalfof",
+            fixed_by=DEVELOPER,
+            headers=MATCHED,
+        )
+        assert intermediary.login(on_behalf_of=str(tin)).status_code == 200
+
+
+def test_of_a_taxpayer_outside_of_the_limit_nothing_is_told(intermediary: Erp) -> None:
+    """Granted, not granted, not active, or not registered at all: one text."""
+    allowed, other = granted(intermediary), granted(intermediary)
+    without, inactive = TaxpayerFactory.create(), TaxpayerFactory.create()
+    set_taxpayer_active(
+        taxpayer=inactive,
+        is_active=False,
+        reason="closed",
+        by=Author("officer"),
+        at=datetime.now(UTC),
+    )
+    with_rob = TaxpayerId(allowed.tin, "202001234567")
+    limit(intermediary, taxpayers=(allowed,))
+    named = (other, without.identifier, inactive.identifier, TaxpayerId("C0000000000"), with_rob)
+    answers = [intermediary.login(on_behalf_of=str(tin)) for tin in named]
+    for answer in answers:
+        assert_refused(
+            answer,
+            reason="taxpayer_not_allowed",
+            status=400,
+            error="unauthorised_client",
+            says="certain taxpayers only",
+            fixed_by=ADMINISTRATOR,
+            headers=MATCHED,
+        )
+    assert len({a.content.decode().replace(a["correlationId"], "") for a in answers}) == 1
+    assert intermediary.login(on_behalf_of=str(allowed)).status_code == 200
+
+
+def test_a_taxpayer_is_the_whole_identifier_and_no_part_of_it(intermediary: Erp) -> None:
+    permission = GrantedPermissionFactory.create(
+        intermediary=intermediary.role, taxpayer__tin="C12345", taxpayer__rob="ROB-12345"
+    )
+    for tin, rob in (("C12345", ""), ("C123456", ""), ("C12345", "ROB-123456"), ("C1234", "")):
+        TaxpayerFactory.create(tin=tin, rob=rob)
+    both = permission.taxpayer.identifier
+    limit(intermediary, taxpayers=(TaxpayerId("C123456"), both))
+    assert intermediary.login(on_behalf_of=str(both)).status_code == 200
+    for other in ("C12345", "C1234", "C12345:ROB-123456", "C123456:ROB-12345"):
+        assert reason_of(intermediary.login(on_behalf_of=other)) == "taxpayer_not_allowed"
+    assert reason_of(intermediary.login(on_behalf_of="C123456")) == "no_permission"
+
+
+def test_limits_cost_no_further_statement(intermediary: Erp) -> None:
+    tin = granted(intermediary, SUBMIT, VIEW)
+
+    def statements() -> list[str]:
+        assert intermediary.login(on_behalf_of=str(tin)).status_code == 200
+        with statements_sent() as sent:
+            assert intermediary.login(on_behalf_of=str(tin)).status_code == 200
+        return sent
+
+    before = statements()
+    limit(intermediary, SUBMIT, VIEW, taxpayers=(tin,))
+    allow_networks(intermediary, HERE)
+    assert statements() == before
+
+
+# --- Networks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("networks", "address", "is_allowed"),
+    [
+        (["203.0.113.0/24"], "203.0.113.200", True),
+        (["203.0.113.0/24"], "203.0.114.1", False),
+        (["203.0.113.7"], "203.0.113.7", True),
+        (["203.0.113.7"], "203.0.113.8", False),
+        (["203.0.113.7"], "::ffff:203.0.113.7", True),
+        (["::ffff:203.0.113.0/120"], "203.0.113.9", True),
+        (["2001:db8::/32", "203.0.113.7"], "2001:db8:1::1", True),
+        (["2001:db8::/32"], "2001:db9::1", False),
+        (["203.0.113.0/24"], "", False),  # a local socket: the address is not known
+    ],
+)
+def test_a_login_comes_from_an_allowed_network(
+    erp: Erp, networks: list[str], address: str, is_allowed: bool
+) -> None:
+    allow_networks(erp, *networks)
+    answer = login_from(erp, address)
+    assert (answer.status_code == 200) is is_allowed
+    if not is_allowed:
+        assert reason_of(answer) == "source_network_not_allowed"
+
+
+def login_from(erp: Erp, address: str, **headers: Any) -> HttpResponse:
+    body = "&".join(f"{name}={value}" for name, value in erp.form.items())
+    return post(body, REMOTE_ADDR=address, headers=headers)
+
+
+def test_the_refusal_names_the_address_to_a_client_with_the_right_secret(erp: Erp) -> None:
+    allow_networks(erp, "203.0.113.0/24")
+    assert_refused(
+        erp.login(),
+        reason="source_network_not_allowed",
+        status=400,
+        error="invalid_client",
+        says=f"from another address: {HERE}. ",
+        fixed_by=OPERATOR,
+        headers=MATCHED,
+    )
+    event = LoginEvent.objects.get()
+    assert (event.source_address, event.detail) == (HERE, HERE)
+    assert event.secret_id == erp.system_user.secrets.get().pk
+
+
+def test_an_address_that_is_not_known_is_refused_and_nobody_is_blamed(erp: Erp) -> None:
+    allow_networks(erp, "203.0.113.0/24")
+    assert_refused(
+        login_from(erp, ""),
+        reason="source_network_not_allowed",
+        status=400,
+        error="invalid_client",
+        says="cannot be known",
+        fixed_by="report the reference to the tax authority",
+        headers=MATCHED,
+    )
+
+
+def test_the_address_is_the_one_that_a_trusted_proxy_reports(erp: Erp, settings: Settings) -> None:
+    allow_networks(erp, "203.0.113.7")
+    forwarded = {"X-Forwarded-For": "203.0.113.7"}
+    assert reason_of(erp.login(headers=forwarded)) == "source_network_not_allowed"
+    settings.TRUSTED_PROXIES = [HERE]
+    assert erp.login(headers=forwarded).status_code == 200
+    assert reason_of(erp.login()) == "source_network_not_allowed"
+
+
+def test_a_wrong_secret_from_elsewhere_tells_nothing_about_networks(erp: Erp) -> None:
+    before = erp.login(client_secret=new_erp().client_secret)
+    allow_networks(erp, "203.0.113.0/24")
+    after = erp.login(client_secret=new_erp().client_secret)
+    assert [body_without_reference(answer) for answer in (after,)] == [
+        body_without_reference(before)
+    ]
+
+
+def body_without_reference(answer: HttpResponse) -> str:
+    return answer.content.decode().replace(answer["correlationId"], "")
+
+
+def test_a_stolen_secret_uses_up_nothing_of_its_owners_limit(erp: Erp) -> None:
+    allow_networks(erp, HERE)
+    answers = [login_from(erp, "198.51.100.9") for _ in range(20)]
+    assert {answer.status_code for answer in answers} == {400, 429}, "it counts as a failure"
+    assert [erp.login().status_code for _ in range(12)] == [200] * 12
+    assert erp.login().status_code == 429
+
+
+def test_once_the_address_is_allowed_the_next_login_is_heard_though_many_failed(erp: Erp) -> None:
+    allow_networks(erp, "203.0.113.0/24")
+    answers = [erp.login() for _ in range(20)]
+    assert answers[-1].status_code == 429
+    allow_networks(erp, "203.0.113.0/24", HERE)
+    assert erp.login().status_code == 200
+
+
+def test_a_refusal_says_nothing_else_of_the_networks(erp: Erp) -> None:
+    allow_networks(erp, "203.0.113.0/24")
+    body = json.loads(erp.login().content)
+    assert "203.0.113" not in body["error_description"]
+    assert AUTHORITY.split()[-1] in body["error_description"]
+
+
+def test_a_key_is_used_from_its_networks_alone() -> None:
+    erp = new_key_erp()
+    assert erp.login().status_code == 200
+    allow_networks(erp, "203.0.113.0/24")
+    answer = erp.login()
+    assert reason_of(answer) == "source_network_not_allowed"
+    assert f"from another address: {HERE}. " in answer.content.decode()
+    allow_networks(erp, HERE)
+    assert erp.login().status_code == 200
