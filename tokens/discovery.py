@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
 from taxpayers.client_keys import ALGORITHM_NAMES
-from taxpayers.client_keys import ALGORITHMS as CLIENT_ALGORITHMS
 from tokens.client_auth.authenticated import SECRET_METHODS, Method
 from tokens.endpoint.request import GRANT_TYPE
 from tokens.http import error_response, read_only
@@ -57,7 +56,7 @@ def _metadata() -> dict[str, Any]:
         "grant_types_supported": [GRANT_TYPE],
         "token_endpoint_auth_methods_supported": list(Method),
         "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHM_NAMES),
-        "dpop_signing_alg_values_supported": sorted(CLIENT_ALGORITHMS.values()),
+        "dpop_signing_alg_values_supported": list(ALGORITHM_NAMES),
         "introspection_endpoint": _absolute("introspect"),
         "introspection_endpoint_auth_methods_supported": list(SECRET_METHODS),
         "introspection_signing_alg_values_supported": list(ALGORITHMS),

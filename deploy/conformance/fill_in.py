@@ -66,10 +66,12 @@ def _register(taxpayer: str, private: dict[str, str]) -> dict[str, Any]:
     with NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as jwks:
         json.dump(public, jwks)
         jwks.flush()
-        return _manage(
+        issued = _manage(
             *("issue_credentials", taxpayer, "--name", f"Conformance suite, {private['kid']}"),
             *("--jwks", jwks.name, "--logins-per-minute", "0"),
         )
+    _manage("change_system_user", issued["client_id"], "--token-binding", "dpop")
+    return issued
 
 
 def _manage(*arguments: str) -> dict[str, Any]:

@@ -199,16 +199,22 @@ def test_nothing_keeps_people_out_of_what_opens(office: Office, theme: str) -> N
     assert found == []
 
 
-def test_the_long_id_of_a_key_widens_no_page(office: Office, tmp_path: Path) -> None:
+def test_nothing_keeps_people_out_of_the_pages_of_a_key_and_its_long_id_widens_none(
+    office: Office, tmp_path: Path
+) -> None:
     manage, file = office.service.manage, tmp_path / "keys.json"
     file.write_text(jwks(new_pair(kid="Rotation" * 8)))
     manage("register_taxpayer", "C7772220020", "--name", "Kilang Kunci Sdn Bhd")
     manage("issue_credentials", "C7772220020", "--name", "Kunci ERP", "--jwks", str(file))
     for size in ("wide", "phone"):
-        page = office.page("auditor", size)
+        page = office.page("security officer", size)
         find(page, "taxpayers/systemuser", "C7772220020")
         says(page, "Rotation" * 8)
-        assert too_wide_parts(page) == [], size
+        record = page.url.partition("change/")[0]
+        for task in ("change/", "register_client_key/", "revoke_secret/", "use_client_secret/"):
+            page.goto(record + task)
+            assert too_wide_parts(page) == [], (size, task)
+            assert violations(page) == []
 
 
 def test_a_long_name_widens_no_page(office: Office) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.browser.support.accessibility import violations
 from tests.browser.support.clicks import CountedClicks, find, press, says
 from tests.browser.support.office import Office
+from tests.client_auth.key_erp import jwks, new_pair
 
 TIN, TAXPAYER = "C7774440010", "Pasar Raya Timur Sdn Bhd"
 
@@ -127,6 +128,32 @@ def test_a_client_whose_secret_leaked_is_let_in_again_with_a_new_one_in_seven_cl
     assert clicks.count == 7
     assert office.log_in(client["client_id"], client["client_secret"]).status_code == 400
     assert office.log_in(client["client_id"], secret).status_code == 200
+
+
+def test_a_client_changes_to_a_private_key_in_2_clicks_and_replaces_it_in_4(
+    office: Office, client: dict[str, Any]
+) -> None:
+    old, new = new_pair(kid="key-of-may"), new_pair(kid="key-of-june")
+    page = office.page("security officer")
+    find(page, "taxpayers/systemuser", client["client_id"])
+    clicks = CountedClicks(page)
+    clicks.press("Change to a private key")
+    page.get_by_label("Public key").fill(jwks(old))
+    page.get_by_label("Reason").fill("Asked for by the operator")
+    clicks.press("Log in with a private key")
+    says(page, "logs in with a private key now.")
+    assert clicks.count == 2
+    assert office.log_in(client["client_id"], client["client_secret"]).status_code == 400
+    clicks.press("Register a new key")
+    page.get_by_label("Public key").fill(jwks(new))
+    clicks.press("Register a new key")
+    says(page, "The key key-of-june is registered.")
+    clicks.press("Revoke …-may")
+    says(page, "…june until")  # what remains valid
+    page.get_by_label("Reason").fill("The operator has changed over")
+    clicks.press("Revoke")
+    says(page, "…-may is revoked.")
+    assert clicks.count == 6
 
 
 def test_a_protected_api_is_registered_and_its_secret_handed_over_in_three_clicks(

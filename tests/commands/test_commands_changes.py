@@ -195,6 +195,7 @@ def as_shown(user: SystemUser, **changes: Any) -> dict[str, Any]:
     return {
         "client_id": user.client_id,
         "auth_method": "client_secret",
+        "token_binding": "none",
         "name": "ERP",
         "scopes": ["InvoicingAPI"],
         "logins_per_minute": 12,
@@ -318,7 +319,7 @@ def test_the_help_says_how_an_end_date_is_removed() -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ((), "--only-permission, --only-taxpayer, --not-limited or --auth-method."),
+        ((), "--only-taxpayer, --not-limited, --auth-method or --token-binding."),
         (("--reason", "x"), "Nothing to change: give --name, --logins-per-minute, --scope, --e"),
         (("--name", " "), "Give a name: it is missing or blank."),
         (("--scope",), "argument --scope: expected at least one argument"),

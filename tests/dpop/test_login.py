@@ -236,7 +236,7 @@ def test_an_intermediary_gets_bound_tokens_too() -> None:
 
 def test_the_metadata_name_the_algorithms(client: Any) -> None:
     metadata = client.get("/.well-known/oauth-authorization-server").json()
-    assert metadata["dpop_signing_alg_values_supported"] == ["ES256", "EdDSA", "PS256"]
+    assert metadata["dpop_signing_alg_values_supported"] == ["ES256", "Ed25519", "EdDSA", "PS256"]
     assert metadata["token_endpoint"] == f"{settings.AUTH_URL}/connect/token"
 
 

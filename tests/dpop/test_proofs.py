@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as new_rsa
 from django.conf import settings
 
-from tests.client_auth.key_erp import KeyPair, new_pair
+from tests.client_auth.key_erp import KeyPair, new_pair, signed_as
 from tests.dpop.dpop_erp import NONCE, DpopErp, new_dpop_erp, reason_of
 from tokens.dpop.proof import hash_of_token
 
@@ -112,6 +112,12 @@ def test_5_another_algorithm() -> None:
         erp.claims(), key="", algorithm="none", headers={"typ": "dpop+jwt", "jwk": erp.jwk}
     )
     assert_invalid(erp, unsigned, "PS256")
+
+
+def test_5_eddsa_by_its_new_name() -> None:
+    """RFC 9864: oauth4webapi, openid-client and jose write `Ed25519`."""
+    erp = new_dpop_erp("EdDSA")
+    assert erp.post(signed_as("Ed25519", erp.proof(), erp.pair)).status_code == 200
 
 
 def test_5_the_algorithm_of_another_kind_of_key(erp: DpopErp) -> None:

@@ -20,7 +20,7 @@ from einvoicing_tokens import (
 )
 from einvoicing_tokens.dpop.used_proofs import UsedProofsOfProcess
 from taxpayers.client_keys import read_public_jwk
-from tests.client_auth.key_erp import KeyPair, new_pair
+from tests.client_auth.key_erp import KeyPair, new_pair, signed_as
 from tests.dpop.dpop_erp import NAMES
 from tests.packages.issuer import AT, Issuer
 from tokens.dpop.proof import hash_of_token
@@ -93,6 +93,13 @@ def test_with_the_right_proof_it_is_accepted(issuer: Issuer, algorithm: str) -> 
     client = Client(issuer, algorithm)
     token = client.send(issuer.verifier(address=API))
     assert (token.client_id, token.is_bound) == ("ci_test_1", True)
+
+
+def test_eddsa_is_accepted_by_its_new_name_too(issuer: Issuer) -> None:
+    """RFC 9864."""
+    client = Client(issuer, "EdDSA")
+    proof = signed_as("Ed25519", client.proof(), client.pair)
+    assert client.send(issuer.verifier(address=API), proof).is_bound is True
 
 
 def test_without_the_address_of_the_api_no_bound_token_is_accepted(

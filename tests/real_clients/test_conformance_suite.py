@@ -9,15 +9,12 @@ import re
 import stat
 import subprocess
 import sys
-import time
 from typing import Any
-from uuid import uuid4
 
 import httpx
-import jwt
 import pytest
+from requests_oauth2client import DPoPToken, OAuth2Client, PrivateKeyJwt
 
-from tests.client_auth.key_erp import JWT_BEARER
 from tests.real_clients.registered import Registered
 from tests.servers.processes import CHECKOUT
 
@@ -93,24 +90,19 @@ def test_each_client_logs_in_and_calls_the_resource(
 ) -> None:
     client = filled_in[name]
     (key,) = client["jwks"]["keys"]
-    now = int(time.time())
-    identity = {"iss": client["client_id"], "sub": client["client_id"]}
-    assertion = jwt.encode(
-        identity
-        | {"aud": registered.metadata["issuer"], "jti": str(uuid4()), "iat": now, "exp": now + 60},
-        jwt.PyJWK(key).key,
-        algorithm=key["alg"],
-        headers={"kid": key["kid"]},
+    issuer = registered.metadata["issuer"]
+    suite = OAuth2Client.from_discovery_endpoint(
+        url=filled_in["server"]["discoveryUrl"],
+        issuer=issuer,
+        auth=PrivateKeyJwt(client["client_id"], key, alg=key["alg"], aud=issuer),
+        dpop_bound_access_tokens=True,
+        dpop_alg=client["dpop_signing_alg"],
+        testing=True,  # the service of a test has no TLS
     )
-    form = {
-        "grant_type": "client_credentials",
-        "scope": client["scope"],
-        "client_assertion_type": JWT_BEARER,
-        "client_assertion": assertion,
-    }
-    answer = httpx.post(registered.metadata["token_endpoint"], data=form).raise_for_status()
-    bearer = {"Authorization": f"Bearer {answer.json()['access_token']}"}
-    resource = httpx.get(filled_in["resource"]["resourceUrl"], headers=bearer)
+    with suite.session as session:
+        token = suite.client_credentials(scope=client["scope"])
+        assert isinstance(token, DPoPToken)
+        resource = session.get(filled_in["resource"]["resourceUrl"], auth=token, timeout=10)
     assert resource.status_code == 200
     assert resource.headers["Content-Type"].startswith("application/json")
     assert "Date" in resource.headers  # the suite asks for it (FAPI 2.0)

@@ -21,7 +21,12 @@ SECONDS = 60.0
 
 
 def run(
-    programs: Path, library: str, registered: Registered, client: Client, on_behalf_of: str = ""
+    programs: Path,
+    library: str,
+    registered: Registered,
+    client: Client,
+    on_behalf_of: str = "",
+    proofs: str = "",
 ) -> dict[str, Any]:
     """What the library returned to its user, or threw."""
     asked = {
@@ -33,6 +38,9 @@ def run(
         "algorithm": client.pair and client.pair.algorithm,
         "headers": {"onbehalfof": on_behalf_of} if on_behalf_of else {},
         "api": registered.api,
+        "is_bound": bool(proofs),
+        "algorithm_of_proofs": proofs,
+        "resource": f"{registered.service.url}/api/v1/me",
     }
     done = subprocess.run(
         ["node", f"{library}.js"],
@@ -72,6 +80,22 @@ def test_it_discovers_logs_in_introspects_and_revokes(
     if library == "oauth4webapi":  # it also knows how to be a protected API
         assert returned["claims"] == claims
         assert returned["signed"] == active
+
+
+@pytest.mark.parametrize("proofs", ["ES256", "Ed25519"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_it_gets_a_token_that_is_bound_to_its_key_and_calls_an_api_with_it(
+    programs: Path, registered: Registered, library: str, proofs: str
+) -> None:
+    client = registered.new_client("ES256")
+    registered.service.manage("change_system_user", client.client_id, "--token-binding", "dpop")
+    returned = run(programs, library, registered, client, registered.represented, proofs)
+    assert "thrown" not in returned, returned["thrown"]
+    token = returned["token"]
+    assert token["token_type"].lower() == "dpop"
+    claims = jwt.decode(token["access_token"], options={"verify_signature": False})
+    assert claims["cnf"].keys() == {"jkt"}
+    assert returned["resource"]["client_id"] == client.client_id
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

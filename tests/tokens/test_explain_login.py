@@ -108,7 +108,8 @@ def test_a_reference_without_a_record_is_explained_in_one_line_by_its_time(
 
 @pytest.mark.parametrize("reason", sorted(set(REFUSALS) - {ProtocolReason.RATE_LIMITED}))
 def test_every_reason_that_is_recorded_fails_exactly_one_check(reason: str) -> None:
-    detail = "cut_off" if reason == ProtocolReason.MALFORMED_CREDENTIALS else ""
+    details = {"malformed_credentials": "cut_off", "invalid_dpop_proof": "proof_signature"}
+    detail = details.get(reason, "")
     event = LoginEvent(reason=reason, parameter="client_id", detail=detail, at=_now())
     failed = [r for r in explain(event).results if r.state is CheckState.FAILED]
     unplanned = {ProtocolReason.TEMPORARILY_UNAVAILABLE, ProtocolReason.SERVER_ERROR}

@@ -53,7 +53,7 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
         "grant_types_supported": ["client_credentials"],
         "token_endpoint_auth_methods_supported": METHODS,
         "token_endpoint_auth_signing_alg_values_supported": CLIENT_ALGORITHMS,
-        "dpop_signing_alg_values_supported": ["ES256", "EdDSA", "PS256"],
+        "dpop_signing_alg_values_supported": CLIENT_ALGORITHMS,
         "introspection_endpoint": f"{base}/connect/introspect",
         "introspection_endpoint_auth_methods_supported": [
             *("client_secret_post", "client_secret_basic"),

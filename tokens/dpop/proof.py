@@ -16,7 +16,14 @@ from uuid import UUID
 
 import msgspec
 
-from taxpayers.client_keys import ALGORITHMS, PublicKey, UnusableKey, read_public_jwk
+from taxpayers.client_keys import (
+    ALGORITHM_NAMES,
+    ALGORITHMS,
+    PublicKey,
+    UnusableKey,
+    algorithm_of,
+    read_public_jwk,
+)
 from tokens.client_auth.signature import is_signature
 from tokens.dpop.target import is_same_target
 
@@ -120,7 +127,7 @@ def read_proof(sent: str, *, method: str, address: str, at: datetime) -> Proof:
     claims = _decode(parts[1], _Claims)
     issued_at = _check_claims(claims, method, address, at)
     return Proof(
-        algorithm=header.alg,
+        algorithm=algorithm_of(header.alg),
         jwk=bytes(header.jwk),
         jti=claims.jti,
         issued_at=issued_at,
@@ -152,7 +159,7 @@ def hash_of_token(token: str) -> str:
 def _check_header(header: _Header) -> None:
     if header.typ != TYPE:
         raise InvalidProof(ProofFault.TYPE)
-    if header.alg not in ALGORITHMS.values():
+    if header.alg not in ALGORITHM_NAMES:
         raise InvalidProof(ProofFault.ALGORITHM)
     if header.crit is not None:
         raise InvalidProof(ProofFault.CRITICAL)

@@ -18,16 +18,34 @@ await answer(async (returned) => {
 
   const client = { client_id: asked.client_id };
   const proof = await authentication[asked.method]();
-  const login = await oauth.clientCredentialsGrantRequest(
-    server,
-    client,
-    proof,
-    { scope: "InvoicingAPI" },
-    { headers: asked.headers, ...options },
-  );
-  returned.token = await oauth.processClientCredentialsResponse(server, client, login);
+  const bound = asked.is_bound
+    ? { DPoP: oauth.DPoP(client, await oauth.generateKeyPair(asked.algorithm_of_proofs)) }
+    : {};
+  const logIn = () =>
+    oauth
+      .clientCredentialsGrantRequest(
+        server,
+        client,
+        proof,
+        { scope: "InvoicingAPI" },
+        { headers: asked.headers, ...bound, ...options },
+      )
+      .then((response) => oauth.processClientCredentialsResponse(server, client, response));
+  returned.token = await logIn().catch((error) => {
+    if (oauth.isDPoPNonceError(error)) return logIn(); // it has stored the nonce
+    throw error;
+  });
 
   const token = returned.token.access_token;
+  if (asked.is_bound) {
+    const url = new URL(asked.resource);
+    const answer = await oauth.protectedResourceRequest(token, "GET", url, new Headers(), null, {
+      ...bound,
+      ...options,
+    });
+    returned.resource = await answer.json();
+    return;
+  }
   const headers = { authorization: `Bearer ${token}` };
   const request = new Request("http://127.0.0.1/documents", { headers });
   returned.claims = await oauth.validateJwtAccessToken(server, request, "InvoicingAPI", options);

@@ -22,9 +22,19 @@ await answer(async (returned) => {
   const client = await discover(asked.client_id, await authentication[asked.method]());
   client[oauth.customFetch] = fetchOnBehalf;
   returned.metadata = client.serverMetadata();
-  returned.token = await oauth.clientCredentialsGrant(client, { scope: "InvoicingAPI" });
+  const bound = asked.is_bound
+    ? { DPoP: oauth.getDPoPHandle(client, await oauth.randomDPoPKeyPair(asked.algorithm_of_proofs)) }
+    : {};
+  returned.token = await oauth.clientCredentialsGrant(client, { scope: "InvoicingAPI" }, bound);
 
   const token = returned.token.access_token;
+  if (asked.is_bound) {
+    const url = new URL(asked.resource);
+    const none = [null, new Headers()];
+    const answer = await oauth.fetchProtectedResource(client, token, url, "GET", ...none, bound);
+    returned.resource = await answer.json();
+    return;
+  }
   const api = await discover(
     asked.api.client_id,
     oauth.ClientSecretBasic(asked.api.client_secret),

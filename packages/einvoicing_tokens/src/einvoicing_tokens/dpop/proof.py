@@ -27,6 +27,8 @@ _KINDS: Mapping[str, tuple[str, str | None, Any, tuple[str, ...]]] = {
     "OKP": ("EdDSA", "Ed25519", OKPAlgorithm, ("crv", "kty", "x")),
     "RSA": ("PS256", None, RSAAlgorithm, ("e", "kty", "n")),
 }
+_NEW_NAMES = {"Ed25519": "EdDSA"}  # RFC 9864: libraries send either
+_JWS.register_algorithm("Ed25519", OKPAlgorithm())
 _PRIVATE = {"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}
 
 
@@ -60,17 +62,19 @@ def verified_proof(
     header, claims, encoded = _read(request.proofs)
     if header.get("typ") != "dpop+jwt":
         raise InvalidProof("typ in the header of the proof must be dpop+jwt.")
-    if header.get("alg") not in ALGORITHMS_OF_PROOFS or "crit" in header:
+    named = str(header.get("alg"))
+    algorithm = _NEW_NAMES.get(named, named)
+    if algorithm not in ALGORITHMS_OF_PROOFS or "crit" in header:
         raise InvalidProof("The proof must be signed with ES256, PS256 or EdDSA, and have no crit.")
     _check_request(claims, request.method, address + request.path)
     issued_at = _check_time(claims, at)
     if not _is_same(claims.get("ath"), _encoded(hashlib.sha256(token.encode()).digest())):
         raise InvalidProof("ath of the proof is not the hash of the access token.")
-    key, own_thumbprint = _key(header.get("jwk"), header["alg"])
+    key, own_thumbprint = _key(header.get("jwk"), algorithm)
     if not _is_same(own_thumbprint, thumbprint):
         raise InvalidProof("The proof is signed with another key than the token is bound to.")
     try:
-        _JWS.decode(encoded, key, algorithms=[header["alg"]])
+        _JWS.decode(encoded, key.key, algorithms=[named])
     except (jwt.PyJWTError, ValueError):
         raise InvalidProof("The signature of the proof is wrong.") from None
     name = hashlib.sha256(f"{thumbprint}\n{claims['jti']}".encode(errors="replace")).hexdigest()
