@@ -53,6 +53,9 @@ SIGNING_ALGORITHM = env.str("SIGNING_ALGORITHM", "ES256")
 SECRET_LIFETIME = timedelta(days=whole_number("SECRET_LIFETIME_DAYS", 365, most=36_500))
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
 TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", [])
+# The address at which these proxies ask clients for a certificate; empty: nowhere, and no node
+# looks at one. It may be AUTH_URL itself.
+MTLS_URL = env.str("MTLS_URL", "")
 
 # What a node remembers of its clients: a cache in one file, shared by its processes.
 LOCAL_FACTS_DIR = VAR_DIR / "local-facts"

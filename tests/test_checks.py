@@ -97,6 +97,12 @@ def test_a_right_auth_url(auth_url: str, settings: Settings) -> None:
         ("BIND", "http://localhost", ["E014"]),
         ("BIND", "[::1]", ["E014"]),
         ("BIND", "local host", ["E014"]),
+        ("MTLS_URL", "http://mtls.example.org", ["E015"]),
+        ("MTLS_URL", "mtls.example.org", ["E015"]),
+        ("MTLS_URL", "https://mtls.example.org/", ["E015"]),
+        ("MTLS_URL", "https://mtls.example.org/a/", ["E015"]),
+        ("MTLS_URL", "https://mtls.example.org?a=b", ["E015"]),
+        ("MTLS_URL", "https://mtls.example.org", ["E016"]),  # no proxy is trusted
     ],
 )
 def test_a_wrong_setting_is_named(
@@ -104,6 +110,12 @@ def test_a_wrong_setting_is_named(
 ) -> None:
     setattr(settings, setting, value)
     assert found() == [f"tokens.{id_}" for id_ in ids]
+
+
+@pytest.mark.parametrize("path", ["", ":8443", "/a", "/a/b"])
+def test_a_right_address_for_certificates(path: str, settings: Settings) -> None:
+    settings.MTLS_URL, settings.TRUSTED_PROXIES = f"https://mtls.example.org{path}", ["10.0.0.5"]
+    assert found() == []
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "10.0.0.5", "::1", "::", "localhost", "id-1.lan"])

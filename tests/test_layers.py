@@ -33,13 +33,15 @@ CROWDED = {
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
-    "taxpayers.client_keys",
+    *("taxpayers.client_keys", "taxpayers.certificates.names", "taxpayers.certificates.subject"),
     *("taxpayers.redaction", "taxpayers.names", "taxpayers.facts.values", "taxpayers.standing"),
     *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite", "triggers")),
     *(f"tokens.endpoint.{noun}" for noun in ("form", "on_behalf_of", "request")),
     "tokens.refusals.table",
     *(f"tokens.client_auth.{noun}" for noun in ("authenticated", "assertion", "credentials")),
     *("tokens.client_auth.client_secret", "tokens.client_auth.private_key_jwt"),
+    *("tokens.client_auth.certificate", "tokens.client_auth.tls_client_auth"),
+    "tokens.client_auth.certificate_binding",
     *("tokens.access_tokens.claims", "tokens.access_tokens.verification"),
     *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "buckets", "denial_cache", "quota")),
     "tokens.rate_limits.throttle",

@@ -27,7 +27,7 @@ def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
         checks.Error(message, hint=hint, id=f"tokens.{id_}")
         for check in (
             *(_auth_url, _patterns, _scopes, _algorithm, _encryption_keys, _proxies),
-            *(_numbers, _bind),
+            *(_numbers, _bind, _mtls_url),
         )
         for id_, message, hint in check()
     ]
@@ -111,6 +111,25 @@ def _auth_url() -> Iterator[Problem]:
         yield "E002", "AUTH_URL ends with a slash, and so would the issuer.", hint
     if rest:
         yield "E003", "AUTH_URL has a query or a fragment.", hint
+
+
+def _mtls_url() -> Iterator[Problem]:
+    url = settings.MTLS_URL
+    if not url:
+        return
+    if not re.fullmatch(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[^\s?#]*[^\s?#/])?", url):
+        yield (
+            "E015",
+            "MTLS_URL is not an absolute https address without a slash at its end.",
+            "Give the base address at which clients present certificates, for example"
+            " https://mtls.identity.example.org, or leave it empty.",
+        )
+    elif not settings.TRUSTED_PROXIES:
+        yield (
+            "E016",
+            "MTLS_URL is set, but no proxy is trusted: no certificate of a client is believed.",
+            "Put the proxy that asks clients for certificates into TRUSTED_PROXIES.",
+        )
 
 
 def _patterns() -> Iterator[Problem]:

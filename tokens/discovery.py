@@ -54,20 +54,46 @@ def _metadata() -> dict[str, Any]:
         "scopes_supported": list(settings.SCOPES),
         "response_types_supported": [],  # there is no authorization endpoint
         "grant_types_supported": [GRANT_TYPE],
-        "token_endpoint_auth_methods_supported": list(Method),
+        "token_endpoint_auth_methods_supported": _methods(),
         "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHM_NAMES),
         "dpop_signing_alg_values_supported": list(ALGORITHM_NAMES),
         "introspection_endpoint": _absolute("introspect"),
         "introspection_endpoint_auth_methods_supported": list(SECRET_METHODS),
         "introspection_signing_alg_values_supported": list(ALGORITHMS),
         "revocation_endpoint": _absolute("revocation"),
-        "revocation_endpoint_auth_methods_supported": list(Method),
+        "revocation_endpoint_auth_methods_supported": _methods(),
         "revocation_endpoint_auth_signing_alg_values_supported": list(ALGORITHM_NAMES),
         "status_list_aggregation_endpoint": _absolute("status_lists"),
         # Of this service alone (RFC 8414 section 2 allows more); for a client's own access token.
         "credentials_endpoint": _absolute("credentials"),
         "granted_permissions_endpoint": _absolute("permissions"),
         "login_explanation_endpoint": _absolute("explanation", "{reference}"),
+        **_certificates(),
+    }
+
+
+def _methods() -> list[str]:
+    return [method for method in Method if settings.MTLS_URL or method != Method.TLS_CLIENT_AUTH]
+
+
+def _certificates() -> dict[str, Any]:
+    """What RFC 8705 adds (sections 3.3 and 5), where clients can present certificates at all."""
+    if not settings.MTLS_URL:
+        return {}
+    bound = {"tls_client_certificate_bound_access_tokens": True}
+    if settings.MTLS_URL == settings.AUTH_URL:
+        return bound
+    return bound | {
+        "mtls_endpoint_aliases": {
+            name: url.replace(settings.AUTH_URL, settings.MTLS_URL, 1)
+            for name, url in (
+                ("token_endpoint", _absolute("token")),
+                ("revocation_endpoint", _absolute("revocation")),
+                ("credentials_endpoint", _absolute("credentials")),
+                ("granted_permissions_endpoint", _absolute("permissions")),
+                ("login_explanation_endpoint", _absolute("explanation", "{reference}")),
+            )
+        }
     }
 
 

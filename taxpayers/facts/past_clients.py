@@ -26,7 +26,7 @@ class PastClient:
 
     def best_secret(self) -> ClientSecret | None:
         """The secret with which a login had the best chance; None if it had no secret."""
-        usable = (row for row in self.secrets if row.is_key == self.user.uses_key)
+        usable = (row for row in self.secrets if row.fits(self.user))
         return max(usable, key=lambda row: (row.revoked_at is None, row.expires_at), default=None)
 
     def facts(self, secret: ClientSecret, represented: RepresentedFacts | None) -> Facts:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 from django.db import connection
 
+from taxpayers.certificates.names import TLS_CLIENT_AUTH, is_lookup
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.credentials import is_same_secret
 from taxpayers.facts.values import (
@@ -26,7 +27,6 @@ from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_recon
 # Plain SQL, not the ORM: PostgreSQL keeps its plan prepared. An unknown id and a wrong secret give
 # the same result at the same cost: the clock, and nothing else. (Joins that are nested in brackets
 # would be shorter, but SQLite works them out for the whole registry.)
-# A client that logs in with a key has no secret, whatever is stored, and the other way round.
 #
 # The last column is whether the client may act for that taxpayer: its list can be long, so it is
 # compared here and not read. (`replace` is known to both engines, and exact.)
@@ -54,6 +54,11 @@ LEFT JOIN intermediaries i ON i.taxpayer_id = t.id
 LEFT JOIN taxpayers r ON r.tin = q.tin AND r.rob = q.rob
 LEFT JOIN granted_permissions g ON g.taxpayer_id = r.id AND g.intermediary_id = i.id
 LEFT JOIN granted_permission_codes p ON p.grantedpermission_id = g.id"""
+# A client that logs in with a key or a certificate has no secret, whatever is stored, and the other
+# way round.
+CREDENTIAL_FITS = f"""
+    AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}')
+    AND (s.certificate_name IS NOT NULL) = (u.token_endpoint_auth_method = '{TLS_CLIENT_AUTH}')"""
 # The index of the tokens that such a login gets.
 _STATUS_COLUMNS = 'x."index", x.version, CAST(x.scopes AS text), CAST(x.permissions AS text)'
 _STATUS_JOIN = """LEFT JOIN status_indexes x ON x.system_user_id = u.id AND x.secret_id = s.id
@@ -64,8 +69,8 @@ _QUERY = f"""
 SELECT {{clock}}, {FACT_COLUMNS}, {_STATUS_COLUMNS}
 FROM {{queries}}
 LEFT JOIN system_users u ON u.client_id = q.client_id
-LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = q.hashed
-    AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}'){FACT_JOINS}
+LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = q.hashed{CREDENTIAL_FITS}
+{FACT_JOINS}
 {_STATUS_JOIN}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
@@ -75,7 +80,8 @@ _POSTGRESQL = _QUERY.format(
 # SQLite runs in this process, so its clock is that of this process.
 _SQLITE = _QUERY.format(
     clock="NULL",
-    queries="(SELECT 0 AS number, %s AS client_id, %s AS hashed, %s AS tin, %s AS rob) AS q",
+    queries="(SELECT 0 AS number, %s AS client_id, value AS hashed, %s AS tin, %s AS rob"
+    " FROM json_each(%s)) AS q",
 )
 # Where the columns are in a row.
 _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
@@ -100,11 +106,12 @@ def facts_statement(queries: Sequence[FactsQuery]) -> Statement[list[Reading]]:
         {
             "number": number,
             "client_id": query.client_id,
-            "hashed": query.hashed_secret,
+            "hashed": hashed,
             "tin": query.on_behalf_of and query.on_behalf_of.tin,
             "rob": query.on_behalf_of and query.on_behalf_of.rob,
         }
         for number, query in enumerate(queries)
+        for hashed in query.hashes or ("",)
     ]
 
     def parse(rows: list[Row]) -> list[Reading]:
@@ -120,20 +127,36 @@ def read_facts_from_sqlite(query: FactsQuery) -> Reading:
     """The same from SQLite, in this process. Raises django.db.DatabaseError."""
     represented = query.on_behalf_of
     tin, rob = (represented.tin, represented.rob) if represented else (None, None)
-    parameters = (query.client_id, query.hashed_secret, tin, rob)
+    hashes = msgspec.json.encode(query.hashes or ("",)).decode()
+    parameters = (query.client_id, tin, rob, hashes)
     return _reading(query, fetch_through_django(_SQLITE, parameters))
 
 
 def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
+    at = rows[0][_CLOCK] or datetime.now(UTC)
+    rows = rows if query.lookups is None else _of_one_name(rows)
     row = rows[0]
-    at = row[_CLOCK] or datetime.now(UTC)
     # The query has compared the hashes by the column's collation; this compares their bytes.
-    if not is_same_secret(query.hashed_secret, row[_HASHED] or ""):
+    if not any(is_same_secret(hashed, row[_HASHED] or "") for hashed in query.hashes):
         return Reading(at, None)
     window_started_at, used = row[_COUNTER]
     facts = facts_of(query.client_id, query.on_behalf_of, rows)
     counter = (aware(window_started_at), used)
     return Reading(at, replace(facts, status=status_facts(*row[_STATUS])), counter)
+
+
+def _of_one_name(rows: list[Row]) -> list[Row]:
+    """Of a certificate with several registered names: the rows of the one that is valid longest."""
+    found = [row for row in rows if row[_HASHED] is not None]
+    if not found:
+        return rows
+
+    def rank(row: Row) -> tuple[bool, datetime, str]:
+        _id, hashed, _hint, expires_at, revoked_at = row[_SECRET]
+        return revoked_at is None, expires_at, hashed
+
+    best = max(found, key=rank)[_HASHED]
+    return [row for row in found if row[_HASHED] == best]
 
 
 def status_facts(
@@ -183,7 +206,7 @@ def _intermediary(row: Row) -> IntermediaryFacts | None:
 
 
 def _secret(row: Row) -> SecretFacts:
-    id_, _hashed, hint, expires_at, revoked_at = row[_SECRET]
+    id_, hashed, hint, expires_at, revoked_at = row[_SECRET]
     return SecretFacts(
         id_,
         hint,
@@ -191,6 +214,7 @@ def _secret(row: Row) -> SecretFacts:
         aware_or_none(revoked_at),
         row[_PUBLIC_JWK],
         tuple(row[_ALLOWED_NETWORKS].split()),
+        is_lookup(hashed),
     )
 
 

@@ -22,7 +22,7 @@ def standing_of_row(row: SystemUser, at: datetime) -> Standing:
     """What a login of this system user for its own taxpayer would get at this moment."""
     loaded = getattr(row, _PREFETCHED, None)
     stored = _unrevoked().filter(system_user=row) if loaded is None else loaded
-    usable = [secret_facts(secret) for secret in stored if secret.is_key == row.uses_key]
+    usable = [secret_facts(secret) for secret in stored if secret.fits(row)]
     return standing_of(client_facts(row), usable, tuple(settings.SCOPES), at)
 
 
@@ -53,6 +53,7 @@ def secret_facts(row: ClientSecret) -> SecretFacts:
         row.revoked_at,
         row.public_jwk,
         tuple(row.allowed_networks.split()),
+        row.is_certificate,
     )
 
 

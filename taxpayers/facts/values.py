@@ -6,13 +6,16 @@ from datetime import datetime
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 
+CERTIFICATE = "client_certificate"  # what a refusal names where a request has no parameter for it
+
 
 @dataclass(frozen=True, slots=True)
 class SecretFacts:
     """The secret that matched, or the key that an assertion names: then `public_jwk` is not empty.
 
-    A key proves nothing before a signature was verified with it. Logins may come from
-    `allowed_networks` alone; none: from anywhere.
+    A key proves nothing before a signature was verified with it. `is_certificate`: it is a name in
+    the certificate of the client's connection. Logins may come from `allowed_networks` alone; none:
+    from anywhere.
     """
 
     id: int
@@ -21,10 +24,13 @@ class SecretFacts:
     revoked_at: datetime | None
     public_jwk: str = ""
     allowed_networks: tuple[str, ...] = ()
+    is_certificate: bool = False
 
     @property
     def parameter(self) -> str:
         """The parameter that a refusal names if it was no secret."""
+        if self.is_certificate:
+            return CERTIFICATE
         return "client_assertion" if self.public_jwk else ""
 
 
@@ -126,12 +132,19 @@ class Facts:
 class FactsQuery:
     """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`.
 
-    For a key `hashed_secret` is its name, `taxpayers.client_keys.key_name`.
+    For a key `hashed_secret` is its name, `taxpayers.client_keys.key_name`. A certificate has
+    several `lookups`, of which one must be registered; `hashed_secret` stands for all of them.
     """
 
     client_id: str
     hashed_secret: str = field(repr=False)
     on_behalf_of: TaxpayerId | None
+    lookups: tuple[str, ...] | None = None
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """What a credential is looked up by."""
+        return (self.hashed_secret,) if self.lookups is None else self.lookups
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ class ClientSecret(models.Model):
     """One secret of a system user: its hash and its dates, never the secret itself.
 
     A public key that the system user logs in with (private_key_jwt) is stored in the same way: it
-    has the same dates, is used, replaced and revoked like a secret, and needs no hash.
+    has the same dates, is used, replaced and revoked like a secret, and needs no hash. So is the
+    name of a certificate (tls_client_auth), of which `hashed` is what logins look it up by.
     """
 
     system_user = models.ForeignKey(
@@ -35,6 +36,10 @@ class ClientSecret(models.Model):
     hint = models.CharField(_("ends with"), max_length=8, editable=False)
     public_jwk = models.TextField(
         _("public key"), blank=True, default="", db_default="", editable=False
+    )
+    # NULL where it is no certificate: SQLite adds such a column without making the table anew.
+    certificate_name = models.TextField(  # noqa: DJ001 - see above
+        _("name in the certificate"), null=True, editable=False
     )
     # In CIDR notation, separated by blanks; empty: logins may come from anywhere.
     allowed_networks = models.TextField(
@@ -52,6 +57,10 @@ class ClientSecret(models.Model):
         permissions: ClassVar = [
             ("rotate_secret", _("Can issue a further client secret")),
             ("register_client_key", _("Can register a key that a system user logs in with")),
+            (
+                "register_client_certificate",
+                _("Can register a certificate that a system user logs in with"),
+            ),
             ("change_secret", _("Can change from where client secrets may be used")),
             ("retire_secret", _("Can let a client secret end earlier")),
             ("revoke_secret", _("Can revoke client secrets")),
@@ -91,6 +100,19 @@ class ClientSecret(models.Model):
     def kid(self) -> str:
         """The name of a key; empty for a secret."""
         return json.loads(self.public_jwk)["kid"] if self.is_key else ""
+
+    @property
+    def is_certificate(self) -> bool:
+        return self.certificate_name is not None
+
+    @property
+    def name(self) -> str:
+        """What names a key or a certificate to people: public; empty for a secret."""
+        return self.certificate_name or self.kid
+
+    def fits(self, owner: SystemUser) -> bool:
+        """Whether it is of the kind that its owner logs in with."""
+        return (self.is_key, self.is_certificate) == (owner.uses_key, owner.uses_certificate)
 
     def is_live(self, at: datetime) -> bool:
         return self.revoked_at is None and not is_over(self.expires_at, at)

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from oauth2_provider.models import AbstractApplication
 
+from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
@@ -49,7 +50,11 @@ class SystemUser(AbstractApplication):
     token_endpoint_auth_method = models.CharField(
         _("login method"),
         max_length=32,
-        choices=[("", _("Client secret")), (PRIVATE_KEY_JWT, _("Private key (private_key_jwt)"))],
+        choices=[
+            ("", _("Client secret")),
+            (PRIVATE_KEY_JWT, _("Private key (private_key_jwt)")),
+            (TLS_CLIENT_AUTH, _("Certificate (tls_client_auth)")),
+        ],
         blank=True,
         default="",
         db_default="",
@@ -129,6 +134,11 @@ class SystemUser(AbstractApplication):
         return self.token_endpoint_auth_method == PRIVATE_KEY_JWT
 
     @property
+    def uses_certificate(self) -> bool:
+        """Whether it logs in with a certificate, and so with no secret."""
+        return self.token_endpoint_auth_method == TLS_CLIENT_AUTH
+
+    @property
     def is_limited(self) -> bool:
         """Whether it may do less for other taxpayers than they granted to its intermediary."""
         return bool(self.allowed_permissions or self.allowed_taxpayers)
@@ -139,8 +149,9 @@ class SystemUser(AbstractApplication):
 
     @property
     def usable_secrets(self) -> "models.QuerySet[Any]":
-        """Its secrets or its keys, whichever it logs in with; also those that have ended."""
+        """Its secrets, keys or certificates, whichever it logs in with; also those that ended."""
         rows: models.QuerySet[Any] = self.secrets.all()
+        rows = rows.filter(certificate_name__isnull=not self.uses_certificate)
         return rows.exclude(public_jwk="") if self.uses_key else rows.filter(public_jwk="")
 
     @property

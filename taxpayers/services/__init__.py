@@ -20,8 +20,10 @@ from taxpayers.services.intermediaries import register_intermediary, set_interme
 from taxpayers.services.limits.acting import limit_system_user
 from taxpayers.services.limits.source_networks import change_secret
 from taxpayers.services.login_method.binding import bind_tokens
+from taxpayers.services.login_method.certificates import register_client_certificate
 from taxpayers.services.login_method.change import (
     register_system_user_with_keys,
+    use_certificate,
     use_client_secret,
     use_private_key,
 )
@@ -68,6 +70,7 @@ __all__ = [
     "max_rows",
     "one_import_at_a_time",
     "preview_registry",
+    "register_client_certificate",
     "register_client_keys",
     "register_intermediary",
     "register_system_user",
@@ -82,6 +85,7 @@ __all__ = [
     "set_permission_code",
     "set_taxpayer_active",
     "unblock_system_user",
+    "use_certificate",
     "use_client_secret",
     "use_private_key",
 ]

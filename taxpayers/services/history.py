@@ -59,6 +59,10 @@ class Action(TextChoices):
     ROTATE_SECRET = "rotate_secret", gettext_lazy("Issued a new secret")
     CHANGE_LOGIN_METHOD = "change_login_method", gettext_lazy("Changed how the system user logs in")
     REGISTER_CLIENT_KEY = "register_client_key", gettext_lazy("Registered a key")
+    REGISTER_CLIENT_CERTIFICATE = (
+        "register_client_certificate",
+        gettext_lazy("Registered a certificate"),
+    )
     CHANGE_SECRET = "change_secret", gettext_lazy("Changed from where the secret may be used")
     RETIRE_SECRET = "retire_secret", gettext_lazy("Set the last day of the secret")
     REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret")

@@ -49,11 +49,16 @@ def issue_secret(
     ServiceError if two secrets are live, or if it logs in with a private key.
     """
     owner = lock_for_update(system_user)
-    if owner.uses_key:
+    if owner.uses_key or owner.uses_certificate:
         raise ServiceError(
             _(
                 "{client_id} logs in with a private key and has no secret. Add a key, or change how"
                 " it logs in."
+            ).format(client_id=owner.client_id)
+            if owner.uses_key
+            else _(
+                "{client_id} logs in with a certificate and has no secret. Register another one, or"
+                " change how it logs in."
             ).format(client_id=owner.client_id)
         )
     validate_end(retire_old_at, _("the old secret"), at)

@@ -84,7 +84,12 @@ class Cluster:
 
 def behind(ports: Ports) -> dict[str, str]:
     """The settings of a node behind the proxy."""
-    return {"SERVE": "login", "AUTH_URL": ports.https_url, "TRUSTED_PROXIES": HOST}
+    return {
+        "SERVE": "login",
+        "AUTH_URL": ports.https_url,
+        "MTLS_URL": ports.mtls_url,
+        "TRUSTED_PROXIES": HOST,
+    }
 
 
 # The reason that each text belongs to; there is none where the path is wrong.

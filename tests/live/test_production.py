@@ -14,7 +14,14 @@ import jwt
 import pytest
 
 from tests.live.cluster import CLIENT
-from tests.servers.nginx import CONFIGURATION, STAFF_ADDRESS, Balancer, free_ports, start_balancer
+from tests.servers.nginx import (
+    CONFIGURATION,
+    MTLS_NAME,
+    STAFF_ADDRESS,
+    Balancer,
+    free_ports,
+    start_balancer,
+)
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, start_process, stopping
 from tests.servers.service import Service, clean_environment, is_ready, manage
@@ -215,7 +222,8 @@ def test_the_secrets_can_be_read_by_their_owner_alone(production: Production) ->
 def test_the_recipe_and_the_proxy_name_the_same_hosts_and_ports() -> None:
     settings, _secrets, _preparation, nodes = shell_blocks()
     proxy = CONFIGURATION.read_text()
-    assert set(re.findall(r"server_name (\S+);", proxy)) == {PUBLIC, STAFF}
+    # And one that may be left out: it asks clients for certificates.
+    assert set(re.findall(r"server_name (\S+);", proxy)) == {PUBLIC, STAFF, MTLS_NAME}
     assert f"AUTH_URL=https://{PUBLIC} STAFF_URL=https://{STAFF}" in settings
     ports = set(re.findall(r"PORT=(\d+)", nodes))
     assert set(re.findall(r"server 127\.0\.0\.1:(\d+)", proxy)) == ports

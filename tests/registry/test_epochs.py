@@ -11,7 +11,9 @@ from django.core.management import call_command
 from django.db import connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations import AlterField
+from pytest_django import Settings
 
+from taxpayers.certificates.names import NameKind
 from taxpayers.facts import status_triggers
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.facts.epochs.triggers import create_statements, drop_statements, trigger_names
@@ -34,6 +36,7 @@ from taxpayers.services import (
     grant_permission,
     issue_secret,
     limit_system_user,
+    register_client_certificate,
     register_intermediary,
     register_system_user,
     register_taxpayer,
@@ -46,6 +49,7 @@ from taxpayers.services import (
     set_permission_code,
     set_taxpayer_active,
     unblock_system_user,
+    use_certificate,
     use_client_secret,
     use_private_key,
 )
@@ -134,7 +138,21 @@ def renewed_by(registry: Registry, change: Callable[[], object]) -> set[str]:
     return {name for name in before | after if before.get(name) != after.get(name)}
 
 
+@pytest.fixture(autouse=True)
+def certificates_are_taken(settings: Settings) -> None:
+    settings.MTLS_URL = "https://mtls.id.example.org"
+
+
+def _second_certificate(registry: Registry) -> None:
+    user = registry.shop
+    SystemUser.objects.filter(pk=user.pk).update(token_endpoint_auth_method="tls_client_auth")
+    register_client_certificate(
+        system_user=user, text="erp.example.com", kind=NameKind.SAN_DNS, **BY
+    )
+
+
 SHOP = {"shop", "second_of_shop"}
+SUBJECT = NameKind.SUBJECT_DN
 AGENTS = {"agent", "former_agent"}
 
 # Each change by a service, and the clients that it concerns.
@@ -174,6 +192,10 @@ SERVICES: dict[str, tuple[Callable[[Registry], object], set[str]]] = {
         ),
         {"agent"},
     ),
+    "certificate for a secret": (
+        lambda r: use_certificate(system_user=r.shop, text="CN=a", kind=SUBJECT, **WHY), {"shop"},
+    ),
+    "new certificate": (_second_certificate, {"shop"}),
     "bound tokens only": (
         lambda r: bind_tokens(system_user=r.shop, binding=TokenBinding.DPOP, **WHY), {"shop"},
     ),
@@ -266,6 +288,9 @@ SQL: dict[str, tuple[str, set[str]]] = {
         {"shop"},
     ),
     "public key": ("UPDATE client_secrets SET public_jwk = 'x' WHERE id = {secret}", {"shop"}),
+    "certificate": (
+        "UPDATE client_secrets SET certificate_name = 'x' WHERE id = {secret}", {"shop"},
+    ),
     "the same values": ("UPDATE system_users SET scopes = scopes, name = 'New'", set()),
     "why it is blocked": (
         "UPDATE system_users SET blocked_by = 'x', blocked_reason = 'y'"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from taxpayers import services
+from taxpayers.certificates.names import NameKind
 from taxpayers.credentials import hash_secret
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.files.taxpayer_rows import read_taxpayers
@@ -299,6 +300,21 @@ CASES = [
         },
     ),
     Case(
+        "register_client_certificate",
+        lambda: {
+            "system_user": system_user(token_endpoint_auth_method="tls_client_auth"),
+            "text": "erp.example.com",
+            "kind": NameKind.SAN_DNS,
+            "expires_at": AT + DAY,
+        },
+        ("register_client_certificate", "systemuser", f"{CLIENT_ID} ERP"),
+        after={
+            "secret": "…5cb4",
+            "certificate_name": "tls_client_auth_san_dns:erp.example.com",
+            "secret_expires_at": "2026-03-02T12:00:00+00:00",
+        },
+    ),
+    Case(
         "revoke_secret",
         lambda: {"secret": secret(), "reason": "leaked"},
         ("revoke_secret", "systemuser", f"{CLIENT_ID} ERP"),
@@ -365,6 +381,8 @@ def test_every_service_is_in_these_tests() -> None:
         "register_system_user_with_keys",
         "use_private_key",
         "use_client_secret",
+        # in tests/certificates/test_registration.py
+        "use_certificate",
     }
 
 

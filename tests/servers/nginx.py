@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.servers.certificates import Authority
 from tests.servers.processes import (
     CHECKOUT,
     NotAvailable,
@@ -32,6 +33,7 @@ from tests.servers.processes import (
 
 CONFIGURATION = CHECKOUT / "deploy" / "nginx.conf"
 HOST = "127.0.0.1"
+MTLS_NAME = "mtls.id.example.org"
 STAFF_ADDRESS = "127.0.0.3"  # stands for the authority's own network
 
 # Around the file under test: what a distribution's nginx.conf has.
@@ -67,6 +69,11 @@ class Ports:
     def http_url(self) -> str:
         return f"http://{HOST}:{self.http}"
 
+    @property
+    def mtls_url(self) -> str:
+        """Where clients present certificates; nobody but a test finds this name."""
+        return f"https://{MTLS_NAME}:{self.https}"
+
 
 @dataclass
 class Balancer:
@@ -76,6 +83,7 @@ class Balancer:
     ports: Ports
     tls: ssl.SSLContext
     process: subprocess.Popen[bytes]
+    authority: Authority  # whose certificates of clients it accepts
 
     @property
     def log(self) -> str:
@@ -100,6 +108,8 @@ def start_balancer(ports: Ports, *changes: tuple[str, str]) -> Balancer:
     program = _program()
     folder = new_folder("nginx")
     tls = _certificate(folder)
+    authority = Authority("Authority of the tests")
+    (folder / "client-authorities.pem").write_text(authority.pem)
     (folder / "service.conf").write_text(rendered(ports, folder, *changes))
     user = "user root root;" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(_MAIN.format(folder=folder, user=user))
@@ -108,7 +118,7 @@ def start_balancer(ports: Ports, *changes: tuple[str, str]) -> Balancer:
     assert tested.returncode == 0, tested.stderr
     assert "[warn]" not in tested.stderr, tested.stderr
     process = start_process(command, folder / "output", lambda: listens(ports.https))
-    return Balancer(folder, ports, tls, process)
+    return Balancer(folder, ports, tls, process, authority)
 
 
 def rendered(ports: Ports, folder: Path, *changes: tuple[str, str]) -> str:
@@ -124,6 +134,7 @@ def rendered(ports: Ports, folder: Path, *changes: tuple[str, str]) -> str:
         (r"127\.0\.0\.1:8001\b", f"{HOST}:{ports.nodes[1]}"),
         (r"127\.0\.0\.1:8002\b", f"{HOST}:{ports.staff}"),
         (r"/etc/ssl/id\.example\.org", f"{folder}/certificate"),
+        (r"/etc/ssl/client-authorities", f"{folder}/client-authorities"),
         (r"/var/log/nginx", str(folder)),
         (r"allow 10\.0\.0\.0/8;", f"allow {STAFF_ADDRESS};"),
         *changes,
@@ -148,7 +159,8 @@ def _certificate(folder: Path) -> ssl.SSLContext:
     """Writes a certificate of its own making; what a client needs to believe it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "id.example.org")])
-    names = [x509.DNSName("id.example.org"), x509.DNSName("staff.id.example.org")]
+    hosts = ("id.example.org", "staff.id.example.org", MTLS_NAME)
+    names = [x509.DNSName(host) for host in hosts]
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()

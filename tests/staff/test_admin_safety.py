@@ -15,6 +15,7 @@ from identity.staff.expiring.extend_tasks import Extend
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Task
 from identity.staff.models import StaffAccount
+from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services import Action
@@ -53,6 +54,14 @@ FACTORIES: dict[str, Any] = {
 }
 
 
+# What a system user must log in with for this task.
+LOGIN_METHODS = {
+    "register_client_key": PRIVATE_KEY_JWT,
+    "use_client_secret": PRIVATE_KEY_JWT,
+    "register_client_certificate": TLS_CLIENT_AUTH,
+}
+
+
 def some_record(task: Task) -> Model:
     record: Model = FACTORIES[task.admin.model.__name__]()
     if task.name == "unblock_system_user":
@@ -66,8 +75,8 @@ def some_record(task: Task) -> Model:
         type(record)._default_manager.update(**ends)
     if task.name == "activate_protected_api":
         ProtectedApi.objects.update(is_active=False)
-    if task.name in ("register_client_key", "use_client_secret"):
-        SystemUser.objects.update(token_endpoint_auth_method=PRIVATE_KEY_JWT)
+    if method := LOGIN_METHODS.get(task.name):
+        SystemUser.objects.update(token_endpoint_auth_method=method)
     if task.name == "limit_system_user":
         IntermediaryFactory.create(taxpayer=record.taxpayer)  # type: ignore[attr-defined]
     if task.name == "activate_account":

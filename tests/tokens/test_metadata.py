@@ -69,6 +69,31 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
     }
 
 
+def test_the_metadata_name_certificates_and_where_clients_present_them(settings: Settings) -> None:
+    settings.AUTH_URL, settings.MTLS_URL = "https://id.example.org", "https://mtls.id.example.org"
+    metadata = body_of(get(METADATA))
+    for endpoint in ("token", "revocation"):
+        methods = metadata[f"{endpoint}_endpoint_auth_methods_supported"]
+        assert methods == [*METHODS, "tls_client_auth"]
+    assert metadata["tls_client_certificate_bound_access_tokens"] is True
+    aliases = metadata["mtls_endpoint_aliases"]
+    assert aliases == {
+        name: url.replace("https://id.", "https://mtls.id.")
+        for name, url in metadata.items()
+        if name in aliases
+    }
+    assert aliases.keys() >= {"token_endpoint", "revocation_endpoint", "credentials_endpoint"}
+    assert metadata["issuer"] == "https://id.example.org"
+    assert metadata["jwks_uri"].startswith("https://id.example.org/")
+
+
+def test_one_address_for_all_needs_no_aliases(settings: Settings) -> None:
+    settings.AUTH_URL = settings.MTLS_URL = "https://id.example.org"
+    metadata = body_of(get(METADATA))
+    assert "mtls_endpoint_aliases" not in metadata
+    assert metadata["tls_client_certificate_bound_access_tokens"] is True
+
+
 def test_the_metadata_is_valid_for_a_strict_client(settings: Settings) -> None:
     settings.AUTH_URL = "https://identity.example.org"
     # Authlib requires a response type; without an authorization endpoint there is none.

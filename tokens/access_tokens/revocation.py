@@ -12,12 +12,12 @@ from uuid import UUID
 
 from django.conf import settings
 
-from taxpayers.facts.values import FactsQuery, Reading
+from taxpayers.facts.values import Reading
 from taxpayers.rules import Refused, check_secret
 from tokens.access_tokens.answers import refused_by
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.client_auth.authenticated import AuthenticatedClient
-from tokens.client_auth.credentials import Credentials, authenticate
+from tokens.client_auth.credentials import Credentials, authenticate, facts_query
 from tokens.client_auth.failures import check_failures, count_failure
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.client_auth.uses import use_of
@@ -65,7 +65,7 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
         )
         client_id = credentials.client_id
         check_failures(node, arrival, credentials)
-        reading: Reading = yield FactsQuery(client_id, credentials.hashed_secret, None)
+        reading: Reading = yield facts_query(credentials, None)
         at = reading.at
         yield from _authenticate(node, arrival, credentials, reading)
         token = _verified(sent, at)

@@ -8,9 +8,15 @@ from uuid import UUID
 
 import msgspec
 
-from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.credentials import is_same_secret
-from taxpayers.facts.query import FACT_COLUMNS, FACT_JOINS, aware, aware_or_none, facts_of
+from taxpayers.facts.query import (
+    CREDENTIAL_FITS,
+    FACT_COLUMNS,
+    FACT_JOINS,
+    aware,
+    aware_or_none,
+    facts_of,
+)
 from taxpayers.facts.values import SecretFacts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.sql import Row, Statement, fetch_through_django
@@ -31,8 +37,8 @@ LEFT JOIN login_events e ON e.id = q.jti AND e.reason = ''
 LEFT JOIN revoked_tokens v ON v.jti = e.id
 LEFT JOIN signing_keys k ON k.kid = e.kid
 LEFT JOIN system_users u ON u.id = e.system_user_id
-LEFT JOIN client_secrets s ON s.id = e.secret_id AND s.system_user_id = u.id
-    AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}'){FACT_JOINS}"""
+LEFT JOIN client_secrets s ON s.id = e.secret_id AND s.system_user_id = u.id{CREDENTIAL_FITS}
+{FACT_JOINS}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"

@@ -17,6 +17,7 @@ class Method(StrEnum):
     CLIENT_SECRET_POST = "client_secret_post"
     CLIENT_SECRET_BASIC = "client_secret_basic"
     PRIVATE_KEY_JWT = "private_key_jwt"
+    TLS_CLIENT_AUTH = "tls_client_auth"
 
 
 SECRET_METHODS = (Method.CLIENT_SECRET_POST, Method.CLIENT_SECRET_BASIC)
@@ -46,5 +47,5 @@ class AuthenticatedClient:
 
     @property
     def secret(self) -> SecretFacts:
-        """The secret that matched, or the key that signed."""
+        """The secret that matched, the key that signed, or the name of the certificate."""
         return self.facts.secret

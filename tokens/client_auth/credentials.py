@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from taxpayers.credentials import Environment
-from taxpayers.facts.values import Facts
-from tokens.client_auth import client_secret, private_key_jwt
+from taxpayers.facts.values import Facts, FactsQuery
+from taxpayers.identifiers import TaxpayerId
+from tokens.client_auth import client_secret, private_key_jwt, tls_client_auth
 from tokens.client_auth.assertion import (
     ASSERTION,
     ASSERTION_TYPE,
@@ -17,18 +18,27 @@ from tokens.client_auth.assertion import (
     SentAssertion,
     read_assertion,
 )
-from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.authenticated import AuthenticatedClient, Method
+from tokens.client_auth.certificate import CertificateHeaders
 from tokens.client_auth.client_secret import ClientSecretCredentials, check_client_id
+from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
 from tokens.endpoint.form import malformed
 
-SentCredentials = ClientSecretCredentials | SentAssertion
-Credentials = ClientSecretCredentials | ClientAssertion
+SentCredentials = ClientSecretCredentials | SentAssertion | SentCertificate
+Credentials = ClientSecretCredentials | ClientAssertion | CertificateCredentials
 
 
-def read_credentials(form: Mapping[str, str], authorization: str) -> SentCredentials:
-    """The credentials as sent. Raises Refused if they use two methods, or none that is known."""
+def read_credentials(
+    form: Mapping[str, str], authorization: str, certificate: CertificateHeaders | None = None
+) -> SentCredentials:
+    """The credentials as sent. Raises Refused if they use two methods, or none that is known.
+
+    A certificate is one where nothing else is sent: with a secret it proves nothing more.
+    """
     sent = client_secret.read_credentials(form, authorization)
     if ASSERTION not in form and ASSERTION_TYPE not in form:
+        if certificate and not sent.client_secret and sent.method is Method.CLIENT_SECRET_POST:
+            return SentCertificate(sent.client_id, certificate)
         return sent
     if sent.client_secret:
         raise malformed("both a client_secret and a client_assertion are sent")
@@ -42,9 +52,20 @@ def check_form(sent: SentCredentials, environment: Environment, issuer: str) -> 
     if isinstance(sent, ClientSecretCredentials):
         client_secret.check_form(sent, environment)
         return sent
+    if isinstance(sent, SentCertificate):
+        check_client_id(sent.client_id, environment)
+        return tls_client_auth.read_form(sent)
     assertion = read_assertion(sent, issuer)
     check_client_id(assertion.client_id, environment)
     return assertion
+
+
+def facts_query(credentials: Credentials, on_behalf_of: TaxpayerId | None) -> FactsQuery:
+    """Which facts of the registry these credentials need."""
+    lookups = (
+        credentials.certificate.lookups if isinstance(credentials, CertificateCredentials) else None
+    )
+    return FactsQuery(credentials.client_id, credentials.hashed_secret, on_behalf_of, lookups)
 
 
 def authenticate(
@@ -56,4 +77,6 @@ def authenticate(
     """
     if isinstance(credentials, ClientAssertion):
         return private_key_jwt.authenticate(credentials, facts, at)
+    if isinstance(credentials, CertificateCredentials):
+        return tls_client_auth.authenticate(credentials, facts, at)
     return client_secret.authenticate(credentials, facts)

@@ -35,17 +35,23 @@ def must_prove_key(client: AuthenticatedClient) -> bool:
 
 
 def with_proof(
-    client: AuthenticatedClient, sent: str | None, at: datetime, *, was_used: bool
+    client: AuthenticatedClient,
+    sent: str | None,
+    at: datetime,
+    *,
+    called: str,
+    was_used: bool,
 ) -> AuthenticatedClient:
     """The client with the key that it has proved to possess; `sent` is the header, None: absent.
 
-    `was_used`: this very proof was stored before. Raises Refused.
+    `called` is the base address of the request; `was_used`: this very proof was stored before.
+    Raises Refused.
     """
     if not must_prove_key(client) or sent is None:
         return client  # that a proof is missing is for the decision to say
     check_secret(client.secret, at)
     try:
-        proof = read_proof(sent, method="POST", address=f"{settings.AUTH_URL}{_PATH}", at=at)
+        proof = read_proof(sent, method="POST", address=f"{called}{_PATH}", at=at)
         if not nonces().is_accepted(proof.nonce, at):
             raise Refused(ProtocolReason.USE_DPOP_NONCE, parameter=HEADER)
         thumbprint = verified_thumbprint(proof)

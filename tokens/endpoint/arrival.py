@@ -9,6 +9,7 @@ from uuid import UUID
 from django.conf import settings
 from uuid_utils.compat import uuid7
 
+from tokens.client_auth.certificate import CertificateHeaders
 from tokens.endpoint.on_behalf_of import HEADER_IN_META, has_misspelled_header
 from tokens.endpoint.proxies import TrustedProxies
 from tokens.endpoint.request import RawTokenRequest
@@ -53,9 +54,26 @@ def receive(
         accept=meta.get("HTTP_ACCEPT", ""),
         on_behalf_of=meta.get(HEADER_IN_META),
         on_behalf_of_is_misspelled=has_misspelled_header(meta),
+        certificate=reported_certificate(meta),
         dpop=meta.get("HTTP_DPOP"),
     )
     return arrival, raw
+
+
+def reported_certificate(meta: Mapping[str, str]) -> CertificateHeaders | None:
+    """What a trusted proxy reports of the client's certificate; None if there is none.
+
+    Only where the operators have said, with MTLS_URL, that their proxies set these headers: another
+    one passes on what clients send.
+    """
+    if not settings.MTLS_URL:
+        return None
+    return _trusted(tuple(settings.TRUSTED_PROXIES)).certificate(meta)
+
+
+def called_url(certificate: CertificateHeaders | None) -> str:
+    """The base address that a client has called: only at one of the two it is asked for this."""
+    return settings.AUTH_URL if certificate is None else settings.MTLS_URL
 
 
 _trusted = lru_cache(maxsize=4)(TrustedProxies)

@@ -36,6 +36,9 @@ _META = {
     b"accept": "HTTP_ACCEPT",
     b"x-forwarded-for": "HTTP_X_FORWARDED_FOR",
     b"x-forwarded-proto": "HTTP_X_FORWARDED_PROTO",
+    b"client-cert": "HTTP_CLIENT_CERT",
+    b"ssl-client-cert": "HTTP_SSL_CLIENT_CERT",
+    b"ssl-client-verify": "HTTP_SSL_CLIENT_VERIFY",
 }
 
 

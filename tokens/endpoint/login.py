@@ -18,6 +18,7 @@ from taxpayers.facts.values import FactsQuery, Reading, StatusFacts
 from taxpayers.identifiers import Notation
 from taxpayers.rules import Refused, RegistryReason
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
+from tokens.client_auth.credentials import facts_query
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.endpoint.arrival import Arrival
 from tokens.endpoint.node import Node
@@ -152,9 +153,7 @@ class _Login:
         self.node = node
         self.arrival = arrival
         self.asked = asked
-        self.query = FactsQuery(
-            asked.client_id, asked.credentials.hashed_secret, asked.on_behalf_of
-        )
+        self.query = facts_query(asked.credentials, asked.on_behalf_of)
         self.at = arrival.at
         self.client: AuthenticatedClient | None = None
         self.is_proof_used = False

@@ -11,13 +11,18 @@ from ipaddress import (
     ip_network,
 )
 
+from tokens.client_auth.certificate import CertificateHeaders
+
 _LONGEST = 64  # of an address; the name of an interface may follow it
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
 class TrustedProxies:
-    """The proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, and nobody else's."""
+    """The proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, and nobody else's.
+
+    The same for what they report of a client's certificate.
+    """
 
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks: tuple[Network, ...] = tuple(ip_network(n, strict=False) for n in networks)
@@ -42,6 +47,20 @@ class TrustedProxies:
         if forwarded is not None and self._hop(meta.get("REMOTE_ADDR", ""))[1]:
             return forwarded.split(",")[-1].strip().lower() == "https"
         return scheme == "https"
+
+    def certificate(self, meta: Mapping[str, str]) -> CertificateHeaders | None:
+        """What the last hop reports of the client's certificate; None if there is none.
+
+        What anybody else but a trusted proxy sends is as if it were absent.
+        """
+        if not self._hop(meta.get("REMOTE_ADDR", ""))[1]:
+            return None
+        reported = CertificateHeaders(
+            client_cert=meta.get("HTTP_CLIENT_CERT", ""),
+            escaped_pem=meta.get("HTTP_SSL_CLIENT_CERT", ""),
+            verified=meta.get("HTTP_SSL_CLIENT_VERIFY", ""),
+        )
+        return None if reported.is_empty else reported
 
     def _hop(self, text: str) -> tuple[str | None, bool]:
         """The address, None if it is none, and whether it is that of a trusted proxy."""

@@ -11,6 +11,7 @@ from taxpayers.credentials import Environment
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.rules import Refused
 from tokens.client_auth import client_secret
+from tokens.client_auth.certificate import CertificateHeaders
 from tokens.client_auth.client_secret import ClientSecretCredentials
 from tokens.client_auth.credentials import (
     Credentials,
@@ -34,7 +35,8 @@ class RawTokenRequest:
 
     `body` may be one byte longer than the limit, to show that it is too long; `body_fault` says why
     it could not be read. `is_secure`: the client's own connection was HTTPS, or need not be.
-    `on_behalf_of_is_misspelled`: another header was meant as `onbehalfof`.
+    `on_behalf_of_is_misspelled`: another header was meant as `onbehalfof`. `certificate` is what a
+    trusted proxy reports of the client's certificate; None without one.
     """
 
     method: str = "POST"
@@ -47,6 +49,7 @@ class RawTokenRequest:
     accept: str = ""
     on_behalf_of: str | None = None
     on_behalf_of_is_misspelled: bool = False
+    certificate: CertificateHeaders | None = None
     dpop: str | None = field(default=None, repr=False)
 
 
@@ -54,13 +57,15 @@ class RawTokenRequest:
 class TokenRequest:
     """What a client asks for. `scopes` is None when no scope is asked for.
 
-    `dpop` is the header of that name as sent: it means something for some clients alone.
+    `dpop` is the header of that name as sent, and `certificate` what a trusted proxy reports of the
+    client's certificate: each means something for some clients alone.
     """
 
     credentials: Credentials
     scopes: tuple[str, ...] | None
     on_behalf_of: TaxpayerId | None
     dpop: str | None = field(default=None, repr=False)
+    certificate: CertificateHeaders | None = None
 
     @property
     def client_id(self) -> str:
@@ -92,7 +97,7 @@ def read_token_request(
     )
     credentials = check_form(sent, environment, issuer)
     scopes = _read_scopes(form.values.get("scope", ""))
-    return TokenRequest(credentials, scopes, on_behalf_of, raw.dpop)
+    return TokenRequest(credentials, scopes, on_behalf_of, raw.dpop, raw.certificate)
 
 
 def read_client_request(
@@ -132,7 +137,7 @@ def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, SentCredenti
     if raw.body_fault:
         raise malformed(f"the body cannot be read: {raw.body_fault}")
     form = read_form(raw.body, raw.content_type, raw.query_string)
-    return form, read_credentials(form.values, raw.authorization)
+    return form, read_credentials(form.values, raw.authorization, raw.certificate)
 
 
 def _check_present(sent: SentCredentials, **parameters: str) -> None:

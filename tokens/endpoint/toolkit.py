@@ -24,9 +24,10 @@ from tokens.access_tokens.binding import token_type
 from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.access_tokens.issuing import SignedToken, issue_access_token
 from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.certificate_binding import with_certificate
 from tokens.client_auth.credentials import authenticate
 from tokens.dpop.possession import with_proof
-from tokens.endpoint.arrival import Arrival
+from tokens.endpoint.arrival import Arrival, called_url
 from tokens.endpoint.request import GRANT_TYPE, TokenRequest
 from tokens.status_lists.assignment import status_index
 
@@ -75,8 +76,13 @@ class LoginValidator(OAuth2Validator):
         reading = request.reading
         request.client = authenticate(request.asked.credentials, reading.facts, reading.at)
         request.client = with_proof(
-            request.client, request.asked.dpop, reading.at, was_used=request.is_proof_used
+            request.client,
+            request.asked.dpop,
+            reading.at,
+            called=called_url(request.asked.certificate),
+            was_used=request.is_proof_used,
         )
+        request.client = with_certificate(request.client, request.asked.certificate, reading.at)
         return True
 
     def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:

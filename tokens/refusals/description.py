@@ -7,8 +7,10 @@ from functools import cache
 from django.utils import timezone
 
 from taxpayers.credentials import Fault
+from taxpayers.facts.values import CERTIFICATE
 from taxpayers.rules import Refused
 from tokens.client_auth.assertion import ASSERTION, AssertionFault
+from tokens.client_auth.certificate import CertificateFault
 from tokens.dpop.proof import HEADER, ProofFault
 from tokens.http import error_description
 from tokens.rate_limits.throttle import ThrottleCause
@@ -81,6 +83,35 @@ _FAULTS: Mapping[str, str] = {
     AssertionFault.NOT_YET_VALID: _(
         "nbf or iat of {parameter} is in the future by the clock of this service."
     ),
+    CertificateFault.NOT_VERIFIED: _(
+        "The client certificate was not accepted by the proxy of this service: it has expired, or"
+        " no authority that the tax authority accepts has signed it. The operator of the ERP system"
+        " must have a new one issued."
+    ),
+    CertificateFault.UNREADABLE: _(
+        "The proxy of this service passed on a client certificate that cannot be read. Give the"
+        " reference to the operators of this service."
+    ),
+    CertificateFault.TOO_LONG: _(
+        "The client certificate is longer than 8192 bytes. The operator of the ERP system must have"
+        " a shorter one issued."
+    ),
+    CertificateFault.TWICE: _(
+        "The proxy of this service passed on two client certificates. Give the reference to the"
+        " operators of this service."
+    ),
+    CertificateFault.TOO_MANY_NAMES: _(
+        "The client certificate has more than 32 names. The operator of the ERP system must have"
+        " one with fewer issued."
+    ),
+    CertificateFault.EXPIRED: _(
+        "The client certificate has expired by the clock of this service. The operator of the ERP"
+        " system must put the new one in place."
+    ),
+    CertificateFault.NOT_YET_VALID: _(
+        "The client certificate is not yet valid by the clock of this service. The operator of the"
+        " ERP system must use it later, or the one before it."
+    ),
     ProofFault.REPEATED: _("The header {parameter} is sent more than once."),
     ProofFault.TOO_LONG: _("The proof in the header {parameter} is longer than 4096 characters."),
     ProofFault.UNREADABLE: _(
@@ -121,8 +152,8 @@ _FAULTS: Mapping[str, str] = {
 }
 # What stands for the fault on the public page of a reason.
 _ANY_FAULT: Mapping[str, str] = {
-    ProtocolReason.MALFORMED_CREDENTIALS: "client_id, client_secret or client_assertion does not"
-    " have the right form: error_description names the fault.",
+    ProtocolReason.MALFORMED_CREDENTIALS: "client_id, client_secret, client_assertion or the client"
+    " certificate does not have the right form: error_description names the fault.",
     ProtocolReason.INVALID_DPOP_PROOF: "The proof in the header DPoP is wrong: error_description"
     " names the fault.",
 }
@@ -137,6 +168,8 @@ def describe(refused: Refused, translate: Callable[[str], str] = str) -> str:
     text = refusal.text
     if refusal.of_assertion and refused.parameter == ASSERTION:
         text = refusal.of_assertion
+    elif refusal.of_certificate and refused.parameter == CERTIFICATE:
+        text = refusal.of_certificate
     elif refusal.has_date and refused.since is None and refusal.without_date:
         text = refusal.without_date
     elif refusal.without_detail and not refused.detail:
@@ -165,7 +198,7 @@ def describe_proof_fault(fault: ProofFault) -> str:
 def describe_in_general(reason: str) -> list[str]:
     """The texts that this reason can have, without what only one login's own text can name."""
     refusal = REFUSALS[reason]
-    texts = [refusal.text, refusal.without_detail, refusal.of_assertion]
+    texts = [refusal.text, refusal.without_detail, refusal.of_assertion, refusal.of_certificate]
     if reason == ProtocolReason.RATE_LIMITED:
         texts += TOO_MANY.values()
     return [
@@ -176,7 +209,7 @@ def describe_in_general(reason: str) -> list[str]:
             fault=_ANY_FAULT.get(reason, ""),
         )
         for text in texts
-        if text
+        if text not in ("", "{fault}")
     ]
 
 

@@ -99,7 +99,8 @@ class Refusal:
 
     `text` is public and may hold {since}, {parameter}, {fault} and {detail}, but never what a
     client sent; `without_date` and `without_detail` replace it where a refusal has none, and
-    `of_assertion` where the client sent a client_assertion, not a secret.
+    `of_assertion` where the client sent a client_assertion, not a secret, and `of_certificate`
+    where it came with a certificate.
     `staff_text` and `fixed_by` are for staff, and on the public page of the reason. A reason that
     `counts_as_failure` slows its caller down instead of using up the client's limit; one that is
     not `recorded` leaves no login event.
@@ -115,6 +116,7 @@ class Refusal:
     without_date: str = ""
     without_detail: str = ""
     of_assertion: str = ""
+    of_certificate: str = ""
     counts_as_failure: bool = False
     recorded: bool = True
 
@@ -188,6 +190,7 @@ REFUSALS: Mapping[str, Refusal] = {
         _OPERATOR,
         Check.CREDENTIALS_FORM,
         of_assertion=_("{fault} The developer of the ERP system must correct it."),
+        of_certificate="{fault}",
     ),
     ProtocolReason.INVALID_CREDENTIALS: Refusal(
         400,
@@ -204,6 +207,11 @@ REFUSALS: Mapping[str, Refusal] = {
             " registered, its signature is wrong, or its jti was used before. The developer of the"
             " ERP system must make a new one for each login, signed with a key that is registered"
             " for this client."
+        ),
+        of_certificate=_(
+            "This certificate is not accepted: client_id is unknown, or no name in the certificate"
+            " is registered for it. The operator of the ERP system must compare client_id, and the"
+            " subject of the certificate, with what was registered."
         ),
         counts_as_failure=True,
     ),
@@ -222,6 +230,10 @@ REFUSALS: Mapping[str, Refusal] = {
             "The key of this client_assertion expired on {since}. The person who rotates the"
             " secrets of this ERP system must have a new key registered."
         ),
+        of_certificate=_(
+            "The registration of this certificate expired on {since}. The person who rotates the"
+            " secrets of this ERP system must have it registered again."
+        ),
         counts_as_failure=True,
     ),
     RegistryReason.SECRET_REVOKED: Refusal(
@@ -238,6 +250,10 @@ REFUSALS: Mapping[str, Refusal] = {
         of_assertion=_(
             "The key of this client_assertion was removed on {since}. The person who rotates the"
             " secrets of this ERP system must put the new one in place."
+        ),
+        of_certificate=_(
+            "The registration of this certificate was removed on {since}. The person who rotates"
+            " the secrets of this ERP system must put the new certificate in place."
         ),
         counts_as_failure=True,
     ),
@@ -312,7 +328,8 @@ REFUSALS: Mapping[str, Refusal] = {
         _(
             "This client gets only tokens that are bound to its TLS certificate (RFC 8705), and the"
             " connection came without one. The developer of the ERP system must connect with the"
-            " client certificate."
+            " client certificate, to the token_endpoint of mtls_endpoint_aliases in the metadata of"
+            " this service."
         ),
         _("TLS certificate missing"),
         _DEVELOPER,

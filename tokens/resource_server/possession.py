@@ -1,14 +1,15 @@
-"""Does the caller possess what its token is bound to? (RFC 9449 section 7)."""
+"""Does the caller possess what its token is bound to? (RFC 9449 section 7, RFC 8705 section 3)."""
 
 import hmac
 from datetime import datetime
 
-from django.conf import settings
 from django.utils.encoding import escape_uri_path
 from rest_framework.request import Request
 
 from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.rules import Refused
 from tokens.access_tokens.verification import AccessToken, InvalidToken
+from tokens.client_auth.certificate import read_certificate
 from tokens.dpop.proof import (
     InvalidProof,
     Proof,
@@ -17,6 +18,7 @@ from tokens.dpop.proof import (
     read_proof,
     verified_thumbprint,
 )
+from tokens.endpoint.arrival import called_url, reported_certificate
 from tokens.login_events import store
 from tokens.login_events.events import ProofUse
 
@@ -27,6 +29,7 @@ _BOUND_TO_KEY = (
 )
 _BOUND_TO_CERTIFICATE = (
     "The token is bound to a TLS certificate of its client, which did not come with this request."
+    " Connect with it, to an address of mtls_endpoint_aliases in the metadata of this service."
 )
 _NOT_BOUND = "The token is not bound to a key. Send it with Authorization: Bearer."
 
@@ -49,9 +52,22 @@ def check_possession(
         return _proof(request, encoded, token, at)
     if binding == TokenBinding.DPOP:
         raise MustBeBound(_BOUND_TO_KEY)
-    if binding != TokenBinding.BEARER:
+    if binding != TokenBinding.BEARER and not _has_certificate(request, token, at):
         raise InvalidToken(_BOUND_TO_CERTIFICATE)
     return None
+
+
+def _has_certificate(request: Request, token: AccessToken, at: datetime) -> bool:
+    """Whether the request came with the very certificate that the token is bound to."""
+    sent = reported_certificate(request.META)
+    if sent is None or token.confirmation.binding != TokenBinding.TLS:
+        return False
+    try:
+        certificate = read_certificate(sent)
+        certificate.check_time(at)
+    except Refused:
+        return False
+    return hmac.compare_digest(certificate.thumbprint, token.confirmation.thumbprint)
 
 
 def use_once(proof: Proof, token: AccessToken) -> None:
@@ -62,7 +78,8 @@ def use_once(proof: Proof, token: AccessToken) -> None:
 
 
 def _proof(request: Request, encoded: str, token: AccessToken, at: datetime) -> Proof:
-    address = f"{settings.AUTH_URL}{escape_uri_path(request.path)}"
+    called = called_url(reported_certificate(request.META))
+    address = f"{called}{escape_uri_path(request.path)}"
     sent = request.META.get("HTTP_DPOP", "")
     proof = read_proof(sent, method=request.method or "", address=address, at=at)
     if not hmac.compare_digest(proof.ath.encode(), hash_of_token(encoded).encode()):

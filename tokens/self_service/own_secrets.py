@@ -36,8 +36,8 @@ def live_of(secrets: Iterable[ClientSecret], at: datetime) -> list[ClientSecret]
 
 
 def secret_as_json(secret: ClientSecret, issued_by: int, at: datetime) -> dict[str, Any]:
-    """One of them in JSON, a key with its name; `issued_by`: the one the token comes from."""
-    return ({"kid": secret.kid} if secret.is_key else {}) | {
+    """One in JSON, a key or certificate with its name; `issued_by`: the token comes from it."""
+    return _named(secret) | {
         "hint": secret.hint,
         "state": _state(secret, at),
         "issued_this_token": secret.pk == issued_by,
@@ -47,6 +47,12 @@ def secret_as_json(secret: ClientSecret, issued_by: int, at: datetime) -> dict[s
         "last_used_at": rfc3339_or_none(secret.last_used_at),
         "allowed_networks": secret.allowed_networks.split(),  # none: from anywhere
     }
+
+
+def _named(secret: ClientSecret) -> dict[str, str]:
+    if secret.is_certificate:
+        return {"certificate": secret.name}
+    return {"kid": secret.name} if secret.is_key else {}
 
 
 def _state(secret: ClientSecret, at: datetime) -> str:

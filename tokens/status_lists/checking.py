@@ -12,8 +12,14 @@ import msgspec
 from django.conf import settings
 from django.db import connection
 
-from taxpayers.client_keys import PRIVATE_KEY_JWT
-from taxpayers.facts.query import FACT_COLUMNS, FACT_JOINS, aware_or_none, facts_of, status_facts
+from taxpayers.facts.query import (
+    CREDENTIAL_FITS,
+    FACT_COLUMNS,
+    FACT_JOINS,
+    aware_or_none,
+    facts_of,
+    status_facts,
+)
 from taxpayers.facts.values import Facts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import next_end, required_confirmation
@@ -31,8 +37,8 @@ FROM (SELECT x."index" AS number, x.system_user_id, x.secret_id, x.check_at, x.a
         CAST(x.scopes AS text) AS scopes, CAST(x.permissions AS text) AS permissions
     FROM status_indexes x WHERE x."index" IN ({{indexes}})) AS q
 LEFT JOIN system_users u ON u.id = q.system_user_id
-LEFT JOIN client_secrets s ON s.id = q.secret_id AND s.system_user_id = u.id
-    AND (s.public_jwk <> '') = (u.token_endpoint_auth_method = '{PRIVATE_KEY_JWT}'){FACT_JOINS}"""
+LEFT JOIN client_secrets s ON s.id = q.secret_id AND s.system_user_id = u.id{CREDENTIAL_FITS}
+{FACT_JOINS}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     indexes="SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(%s AS json))",

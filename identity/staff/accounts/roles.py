@@ -77,6 +77,7 @@ _MANAGE_CREDENTIALS = _of(
     "unblock_system_user",
     "rotate_secret",
     "register_client_key",
+    "register_client_certificate",
     "change_secret",
     "retire_secret",
     "revoke_secret",

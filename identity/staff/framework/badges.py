@@ -48,6 +48,7 @@ NOT_ACTIVE = gettext_lazy("Not active")
 BLOCKED = gettext_lazy("Blocked")
 NO_VALID_SECRET = gettext_lazy("No valid secret")
 NO_VALID_KEY = gettext_lazy("No valid key")
+NO_VALID_CERTIFICATE = gettext_lazy("No valid certificate")
 NO_VALID_SCOPE = gettext_lazy("No valid scope")
 TAXPAYER_NOT_ACTIVE = gettext_lazy("Taxpayer not active")
 EXPIRED = gettext_lazy("Expired")
@@ -91,6 +92,9 @@ def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
 def _without_a_way_in(row: SystemUser) -> Badge:
     if row.uses_key:
         return Badge(NO_VALID_KEY, "bad", _("It has no valid key. Register a new one."))
+    if row.uses_certificate:
+        text = _("It has no valid certificate. Register a new one.")
+        return Badge(NO_VALID_CERTIFICATE, "bad", text)
     return Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
 
 
@@ -100,11 +104,15 @@ def _active(row: SystemUser, standing: Standing, at: datetime) -> Badge:
     last = standing.valid_secrets[0]
     if last.expires_at - at > SOON or (row.expires_at and row.expires_at <= last.expires_at):
         return badge
-    text = (
-        _("Its last valid key, …{secret}, expires {moment}. Register a new one before.")
-        if row.uses_key
-        else _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
-    )
+    if row.uses_key:
+        text = _("Its last valid key, …{secret}, expires {moment}. Register a new one before.")
+    elif row.uses_certificate:
+        text = _(
+            "The registration of its last certificate, …{secret}, expires {moment}. Register it"
+            " again before."
+        )
+    else:
+        text = _("Its last valid secret, …{secret}, expires {moment}. Issue a new one before.")
     warning = format_html(text, secret=last.hint, moment=moment(last.expires_at))
     return _ending_soon(ACTIVE, format_html("{} {}", badge.sentence, warning))
 

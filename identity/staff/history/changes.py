@@ -57,6 +57,7 @@ _FIELDS: dict[str, Any] = {
     "secret_expires_at": gettext_lazy("Secret expires"),
     "secret_revoked_at": gettext_lazy("Secret revoked"),
     "kid": gettext_lazy("Key ID"),
+    "certificate_name": gettext_lazy("Name in the certificate"),
     "alg": gettext_lazy("Algorithm"),
     "signs_from": gettext_lazy("Signs from"),
     "compromised_at": gettext_lazy("Compromised"),

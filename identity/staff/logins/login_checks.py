@@ -49,6 +49,8 @@ def checks_of(event: LoginEvent, secret: ClientSecret | None) -> list[ShownCheck
 def _proof(secret: ClientSecret) -> str:
     if secret.is_key:
         return _("private key {kid} (private_key_jwt)").format(kid=secret.kid)
+    if secret.is_certificate:
+        return _("certificate with {name} (tls_client_auth)").format(name=secret.certificate_name)
     return _("secret {secret}").format(secret=secret)
 
 

@@ -90,7 +90,7 @@ class RegisterClientKey(Task):
 
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         if not record.uses_key:
-            return _("It logs in with a secret. First change how it logs in.")
+            return _("It does not log in with a private key. First change how it logs in.")
         live = [key for key in record.secrets.all() if key.is_live(at)]
         if len(live) < MAX_LIVE_SECRETS:
             return ""
@@ -113,11 +113,11 @@ class RegisterClientKey(Task):
 class UsePrivateKey(Task):
     name = "use_private_key"
     action = "change_login_method"
-    title = gettext_lazy("Log in with a private key instead of a secret")
+    title = gettext_lazy("Log in with a private key")
     button_label = gettext_lazy("Change to a private key")
     description = gettext_lazy(
-        "From now on it logs in with private_key_jwt only. Its secrets are revoked at this moment:"
-        " agree with the operator of the ERP system when to do it."
+        "From now on it logs in with private_key_jwt only. Its secrets or certificates are revoked"
+        " at this moment: agree with the operator of the ERP system when to do it."
     )
     icon = "key"
     form = UseKeyForm
@@ -144,17 +144,18 @@ class UsePrivateKey(Task):
 class UseClientSecret(SecretOnceTask):
     name = "use_client_secret"
     action = "change_login_method"
-    title = gettext_lazy("Log in with a secret instead of a private key")
+    title = gettext_lazy("Log in with a secret")
     button_label = gettext_lazy("Change to a secret")
     description = gettext_lazy(
-        "Its keys are removed at this moment, and the next page shows its new secret once. A"
-        " private key is safer: nothing that it sends can be used again."
+        "Its keys or certificates are removed at this moment, and the next page shows its new"
+        " secret once. A private key is safer: nothing that it sends can be used again."
     )
     icon = "password"
     form = UseSecretForm
 
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        return "" if record.uses_key else _("It logs in with a secret already.")
+        has_none = record.uses_key or record.uses_certificate
+        return "" if has_none else _("It logs in with a secret already.")
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
         return {"newest": newest_secret_id(record)}

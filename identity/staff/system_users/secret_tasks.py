@@ -50,6 +50,8 @@ class RotateSecret(SecretOnceTask):
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         if record.uses_key:
             return _("It logs in with a private key and has no secret.")
+        if record.uses_certificate:
+            return _("It logs in with a certificate and has no secret.")
         live = [secret for secret in record.secrets.order_by("pk") if secret.is_live(at)]
         if len(live) < MAX_LIVE_SECRETS:
             return ""

@@ -31,6 +31,10 @@ from identity.staff.registry import exports
 from identity.staff.registry.credentials import IssueCredentials
 from identity.staff.system_users.binding_task import BindTokens
 from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
+from identity.staff.system_users.certificate_tasks import (
+    RegisterClientCertificate,
+    UseCertificate,
+)
 from identity.staff.system_users.key_tasks import (
     RegisterClientKey,
     UseClientSecret,
@@ -61,7 +65,7 @@ class SystemUserStateFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return [
-            ("no_secret", gettext_lazy("No valid secret or key")),
+            ("no_secret", gettext_lazy("No valid secret, key or certificate")),
             ("blocked", gettext_lazy("Blocked")),
             ("expired", gettext_lazy("Expired")),
             ("taxpayer", TAXPAYER_NOT_ACTIVE),
@@ -139,7 +143,9 @@ class SystemUserAdmin(ExportingAdmin):
         UnblockSystemUser,
         RotateSecret,
         RegisterClientKey,
+        RegisterClientCertificate,
         UsePrivateKey,
+        UseCertificate,
         UseClientSecret,
         BindTokens,
         ExtendSystemUser,

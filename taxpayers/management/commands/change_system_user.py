@@ -7,9 +7,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
+from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
+from taxpayers.management.certificate_names import add_certificate_name, certificate_name
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import (
@@ -28,6 +30,7 @@ from taxpayers.services import (
     change_system_user,
     extend_system_user,
     limit_system_user,
+    use_certificate,
     use_client_secret,
     use_private_key,
 )
@@ -73,7 +76,7 @@ class Command(ServiceCommand):
         )
         parser.add_argument(
             "--auth-method",
-            choices=[_SECRET, PRIVATE_KEY_JWT],
+            choices=[_SECRET, PRIVATE_KEY_JWT, TLS_CLIENT_AUTH],
             help="how it logs in from now on; what it logged in with before is revoked. A new"
             " secret is shown once",
         )
@@ -84,6 +87,7 @@ class Command(ServiceCommand):
             help=f"with --auth-method {PRIVATE_KEY_JWT}: its public keys (JWK Set, JWK or PEM;"
             " -: stdin)",
         )
+        add_certificate_name(parser, required=False)
         parser.add_argument(
             "--token-binding",
             choices=list(_BINDINGS),
@@ -107,7 +111,7 @@ class Command(ServiceCommand):
             f"{row.logins_per_minute} logins per minute" if row.logins_per_minute else "no limit"
         )
         data = {} if issued is None else secret_data(issued)
-        method = PRIVATE_KEY_JWT if row.uses_key else _SECRET
+        method = row.token_endpoint_auth_method or _SECRET
         text = f" It logs in with {method}." if options["auth_method"] else ""
         if row.token_binding:
             text += f" Its tokens must be bound: {row.token_binding}."
@@ -152,17 +156,28 @@ def _change(
 
 def _check_options(options: dict[str, Any]) -> None:
     method, keys = options["auth_method"], options["jwks"]
+    name = certificate_name(options)
     is_given = {*_FIELDS, "expires", "token_binding"} & options.keys() or _changes_limit(options)
-    if not is_given and method is None and keys is None:
+    if not (is_given or name) and method is None and keys is None:
         raise CommandError(
             "Nothing to change: give --name, --logins-per-minute, --scope, --expires,"
             " --only-permission, --only-taxpayer, --not-limited, --auth-method"
             " or --token-binding."
         )
-    if (method == PRIVATE_KEY_JWT) != (keys is not None):
+    _check_together(method, has_keys=keys is not None, has_name=bool(name))
+
+
+def _check_together(method: str | None, *, has_keys: bool, has_name: bool) -> None:
+    if (method == PRIVATE_KEY_JWT) != has_keys:
         raise CommandError(
             f"--auth-method {PRIVATE_KEY_JWT} and --jwks belong together. To add a key:"
             " manage.py register_client_key CLIENT_ID FILE"
+        )
+    if (method == TLS_CLIENT_AUTH) != has_name:
+        raise CommandError(
+            f"--auth-method {TLS_CLIENT_AUTH} and --certificate (or --subject-dn, --san-dns,"
+            " --san-uri, --san-email) belong together. To add a certificate:"
+            " manage.py register_client_certificate CLIENT_ID --certificate FILE"
         )
 
 
@@ -178,6 +193,9 @@ def _change_login_method(
         return use_private_key(
             system_user=row, keys=options["jwks"], reason=reason, by=by, at=at
         ), None
+    if method == TLS_CLIENT_AUTH:
+        name = certificate_name(options)
+        return use_certificate(system_user=row, reason=reason, by=by, at=at, **name), None
     if method == _SECRET:
         issued = use_client_secret(system_user=row, reason=reason, by=by, at=at)
         return issued.system_user, issued

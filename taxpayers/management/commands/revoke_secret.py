@@ -7,19 +7,21 @@ from django.core.management.base import CommandParser
 
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
 from taxpayers.management.find_records import find_secret, find_system_user
+from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services import Author, revoke_secret
 
 
 class Command(ServiceCommand):
-    help = "Revoke a secret, or remove a key, now and for good. Safe to repeat."
+    help = "Revoke a secret, or remove a key or certificate, now and for good. Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")
         parser.add_argument(
             "hint",
             metavar="SECRET_HINT",
-            help="its last four characters; of a key, the end of its kid",
+            help="its last four characters; of a key, the end of its kid; of a certificate, as"
+            " register_client_certificate shows it",
         )
         parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
 
@@ -28,11 +30,7 @@ class Command(ServiceCommand):
         secret = find_secret(owner, options["hint"])
         row = revoke_secret(secret=secret, reason=options["reason"], by=by, at=at)
         live = [other for other in owner.secrets.all() if other.is_live(at)]
-        kind, following = (
-            ("key", f"register_client_key {owner.client_id} FILE")
-            if owner.uses_key
-            else ("secret", f"rotate_secret {owner.client_id}")
-        )
+        kind, following = _next(owner)
         left = (
             f"It still has {live[0]}."
             if live
@@ -47,3 +45,12 @@ class Command(ServiceCommand):
             },
             f"{row} of {owner.client_id} was revoked {format_moment(row.revoked_at or at)}. {left}",
         )
+
+
+def _next(owner: SystemUser) -> tuple[str, str]:
+    """What it logs in with, and the command for one more of these."""
+    if owner.uses_key:
+        return "key", f"register_client_key {owner.client_id} FILE"
+    if owner.uses_certificate:
+        return "certificate", f"register_client_certificate {owner.client_id} --certificate FILE"
+    return "secret", f"rotate_secret {owner.client_id}"

@@ -1,1 +1,1 @@
-"""How a system user proves who it is: with a secret, or with a private key."""
+"""How a system user proves who it is: with a secret, a private key or a certificate."""

@@ -13,6 +13,7 @@ from taxpayers.services.history import (
     lock_for_update,
     update_and_record,
 )
+from taxpayers.services.login_method.certificates import check_certificates_are_taken
 from taxpayers.validation import validate_reason
 
 
@@ -24,6 +25,8 @@ def bind_tokens(
 
     `TokenBinding.BEARER`: any token again. Nothing happens if it is so already.
     """
+    if binding == TokenBinding.TLS:
+        check_certificates_are_taken()
     context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
     row = lock_for_update(system_user)
     update_and_record(row, context, token_binding=binding.value)

@@ -4,8 +4,9 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from taxpayers.certificates.names import TLS_CLIENT_AUTH, NameKind
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
@@ -17,10 +18,25 @@ from taxpayers.services.history import (
     update_and_record,
 )
 from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.login_method.certificates import (
+    check_certificates_are_taken,
+    create_certificate,
+    validate_name,
+)
 from taxpayers.services.login_method.keys import create_keys, validate_keys
 from taxpayers.services.secrets import IssuedSecret, create_secret, free_slot, revoke_secret
 from taxpayers.services.system_users import create_system_user
 from taxpayers.validation import ServiceError, validate_reason
+
+_ALREADY = {
+    "": gettext_lazy("{client_id} logs in with a secret already. Issue a new one instead."),
+    PRIVATE_KEY_JWT: gettext_lazy(
+        "{client_id} logs in with a private key already. Add a key instead."
+    ),
+    TLS_CLIENT_AUTH: gettext_lazy(
+        "{client_id} logs in with a certificate already. Add another one instead."
+    ),
+}
 
 
 @transaction.atomic
@@ -48,6 +64,33 @@ def use_private_key(
 
 
 @transaction.atomic
+def use_certificate(
+    *,
+    system_user: SystemUser,
+    text: str,
+    kind: NameKind | None = None,
+    expires_at: datetime | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> SystemUser:
+    """Let it log in with a certificate with this name, and with nothing else from now on.
+
+    The name as for `register_client_certificate`. Raises ServiceError if it does so already, and
+    where no client can present a certificate.
+    """
+    check_certificates_are_taken()
+    name = validate_name(text, kind)
+    networks = networks_for_new(
+        lock_for_update(system_user), None
+    )  # before its secrets are revoked
+    owner = _change(system_user, TLS_CLIENT_AUTH, reason, by, at)
+    context = ChangeContext(Action.REGISTER_CLIENT_CERTIFICATE, by, at)
+    create_certificate(owner, name, expires_at, networks, context)
+    return owner
+
+
+@transaction.atomic
 def use_client_secret(
     *,
     system_user: SystemUser,
@@ -56,7 +99,7 @@ def use_client_secret(
     by: Author,
     at: datetime,
 ) -> IssuedSecret:
-    """Let it log in with a new secret, and no longer with a key: its keys are removed.
+    """Let it log in with a new secret, and no longer with a key or certificate: these are removed.
 
     The secret as for `issue_secret`. Raises ServiceError if it does so already.
     """
@@ -112,15 +155,7 @@ def _change(
     context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
     owner = lock_for_update(system_user)
     if owner.token_endpoint_auth_method == method:
-        raise ServiceError(
-            _("{client_id} logs in with a private key already. Add a key instead.").format(
-                client_id=owner.client_id
-            )
-            if method
-            else _("{client_id} logs in with a secret already. Issue a new one instead.").format(
-                client_id=owner.client_id
-            )
-        )
+        raise ServiceError(str(_ALREADY[method]).format(client_id=owner.client_id))
     for secret in owner.secrets.filter(revoked_at__isnull=True):
         revoke_secret(secret=secret, reason=reason, by=by, at=at)
     update_and_record(owner, context, token_endpoint_auth_method=method)

@@ -70,7 +70,8 @@ def register_client_keys(
     if not owner.uses_key:
         raise ServiceError(
             _(
-                "{client_id} logs in with a secret. First change how it logs in to private_key_jwt."
+                "{client_id} does not log in with a private key. First change how it logs in to"
+                " private_key_jwt."
             ).format(client_id=owner.client_id)
         )
     context = ChangeContext(Action.REGISTER_CLIENT_KEY, by, at)

@@ -75,13 +75,15 @@ def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:
 
 
 def _proof(event: LoginEvent) -> str:
-    """The secret that matched, or the key that signed, and the method."""
+    """The secret that matched, the key that signed or the certificate, and the method."""
     secret = ClientSecret.objects.filter(pk=event.secret_id or 0).first()
     if secret is None:
-        return "a secret or key that was deleted since"
+        return "a secret, key or certificate that was deleted since"
     used_before = ", used before" if event.detail == USED_BEFORE else ""
     if secret.is_key:
         return f"private_key_jwt, key {secret.kid}{used_before}"
+    if secret.is_certificate:
+        return f"tls_client_auth, certificate {secret} with {secret.certificate_name}"
     return f"client secret {secret}"
 
 

@@ -9,6 +9,7 @@ are in `einvoicing_tokens.django`, `einvoicing_tokens.fastapi` and `einvoicing_t
 """
 
 from einvoicing_tokens.access_token import AccessToken, Taxpayer
+from einvoicing_tokens.certificates import ClientCertificates
 from einvoicing_tokens.dpop.proof import ProvedRequest
 from einvoicing_tokens.dpop.used_proofs import UsedProofs
 from einvoicing_tokens.errors import (
@@ -22,6 +23,7 @@ from einvoicing_tokens.verifier import TokenVerifier
 
 __all__ = [
     "AccessToken",
+    "ClientCertificates",
     "InsufficientScope",
     "InvalidProof",
     "InvalidToken",

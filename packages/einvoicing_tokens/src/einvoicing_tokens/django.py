@@ -48,7 +48,12 @@ class AccessTokenAuthentication(BaseAuthentication):
         """Raises Refused."""
         try:
             sent = ProvedRequest(
-                request.method or "", quote(request.path), [request.META.get("HTTP_DPOP")]
+                request.method or "",
+                quote(request.path),
+                [request.META.get("HTTP_DPOP")],
+                self.verifier.certificate_of(
+                    request.META.get("REMOTE_ADDR"), lambda name: [request.headers.get(name)]
+                ),
             )
             token = self.verifier.authenticate(request.META.get("HTTP_AUTHORIZATION"), request=sent)
         except TokenError as error:

@@ -37,7 +37,14 @@ class TokenRequired:
         self, request: Request, shown_in_openapi: Annotated[object, Depends(_IN_OPENAPI)]
     ) -> AccessToken:
         """Raises TokenError, which `answer_token_errors` answers."""
-        sent = ProvedRequest(request.method, request.url.path, request.headers.getlist("dpop"))
+        sent = ProvedRequest(
+            request.method,
+            request.url.path,
+            request.headers.getlist("dpop"),
+            self._verifier.certificate_of(
+                request.client.host if request.client else None, request.headers.getlist
+            ),
+        )
         token = self._verifier.authenticate(*request.headers.getlist("authorization"), request=sent)
         token.require(scope=self._scope, permission=self._permission)
         return token

@@ -43,6 +43,7 @@ class TokenRequired:
                     request.method,
                     quote(request.root_path + request.path),
                     [request.headers.get("DPoP")],
+                    self._verifier.certificate_of(request.remote_addr, request.headers.getlist),
                 )
                 token = self._verifier.authenticate(
                     request.headers.get("Authorization"), request=sent

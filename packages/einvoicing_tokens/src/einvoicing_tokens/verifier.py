@@ -1,11 +1,13 @@
 """Who calls a protected API, and may they go on? All checks in order (RFC 9068 section 4)."""
 
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 import urllib3
 
 from einvoicing_tokens.access_token import AccessToken
 from einvoicing_tokens.bearer import sent_token
+from einvoicing_tokens.certificates import ClientCertificates
 from einvoicing_tokens.claims import NOT_OURS, access_token_of
 from einvoicing_tokens.dpop.binding import BindingCheck
 from einvoicing_tokens.dpop.proof import ProvedRequest
@@ -34,8 +36,9 @@ class TokenVerifier:
 
     `address` is the one that clients call this API at, for example `https://api.example.org`. With
     it, tokens that are bound to a key of their client are accepted together with a proof (DPoP, RFC
-    9449); `used_proofs` is where the uses of proofs are stored: by default in this process. All
-    other bound tokens are refused.
+    9449); `used_proofs` is where the uses of proofs are stored: by default in this process. With
+    `certificates`, tokens that are bound to a certificate are accepted from clients that connected
+    with it (RFC 8705). All other bound tokens are refused.
 
     Raises ValueError for an issuer or an address that is not an https address (http on this
     machine) without a slash at its end.
@@ -49,13 +52,17 @@ class TokenVerifier:
         introspect_as: tuple[str, str] | None = None,
         address: str | None = None,
         used_proofs: UsedProofs | None = None,
+        certificates: ClientCertificates | None = None,
         pool: urllib3.PoolManager | None = None,
         clock: Clock | None = None,
     ) -> None:
         _check_address(issuer, "issuer: give the AUTH_URL of the identity service")
         if address is not None:
             _check_address(address, "address of an API: give the one that clients call")
-        self._binding = BindingCheck(address, used_proofs)
+        self._certificates = certificates
+        self._binding = BindingCheck(
+            address, used_proofs, takes_certificates=certificates is not None
+        )
         self._issuer, self._audience, self._clock = issuer, audience, clock or Clock()
         http = HttpClient(pool)
         metadata = Metadata(issuer, http, self._clock)
@@ -70,7 +77,7 @@ class TokenVerifier:
     ) -> AccessToken:
         """The token of a request, by its header `Authorization`: give all that it has.
 
-        `request` is needed for tokens that are bound to a key. Raises TokenError.
+        `request` is needed for tokens that are bound to a key or certificate. Raises TokenError.
         """
         encoded, is_sent_as_bound = sent_token(*authorization)
         at = self._clock.wall()
@@ -78,6 +85,15 @@ class TokenVerifier:
             token = self._verified(encoded)
             self._binding.check(token, encoded, request, at=at, is_bound=is_sent_as_bound)
         return token
+
+    def certificate_of(
+        self, peer: str | None, headers: Callable[[str], Sequence[str | None]]
+    ) -> bytes | None:
+        """The certificate of a request, for `ProvedRequest`: see `ClientCertificates.of_request`.
+
+        None without `certificates`.
+        """
+        return self._certificates.of_request(peer, headers) if self._certificates else None
 
     def verify(self, encoded: str) -> AccessToken:
         """The content of a token that is valid now, and bound to nothing. Raises TokenError.

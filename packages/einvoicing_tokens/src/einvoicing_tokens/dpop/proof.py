@@ -36,12 +36,14 @@ _PRIVATE = {"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}
 class ProvedRequest:
     """What a proof must be made for: the method and path of a request, and its headers `DPoP`.
 
-    Give every header of that name, as for `Authorization`.
+    Give every header of that name, as for `Authorization`. `certificate` (DER) is the one with
+    which the client connected, verified by whoever ended TLS; None without one.
     """
 
     method: str
     path: str
     proofs: Sequence[str | None] = field(default=(), repr=False)
+    certificate: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

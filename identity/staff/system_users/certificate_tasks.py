@@ -1,0 +1,137 @@
+"""Tasks for system users that log in with a certificate (tls_client_auth, RFC 8705).
+
+A certificate is removed, or gets an earlier last day, by the tasks for secrets: it is in the same
+table.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+
+from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm
+from identity.staff.framework.record_pages import Text
+from identity.staff.framework.tasks import Task
+from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
+from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
+from taxpayers.services import Author, register_client_certificate, use_certificate
+
+_KINDS = [
+    ("", gettext_lazy("A certificate (PEM): its subject is registered")),
+    (NameKind.SUBJECT_DN.value, gettext_lazy("Subject (RFC 4514)")),
+    (NameKind.SAN_DNS.value, gettext_lazy("Alternative name: DNS")),
+    (NameKind.SAN_URI.value, gettext_lazy("Alternative name: URI")),
+    (NameKind.SAN_EMAIL.value, gettext_lazy("Alternative name: e-mail")),
+]
+
+
+class NameWidget(UnfoldAdminTextareaWidget):
+    """Shows what was entered again, unless it is a private key."""
+
+    def format_value(self, value: Any) -> str:
+        return "" if "PRIVATE KEY" in str(value or "") else str(value or "")
+
+
+class RegisterCertificateForm(TaskForm):
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What is entered"),
+        choices=_KINDS,
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Certificate or name"),
+        help_text=gettext_lazy(
+            "As the operator of the ERP system sent it; never ask for the private key. A renewed"
+            " certificate with the same name needs no new registration."
+        ),
+        max_length=MAX_TEXT_LENGTH,
+        widget=NameWidget(attrs={"autocomplete": "off", "spellcheck": "false", "rows": 8}),
+    )
+    expires = LastDayField(
+        label=gettext_lazy("Last day of the registration"),
+        required=False,
+        help_text=gettext_lazy(
+            "Leave empty to use the standard lifetime of this service, usually one year."
+        ),
+    )
+
+
+class UseCertificateForm(RegisterCertificateForm):
+    reason = ReasonField()
+
+
+def _name_in(data: dict[str, Any]) -> dict[str, Any]:
+    """The text and its kind, as services take them."""
+    return {"text": data["text"], "kind": NameKind(data["kind"]) if data["kind"] else None}
+
+
+class RegisterClientCertificate(Task):
+    name = "register_client_certificate"
+    title = gettext_lazy("Register a new certificate")
+    button_label = gettext_lazy("Register a new certificate")
+    description = gettext_lazy(
+        "A certificate that is valid now keeps working, so that the ERP system can change to the"
+        " new one without a break. Then remove the old one."
+    )
+    icon = "badge"
+    form = RegisterCertificateForm
+
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
+        if not record.uses_certificate:
+            return _("It does not log in with a certificate. First change how it logs in.")
+        live = [row for row in record.secrets.all() if row.is_live(at)]
+        if len(live) < MAX_LIVE_SECRETS:
+            return ""
+        return _("There are already two certificates. First remove the one that is not used.")
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> ClientSecret:
+        return register_client_certificate(
+            system_user=record, expires_at=data["expires"], by=by, at=at, **_name_in(data)
+        )
+
+    def success_message(self, result: ClientSecret) -> str:
+        return _("The certificate with {name} is registered.").format(name=result.certificate_name)
+
+    def next_record(self, result: ClientSecret) -> SystemUser:
+        return result.system_user
+
+
+class UseCertificate(Task):
+    name = "use_certificate"
+    action = "change_login_method"
+    title = gettext_lazy("Log in with a certificate")
+    button_label = gettext_lazy("Change to a certificate")
+    description = gettext_lazy(
+        "From now on it logs in with tls_client_auth only, and its tokens are bound to its"
+        " certificate. Its secrets and keys are revoked at this moment: agree with the operator of"
+        " the ERP system when to do it."
+    )
+    icon = "badge"
+    form = UseCertificateForm
+
+    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
+        if record.uses_certificate:
+            return _("It logs in with a certificate already.")
+        return "" if settings.MTLS_URL else _("This service takes no client certificates yet.")
+
+    def perform(
+        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
+    ) -> SystemUser:
+        return use_certificate(
+            system_user=record,
+            expires_at=data["expires"],
+            reason=data["reason"],
+            by=by,
+            at=at,
+            **_name_in(data),
+        )
+
+    def success_message(self, result: SystemUser) -> str:
+        return _("{name} logs in with a certificate now.").format(name=result)

@@ -1,0 +1,43 @@
+"""`register_client_certificate CLIENT_ID --certificate FILE`: one more certificate of a client."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from taxpayers.management.arguments import parse_end
+from taxpayers.management.certificate_names import (
+    add_certificate_name,
+    certificate_name,
+    certificates_data,
+    certificates_text,
+)
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.find_records import find_system_user
+from taxpayers.services import Author, register_client_certificate
+
+
+class Command(ServiceCommand):
+    help = (
+        "Register the name in a certificate of a system user that logs in with tls_client_auth. The"
+        " present one keeps working; when the ERP has changed over, remove it with"
+        " revoke_secret CLIENT_ID HINT. A renewed certificate with the same name needs nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("client_id", metavar="CLIENT_ID")
+        add_certificate_name(parser, required=True)
+        parser.add_argument(
+            "--expires", metavar="DATE", type=parse_end, help="last day of the registration"
+        )
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        owner = find_system_user(options["client_id"])
+        register_client_certificate(
+            system_user=owner,
+            expires_at=options["expires"],
+            by=by,
+            at=at,
+            **certificate_name(options),
+        )
+        return Answer(certificates_data(owner), certificates_text(owner))

@@ -1,0 +1,144 @@
+"""The names of certificates that system users log in with (RFC 8705); two live ones at most."""
+
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from taxpayers.certificates.names import (
+    CertificateName,
+    NameFault,
+    NameKind,
+    UnusableName,
+    read_name,
+)
+from taxpayers.credentials import hint_of
+from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.secrets import free_slot, store_last_end
+from taxpayers.validation import ServiceError, validate_end
+
+_FAULTS = {
+    NameFault.PRIVATE: gettext_lazy(
+        "This is a PRIVATE key, and nothing was stored. Who has it can log in: the ERP system must"
+        " make a new pair and have a new certificate issued."
+    ),
+    NameFault.CERTIFICATE: gettext_lazy(
+        "This is no certificate. Give a PEM file that begins with -----BEGIN CERTIFICATE-----."
+    ),
+    NameFault.EMPTY_SUBJECT: gettext_lazy(
+        "The subject is empty. Register one of the alternative names instead: DNS, URI or e-mail."
+    ),
+    NameFault.SUBJECT_DN: gettext_lazy(
+        "This is no distinguished name. Give the certificate itself, or the name as RFC 4514 writes"
+        " it, for example CN=erp,O=Aminah,C=MY: openssl x509 -in FILE -noout -subject -nameopt"
+        " RFC2253"
+    ),
+    NameFault.SAN_DNS: gettext_lazy(
+        "This is no complete host name without wildcards, for example erp.example.com."
+    ),
+    NameFault.SAN_URI: gettext_lazy("This is no complete URI, for example spiffe://example/erp."),
+    NameFault.SAN_EMAIL: gettext_lazy("This is no e-mail address."),
+    NameFault.TOO_LONG: gettext_lazy("A name has at most 1000 characters."),
+}
+
+
+@transaction.atomic
+def register_client_certificate(
+    *,
+    system_user: SystemUser,
+    text: str,
+    kind: NameKind | None = None,
+    expires_at: datetime | None = None,
+    by: Author,
+    at: datetime,
+) -> ClientSecret:
+    """Register a name in a certificate beside the present one.
+
+    `kind` says what `text` is; None: a certificate in PEM, whose subject is registered. Valid until
+    `expires_at`; None: for settings.SECRET_LIFETIME. Logins may come from the networks of the
+    newest other one. Raises ServiceError if there would be more than two live ones, or if the
+    system user does not log in with a certificate.
+    """
+    owner = lock_for_update(system_user)
+    if not owner.uses_certificate:
+        raise ServiceError(
+            _(
+                "{client_id} does not log in with a certificate. First change how it logs in to"
+                " tls_client_auth."
+            ).format(client_id=owner.client_id)
+        )
+    context = ChangeContext(Action.REGISTER_CLIENT_CERTIFICATE, by, at)
+    networks = networks_for_new(owner, None)
+    return create_certificate(owner, validate_name(text, kind), expires_at, networks, context)
+
+
+def check_certificates_are_taken() -> None:
+    """Raises ServiceError where no client can present a certificate."""
+    if not settings.MTLS_URL:
+        raise ServiceError(
+            _(
+                "This service takes no client certificates yet, so nobody could log in with one."
+                " Its operators must set MTLS_URL first."
+            )
+        )
+
+
+def validate_name(text: str, kind: NameKind | None) -> CertificateName:
+    """The name in the text. Raises ServiceError, which never shows any of it."""
+    try:
+        return read_name(text, kind)
+    except UnusableName as unusable:
+        raise ServiceError(str(_FAULTS[unusable.fault])) from None
+
+
+def create_certificate(
+    owner: SystemUser,
+    name: CertificateName,
+    expires_at: datetime | None,
+    allowed_networks: str,
+    context: ChangeContext,
+) -> ClientSecret:
+    """Create it in a free slot."""
+    former = owner.secrets.filter(hashed=name.lookup).first()
+    if former is not None:
+        _replace(former, context.at)
+    row = ClientSecret.objects.create(
+        system_user=owner,
+        slot=free_slot(owner, context.at),
+        hashed=name.lookup,
+        hint=hint_of(name.lookup),
+        certificate_name=str(name),
+        allowed_networks=allowed_networks,
+        created_at=context.at,
+        expires_at=validate_end(expires_at, _("the certificate"), context.at)
+        or context.at + settings.SECRET_LIFETIME,
+    )
+    store_last_end(owner)
+    after: dict[str, Any] = {
+        "secret": str(row),
+        "certificate_name": str(name),
+        "secret_expires_at": row.expires_at,
+    }
+    if allowed_networks:
+        after["allowed_networks"] = allowed_networks
+    record_change(owner, context, after=after)
+    return row
+
+
+def _replace(former: ClientSecret, at: datetime) -> None:
+    """Let no login find a name that has ended, so that it can be registered again.
+
+    An authority gives a renewed certificate the same name. The old row stays, and so do the ends of
+    the tokens that were issued with it.
+    """
+    if former.is_live(at):
+        raise ServiceError(
+            _("The name {name} is there already.").format(name=former.certificate_name)
+        )
+    former.hashed = f"{former.hashed}#{former.pk}"
+    former.save(update_fields=["hashed"])

@@ -1,0 +1,204 @@
+"""What a trusted proxy reports of a client's certificate: its forms, and everything else. Pure."""
+
+import base64
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from cryptography import x509
+
+from taxpayers.rules import Refused
+from tests.certificates.addresses import PROXY, STRANGER
+from tests.certificates.certificate_erp import authority, certificate
+from tokens.client_auth.certificate import (
+    MAX_NAMES,
+    CertificateFault,
+    CertificateHeaders,
+    ClientCertificate,
+    read_certificate,
+)
+from tokens.endpoint.asgi import _meta
+from tokens.endpoint.proxies import TrustedProxies
+
+DER = certificate().der
+RFC9440 = f":{base64.b64encode(DER).decode()}:"
+ESCAPED = certificate().escaped
+
+
+def read(client_cert: str = "", escaped: str = "", verified: str = "SUCCESS") -> ClientCertificate:
+    return read_certificate(CertificateHeaders(client_cert, escaped, verified))
+
+
+def fault_of(client_cert: str = "", escaped: str = "", verified: str = "SUCCESS") -> str:
+    with pytest.raises(Refused) as refused:
+        read(client_cert, escaped, verified)
+    assert refused.value.reason == "malformed_credentials"
+    assert refused.value.parameter == "client_certificate"
+    return refused.value.detail
+
+
+def test_both_forms_are_the_same_certificate() -> None:
+    found = read(RFC9440)
+    assert found == read(escaped=ESCAPED)
+    digest = base64.urlsafe_b64encode(hashlib.sha256(DER).digest()).decode().rstrip("=")
+    assert found.thumbprint == digest
+    assert found.valid_until == certificate().certificate.not_valid_after_utc
+
+
+def test_nginx_escapes_what_it_may_leave() -> None:
+    # nginx leaves letters, digits and a few marks; the line break at the end may be missing.
+    pem = certificate().pem
+    for text in (quote(pem, safe="/+="), quote(pem.rstrip("\n"), safe=""), quote(pem, safe=" /+-")):
+        assert read(escaped=text) == read(RFC9440)
+
+
+@pytest.mark.parametrize("verified", ["", "NONE", "FAILED:certificate has expired", "success", "1"])
+def test_only_a_certificate_that_the_proxy_has_verified_counts(verified: str) -> None:
+    for client_cert, escaped in ((RFC9440, ""), ("", ESCAPED)):
+        assert fault_of(client_cert, escaped, verified) == CertificateFault.NOT_VERIFIED
+
+
+@pytest.mark.parametrize("verified", ["SUCCESS,NONE", "NONE,SUCCESS", "SUCCESS,SUCCESS"])
+def test_a_doubled_result_is_none(verified: str) -> None:
+    assert fault_of(RFC9440, verified=verified) == CertificateFault.NOT_VERIFIED
+
+
+@pytest.mark.parametrize(
+    "client_cert",
+    [
+        f"{RFC9440},{RFC9440}",  # two headers
+        f"{RFC9440}, {RFC9440}",
+        RFC9440[1:-1],
+        RFC9440.replace("M", "-", 1),
+        f":{base64.b64encode(DER[:-1]).decode()}:",
+        f":{base64.b64encode(DER + b'x').decode()}:",
+        f"{RFC9440};a=b",
+        ":AAAA:",
+        "::",
+        ":A:",
+        "é",
+        "\0",
+        "x" * 100,
+    ],
+)
+def test_what_is_no_certificate_is_refused(client_cert: str) -> None:
+    assert fault_of(client_cert) == CertificateFault.UNREADABLE
+
+
+@pytest.mark.parametrize(
+    "escaped",
+    [
+        f"{ESCAPED},{ESCAPED}",
+        f"{ESCAPED}{ESCAPED}",
+        certificate().pem.replace("\n", "\n\t"),  # nginx's older variable
+        quote("-----BEGIN CERTIFICATE-----\n\n-----END CERTIFICATE-----\n"),
+        quote("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+        quote(certificate().pem).replace("%0A", "%0D%0A"),
+        ESCAPED[:-30],
+        "%",
+        "%zz",
+        "é",
+        "x",
+    ],
+)
+def test_what_is_no_escaped_pem_is_refused(escaped: str) -> None:
+    assert fault_of(escaped=escaped) == CertificateFault.UNREADABLE
+
+
+def test_two_forms_at_once_are_refused() -> None:
+    assert fault_of(RFC9440, ESCAPED) == CertificateFault.TWICE
+
+
+def test_a_long_certificate_is_refused_before_it_is_read() -> None:
+    assert fault_of(f":{'A' * 30_000}:") == CertificateFault.TOO_LONG
+    uris = [x509.UniformResourceIdentifier(f"https://{'x' * 1_500}/{n}") for n in range(6)]
+    long = authority().issue("CN=long", *uris)
+    assert fault_of(escaped=long.escaped) == CertificateFault.TOO_LONG
+
+
+def test_the_number_of_names_has_a_limit() -> None:
+    def issued(count: int) -> str:
+        sans = [x509.DNSName(f"{n}.example.com") for n in range(count)]
+        return authority().issue("CN=many", *sans).escaped
+
+    assert len(read(escaped=issued(MAX_NAMES - 1)).lookups) == MAX_NAMES  # and the subject
+    assert fault_of(escaped=issued(MAX_NAMES)) == CertificateFault.TOO_MANY_NAMES
+
+
+def test_a_name_that_comes_twice_is_one() -> None:
+    sans = [x509.DNSName("erp.example.com"), x509.DNSName("ERP.example.com")]
+    assert len(read(escaped=authority().issue("CN=erp", *sans).escaped).lookups) == 2
+
+
+def test_a_wrong_extension_is_refused() -> None:
+    # Alternative names that are no list of names.
+    wrong: Any = x509.UnrecognizedExtension(x509.SubjectAlternativeName.oid, b"\x30\x03\x82\x05x")
+    issued = authority().issue("CN=erp", extensions=[wrong])
+    assert fault_of(escaped=issued.escaped) == CertificateFault.UNREADABLE
+
+
+def test_a_certificate_is_valid_from_its_first_moment_to_its_last() -> None:
+    begins = datetime(2026, 3, 1, tzinfo=UTC)
+    issued = authority().issue(begins=begins, lives=timedelta(days=1))
+    found = read(escaped=issued.escaped)
+
+    def fault_at(at: datetime) -> str:
+        with pytest.raises(Refused) as refused:
+            found.check_time(at)
+        return refused.value.detail
+
+    skew, second = timedelta(seconds=10), timedelta(seconds=1)
+    ends = begins + timedelta(days=1)
+    for at in (begins - skew, begins, ends, ends + skew):
+        found.check_time(at)
+    assert fault_at(begins - skew - second) == CertificateFault.NOT_YET_VALID
+    assert fault_at(ends + skew + second) == CertificateFault.EXPIRED
+
+
+# --- Who is believed ------------------------------------------------------------------------------
+
+
+SENT = {"HTTP_CLIENT_CERT": RFC9440, "HTTP_SSL_CLIENT_VERIFY": "SUCCESS"}
+
+
+@pytest.mark.parametrize(
+    ("peer", "is_believed"),
+    [(PROXY, True), (f"::ffff:{PROXY}", True), (STRANGER, False), ("", False), ("unix:", False)],
+)
+def test_only_a_trusted_proxy_is_believed(peer: str, is_believed: bool) -> None:
+    meta = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": PROXY, **SENT}
+    assert (TrustedProxies([PROXY]).certificate(meta) is not None) is is_believed
+
+
+@pytest.mark.parametrize("verified", ["", "NONE"])
+def test_a_client_without_a_certificate_has_none(verified: str) -> None:
+    meta = {"REMOTE_ADDR": PROXY, "HTTP_SSL_CLIENT_VERIFY": verified}
+    assert TrustedProxies([PROXY]).certificate(meta) is None
+
+
+def test_a_failed_verification_is_reported_even_without_the_certificate() -> None:
+    meta = {"REMOTE_ADDR": PROXY, "HTTP_SSL_CLIENT_VERIFY": "FAILED:expired"}
+    assert TrustedProxies([PROXY]).certificate(meta) is not None
+
+
+def test_on_the_event_loop_a_doubled_header_is_joined_and_a_misspelled_one_is_nothing() -> None:
+    scope = {
+        "method": "POST",
+        "query_string": b"",
+        "client": (PROXY, 1),
+        "scheme": "http",
+        "headers": [
+            (b"client-cert", RFC9440.encode()),
+            (b"client-cert", RFC9440.encode()),
+            (b"ssl_client_cert", ESCAPED.encode()),
+            (b"client_cert", b"x"),
+            (b"ssl_client_verify", b"SUCCESS"),
+            (b"ssl-client-verify", b"NONE"),
+        ],
+    }
+    meta = _meta(scope)
+    assert meta["HTTP_CLIENT_CERT"] == f"{RFC9440},{RFC9440}"
+    assert meta["HTTP_SSL_CLIENT_VERIFY"] == "NONE"
+    assert "HTTP_SSL_CLIENT_CERT" not in meta

@@ -1,0 +1,71 @@
+"""`deploy/nginx.conf` as text: it replaces or deletes the headers of certificates everywhere."""
+
+import re
+
+from tests.servers.nginx import CONFIGURATION
+
+HEADERS = ("Client-Cert", "Client-Cert-Chain", "SSL-Client-Cert", "SSL-Client-Verify")
+# What is on purpose another thing at the address for certificates.
+ONLY_PUBLIC = {
+    "listen 80;",
+    "server_name id.example.org;",
+    "ssl_session_cache shared:id:10m;",
+    'proxy_set_header SSL-Client-Cert "";',
+    'proxy_set_header SSL-Client-Verify "";',
+    "error_page 400 402 406 407 409 411 412 414 415 416 421 494 495 496 498 501 505"
+    " =400 /by-proxy/malformed;",
+}
+ONLY_MTLS = {
+    "server_name mtls.id.example.org;",
+    "ssl_session_cache shared:mtls:10m;",
+    "ssl_session_timeout 5m;",
+    "ssl_client_certificate /etc/ssl/client-authorities.pem;",
+    "ssl_verify_client optional;",
+    "ssl_verify_depth 3;",
+    "proxy_set_header SSL-Client-Cert $ssl_client_escaped_cert;",
+    "proxy_set_header SSL-Client-Verify $ssl_client_verify;",
+    "error_page 495 =400 /by-proxy/certificate;",
+    "error_page 400 402 406 407 409 411 412 414 415 416 421 494 496 498 501 505"
+    " =400 /by-proxy/malformed;",
+}
+
+
+def servers() -> dict[str, str]:
+    """Each server by its name, without comments."""
+    text = re.sub(r"(?m)(^|\s)#.*$", "", CONFIGURATION.read_text())
+    found = {}
+    for block in re.findall(r"(?ms)^server \{\n(.*?)^\}", text):
+        name = re.search(r"server_name (\S+);", block)
+        assert name
+        found[name[1]] = block
+    return found
+
+
+def directives(block: str) -> set[str]:
+    """Those of the server itself, without its locations."""
+    outside = re.sub(r"(?ms)^    location .*?^    \}", "", block)
+    return {" ".join(part.split()) + ";" for part in outside.split(";") if part.strip()}
+
+
+def locations(block: str) -> list[str]:
+    return re.findall(r"(?ms)^    location .*?^    \}", block)
+
+
+def test_whoever_passes_on_sets_every_header() -> None:
+    found = servers()
+    assert set(found) == {"id.example.org", "mtls.id.example.org", "staff.id.example.org"}
+    for block in found.values():
+        for location in locations(block):
+            if "proxy_pass" not in location:
+                continue
+            # One that sets any header inherits none.
+            scope = location if "proxy_set_header" in location else "".join(directives(block))
+            for header in HEADERS:
+                assert len(re.findall(rf"proxy_set_header {header} ", scope)) == 1, location
+
+
+def test_the_address_for_certificates_differs_in_nothing_else() -> None:
+    found = servers()
+    public, mtls = (directives(found[f"{name}id.example.org"]) for name in ("", "mtls."))
+    assert public - mtls == ONLY_PUBLIC
+    assert mtls - public == ONLY_MTLS

@@ -1,0 +1,100 @@
+"""An authority that issues certificates to clients of the tests, made by the tests themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+DAY = timedelta(days=1)
+
+
+@dataclass
+class IssuedCertificate:
+    """A certificate and its private key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
+
+    @property
+    def pem(self) -> str:
+        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+    @property
+    def der(self) -> bytes:
+        return self.certificate.public_bytes(serialization.Encoding.DER)
+
+    @property
+    def escaped(self) -> str:
+        """As nginx writes it in `$ssl_client_escaped_cert`."""
+        return quote(self.pem, safe="")
+
+    def write(self, folder: Path, name: str) -> tuple[str, str]:
+        """Two files, of the certificate and of the key, as clients take them."""
+        files = folder / f"{name}.pem", folder / f"{name}.key"
+        files[0].write_text(self.pem)
+        files[1].write_bytes(
+            self.key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        return str(files[0]), str(files[1])
+
+
+class Authority:
+    """Signs what it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self.subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self.certificate = (
+            self._builder(self.subject, self._key, datetime.now(UTC) - DAY, timedelta(days=3650))
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+
+    @property
+    def pem(self) -> str:
+        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+    def issue(
+        self,
+        subject: str = "CN=erp,O=Kedai Runcit Aminah,C=MY",
+        *sans: x509.GeneralName,
+        begins: datetime | None = None,
+        lives: timedelta = DAY,
+        extensions: Sequence[x509.ExtensionType] = (),
+    ) -> IssuedCertificate:
+        """A certificate for this subject (RFC 4514) with these alternative names."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        begins = begins or datetime.now(UTC) - timedelta(minutes=5)
+        builder = self._builder(x509.Name.from_rfc4514_string(subject), key, begins, lives)
+        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
+        builder = builder.add_extension(usage, critical=False)
+        if sans:
+            names = x509.SubjectAlternativeName(sans)
+            builder = builder.add_extension(names, critical=not subject)
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=False)
+        return IssuedCertificate(builder.sign(self._key, hashes.SHA256()), key)
+
+    def _builder(
+        self, subject: x509.Name, key: Any, begins: datetime, lives: timedelta
+    ) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self.subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begins)
+            .not_valid_after(begins + lives)
+        )

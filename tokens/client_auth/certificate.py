@@ -1,0 +1,139 @@
+"""The certificate of a client's connection, as a trusted proxy reports it (RFC 9440). Pure.
+
+TLS ends at the proxy: it verifies that the client has the private key, and that an authority which
+the operators trust signed the certificate. Here it is only read.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from urllib.parse import unquote_to_bytes
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from taxpayers.certificates.names import names_in
+from taxpayers.facts.values import CERTIFICATE
+from taxpayers.rules import Refused
+from tokens.refusals.table import ProtocolReason
+
+MAX_DER_BYTES = 8 * 1024
+MAX_NAMES = 32
+SKEW = timedelta(seconds=10)  # by which the clock of the proxy may be off
+_MAX_LENGTH = 3 * MAX_DER_BYTES  # of a header: percent-encoding triples a byte
+_VERIFIED, _NO_CERTIFICATE = "SUCCESS", "NONE"
+_RFC9440 = re.compile(r":([A-Za-z0-9+/]+={0,2}):")
+_PEM = re.compile(
+    rb"-----BEGIN CERTIFICATE-----\n([A-Za-z0-9+/=\n]+)\n-----END CERTIFICATE-----\n?"
+)
+
+
+class CertificateFault(StrEnum):
+    """Why a certificate cannot be used, whoever sends it; the registry was not asked."""
+
+    NOT_VERIFIED = "certificate_not_verified"
+    UNREADABLE = "certificate_unreadable"
+    TOO_LONG = "certificate_too_long"
+    TWICE = "certificate_twice"
+    TOO_MANY_NAMES = "certificate_has_too_many_names"
+    EXPIRED = "certificate_expired"
+    NOT_YET_VALID = "certificate_not_yet_valid"
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateHeaders:
+    """What a trusted proxy reports, as it came.
+
+    `client_cert` as in RFC 9440 section 2.2; `escaped_pem` and `verified` as nginx's variables
+    `$ssl_client_escaped_cert` and `$ssl_client_verify`.
+    """
+
+    client_cert: str = field(default="", repr=False)
+    escaped_pem: str = field(default="", repr=False)
+    verified: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the client has sent no certificate."""
+        return not (self.client_cert or self.escaped_pem) and self.verified in (
+            "",
+            _NO_CERTIFICATE,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A certificate that the proxy has verified.
+
+    `lookups` are what its names are looked up by; `thumbprint` is `x5t#S256` (RFC 8705 3.1).
+    """
+
+    lookups: tuple[str, ...]
+    thumbprint: str
+    valid_from: datetime
+    valid_until: datetime
+
+    @property
+    def lookup(self) -> str:
+        """Stands for all its names."""
+        return f"tls${hashlib.sha256(''.join(self.lookups).encode()).hexdigest()}"
+
+    def check_time(self, at: datetime) -> None:
+        """Raises Refused if it is not valid at this moment."""
+        if at < self.valid_from - SKEW:
+            raise refused(CertificateFault.NOT_YET_VALID)
+        if at > self.valid_until + SKEW:
+            raise refused(CertificateFault.EXPIRED)
+
+
+def read_certificate(sent: CertificateHeaders) -> ClientCertificate:
+    """The certificate in the headers of a trusted proxy. Raises Refused with the first fault."""
+    if sent.verified != _VERIFIED:
+        raise refused(CertificateFault.NOT_VERIFIED)
+    if sent.client_cert and sent.escaped_pem:
+        raise refused(CertificateFault.TWICE)
+    if len(sent.client_cert or sent.escaped_pem) > _MAX_LENGTH:
+        raise refused(CertificateFault.TOO_LONG)
+    return _parsed(sent.client_cert, sent.escaped_pem)
+
+
+def refused(fault: CertificateFault) -> Refused:
+    """The refusal of a certificate with this fault, which is told to everybody who sends it."""
+    return Refused(ProtocolReason.MALFORMED_CREDENTIALS, parameter=CERTIFICATE, detail=fault)
+
+
+# To parse one costs as much as to verify a signature, and an ERP system sends the same for a year.
+@lru_cache(maxsize=256)
+def _parsed(client_cert: str, escaped_pem: str) -> ClientCertificate:
+    der = _der(client_cert, escaped_pem)
+    if len(der) > MAX_DER_BYTES:
+        raise refused(CertificateFault.TOO_LONG)
+    try:
+        certificate = x509.load_der_x509_certificate(der)
+        lookups = tuple(dict.fromkeys(name.lookup for name in names_in(certificate)))
+        valid_from, valid_until = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    except (ValueError, x509.DuplicateExtension):
+        raise refused(CertificateFault.UNREADABLE) from None
+    if len(lookups) > MAX_NAMES:
+        raise refused(CertificateFault.TOO_MANY_NAMES)
+    digest = hashlib.sha256(certificate.public_bytes(Encoding.DER)).digest()
+    thumbprint = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return ClientCertificate(lookups, thumbprint, valid_from, valid_until)
+
+
+def _der(client_cert: str, escaped_pem: str) -> bytes:
+    try:
+        if client_cert:
+            match = _RFC9440.fullmatch(client_cert)
+            encoded = match[1].encode() if match else b"?"
+        else:
+            pem = _PEM.fullmatch(unquote_to_bytes(escaped_pem))
+            encoded = pem[1].replace(b"\n", b"") if pem else b"?"
+        return base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        raise refused(CertificateFault.UNREADABLE) from None

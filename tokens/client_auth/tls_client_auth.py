@@ -1,0 +1,65 @@
+"""Client authentication with a certificate: `tls_client_auth` (RFC 8705 section 2.1). Pure.
+
+The proxy has verified the certificate; the client is the one that one of its names is registered
+for. Who sends a certificate for a client that does not exist learns nothing.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from taxpayers.facts.values import CERTIFICATE, Facts
+from taxpayers.rules import Refused
+from tokens.client_auth.authenticated import AuthenticatedClient, Method
+from tokens.client_auth.certificate import CertificateHeaders, ClientCertificate, read_certificate
+from tokens.refusals.table import ProtocolReason
+
+
+@dataclass(frozen=True, slots=True)
+class SentCertificate:
+    """A client id, and the certificate of the connection as the proxy reports it."""
+
+    client_id: str
+    headers: CertificateHeaders = field(repr=False)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Those that must be there (RFC 8705 section 2)."""
+        return {"client_id": self.client_id}
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateCredentials:
+    """The same, whose form is right."""
+
+    client_id: str
+    certificate: ClientCertificate
+    method: Method = Method.TLS_CLIENT_AUTH
+
+    @property
+    def hashed_secret(self) -> str:
+        """What stands for the names of the certificate, where a secret is looked up by its hash."""
+        return self.certificate.lookup
+
+    @property
+    def digest(self) -> str:
+        """Stands for this very certificate."""
+        return f"x5t${self.certificate.thumbprint}"
+
+
+def read_form(sent: SentCertificate) -> CertificateCredentials:
+    """Raises Refused if the certificate cannot be read, or was not verified."""
+    return CertificateCredentials(sent.client_id, read_certificate(sent.headers))
+
+
+def authenticate(
+    sent: CertificateCredentials, facts: Facts | None, at: datetime
+) -> AuthenticatedClient:
+    """The client that one of its names is registered for; `facts` are those of both.
+
+    Raises Refused: an unknown client and a certificate of somebody else are one.
+    """
+    # The proxy looked, too; but a connection may be older than the end of its certificate.
+    sent.certificate.check_time(at)
+    if facts is None:
+        raise Refused(ProtocolReason.INVALID_CREDENTIALS, parameter=CERTIFICATE)
+    return AuthenticatedClient(sent.method, facts)
