@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -120,3 +121,17 @@ def test_the_page_of_a_login_names_the_certificate(officer: Client, erp: Certifi
     event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
     shown = text_of(officer.get(page_url(event)))
     assert f"certificate with tls_client_auth_subject_dn:{SUBJECT} (tls_client_auth)" in shown
+
+
+def test_a_certificate_that_ends_soon_is_replaced_by_a_certificate(
+    officer: Client, erp: CertificateErp
+) -> None:
+    ClientSecret.objects.update(expires_at=timezone.now() + timedelta(days=3))
+    page = officer.get(reverse("admin:ending_soon"))
+    assert f" Certificate {erp.system_user}" in text_of(page)
+    ((_row, task),) = page.context["rows"]
+    assert str(task.link.title) == "Register a new certificate"
+    assert officer.get(task.link.url).status_code == 200
+    asked = text_of(officer.get(task_url(erp.system_user, "revoke_secret")))
+    assert "It is the last one that is valid." in asked
+    assert "Register a new certificate" in asked

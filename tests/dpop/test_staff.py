@@ -68,6 +68,15 @@ def test_the_page_shows_it_and_the_task_changes_it(officer: Client, erp: Erp) ->
     assert erp.login().status_code == 200
 
 
+def test_a_bound_token_stays_in_force_when_something_else_changes(erp: Erp) -> None:
+    change(erp, "dpop")
+    token = DpopErp(erp, new_pair()).token()
+    output_of("change_system_user", erp.client_id, "--logins-per-minute", "60", *REASON)
+    assert not is_ended(token)
+    SystemUser.objects.update(token_binding="tls")
+    assert is_ended(token)
+
+
 def test_a_form_that_was_opened_before_another_change_does_not_undo_it(
     officer: Client, erp: Erp
 ) -> None:

@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from identity.staff.accounts.roles import ROLES
 from identity.staff.expiring.extend_tasks import Extend
@@ -52,6 +53,11 @@ FACTORIES: dict[str, Any] = {
     "ProtectedApi": lambda: new_api().registered,
     "StaffAccount": lambda: StaffAccount.objects.get(pk=with_totp(new_staff("viewer", "zul")).pk),
 }
+
+
+@pytest.fixture(autouse=True)
+def certificates_are_taken(settings: Settings) -> None:
+    settings.MTLS_URL = "https://mtls.id.example.org"
 
 
 # What a system user must log in with for this task.

@@ -217,10 +217,15 @@ def without_reference(response: Any) -> str:
     return re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "", response.content.decode())
 
 
+FAULTS: dict[str, str] = {
+    ProtocolReason.MALFORMED_CREDENTIALS: "cut_off",
+    ProtocolReason.INVALID_DPOP_PROOF: "proof_too_old",
+}
+
+
 @pytest.mark.parametrize("reason", REFUSALS)
 def test_a_client_is_answered_in_english_and_staff_read_it_in_malay(reason: str) -> None:
-    detail = "cut_off" if reason == ProtocolReason.MALFORMED_CREDENTIALS else ""
-    refused = Refused(reason, parameter="client_id", detail=detail)
+    refused = Refused(reason, parameter="client_id", detail=FAULTS.get(reason, ""))
     english = describe(refused)
     with translation.override("ms"):
         assert describe(refused) == english

@@ -41,6 +41,7 @@ def test_a_granted_login_passed_every_check(erp: Erp) -> None:
         "Is the intermediary active?",
         "Did the taxpayer grant a permission?",
         "Is a permission valid?",
+        "May the system user use one of the permissions granted?",
     ]
 
 

@@ -37,8 +37,11 @@ class Kind:
 
     def task_name(self, page: Model) -> str:
         """The name of the task for a row of this page; a key is replaced by a new key."""
-        is_of_key = not self.is_extended and isinstance(page, SystemUser) and page.uses_key
-        return "register_client_key" if is_of_key else self.extend_task
+        if self.is_extended or not isinstance(page, SystemUser):
+            return self.extend_task
+        if page.uses_certificate:
+            return "register_client_certificate"
+        return "register_client_key" if page.uses_key else self.extend_task
 
     def load(self, keys: list[int]) -> dict[int, Any]:
         """The records with these keys, with all that a page shows of them."""

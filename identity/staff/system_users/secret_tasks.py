@@ -22,6 +22,7 @@ from identity.staff.framework.secret_once import (
     newest_secret_id,
 )
 from identity.staff.framework.tasks import Button, Task
+from identity.staff.system_users.certificate_tasks import RegisterClientCertificate
 from identity.staff.system_users.key_tasks import RegisterClientKey
 from identity.staff.system_users.secret_advice import advice_on, is_in_use, others_of
 from identity.staff.system_users.secret_forms import (
@@ -178,7 +179,7 @@ def successor_buttons(
     request: HttpRequest, pages: RecordPages, record: SystemUser, at: datetime
 ) -> list[Button]:
     """What adds another secret, or another key, if this person may do it and it is possible."""
-    tasks = (RotateSecret(pages), RegisterClientKey(pages))
+    tasks = (RotateSecret(pages), RegisterClientKey(pages), RegisterClientCertificate(pages))
     return [button for task in tasks for button in possible_buttons(request, task, record, at)]
 
 

@@ -22,6 +22,7 @@ from tests.support.factories import (
     ClientSecretFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
+    SystemUserFactory,
     TaxpayerFactory,
 )
 from tests.support.staff import page_url, staff_client, task_url, text_of
@@ -224,16 +225,19 @@ def test_every_task_of_the_table_exists() -> None:
     )
     bare = Involved(LoginEvent(subject="C2", actor="C1"))
     with_key = Involved(LoginEvent(), system_user=new_key_erp().system_user)
+    user = SystemUserFactory.create(token_endpoint_auth_method="tls_client_auth")
+    with_certificate = Involved(LoginEvent(), system_user=user)
     seen = set()
     for cures in CURES.values():
         for cure in cures:
-            target = cure.target(full) or cure.target(bare) or cure.target(with_key)
+            others = (full, bare, with_key, with_certificate)
+            target = next((found for one in others if (found := cure.target(one))), None)
             assert target is not None
             pages = admin.site.get_model_admin(target.model)
             assert isinstance(pages, RecordAdmin)
             assert cure.action in {task.name for task in pages.get_tasks()}
             seen.add(cure.action)
-    assert len(seen) == 12
+    assert len(seen) == 13
 
 
 @pytest.mark.django_db

@@ -48,7 +48,14 @@ def _on_system_user(involved: Involved) -> Target | None:
 
 def _on_client_with_secret(involved: Involved) -> Target | None:
     user = involved.system_user
-    return Target(SystemUser, user) if user is not None and not user.uses_key else None
+    if user is None or user.uses_key or user.uses_certificate:
+        return None
+    return Target(SystemUser, user)
+
+
+def _on_client_with_certificate(involved: Involved) -> Target | None:
+    user = involved.system_user
+    return Target(SystemUser, user) if user is not None and user.uses_certificate else None
 
 
 def _on_client_with_key(involved: Involved) -> Target | None:
@@ -109,7 +116,11 @@ def _permission(involved: Involved) -> Target | None:
 
 
 _NEW_SECRET = Cure(Action.ROTATE_SECRET, _on_client_with_secret)
-_NEW_CREDENTIAL = (_NEW_SECRET, Cure(Action.REGISTER_CLIENT_KEY, _on_client_with_key))
+_NEW_CREDENTIAL = (
+    _NEW_SECRET,
+    Cure(Action.REGISTER_CLIENT_KEY, _on_client_with_key),
+    Cure(Action.REGISTER_CLIENT_CERTIFICATE, _on_client_with_certificate),
+)
 _LIMIT = Cure(Action.LIMIT_SYSTEM_USER, _on_system_user)
 _GRANT = Cure(Action.GRANT_PERMISSION, _permission)
 
