@@ -21,11 +21,12 @@ from taxpayers.facts.values import (
 from taxpayers.identifiers import TaxpayerId
 from tests.support.erp import FORM
 from tokens.endpoint.arrival import Arrival, receive
-from tokens.endpoint.login import EndedLogin, LockedRead, Steps, advance, fail, log_in
+from tokens.endpoint.login import EndedLogin, Steps, log_in
 from tokens.endpoint.node import Node
 from tokens.login_events.store import Call
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
+from tokens.steps import LockedRead, advance, fail
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)

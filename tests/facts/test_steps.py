@@ -45,7 +45,7 @@ from tests.facts.login_cases import (
 from tests.support.erp import FORM
 from tokens.endpoint import toolkit
 from tokens.endpoint.arrival import receive
-from tokens.endpoint.login import EndedLogin, LockedRead, advance, log_in
+from tokens.endpoint.login import EndedLogin, log_in
 from tokens.endpoint.node import Node
 from tokens.keys import signer
 from tokens.keys.ring import Key, KeyRing, generate
@@ -53,6 +53,7 @@ from tokens.login_events.events import CountedLogin, FailedLogin, RejectedReques
 from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
+from tokens.steps import LockedRead, advance
 
 SECOND = timedelta(seconds=1)
 KEY = Key("a-kid", "ES256", NOW - DAY, {}, generate("ES256"))

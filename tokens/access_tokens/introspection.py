@@ -22,7 +22,6 @@ from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.client_auth.client_secret import ClientSecretCredentials
 from tokens.client_auth.failures import check_failures, count_failure
 from tokens.endpoint.arrival import Arrival
-from tokens.endpoint.login import refusal_of
 from tokens.endpoint.node import Node
 from tokens.endpoint.request import RawTokenRequest, read_api_request
 from tokens.endpoint.response import (
@@ -36,6 +35,7 @@ from tokens.keys.signer import current_key_ring, sign
 from tokens.login_events.store import Call
 from tokens.metrics import INACTIVE, count_introspection
 from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.steps import refusal_of
 
 logger = logging.getLogger("tokens.introspection")
 

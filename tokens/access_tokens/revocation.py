@@ -22,7 +22,6 @@ from tokens.client_auth.failures import check_failures, count_failure
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.client_auth.uses import use_of
 from tokens.endpoint.arrival import Arrival
-from tokens.endpoint.login import refusal_of
 from tokens.endpoint.node import Node
 from tokens.endpoint.request import RawTokenRequest, read_client_request
 from tokens.endpoint.response import ERP_SYSTEM, Ended, accepted_answer, error_answer
@@ -32,6 +31,7 @@ from tokens.login_events.store import Call
 from tokens.metrics import count_revocation
 from tokens.refusals.table import REFUSALS
 from tokens.status_lists.format import index_of_claims
+from tokens.steps import refusal_of
 
 logger = logging.getLogger("tokens.revocation")
 

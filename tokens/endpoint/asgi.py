@@ -10,7 +10,6 @@ from typing import Any
 
 from tokens.endpoint.arrival import receive as read_arrival
 from tokens.endpoint.form import MAX_BODY_BYTES
-from tokens.endpoint.login import End, LockedRead, StepsTo, advance, fail
 from tokens.endpoint.node import Node, this_node
 from tokens.endpoint.on_behalf_of import spells_on_behalf_of
 from tokens.endpoint.operations import OPERATIONS
@@ -19,6 +18,7 @@ from tokens.keys.signer import keep_key_ring_fresh
 from tokens.login_events.async_store import AsyncStore
 from tokens.login_events.lanes import CALL_SECONDS
 from tokens.login_events.store import Call
+from tokens.steps import End, LockedRead, StepsTo, advance, fail
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

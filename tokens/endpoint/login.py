@@ -1,20 +1,16 @@
 """Every step of a login, in order, without any input or output (specification 4, contract 1).
 
 A login decides from what this node knows, and the statement that records it confirms that nothing
-has changed. What it needs from the database it yields, as a call; the caller that runs the steps
-sends the result, or throws the error. So the same steps run on Django's connection, one login at a
-time, and on an event loop, many at once.
+has changed. How the steps are run: `tokens/steps.py`.
 """
 
-import logging
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from django.conf import settings
-from django.db import Error, OperationalError
 
-from taxpayers.facts.values import FactsQuery, Reading, StatusFacts
+from taxpayers.facts.values import Reading, StatusFacts
 from taxpayers.identifiers import Notation
 from taxpayers.rules import Refused, RegistryReason
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
@@ -53,9 +49,8 @@ from tokens.rate_limits.quota import CounterState, Quota, count_login, current_q
 from tokens.rate_limits.throttle import Throttle, ThrottleCause
 from tokens.refusals.table import ProtocolReason
 from tokens.status_lists.assignment import NoStatusIndex
+from tokens.steps import LockedRead, StepsTo, refusal_of
 from tokens.uptime import uptime
-
-logger = logging.getLogger("tokens.login")
 
 issuer = TokenIssuer()
 
@@ -65,13 +60,6 @@ _TRIES_WITHOUT_LOCK, _TRIES = 2, 4
 # What is remembered is read, an index of tokens that may do more than they should is ended, another
 # one taken, which may be such an index again.
 _INDEX_CALLS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class LockedRead:
-    """A call for a client's facts; nobody changes them until the login's next call is done."""
-
-    query: FactsQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +73,6 @@ class EndedLogin(Ended):
     throttled_for: ThrottleCause | None = None
 
 
-End = TypeVar("End", bound=Ended)
-StepsTo = Generator[Call | LockedRead, Any, End]  # of any request
 Steps = StepsTo[EndedLogin]
 Outcome = IssuedLogin | Refused
 
@@ -109,24 +95,6 @@ def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
         return (yield from login.steps())
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         return login.refuse(refusal_of(arrival, error))
-
-
-def advance(steps: StepsTo[End], result: Any = None) -> Call | LockedRead | End:
-    """The next call of a request, or its end; `result` is that of the call before."""
-    try:
-        return steps.send(result)
-    except StopIteration as end:
-        ended: End = end.value
-        return ended
-
-
-def fail(steps: StepsTo[End], error: Exception) -> Call | LockedRead | End:
-    """As `advance`, after a call that failed."""
-    try:
-        return steps.throw(error)
-    except StopIteration as end:
-        ended: End = end.value
-        return ended
 
 
 def _refuse_unreadable(
@@ -293,18 +261,3 @@ def _may_succeed(outcome: Outcome) -> bool:
     return (
         isinstance(outcome, Refused) and outcome.reason == RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
     )
-
-
-def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed") -> Refused:
-    """What the caller is told of an error: the refusal itself, or a 503 or 500 without detail."""
-    if isinstance(error, Refused):
-        return error
-    # While the database is out of reach each login fails, and a traceback of each would tell nobody
-    # more than the error's own text.
-    exc_info = None if isinstance(error, OperationalError) else error
-    cause = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
-    extra = {"reference": str(arrival.id), "error": cause}
-    logger.error(message, exc_info=exc_info, extra=extra)
-    is_outage = isinstance(error, Error)
-    reason = ProtocolReason.TEMPORARILY_UNAVAILABLE if is_outage else ProtocolReason.SERVER_ERROR
-    return Refused(reason)

@@ -12,11 +12,12 @@ from typing import Any
 from tokens.access_tokens.introspection import introspect, report_introspection
 from tokens.access_tokens.revocation import report_revocation, revoke
 from tokens.endpoint.arrival import Arrival
-from tokens.endpoint.login import EndedLogin, StepsTo, log_in
+from tokens.endpoint.login import EndedLogin, log_in
 from tokens.endpoint.node import Node
 from tokens.endpoint.recording import client_id_as_sent
 from tokens.endpoint.request import RawTokenRequest
 from tokens.metrics import count_login
+from tokens.steps import StepsTo
 
 logger = logging.getLogger("tokens.login")
 

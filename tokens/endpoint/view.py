@@ -13,12 +13,12 @@ from django.views.generic import View
 
 from tokens.endpoint.arrival import receive
 from tokens.endpoint.form import MAX_BODY_BYTES
-from tokens.endpoint.login import End, LockedRead, StepsTo, advance, fail
 from tokens.endpoint.node import this_node
 from tokens.endpoint.operations import OPERATIONS
 from tokens.endpoint.response import Ended
 from tokens.login_events import store
 from tokens.login_events.store import Call
+from tokens.steps import End, LockedRead, StepsTo, advance, fail
 
 
 class OperationView(View):

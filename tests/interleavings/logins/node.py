@@ -17,7 +17,6 @@ from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row
 from tests.interleavings.logins.login import Login
 from tests.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, SimulatedTime
-from tokens.endpoint.login import LockedRead
 from tokens.endpoint.node import Node
 from tokens.login_events.events import (
     CountedLogin,
@@ -28,6 +27,7 @@ from tokens.login_events.events import (
 )
 from tokens.login_events.postgresql import statement_for
 from tokens.login_events.store import LOCK_CLIENT, Call
+from tokens.steps import LockedRead
 
 KINDS = (
     *(FactsQuery, CountedLogin, FailedLogin, RejectedRequest),
