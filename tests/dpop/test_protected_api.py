@@ -18,7 +18,7 @@ from tokens.models import UsedProof
 
 pytestmark = pytest.mark.django_db
 ME, CREDENTIALS = "/api/v1/me", "/api/v1/credentials/current"
-CHALLENGE = 'DPoP error="{error}", algs="ES256 EdDSA PS256"'
+CHALLENGE = 'DPoP error="{error}", algs="ES256 Ed25519 EdDSA PS256"'
 
 
 @pytest.fixture

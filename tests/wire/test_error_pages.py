@@ -49,8 +49,8 @@ def test_each_reason_has_a_page_that_says_what_happened_and_who_can_fix_it(reaso
         ),
         (
             ProtocolReason.MALFORMED_CREDENTIALS,
-            "client_id, client_secret or client_assertion does not have the right form:"
-            " error_description names the fault. The operator of",
+            "client_id, client_secret, client_assertion or the client certificate does not have the"
+            " right form: error_description names the fault. The operator of",
         ),
         (RegistryReason.INVALID_SCOPE, "A scope that was asked for is unknown, or "),
         (RegistryReason.INVALID_SCOPE, "This client may have none of the scopes that it asks for."),

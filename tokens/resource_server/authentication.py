@@ -10,7 +10,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.request import Request
 
-from taxpayers.client_keys import ALGORITHMS
+from taxpayers.client_keys import ALGORITHM_NAMES
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.dpop.proof import InvalidProof
 from tokens.keys.signer import current_key_ring
@@ -37,7 +37,7 @@ class DpopChallenge(APIException):
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
         self.error = error
-        algorithms = " ".join(sorted(ALGORITHMS.values()))
+        algorithms = " ".join(ALGORITHM_NAMES)
         self.auth_header = f'DPoP error="{error}", algs="{algorithms}"'
 
 
