@@ -15,7 +15,6 @@ from tests.interleavings.run import RunFailed, run
 from tokens.endpoint import login
 from tokens.login_events import lanes, postgresql, postgresql_buckets
 from tokens.login_events.postgresql_event import IS_RECENT
-from tokens.status_lists import postgresql as status_lists
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow]
 
@@ -88,13 +87,6 @@ def decisions_stored_long_after(patch: Patch) -> None:
 @fault
 def tokens_whose_index_is_not_confirmed(patch: Patch) -> None:
     replace_in_count(patch, postgresql._HAS_INDEX, "true")
-
-
-@fault
-def indexes_by_facts_of_the_past_that_nobody_checks(patch: Patch) -> None:
-    sql = status_lists._TAKE
-    assert " AND c.epoch = sent.epoch" in sql
-    patch.setattr(status_lists, "_TAKE", sql.replace(" AND c.epoch = sent.epoch", ""))
 
 
 @fault

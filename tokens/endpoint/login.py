@@ -40,6 +40,7 @@ from tokens.login_events.events import (
     FailedLogin,
     ProofUsedBefore,
     RejectedRequest,
+    TakeStatusIndex,
     UsedBefore,
     Write,
 )
@@ -58,8 +59,8 @@ issuer = TokenIssuer()
 # then, and nothing can change any more.
 _TRIES_WITHOUT_LOCK, _TRIES = 2, 4
 # What is remembered is read, an index of tokens that may do more than they should is ended, another
-# one taken, which may be such an index again.
-_INDEX_CALLS = 6
+# one taken, which may be such an index again; twice in vain, and once under the lock.
+_INDEX_CALLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,7 @@ class _Login:
         self, reading: Reading, *, locked: bool
     ) -> Generator[Call | LockedRead, Any, tuple[Reading, Outcome]]:
         """As `_decide`; the first token of an index, and one that may do more, takes it before."""
+        tries = 0
         for _ in range(_INDEX_CALLS):
             try:
                 outcome = self._decide(reading)
@@ -194,6 +196,9 @@ class _Login:
             if not reading.is_remembered:
                 self._check_limit(reading)  # who is over it writes nothing
                 status = yield missing.call
+                if status is None and isinstance(missing.call, TakeStatusIndex):
+                    tries += 1  # the client is being changed: in the end this login locks it
+                    locked = locked or tries >= _TRIES_WITHOUT_LOCK
             if status is None or locked or reading.facts is None:
                 reading = yield from self._read(locked=locked)
             else:
