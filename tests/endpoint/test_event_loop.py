@@ -18,7 +18,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from taxpayers.credentials import new_client_id, new_client_secret
-from taxpayers.models import RateLimitCounter
+from taxpayers.models import RateLimitCounter, StatusIndex, SystemUser
 from tests.support.databases import present_url
 from tests.support.erp import FORM, PATH, Erp, new_erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
@@ -333,6 +333,27 @@ def test_logins_of_one_client_wait_together_for_a_row_that_is_locked_for_a_momen
     with row_locked(erp) as release:
         assert on_event_loop(lambda endpoint: work(endpoint, release)) == [200] * 10
     assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 10
+
+
+@on_postgresql
+def test_a_login_whose_token_may_do_more_than_others_waits_for_a_locked_row_too(
+    erp: Erp, settings: Any
+) -> None:
+    """It extends the index of its tokens, which nobody does while the client is being changed."""
+    settings.SCOPES = {name: {"description": "", "audience": name} for name in ("A", "B")}
+    SystemUser.objects.update(scopes="A B")
+    assert [answer.status for answer in answers_to([login_of(erp, scope="A")])] == [200]
+
+    async def work(endpoint: TokenEndpoint, release: Callable[[], None]) -> int:
+        login = asyncio.create_task(ask(endpoint, login_of(erp, scope="B")))
+        await asyncio.sleep(0.2)
+        assert not login.done()
+        release()
+        return (await login).status
+
+    with row_locked(erp) as release:
+        assert on_event_loop(lambda endpoint: work(endpoint, release)) == 200
+    assert set(StatusIndex.objects.get().scopes) == {"A", "B"}
 
 
 @contextmanager
