@@ -136,9 +136,13 @@ class RequestReader(HttpToolsProtocol):
         if self.reading is not Reading.BODY:
             super().on_header(name, value)
         # A trailer is dropped: it is none of the headers (RFC 9110 section 6.5.1), and a proxy that
-        # replaces a header does not look for it here.
-        elif spells_on_behalf_of(name):
+        # replaces a header does not look for it here. A request that has its answer already gets no
+        # second one: the connection would be closed under the requests behind it.
+        elif spells_on_behalf_of(name) and not self._is_answered():
             self._stop_parser(ON_BEHALF_OF_IN_TRAILER)
+
+    def _is_answered(self) -> bool:
+        return self.cycle is not None and self.cycle.response_started
 
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":

@@ -157,6 +157,20 @@ def test_onbehalfof_as_a_trailer_is_refused_and_no_login_for_oneself(
             assert answer.headers["link"].endswith('/errors/malformed_on_behalf_of>; rel="help"')
 
 
+def test_a_trailer_of_a_request_that_was_answered_takes_no_answer_from_the_next(
+    node: Service, erp_of_node: Erp
+) -> None:
+    """A body that is too long is refused before its end; what the client sends next is answered."""
+    too_long = b"%x\r\n%b\r\n" % (20_000, b"x" * 20_000)
+    with connected(node.url) as connection:
+        connection.sendall(login(erp_of_node, b"Transfer-Encoding: chunked", body=too_long))
+        assert_refusal(read_answer(connection), 400, "invalid_request")
+        trailer = b"0\r\nonbehalfof: C1000000001\r\n\r\n"
+        connection.sendall(trailer + login(erp_of_node, CLOSE.strip()))
+        (answer,) = answers_in(read_to_end(connection))
+    assert answer.status == 200
+
+
 def test_a_trailer_is_none_of_the_headers(node: Service, erp_of_node: Erp) -> None:
     """A proxy replaces X-Forwarded-For among the headers; behind the body nobody looks for it."""
     fields = b"Authorization: Basic !\r\nContent-Type: a/b\r\nX-Forwarded-For: 203.0.113.9\r\n"
