@@ -29,6 +29,7 @@ IMPORTS_IN_FUNCTIONS = {
 # Why each may hold more files.
 CROWDED = {
     "templates/allauth/elements": "django-allauth gives each element a template of a fixed name",
+    "taxpayers/migrations": "one for each change of the tables, and Django looks for all of them here",
     "taxpayers/management/commands": "Django looks for all commands of an app in this folder",
 }
 PURE = {
@@ -41,7 +42,7 @@ PURE = {
     *(f"tokens.client_auth.{noun}" for noun in ("authenticated", "assertion", "credentials")),
     *("tokens.client_auth.client_secret", "tokens.client_auth.private_key_jwt"),
     *("tokens.client_auth.certificate", "tokens.client_auth.tls_client_auth"),
-    "tokens.client_auth.certificate_binding",
+    *("tokens.client_auth.certificate_binding", "tokens.client_auth.compact_jws"),
     *("tokens.access_tokens.claims", "tokens.access_tokens.verification"),
     *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "buckets", "denial_cache", "quota")),
     "tokens.rate_limits.throttle",

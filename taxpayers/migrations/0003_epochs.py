@@ -9,7 +9,8 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
 import taxpayers.models.usage
-from taxpayers.facts.epochs.triggers import create_statements, drop_statements
+from taxpayers.facts.epochs.row import add_rows
+from taxpayers.migrations._triggers import create_epoch_triggers, drop_epoch_triggers
 
 # Those of DECIDING_COLUMNS that the tables have by now.
 COLUMNS = {
@@ -22,18 +23,12 @@ COLUMNS = {
 
 
 def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    vendor, schema = schema_editor.connection.vendor, ""
-    if vendor == "postgresql":
-        with schema_editor.connection.cursor() as cursor:
-            cursor.execute("SELECT quote_ident(current_schema())")
-            (schema,) = cursor.fetchone()
-    for statement in create_statements(vendor, schema, COLUMNS):
-        schema_editor.execute(statement, params=None)
+    create_epoch_triggers(schema_editor, COLUMNS)
+    schema_editor.execute(add_rows(schema_editor.connection.vendor), params=None)
 
 
 def drop_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    for statement in drop_statements(schema_editor.connection.vendor):
-        schema_editor.execute(statement, params=None)
+    drop_epoch_triggers(schema_editor)
 
 
 class Migration(migrations.Migration):

@@ -5,7 +5,7 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
 from taxpayers.facts.epochs.row import Columns
-from taxpayers.facts.epochs.triggers import drop_statements, trigger_statements
+from taxpayers.migrations._triggers import create_epoch_triggers, drop_epoch_triggers
 
 BEFORE: Columns = {
     "system_users": (
@@ -21,26 +21,15 @@ AFTER: Columns = {
 
 
 def drop_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    for statement in drop_statements(schema_editor.connection.vendor):
-        schema_editor.execute(statement, params=None)
+    drop_epoch_triggers(schema_editor)
 
 
 def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create(schema_editor, AFTER)
+    create_epoch_triggers(schema_editor, AFTER)
 
 
 def create_former_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create(schema_editor, BEFORE)
-
-
-def _create(schema_editor: BaseDatabaseSchemaEditor, columns: Columns) -> None:
-    vendor, schema = schema_editor.connection.vendor, ""
-    if vendor == "postgresql":
-        with schema_editor.connection.cursor() as cursor:
-            cursor.execute("SELECT quote_ident(current_schema())")
-            (schema,) = cursor.fetchone()
-    for statement in trigger_statements(vendor, schema, columns):
-        schema_editor.execute(statement, params=None)
+    create_epoch_triggers(schema_editor, BEFORE)
 
 
 class Migration(migrations.Migration):

@@ -8,27 +8,20 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from taxpayers.facts.status_triggers import create_statements, drop_statements
+from taxpayers.migrations._triggers import create_status_triggers, drop_status_triggers
 
 
 def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    vendor, schema = schema_editor.connection.vendor, ""
-    if vendor == "postgresql":
-        with schema_editor.connection.cursor() as cursor:
-            cursor.execute("SELECT quote_ident(current_schema())")
-            (schema,) = cursor.fetchone()
+    if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute(
             "CREATE SEQUENCE status_index_numbers MINVALUE 0 START 0", params=None
         )
-    for statement in create_statements(vendor, schema, has_binding=False):
-        schema_editor.execute(statement, params=None)
+    create_status_triggers(schema_editor, has_binding=False)
 
 
 def drop_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    vendor = schema_editor.connection.vendor
-    for statement in drop_statements(vendor):
-        schema_editor.execute(statement, params=None)
-    if vendor == "postgresql":
+    drop_status_triggers(schema_editor)
+    if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute("DROP SEQUENCE status_index_numbers", params=None)
 
 

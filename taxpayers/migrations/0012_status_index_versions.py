@@ -9,22 +9,15 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
 import taxpayers.models.usage
-from taxpayers.facts.status_triggers import create_statements, drop_statements
+from taxpayers.migrations._triggers import create_status_triggers, drop_status_triggers
 
 
 def drop_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    for statement in drop_statements(schema_editor.connection.vendor):
-        schema_editor.execute(statement, params=None)
+    drop_status_triggers(schema_editor)
 
 
 def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    vendor, schema = schema_editor.connection.vendor, ""
-    if vendor == "postgresql":
-        with schema_editor.connection.cursor() as cursor:
-            cursor.execute("SELECT quote_ident(current_schema())")
-            (schema,) = cursor.fetchone()
-    for statement in create_statements(vendor, schema, has_binding=False):
-        schema_editor.execute(statement, params=None)
+    create_status_triggers(schema_editor, has_binding=False)
 
 
 class Migration(migrations.Migration):

@@ -8,9 +8,13 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from taxpayers.facts import status_triggers
-from taxpayers.facts.epochs import triggers as epoch_triggers
 from taxpayers.facts.epochs.row import Columns
+from taxpayers.migrations._triggers import (
+    create_epoch_triggers,
+    create_status_triggers,
+    drop_epoch_triggers,
+    drop_status_triggers,
+)
 
 BEFORE: Columns = {
     "system_users": (
@@ -23,33 +27,18 @@ AFTER: Columns = {**BEFORE, "system_users": (*BEFORE["system_users"], "token_bin
 
 
 def drop_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    vendor = schema_editor.connection.vendor
-    for statement in status_triggers.drop_statements(vendor):
-        schema_editor.execute(statement, params=None)
-    for statement in epoch_triggers.drop_statements(vendor):
-        schema_editor.execute(statement, params=None)
+    drop_status_triggers(schema_editor)
+    drop_epoch_triggers(schema_editor)
 
 
 def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create(schema_editor, AFTER, has_binding=True)
+    create_epoch_triggers(schema_editor, AFTER)
+    create_status_triggers(schema_editor)
 
 
 def create_former_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create(schema_editor, BEFORE, has_binding=False)
-
-
-def _create(
-    schema_editor: BaseDatabaseSchemaEditor, columns: Columns, *, has_binding: bool
-) -> None:
-    vendor, schema = schema_editor.connection.vendor, ""
-    if vendor == "postgresql":
-        with schema_editor.connection.cursor() as cursor:
-            cursor.execute("SELECT quote_ident(current_schema())")
-            (schema,) = cursor.fetchone()
-    for statement in epoch_triggers.trigger_statements(vendor, schema, columns):
-        schema_editor.execute(statement, params=None)
-    for statement in status_triggers.create_statements(vendor, schema, has_binding=has_binding):
-        schema_editor.execute(statement, params=None)
+    create_epoch_triggers(schema_editor, BEFORE)
+    create_status_triggers(schema_editor, has_binding=False)
 
 
 class Migration(migrations.Migration):
@@ -62,7 +51,7 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 blank=True,
                 choices=[
-                    ("", "Nothing: whoever has a token can use it"),
+                    ("", "Nothing: anybody who has a token can use it"),
                     ("dpop", "A key of the client (DPoP)"),
                     ("tls", "The client's TLS certificate"),
                 ],

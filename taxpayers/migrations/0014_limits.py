@@ -4,9 +4,13 @@ from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
-from taxpayers.facts import status_triggers
 from taxpayers.facts.epochs.row import Columns
-from taxpayers.facts.epochs.triggers import drop_statements, trigger_statements
+from taxpayers.migrations._triggers import (
+    create_epoch_triggers,
+    create_status_triggers,
+    drop_epoch_triggers,
+    drop_status_triggers,
+)
 
 BEFORE: Columns = {
     "system_users": (
@@ -22,30 +26,18 @@ AFTER: Columns = {
 
 
 def drop_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    vendor = schema_editor.connection.vendor
-    for statement in (*status_triggers.drop_statements(vendor), *drop_statements(vendor)):
-        schema_editor.execute(statement, params=None)
+    drop_status_triggers(schema_editor)
+    drop_epoch_triggers(schema_editor)
 
 
 def create_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create(schema_editor, AFTER)
+    create_epoch_triggers(schema_editor, AFTER)
+    create_status_triggers(schema_editor)
 
 
 def create_former_triggers(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    _create(schema_editor, BEFORE)
-
-
-def _create(schema_editor: BaseDatabaseSchemaEditor, columns: Columns) -> None:
-    vendor, schema = schema_editor.connection.vendor, ""
-    if vendor == "postgresql":
-        with schema_editor.connection.cursor() as cursor:
-            cursor.execute("SELECT quote_ident(current_schema())")
-            (schema,) = cursor.fetchone()
-    for statement in (
-        *trigger_statements(vendor, schema, columns),
-        *status_triggers.create_statements(vendor, schema),
-    ):
-        schema_editor.execute(statement, params=None)
+    create_epoch_triggers(schema_editor, BEFORE)
+    create_status_triggers(schema_editor)
 
 
 class Migration(migrations.Migration):

@@ -16,9 +16,15 @@ from pytest_django import Settings
 from taxpayers.certificates.names import NameKind
 from taxpayers.facts import status_triggers
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
-from taxpayers.facts.epochs.triggers import create_statements, drop_statements, trigger_names
+from taxpayers.facts.epochs.triggers import trigger_names
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
+from taxpayers.migrations._triggers import (
+    create_epoch_triggers,
+    create_status_triggers,
+    drop_epoch_triggers,
+    drop_status_triggers,
+)
 from taxpayers.models import (
     ClientSecret,
     GrantedPermission,
@@ -521,16 +527,10 @@ def test_a_later_migration_can_drop_and_create_the_triggers(registry: Registry) 
     changed = state.clone()
     change.state_forwards("taxpayers", changed)
     with connection.schema_editor(atomic=True) as editor:
-        for statement in (
-            *status_triggers.drop_statements(connection.vendor),
-            *drop_statements(connection.vendor),
-        ):
-            editor.execute(statement, params=None)
+        drop_status_triggers(editor)
+        drop_epoch_triggers(editor)
         change.database_forwards("taxpayers", editor, state, changed)
-        for statement in (
-            *create_statements(connection.vendor, "public"),
-            *status_triggers.create_statements(connection.vendor, "public"),
-        ):
-            editor.execute(statement, params=None)
+        create_epoch_triggers(editor, DECIDING_COLUMNS)
+        create_status_triggers(editor)
     test_every_trigger_is_there_after_all_migrations()
     assert renewed_by(registry, lambda: registry.sql(SQL["limit"][0])) == {"shop"}

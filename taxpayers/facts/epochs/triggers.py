@@ -3,19 +3,13 @@
 from collections.abc import Iterator
 
 from taxpayers.facts.epochs import postgresql, sqlite
-from taxpayers.facts.epochs.row import DECIDING_COLUMNS, Columns, add_rows, trigger_name
+from taxpayers.facts.epochs.row import DECIDING_COLUMNS, Columns, trigger_name
 
 
 def create_statements(
     vendor: str, schema: str = "", columns: Columns = DECIDING_COLUMNS
 ) -> Iterator[str]:
-    """Creates the triggers, then the rows of clients; `schema`: of the tables, on PostgreSQL."""
-    yield from trigger_statements(vendor, schema, columns)
-    yield add_rows(vendor)
-
-
-def trigger_statements(vendor: str, schema: str, columns: Columns) -> Iterator[str]:
-    """Creates the triggers alone: clients have their rows. `columns` as in DECIDING_COLUMNS."""
+    """Creates the triggers; `schema`: of the tables, quoted, on PostgreSQL."""
     if vendor == "sqlite":
         yield from sqlite.create_statements(columns)
     else:
