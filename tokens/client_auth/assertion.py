@@ -3,12 +3,10 @@
 Everything is checked here that needs no registry, no signature and no time, the cheapest first.
 """
 
-import base64
-import binascii
 import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -16,13 +14,13 @@ import msgspec
 from taxpayers.client_keys import ALGORITHM_NAMES, algorithm_of, key_name
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import Method
+from tokens.client_auth.compact_jws import UnreadableJws, parts_of, read_bytes, read_json
 from tokens.refusals.table import ProtocolReason
 
 ASSERTION, ASSERTION_TYPE = "client_assertion", "client_assertion_type"
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 MAX_LENGTH = 4096
 MAX_JTI_LENGTH = 128
-_PARTS = 3
 # rfc7523bis gives it its own type; what older libraries send is accepted too, and no other
 # kind of JWT that a client may have signed with the same key (RFC 8725 section 3.11).
 _TYPES = {"", "jwt", "client-authentication+jwt", "application/client-authentication+jwt"}
@@ -101,12 +99,9 @@ class SentAssertion:
         if self.client_id_parameter:
             return self.client_id_parameter
         try:
-            return _decode(self.assertion.split(".")[1], _Claims).sub
-        except (Refused, IndexError):
+            return read_json(self.assertion.split(".")[1], _Claims).sub
+        except (UnreadableJws, IndexError):
             return ""
-
-
-Part = TypeVar("Part", bound=msgspec.Struct)
 
 
 class _Header(msgspec.Struct):
@@ -130,12 +125,17 @@ def read_assertion(sent: SentAssertion, issuer: str) -> ClientAssertion:
     """The assertion, meant for this issuer. Raises Refused with the first fault of its form."""
     if len(sent.assertion) > MAX_LENGTH:
         raise refused(AssertionFault.TOO_LONG)
-    parts = sent.assertion.split(".")
-    if len(parts) != _PARTS:
-        raise refused(AssertionFault.UNREADABLE)
-    header = _decode(parts[0], _Header)
+    try:
+        return _read(sent, issuer)
+    except UnreadableJws:
+        raise refused(AssertionFault.UNREADABLE) from None
+
+
+def _read(sent: SentAssertion, issuer: str) -> ClientAssertion:
+    encoded_header, encoded_claims, encoded_signature = parts_of(sent.assertion)
+    header = read_json(encoded_header, _Header)
     _check_header(header)
-    claims = _decode(parts[1], _Claims)
+    claims = read_json(encoded_claims, _Claims)
     _check_claims(claims, sent.client_id_parameter, issuer)
     return ClientAssertion(
         client_id=claims.sub,
@@ -144,8 +144,8 @@ def read_assertion(sent: SentAssertion, issuer: str) -> ClientAssertion:
         jti=claims.jti,
         expires=claims.exp or 0,
         valid_from=max(claims.nbf, claims.iat),
-        signed=f"{parts[0]}.{parts[1]}".encode(),
-        signature=_bytes(parts[2]),
+        signed=f"{encoded_header}.{encoded_claims}".encode(),
+        signature=read_bytes(encoded_signature),
     )
 
 
@@ -179,17 +179,3 @@ def _check_claims(claims: _Claims, client_id: str, issuer: str) -> None:
         raise refused(AssertionFault.EXPIRY)
     if not 0 < len(claims.jti) <= MAX_JTI_LENGTH:
         raise refused(AssertionFault.JTI)
-
-
-def _decode(text: str, kind: type[Part]) -> Part:
-    try:
-        return msgspec.json.decode(_bytes(text), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise refused(AssertionFault.UNREADABLE) from None
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise refused(AssertionFault.UNREADABLE) from None

@@ -5,13 +5,12 @@ is for its caller, who stores it.
 """
 
 import base64
-import binascii
 import hashlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -24,6 +23,7 @@ from taxpayers.client_keys import (
     algorithm_of,
     read_public_jwk,
 )
+from tokens.client_auth.compact_jws import UnreadableJws, parts_of, read_bytes, read_json
 from tokens.client_auth.signature import is_signature
 from tokens.dpop.target import is_same_target
 
@@ -33,7 +33,6 @@ MAX_LENGTH = 4096
 MAX_JTI_LENGTH = 128
 MAX_AGE = timedelta(seconds=60)
 SKEW = timedelta(seconds=10)  # by which a client's clock may be ahead
-_PARTS = 3
 
 
 class ProofFault(StrEnum):
@@ -94,9 +93,6 @@ class Proof:
         return UUID(bytes=hashlib.blake2b(text, digest_size=16).digest())
 
 
-Part = TypeVar("Part", bound=msgspec.Struct)
-
-
 class _Header(msgspec.Struct):
     typ: str = ""
     alg: str = ""
@@ -119,12 +115,17 @@ def read_proof(sent: str, *, method: str, address: str, at: datetime) -> Proof:
         raise InvalidProof(ProofFault.REPEATED)
     if len(sent) > MAX_LENGTH:
         raise InvalidProof(ProofFault.TOO_LONG)
-    parts = sent.strip().split(".")
-    if len(parts) != _PARTS:
-        raise InvalidProof(ProofFault.UNREADABLE)
-    header = _decode(parts[0], _Header)
+    try:
+        return _read(sent.strip(), method, address, at)
+    except UnreadableJws:
+        raise InvalidProof(ProofFault.UNREADABLE) from None
+
+
+def _read(sent: str, method: str, address: str, at: datetime) -> Proof:
+    encoded_header, encoded_claims, encoded_signature = parts_of(sent)
+    header = read_json(encoded_header, _Header)
     _check_header(header)
-    claims = _decode(parts[1], _Claims)
+    claims = read_json(encoded_claims, _Claims)
     issued_at = _check_claims(claims, method, address, at)
     return Proof(
         algorithm=algorithm_of(header.alg),
@@ -133,8 +134,8 @@ def read_proof(sent: str, *, method: str, address: str, at: datetime) -> Proof:
         issued_at=issued_at,
         nonce=claims.nonce,
         ath=claims.ath,
-        signed=f"{parts[0]}.{parts[1]}".encode(),
-        signature=_bytes(parts[2]),
+        signed=f"{encoded_header}.{encoded_claims}".encode(),
+        signature=read_bytes(encoded_signature),
     )
 
 
@@ -190,17 +191,3 @@ def _key(jwk: bytes) -> tuple[PublicKey, str, str]:
     except (msgspec.DecodeError, UnusableKey):
         raise InvalidProof(ProofFault.KEY) from None
     return key, thumbprint, ALGORITHMS[members["kty"]]
-
-
-def _decode(text: str, kind: type[Part]) -> Part:
-    try:
-        return msgspec.json.decode(_bytes(text), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise InvalidProof(ProofFault.UNREADABLE) from None
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise InvalidProof(ProofFault.UNREADABLE) from None

@@ -1,0 +1,42 @@
+"""The parts of a JWT that a client has signed: JSON and bytes in base64url (RFC 7515). Pure.
+
+Of assertions and of DPoP proofs. Who may sign, and with what, is for the caller.
+"""
+
+import base64
+import binascii
+from typing import TypeVar
+
+import msgspec
+
+Part = TypeVar("Part", bound=msgspec.Struct)
+
+_PARTS = 3
+
+
+class UnreadableJws(ValueError):
+    """It does not have three parts, or one of them is not what it must be."""
+
+
+def parts_of(text: str) -> tuple[str, str, str]:
+    """Header, payload and signature, still encoded. Raises UnreadableJws."""
+    parts = text.split(".")
+    if len(parts) != _PARTS:
+        raise UnreadableJws
+    return parts[0], parts[1], parts[2]
+
+
+def read_json(part: str, kind: type[Part]) -> Part:
+    """A header or payload of this shape. Raises UnreadableJws."""
+    try:
+        return msgspec.json.decode(read_bytes(part), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise UnreadableJws from None
+
+
+def read_bytes(part: str) -> bytes:
+    """Raises UnreadableJws."""
+    try:
+        return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise UnreadableJws from None
