@@ -54,12 +54,9 @@ def use_private_key(
     The keys as for `register_client_keys`. Raises ServiceError if it does so already.
     """
     validated = validate_keys(keys)
-    networks = networks_for_new(
-        lock_for_update(system_user), None
-    ).split()  # before its secrets are revoked
-    owner = _change(system_user, PRIVATE_KEY_JWT, reason, by, at)
+    owner, networks = _change(system_user, PRIVATE_KEY_JWT, reason, by, at)
     context = ChangeContext(Action.REGISTER_CLIENT_KEY, by, at)
-    create_keys(owner, validated, expires_at, context, allowed_networks=networks)
+    create_keys(owner, validated, expires_at, context, allowed_networks=networks.split())
     return owner
 
 
@@ -81,10 +78,7 @@ def use_certificate(
     """
     check_certificates_are_taken()
     name = validate_name(text, kind)
-    networks = networks_for_new(
-        lock_for_update(system_user), None
-    )  # before its secrets are revoked
-    owner = _change(system_user, TLS_CLIENT_AUTH, reason, by, at)
+    owner, networks = _change(system_user, TLS_CLIENT_AUTH, reason, by, at)
     context = ChangeContext(Action.REGISTER_CLIENT_CERTIFICATE, by, at)
     create_certificate(owner, name, expires_at, networks, context)
     return owner
@@ -103,13 +97,10 @@ def use_client_secret(
 
     The secret as for `issue_secret`. Raises ServiceError if it does so already.
     """
-    networks = networks_for_new(
-        lock_for_update(system_user), None
-    ).split()  # before its keys are removed
-    owner = _change(system_user, "", reason, by, at)
+    owner, networks = _change(system_user, "", reason, by, at)
     context = ChangeContext(Action.ROTATE_SECRET, by, at)
     slot = free_slot(owner, at)
-    return create_secret(owner, slot, expires_at, context, allowed_networks=networks)
+    return create_secret(owner, slot, expires_at, context, allowed_networks=networks.split())
 
 
 @transaction.atomic
@@ -151,12 +142,14 @@ def register_system_user_with_keys(
 
 def _change(
     system_user: SystemUser, method: str, reason: str, by: Author, at: datetime
-) -> SystemUser:
+) -> tuple[SystemUser, str]:
+    """Returns also from which networks it could log in until now."""
     context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
     owner = lock_for_update(system_user)
     if owner.token_endpoint_auth_method == method:
         raise ServiceError(str(_ALREADY[method]).format(client_id=owner.client_id))
+    networks = networks_for_new(owner, None)
     for secret in owner.secrets.filter(revoked_at__isnull=True):
         revoke_secret(secret=secret, reason=reason, by=by, at=at)
     update_and_record(owner, context, token_endpoint_auth_method=method)
-    return owner
+    return owner, networks
