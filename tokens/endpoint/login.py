@@ -37,6 +37,7 @@ from tokens.endpoint.throttle import (
 from tokens.endpoint.toolkit import IssuedLogin, LoginRequest, TokenIssuer
 from tokens.login_events.events import (
     CountedLogin,
+    CountResult,
     FailedLogin,
     ProofUsedBefore,
     RejectedRequest,
@@ -139,7 +140,7 @@ class _Login:
             call = self._call(outcome)
             if isinstance(call, CountedLogin):
                 self._check_limit(reading)
-                counted: Quota | UsedBefore | ProofUsedBefore | None = yield call
+                counted: CountResult = yield call
                 if isinstance(counted, Quota):
                     return self._end(outcome, counted)
                 if isinstance(counted, UsedBefore):

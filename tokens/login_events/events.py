@@ -4,6 +4,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from tokens.rate_limits.quota import Quota
+
 
 class Event(NamedTuple):
     """The row of a login event; the fields are its columns."""
@@ -67,6 +69,10 @@ class CountedLogin(NamedTuple):
     proof: ProofUse | None = None
     status_index: int | None = None
     status_version: int | None = None
+
+
+# The result of a CountedLogin. None: not stored, as its client has changed or reached its limit.
+CountResult = Quota | UsedBefore | ProofUsedBefore | None
 
 
 class FailedLogin(NamedTuple):

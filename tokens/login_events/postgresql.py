@@ -15,6 +15,7 @@ from tokens.access_tokens.token_query import TokenQuery, token_statement
 from tokens.login_events.events import (
     AssertionUse,
     CountedLogin,
+    CountResult,
     FailedAuthentication,
     FailedLogin,
     ProofUse,
@@ -170,11 +171,8 @@ def _result(call: Write, window_started_at: datetime, used: int) -> Quota | None
     return Quota(call.limit, used, window_started_at) if isinstance(call, CountedLogin) else None
 
 
-Counted = Quota | UsedBefore | ProofUsedBefore | None
-
-
-def _count(logins: Sequence[CountedLogin]) -> Statement[list[Counted]]:
-    def parse(rows: list[Row]) -> list[Counted]:
+def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
+    def parse(rows: list[Row]) -> list[CountResult]:
         found = {client: counted for _now, client, *counted in rows}
         return [_counted(login.limit, *found.get(login.system_user_id, ())) for login in logins]
 
@@ -208,7 +206,7 @@ def _counted(
     window_started_at: datetime | None = None,
     used: int = 0,
     used_before: str | None = None,
-) -> Counted:
+) -> CountResult:
     if used_before:
         return _USED_BEFORE[used_before]()
     return None if window_started_at is None else Quota(limit, used, window_started_at)

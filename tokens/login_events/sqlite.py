@@ -20,6 +20,7 @@ from tokens.access_tokens.token_query import TokenQuery, read_token_from_sqlite
 from tokens.login_events.events import (
     AssertionUse,
     CountedLogin,
+    CountResult,
     Event,
     FailedAuthentication,
     FailedLogin,
@@ -32,7 +33,7 @@ from tokens.login_events.events import (
 )
 from tokens.models import FailureBucket, RevokedToken
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
-from tokens.rate_limits.quota import CounterState, Quota, count_login
+from tokens.rate_limits.quota import CounterState, count_login
 from tokens.rate_limits.throttle import Throttle
 from tokens.status_lists.sqlite import take_status_index
 
@@ -65,7 +66,7 @@ def _add(event: Event) -> None:
     fetch_through_django(_ADD, [_stored(value) for value in event])
 
 
-def _count(login: CountedLogin) -> Quota | UsedBefore | ProofUsedBefore | None:
+def _count(login: CountedLogin) -> CountResult:
     index, version = login.status_index, login.status_version
     rows = fetch_through_django(
         _READ_COUNTER, (login.system_user_id, login.epoch, index, index, version)
