@@ -7,7 +7,7 @@ from enum import StrEnum
 class TokenBinding(StrEnum):
     """What every token of a system user must be bound to; chosen by staff for each one."""
 
-    BEARER = ""  # to nothing: whoever has the token can use it
+    BEARER = ""  # to nothing: anybody who has the token can use it
     DPOP = "dpop"  # to a key, of which the client proves possession with a header (RFC 9449)
     TLS = "tls"  # to the client's certificate (RFC 8705 section 3)
 

@@ -64,7 +64,7 @@ class SystemUser(AbstractApplication):
         _("tokens bound to"),
         max_length=8,
         choices=[
-            (TokenBinding.BEARER, _("Nothing: whoever has a token can use it")),
+            (TokenBinding.BEARER, _("Nothing: anybody who has a token can use it")),
             (TokenBinding.DPOP, _("A key of the client (DPoP)")),
             (TokenBinding.TLS, _("The client's TLS certificate")),
         ],

@@ -159,9 +159,9 @@ def test_what_cannot_be_read_is_for_the_operators_of_the_service(erp: Certificat
     text = rfc9440(erp.issued)["Client-Cert"]
     for wrong in (f"{text},{text}", ":AAAA:", "\0", "x"):
         headers = rfc9440(erp.issued) | {"Client-Cert": wrong}
-        said = description(erp.login(headers=headers))
-        assert "passed on a client certificate that cannot be read" in said
-        assert "operators of this service" in said
+        text_of_error = description(erp.login(headers=headers))
+        assert "passed on a client certificate that cannot be read" in text_of_error
+        assert "operators of this service" in text_of_error
     both = erp.login(more={"Client-Cert": text})
     assert "passed on two client certificates" in description(both)
 

@@ -55,7 +55,7 @@ def test_a_command_binds_them_and_takes_it_back(erp: Erp) -> None:
 def test_the_page_shows_it_and_the_task_changes_it(officer: Client, erp: Erp) -> None:
     token = token_of(erp)
     page = text_of(officer.get(page_url(erp.system_user)))
-    assert "Tokens bound to Nothing: whoever has a token can use it" in page
+    assert "Tokens bound to Nothing: anybody who has a token can use it" in page
     url = task_url(erp.system_user, "bind_tokens")
     form = opened(officer, url) | {"token_binding": "dpop", "reason": "asked by letter"}
     page = text_of(officer.post(url, form, follow=True))

@@ -10,7 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from tests.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, SimulatedTime
 from tokens.status_lists import ending
 
-# One thread acts, so whoever has to wait here would wait for ever.
+# One thread acts, so who has to wait here would wait for ever.
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout TO '2ms'"
 
 

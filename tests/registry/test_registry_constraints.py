@@ -1,4 +1,4 @@
-"""What the database itself refuses, whoever writes to it (contract 4)."""
+"""What the database itself refuses, also to SQL by hand (contract 4)."""
 
 from collections.abc import Callable
 from datetime import timedelta

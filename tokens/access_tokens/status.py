@@ -1,6 +1,6 @@
 """Is an access token still active, by the registry as it is now? (contract 2, RFC 7662). Pure.
 
-Whoever shows a token that was verified asks here: introspection, and `GET /api/v1/me`.
+Asked for a token that was verified, by introspection and `GET /api/v1/me`.
 """
 
 from collections.abc import Collection

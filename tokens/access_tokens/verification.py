@@ -34,7 +34,7 @@ class AccessToken:
     """A verified token: whom it represents, who acts, what it may do, until when.
 
     `actor` is None where the taxpayer acts for itself. Permissions do not limit such a token: they
-    are what a taxpayer grants to others. Whoever sends it must also prove to possess what
+    are what a taxpayer grants to others. The sender must also prove to possess what
     `confirmation` names.
     """
 

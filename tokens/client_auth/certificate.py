@@ -34,7 +34,7 @@ _PEM = re.compile(
 
 
 class CertificateFault(StrEnum):
-    """Why a certificate cannot be used, whoever sends it; the registry was not asked."""
+    """Why no client can use a certificate; the registry was not asked."""
 
     NOT_VERIFIED = "certificate_not_verified"
     UNREADABLE = "certificate_unreadable"

@@ -63,8 +63,8 @@ def receive(
 def reported_certificate(meta: Mapping[str, str]) -> CertificateHeaders | None:
     """What a trusted proxy reports of the client's certificate; None if there is none.
 
-    Only where the operators have said, with MTLS_URL, that their proxies set these headers: another
-    one passes on what clients send.
+    Only with the setting MTLS_URL, by which the operators confirm that their proxies set these
+    headers: another proxy passes on what clients send.
     """
     if not settings.MTLS_URL:
         return None

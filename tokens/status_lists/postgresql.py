@@ -12,7 +12,7 @@ from tokens.login_events.postgresql_event import NOW, statement
 from tokens.status_lists.reuse import REUSED_AFTER
 
 # The oldest of those whose tokens have all expired, or else a new one. A row that is there stays,
-# and stands for more. (Two that need the same row at once: an index remains unused, for good.)
+# and stands for more. (The index that was taken for it remains unused, for good.)
 #
 # Its next check is that of the decision that needs it, where the facts of that decision are still
 # true: the epoch confirms it, and its lock makes a change wait, which then has the row checked. Who

@@ -80,7 +80,7 @@ class BindingCheck:
 
     @contextmanager
     def words_of(self, *, is_bound: bool) -> Iterator[None]:
-        """Whoever sends a token as a bound one is answered so (RFC 9449 section 7.1)."""
+        """The answer to a token that was sent as a bound one (RFC 9449 section 7.1)."""
         try:
             yield
         except InvalidToken as error:

@@ -37,7 +37,7 @@ class ProvedRequest:
     """What a proof must be made for: the method and path of a request, and its headers `DPoP`.
 
     Give every header of that name, as for `Authorization`. `certificate` (DER) is the one with
-    which the client connected, verified by whoever ended TLS; None without one.
+    which the client connected, verified by the server that ended TLS; None without one.
     """
 
     method: str
