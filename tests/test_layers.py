@@ -48,7 +48,7 @@ PURE = {
     "tokens.rate_limits.throttle",
     "tokens.keys.ring",
     "tokens.login_events.events",
-    *(f"tokens.status_lists.{noun}" for noun in ("assignment", "format", "reuse")),
+    *(f"tokens.status_lists.{noun}" for noun in ("assignment", "format", "reserved", "reuse")),
     *("taxpayers.facts.status_triggers", "taxpayers.facts.token_binding"),
     "taxpayers.facts.source_networks",
     "tokens.access_tokens.binding",

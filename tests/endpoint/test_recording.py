@@ -211,7 +211,7 @@ def test_the_log_line_of_a_login_holds_this_and_no_more(
 
 def test_a_signed_token_does_not_show_itself_by_accident() -> None:
     token = SignedToken(None, "a-kid", "the.encoded.token")  # type: ignore[arg-type]
-    login = IssuedLogin(None, token, "the.encoded.token")  # type: ignore[arg-type]
+    login = IssuedLogin(None, token, None, "the.encoded.token")  # type: ignore[arg-type]
     assert "the.encoded.token" not in f"{token!r} {token} {login!r} {login}"
 
 

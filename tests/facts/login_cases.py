@@ -23,6 +23,7 @@ from tests.support.erp import FORM
 from tokens.endpoint.arrival import Arrival, receive
 from tokens.endpoint.login import EndedLogin, Steps, log_in
 from tokens.endpoint.node import Node
+from tokens.login_events.events import TakenIndex
 from tokens.login_events.store import Call
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
@@ -110,9 +111,11 @@ class Case:
     status: int
     form: dict[str, str] = field(default_factory=dict)
     on_behalf_of: str = ""
+    reserved: tuple[int, ...] = ()  # indexes in the status lists
 
     def begin(self, address: str = "192.0.2.1") -> tuple[Node, Arrival, Steps]:
         node = Node(Memory(self.known))
+        node.reserved_indexes.add(TakenIndex(None, self.reserved))
         meta = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": FORM, "REMOTE_ADDR": address}
         if self.on_behalf_of:
             meta["HTTP_ONBEHALFOF"] = self.on_behalf_of
@@ -142,6 +145,7 @@ def names(calls: Sequence[object]) -> str:
 READ, COUNT, FAIL, LOCK = "FactsQuery", "CountedLogin", "FailedLogin", "LockedRead"
 REJECT, TAKE, END = "RejectedRequest", "TakeStatusIndex", "TokenRevocation"
 NEW, ENDED = replace(LIVE, status=None), None
+TAKEN = TakenIndex(LIVE.status)
 WIDER = replace(LIVE, status=StatusFacts(61, 7, ("InvoicingAPI", "Former")))
 MORE = replace(GRANTED, status=StatusFacts(62, 7, ("InvoicingAPI",)))
 CASES = [
@@ -154,28 +158,38 @@ CASES = [
     Case("an intermediary that it does not know", None, [Registry(GRANTED), STORED],
          f"{READ} {COUNT}", "issued", 200, on_behalf_of=str(OTHER)),
     # The index in the status lists.
-    Case("its first login", None, [Registry(NEW), LIVE.status, STORED], f"{READ} {TAKE} {COUNT}",
+    Case("its first login", None, [Registry(NEW), TAKEN, STORED], f"{READ} {TAKE} {COUNT}",
          "issued", 200),
     Case("its first login, and it was read before", NEW,
-         [Registry(NEW), LIVE.status, STORED], f"{READ} {TAKE} {COUNT}", "issued", 200),
+         [Registry(NEW), TAKEN, STORED], f"{READ} {TAKE} {COUNT}", "issued", 200),
+    Case("its first login, with an index in reserve", None, [Registry(NEW), STORED],
+         f"{READ} {COUNT}", "issued", 200, reserved=(61,)),
+    Case("its first login, and another one has given it an index", None,
+         [Registry(NEW), NOT_CONFIRMED, Registry(LIVE), STORED],
+         f"{READ} {COUNT} {READ} {COUNT}", "issued", 200, reserved=(61, 62)),
+    Case("its first login, and the one in reserve is not free", None,
+         [Registry(NEW), NOT_CONFIRMED, Registry(NEW), TAKEN, STORED],
+         f"{READ} {COUNT} {READ} {TAKE} {COUNT}", "issued", 200, reserved=(61, 62)),
+    Case("its first login, with one in reserve, over its limit", None, [Registry(NEW, 12)], READ,
+         "rate_limited", 429, reserved=(61,)),
     Case("its first login, over its limit", None, [Registry(NEW, 12)], READ, "rate_limited", 429),
     Case("its first login, over its limit, and it was read before", NEW, [Registry(NEW, 12)], READ,
          "rate_limited", 429),
     Case("its first token that may do more", MORE,
-         [Registry(MORE), GRANTED.status, STORED], f"{READ} {TAKE} {COUNT}", "issued", 200,
-         on_behalf_of=str(OTHER)),
+         [Registry(MORE), TakenIndex(GRANTED.status), STORED], f"{READ} {TAKE} {COUNT}", "issued",
+         200, on_behalf_of=str(OTHER)),
     Case("its index is of tokens that may do more than it may", WIDER,
-         [Registry(WIDER), ENDED, Registry(NEW), LIVE.status, STORED],
+         [Registry(WIDER), ENDED, Registry(NEW), TAKEN, STORED],
          f"{READ} {END} {READ} {TAKE} {COUNT}", "issued", 200),
     Case("it gets one that is about to end", None,
-         [Registry(NEW), WIDER.status, ENDED, Registry(NEW), LIVE.status, STORED],
+         [Registry(NEW), TakenIndex(WIDER.status), ENDED, Registry(NEW), TAKEN, STORED],
          f"{READ} {TAKE} {END} {READ} {TAKE} {COUNT}", "issued", 200),
     Case("its index ends while it is confirmed", LIVE,
-         [NOT_CONFIRMED, Registry(NEW), LIVE.status, STORED], f"{COUNT} {READ} {TAKE} {COUNT}",
+         [NOT_CONFIRMED, Registry(NEW), TAKEN, STORED], f"{COUNT} {READ} {TAKE} {COUNT}",
          "issued", 200),
     Case("it has no index when it is locked", LIVE,
          [NOT_CONFIRMED, Registry(LIVE), NOT_CONFIRMED, Registry(LIVE), NOT_CONFIRMED,
-          Registry(NEW), LIVE.status, Registry(LIVE), STORED],
+          Registry(NEW), TAKEN, Registry(LIVE), STORED],
          f"{COUNT} {READ} {COUNT} {READ} {COUNT} {LOCK} {TAKE} {LOCK} {COUNT}", "issued", 200),
     # Refused after the secret matched.
     Case("a blocked client that it knows", BLOCKED, [STORED], COUNT, "system_user_blocked", 400),

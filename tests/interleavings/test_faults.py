@@ -84,6 +84,27 @@ def decisions_stored_long_after(patch: Patch) -> None:
     replace_in_count(patch, IS_RECENT, "true")
 
 
+def replace_in_count_with_rows(patch: Patch, old: str, new: str) -> None:
+    assert old in postgresql._COUNT_WITH_ROWS
+    patch.setattr(postgresql, "_COUNT_WITH_ROWS", postgresql._COUNT_WITH_ROWS.replace(old, new))
+
+
+@fault
+def a_first_token_that_ignores_the_epoch(patch: Patch) -> None:
+    replace_in_count_with_rows(patch, "AND c.epoch = locked.epoch", "")
+
+
+@fault
+def a_first_token_whose_index_is_not_stored(patch: Patch) -> None:
+    replace_in_count_with_rows(patch, "WHERE tin IS NOT NULL AND", "WHERE false AND")
+    replace_in_count_with_rows(patch, "locked.tin IS NULL OR holder IS NOT NULL", "true")
+
+
+@fault
+def a_first_token_whose_index_another_one_has_taken(patch: Patch) -> None:
+    replace_in_count_with_rows(patch, "locked.tin IS NULL OR holder IS NOT NULL", "true")
+
+
 @fault
 def tokens_whose_index_is_not_confirmed(patch: Patch) -> None:
     replace_in_count(patch, postgresql._HAS_INDEX, "true")

@@ -41,6 +41,7 @@ from tokens.endpoint.login import EndedLogin, log_in
 from tokens.endpoint.node import Node
 from tokens.keys import signer
 from tokens.keys.ring import Key, KeyRing, generate
+from tokens.login_events.events import TakenIndex
 from tokens.rate_limits.quota import Quota
 
 CLIENT_SECRET = new_client_secret("test")
@@ -134,7 +135,9 @@ def test_the_limit_is_checked_after_the_secret_and_before_everything_else() -> N
         before, results = "", list[Any]([Quota(LIMIT, 1, AT)])
         if isinstance(right, Granted):  # the first token takes an index in the status lists
             before = "TakeStatusIndex "
-            results.insert(0, StatusFacts(1, 1, tuple(right.scopes), tuple(right.codes)))
+            results.insert(
+                0, TakenIndex(StatusFacts(1, 1, tuple(right.scopes), tuple(right.codes)))
+            )
         calls, ended = log_in_with(state, {}, 0, results)
         assert (calls, ended.outcome) == (f"{before}CountedLogin", reason)
         calls, ended = log_in_with(state, {}, LIMIT, [])

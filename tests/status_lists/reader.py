@@ -12,6 +12,7 @@ from django.test import Client
 
 from tests.introspection.api import claims_of
 from tests.support.answers import body_of
+from tokens.endpoint.node import this_node
 from tokens.status_lists.publication import forget_status_lists
 
 JWKS = "/.well-known/jwks.json"
@@ -52,3 +53,9 @@ def is_ended(token: str) -> bool:
     """Whether the bit of the token is set in a list that is fetched now."""
     uri, idx = reference_of(token)
     return bool(bits_of(read_list(uri))[idx // 8] >> idx % 8 & 1)
+
+
+def use_up_the_reserve() -> None:
+    """The next new token gets an index from the database."""
+    while this_node().reserved_indexes.take():
+        pass

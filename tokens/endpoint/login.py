@@ -41,7 +41,7 @@ from tokens.login_events.events import (
     FailedLogin,
     ProofUsedBefore,
     RejectedRequest,
-    TakeStatusIndex,
+    TakenIndex,
     UsedBefore,
     Write,
 )
@@ -51,6 +51,7 @@ from tokens.rate_limits.quota import CounterState, Quota, count_login, current_q
 from tokens.rate_limits.throttle import Throttle, ThrottleCause
 from tokens.refusals.table import ProtocolReason
 from tokens.status_lists.assignment import NoStatusIndex
+from tokens.status_lists.reserved import NONE_RESERVED
 from tokens.steps import LockedRead, StepsTo, refusal_of
 from tokens.uptime import uptime
 
@@ -127,6 +128,7 @@ class _Login:
         self.at = arrival.at
         self.client: AuthenticatedClient | None = None
         self.is_proof_used = False
+        self.reserved = node.reserved_indexes
 
     def steps(self) -> Steps:
         """Decide and record, until what was decided is confirmed."""
@@ -147,7 +149,9 @@ class _Login:
                     return (yield from self._refuse_used_assertion(reading))
                 # It is decided again, as that of a client without a right proof.
                 self.is_proof_used |= isinstance(counted, ProofUsedBefore)
-                # Or the client has changed, reached its limit, or is being changed at this moment.
+                # Or the client has changed, reached its limit, or is being changed at this moment;
+                # or the index of its token is not free, after a backup was restored.
+                self.reserved = NONE_RESERVED
             elif not reading.is_remembered:
                 return (yield from self._record_uncounted(outcome, call, reading))
             # A failure has no epoch that confirms it, so it is never decided from memory.
@@ -190,25 +194,38 @@ class _Login:
             except NoStatusIndex as error:
                 missing = error
             else:
-                if self.client is not None:  # nobody else can fill the memory of this node
-                    self.node.learn(self.query, reading)
-                return reading, outcome
+                return self._learn(reading, outcome), outcome
             status: StatusFacts | None = None
             if not reading.is_remembered:
                 self._check_limit(reading)  # who is over it writes nothing
-                status = yield missing.call
-                if status is None and isinstance(missing.call, TakeStatusIndex):
-                    tries += 1  # the client is being changed: in the end this login locks it
-                    locked = locked or tries >= _TRIES_WITHOUT_LOCK
-            if status is None or locked or reading.facts is None:
+                taken: TakenIndex | None = yield missing.call
+                if taken is not None:
+                    self.node.reserved_indexes.add(taken)
+                    status = taken.status
+                    tries += status is None  # the client is being changed
+                    locked = locked or tries >= _TRIES_WITHOUT_LOCK  # in the end it is locked
+            if status is None or locked:
                 reading = yield from self._read(locked=locked)
             else:
-                reading = replace(reading, facts=replace(reading.facts, status=status))
+                reading = _with_status(reading, status)
         raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
+
+    def _learn(self, reading: Reading, outcome: Outcome) -> Reading:
+        if isinstance(outcome, IssuedLogin) and outcome.index.new is not None:
+            reading = _with_status(reading, outcome.index.status)
+        if self.client is not None:  # nobody else can fill the memory of this node
+            self.node.learn(self.query, reading)
+        return reading
 
     def _decide(self, reading: Reading) -> Outcome:
         """Authenticate the client, decide, sign. Raises NoStatusIndex."""
-        login = LoginRequest(self.arrival, self.asked, reading, is_proof_used=self.is_proof_used)
+        login = LoginRequest(
+            self.arrival,
+            self.asked,
+            reading,
+            reserved=self.reserved,
+            is_proof_used=self.is_proof_used,
+        )
         self.at = reading.at
         try:
             return issuer.issue(login)
@@ -221,7 +238,9 @@ class _Login:
 
     def _call(self, outcome: Outcome) -> Write | None:
         if isinstance(outcome, IssuedLogin):
-            return issued_call(self.arrival, self.asked, outcome.client, outcome.token)
+            return issued_call(
+                self.arrival, self.asked, outcome.client, outcome.token, outcome.index
+            )
         return refused_call(self.arrival, self.asked, self.client, outcome, self.at)
 
     def _check_limit(self, reading: Reading) -> None:
@@ -260,6 +279,11 @@ class _Login:
         """The end of a login that gets no token."""
         answer = refused_answer(self.arrival.id, self.at, refused, self.client, quota)
         return _refused_login(self.asked, refused, answer)
+
+
+def _with_status(reading: Reading, status: StatusFacts) -> Reading:
+    assert reading.facts is not None  # noqa: S101 - without facts there is no decision
+    return replace(reading, facts=replace(reading.facts, status=status))
 
 
 def _may_succeed(outcome: Outcome) -> bool:

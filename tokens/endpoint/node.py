@@ -14,6 +14,7 @@ from taxpayers.facts.local import LocalFacts, NoLocalFacts, SharedFacts
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.endpoint.clock import DatabaseClock, LocalClock
 from tokens.rate_limits.denial_cache import DenialCache
+from tokens.status_lists.reserved import ReservedIndexes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Node:
     local_facts: LocalFacts
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     denials: DenialCache = field(default_factory=DenialCache)
+    reserved_indexes: ReservedIndexes = field(default_factory=ReservedIndexes)
 
     def recall(self, query: FactsQuery) -> Reading | None:
         """What this node knows of the client; None if it must ask, also because of its clock."""

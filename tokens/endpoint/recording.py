@@ -26,15 +26,20 @@ from tokens.login_events.events import (
 )
 from tokens.rate_limits.buckets import Buckets
 from tokens.refusals.table import REFUSALS
+from tokens.status_lists.assignment import TokenIndex
 
 _CLIENT_ID_LENGTH, _DETAIL_LENGTH, _USER_AGENT_LENGTH = 64, 200, 200
 _EXAMINED_LENGTH = 2_000  # of what may be kilobytes
 
 
 def issued_call(
-    arrival: Arrival, asked: TokenRequest, client: AuthenticatedClient, token: SignedToken
+    arrival: Arrival,
+    asked: TokenRequest,
+    client: AuthenticatedClient,
+    token: SignedToken,
+    index: TokenIndex,
 ) -> CountedLogin:
-    """The event of a granted login, and its count."""
+    """The event of a granted login, its count, and the index of its token."""
     authorization = token.authorization
     event = _event(
         arrival,
@@ -45,9 +50,11 @@ def issued_call(
         scope=" ".join(authorization.scopes),
         kid=token.kid,
     )
-    status = client.facts.status
-    place = (status.index, status.version) if status else (None, None)
-    return _counted(asked, client, event, *place)
+    return _counted(asked, client, event)._replace(
+        status_index=index.status.index,
+        status_version=index.status.version,
+        new_index=index.new,
+    )
 
 
 def refused_call(
@@ -84,13 +91,7 @@ def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
     return _printable(sent.client_id, _CLIENT_ID_LENGTH)
 
 
-def _counted(
-    asked: TokenRequest,
-    client: AuthenticatedClient,
-    event: Event,
-    status_index: int | None = None,
-    status_version: int | None = None,
-) -> CountedLogin:
+def _counted(asked: TokenRequest, client: AuthenticatedClient, event: Event) -> CountedLogin:
     facts = client.facts
     return CountedLogin(
         event,
@@ -100,8 +101,6 @@ def _counted(
         facts.epoch,
         use_of(asked.credentials),
         client.proof,
-        status_index,
-        status_version,
     )
 
 

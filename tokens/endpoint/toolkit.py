@@ -29,7 +29,8 @@ from tokens.client_auth.credentials import authenticate
 from tokens.dpop.possession import with_proof
 from tokens.endpoint.arrival import Arrival, called_url
 from tokens.endpoint.request import GRANT_TYPE, TokenRequest
-from tokens.status_lists.assignment import status_index
+from tokens.status_lists.assignment import TokenIndex, token_index
+from tokens.status_lists.reserved import ReservedIndexes
 
 
 class LoginRequest(Request):
@@ -50,6 +51,7 @@ class LoginRequest(Request):
         asked: TokenRequest,
         reading: Reading,
         *,
+        reserved: ReservedIndexes,
         is_proof_used: bool = False,
     ) -> None:
         form = [("grant_type", GRANT_TYPE), ("client_id", asked.client_id)]
@@ -57,9 +59,11 @@ class LoginRequest(Request):
         self.arrival = arrival
         self.asked = asked
         self.reading = reading
+        self.reserved = reserved
         self.is_proof_used = is_proof_used
         self.client: AuthenticatedClient | None = None
         self.authorization: Authorization | None = None
+        self.index: TokenIndex | None = None
         self.token: SignedToken | None = None
         self.scopes: list[str] | None = None
 
@@ -124,9 +128,9 @@ class LoginValidator(OAuth2Validator):
 def _sign(request: LoginRequest, refresh_token: bool = False) -> str:
     if request.client is None or request.authorization is None:
         raise TypeError("An access token is issued for an authorization only.")
-    index = status_index(request.client.facts, request.authorization)
+    request.index = token_index(request.client.facts, request.authorization, request.reserved)
     request.token = issue_access_token(
-        request.authorization, jti=request.arrival.id, status_index=index
+        request.authorization, jti=request.arrival.id, status_index=request.index.status.index
     )
     return request.token.encoded
 
@@ -171,10 +175,11 @@ class LoginBackend(OAuthLibCore):
 
 @dataclass(frozen=True, slots=True)
 class IssuedLogin:
-    """Who gets which token, and the body of the answer that carries it."""
+    """Who gets which token, its index, and the body of the answer that carries it."""
 
     client: AuthenticatedClient
     token: SignedToken
+    index: TokenIndex
     body: str = field(repr=False)
 
 
@@ -189,6 +194,7 @@ class TokenIssuer(OAuthLibMixin):
     def issue(self, login: LoginRequest) -> IssuedLogin:
         """All three steps. Raises Refused with the first "no", NoStatusIndex before it signs."""
         _uri, _headers, body, status = self.create_token_response(login)
-        if status != HTTPStatus.OK or login.client is None or login.token is None:
+        client, token, index = login.client, login.token, login.index
+        if status != HTTPStatus.OK or client is None or token is None or index is None:
             raise RuntimeError(f"oauthlib refused what was checked before: {body}")
-        return IssuedLogin(login.client, login.token, body)
+        return IssuedLogin(client, token, index, body)

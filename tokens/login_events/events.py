@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from taxpayers.facts.values import StatusFacts
 from tokens.rate_limits.quota import Quota
 
 
@@ -57,7 +58,8 @@ class CountedLogin(NamedTuple):
 
     Stored only if the epoch is still the client's, its limit is not reached, its proof and its
     assertion, if it has them, were not used before, and the index of its token, if it has one, is
-    of this version. The proof is looked at first.
+    of this version. The proof is looked at first. With `new_index` the row of the index is not
+    there yet and is stored with the login: neither is if the client has such a row by now.
     """
 
     event: Event
@@ -69,6 +71,7 @@ class CountedLogin(NamedTuple):
     proof: ProofUse | None = None
     status_index: int | None = None
     status_version: int | None = None
+    new_index: "TakeStatusIndex | None" = None
 
 
 # The result of a CountedLogin. None: not stored, as its client has changed or reached its limit.
@@ -110,6 +113,8 @@ class TakeStatusIndex(NamedTuple):
     From then on the index stands for tokens with these scopes and permissions, too. By the facts of
     this epoch they are good, and time alone ends nothing until `check_at` (None: ever). A row that
     is there is left as it is if the client has another epoch.
+
+    `reserve`: so many unused ones more for this process, where the database can do that.
     """
 
     system_user_id: int
@@ -121,6 +126,14 @@ class TakeStatusIndex(NamedTuple):
     permissions: tuple[str, ...]
     epoch: int
     check_at: datetime | None
+    reserve: int = 0
+
+
+class TakenIndex(NamedTuple):
+    """The result of a TakeStatusIndex; `status` is None if its client has changed."""
+
+    status: StatusFacts | None
+    reserved: tuple[int, ...] = ()
 
 
 class RejectedRequest(NamedTuple):

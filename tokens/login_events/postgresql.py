@@ -32,7 +32,8 @@ from tokens.login_events.postgresql_buckets import (
 )
 from tokens.login_events.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, statement
 from tokens.rate_limits.quota import WINDOW, Quota
-from tokens.status_lists.postgresql import take_statement
+from tokens.status_lists.postgresql import KEY as STATUS_KEY
+from tokens.status_lists.postgresql import names_in, take_statement
 
 _STORED = """
 SELECT statement_timestamp(), e.id, c.window_started_at, c.used
@@ -78,20 +79,23 @@ WITH counted AS ({_ADD_ONE}
 )
 SELECT {NOW}, client, window_started_at, used FROM counted"""
 
-# The same for a batch in which clients log in with assertions or DPoP proofs. An assertion becomes
-# a used one only with a login that is counted; the index decides between two nodes, whatever each
-# of them sees. Proofs come first: one that was used before leaves the assertion unused.
-_COUNT_WITH_USES = f"""
+# The same for a batch in which logins add rows: a used assertion, a used DPoP proof, the index of
+# their tokens. Each is added only with a login that is counted; the constraint decides between two
+# nodes, whatever each sees. Proofs come first: one that was used before leaves the assertion
+# unused. Indexes come last, when nothing is left that could stop the login.
+_COUNT_WITH_ROWS = f"""
 WITH locked AS MATERIALIZED (
     SELECT locked.* FROM json_to_recordset(%s::json)
         AS locked(assertion uuid, assertion_expires_at timestamptz,
-            proof uuid, proof_expires_at timestamptz, {_SENT})
+            proof uuid, proof_expires_at timestamptz,
+            tin varchar, rob varchar, index_actor varchar, scopes jsonb, permissions jsonb,
+            check_at timestamptz, {_SENT})
     CROSS JOIN LATERAL (
         SELECT FROM client_usage c
         WHERE c.system_user_id = locked.client AND c.epoch = locked.epoch AND {_IS_WITHIN_LIMIT}
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS own_row
-    WHERE {IS_RECENT} AND {_HAS_INDEX}
+    WHERE {IS_RECENT} AND (tin IS NOT NULL OR {_HAS_INDEX})
 ), first_proof AS (
     INSERT INTO used_proofs (id, expires_at)
     SELECT proof, proof_expires_at FROM locked WHERE proof IS NOT NULL ORDER BY proof
@@ -104,10 +108,21 @@ WITH locked AS MATERIALIZED (
     SELECT assertion, assertion_expires_at FROM proved WHERE assertion IS NOT NULL
     ORDER BY assertion
     ON CONFLICT DO NOTHING RETURNING id AS assertion_id
+), authenticated AS MATERIALIZED (
+    SELECT proved.* FROM proved LEFT JOIN first_use ON assertion_id = assertion
+    WHERE assertion IS NULL OR assertion_id IS NOT NULL
+), new_index AS (
+    INSERT INTO status_indexes (index, version, system_user_id, secret_id, tin, rob, actor,
+        scopes, permissions, check_at)
+    SELECT status_index, status_version, client AS system_user_id, used_secret_id AS secret_id,
+        tin, rob, index_actor AS actor, scopes, permissions, check_at
+    FROM authenticated WHERE tin IS NOT NULL AND NOT EXISTS (
+        SELECT FROM ended_status_indexes e WHERE e.index = status_index)
+    ORDER BY {STATUS_KEY}
+    ON CONFLICT DO NOTHING RETURNING system_user_id AS holder
 ), counted AS ({_ADD_ONE}
-    FROM proved AS locked LEFT JOIN first_use ON assertion_id = locked.assertion
-    WHERE c.system_user_id = locked.client
-        AND (locked.assertion IS NULL OR assertion_id IS NOT NULL)
+    FROM authenticated AS locked LEFT JOIN new_index ON holder = locked.client
+    WHERE c.system_user_id = locked.client AND (locked.tin IS NULL OR holder IS NOT NULL)
     RETURNING locked.*, c.window_started_at, c.used
 ), event AS (
     INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
@@ -188,7 +203,7 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
         }
         for login in logins
     ]
-    if all(login.assertion is None and login.proof is None for login in logins):
+    if not any(login.assertion or login.proof or login.new_index for login in logins):
         return statement(_COUNT, sent, parse)
     for row, login in zip(sent, logins, strict=True):
         if login.assertion is not None:
@@ -198,7 +213,10 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
             }
         if login.proof is not None:
             row |= {"proof": login.proof.id, "proof_expires_at": login.proof.expires_at}
-    return statement(_COUNT_WITH_USES, sent, parse)
+        if (index := login.new_index) is not None:
+            row |= {"tin": index.tin, "rob": index.rob, "index_actor": index.actor}
+            row |= {"check_at": index.check_at, **names_in(index)}
+    return statement(_COUNT_WITH_ROWS, sent, parse)
 
 
 def _counted(

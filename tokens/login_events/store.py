@@ -53,7 +53,7 @@ def perform(call: Call) -> Any:
     for an `AssertionUse` or a `ProofUse`;
     a `Throttle` for a `FailedLogin`, `FailedAuthentication` or `RejectedRequest` that has to wait,
     or None if it was stored; a `TokenReading` for a `TokenQuery`; None for a `TokenRevocation`;
-    `StatusFacts` for a `TakeStatusIndex`, or None if its client has changed.
+    a `TakenIndex` for a `TakeStatusIndex`.
     Raises django.db.DatabaseError.
     """
     engine = connection.vendor

@@ -1,13 +1,17 @@
 """Which index in the status lists a new token gets (contract 2). Pure.
 
 An index stands for all tokens that one secret got for one taxpayer, and the registry says what any
-of them may do. So a login needs a statement more only if its token is the first one of the index,
-or may do more than those before.
+of them may do. The first of these tokens gets an index that its process has reserved, and the row
+is stored with its login. A login needs a statement more only if there is none in reserve, or if its
+token may do more than those before.
 """
 
-from taxpayers.facts.values import Facts
+from typing import NamedTuple
+
+from taxpayers.facts.values import Facts, StatusFacts
 from taxpayers.rules import Authorization, next_end
 from tokens.login_events.events import TakeStatusIndex, TokenRevocation
+from tokens.status_lists.reserved import ReservedIndexes
 
 
 class NoStatusIndex(Exception):
@@ -18,14 +22,26 @@ class NoStatusIndex(Exception):
         self.call = call
 
 
-def status_index(facts: Facts, authorization: Authorization) -> int:
+class TokenIndex(NamedTuple):
+    """The index of a token; `new` is what must be stored of it with the login, if it is new."""
+
+    status: StatusFacts
+    new: TakeStatusIndex | None = None
+
+
+def token_index(
+    facts: Facts, authorization: Authorization, reserved: ReservedIndexes
+) -> TokenIndex:
     """The index of the token for this authorization. Raises NoStatusIndex."""
     status = facts.status
     scopes, permissions = authorization.scopes, authorization.permissions
     if status is None:
-        raise NoStatusIndex(_take(facts, authorization))
+        new, free = _take(facts, authorization), reserved.take()
+        if free is None:
+            raise NoStatusIndex(new._replace(reserve=reserved.wanted))
+        return TokenIndex(StatusFacts(*free, tuple(sorted(scopes)), permissions), new)
     if status.scopes == scopes and status.permissions == permissions:
-        return status.index
+        return TokenIndex(status)
     # What older tokens may do and this client may no longer: their bit is about to be set.
     if not (
         set(status.scopes) <= set(facts.client.scopes)
@@ -33,7 +49,7 @@ def status_index(facts: Facts, authorization: Authorization) -> int:
     ):
         raise NoStatusIndex(TokenRevocation(None, None, status.index))
     if set(scopes) <= set(status.scopes) and set(permissions) <= set(status.permissions):
-        return status.index
+        return TokenIndex(status)
     raise NoStatusIndex(_take(facts, authorization))
 
 

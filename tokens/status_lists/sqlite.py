@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from django.db import connection
 
 from taxpayers.facts.query import status_facts
-from taxpayers.facts.values import StatusFacts
 from taxpayers.sql import fetch_through_django
-from tokens.login_events.events import TakeStatusIndex
+from tokens.login_events.events import TakenIndex, TakeStatusIndex
 from tokens.status_lists.reuse import REUSED_AFTER
 
 _REUSE = """
@@ -38,8 +37,8 @@ WHERE excluded.check_at IS NOT %s
 RETURNING "index", version, scopes, permissions"""
 
 
-def take_status_index(call: TakeStatusIndex) -> StatusFacts | None:
-    """As the statement of PostgreSQL."""
+def take_status_index(call: TakeStatusIndex) -> TakenIndex:
+    """As the statement of PostgreSQL; it reserves none: here a statement is no round trip."""
     now = datetime.now(UTC)
     reused = fetch_through_django(_REUSE, [_stored(now - REUSED_AFTER)])
     names = (json.dumps(dict.fromkeys(each, 1)) for each in (call.scopes, call.permissions))
@@ -50,7 +49,7 @@ def take_status_index(call: TakeStatusIndex) -> StatusFacts | None:
             *(call.system_user_id, call.epoch, _stored(call.check_at), _stored(now), _stored(now)),
         ],
     )
-    return status_facts(*rows[0]) if rows else None
+    return TakenIndex(status_facts(*rows[0]) if rows else None)
 
 
 def _stored(moment: datetime | None) -> object:

@@ -12,7 +12,7 @@ from tests.interleavings.logins.node import SimulatedNode, Waiting
 from tests.interleavings.logins.requests import next_request
 from tests.interleavings.state import RunState
 from tokens.endpoint.login import EndedLogin, log_in
-from tokens.login_events.events import TakeStatusIndex, TokenRevocation
+from tokens.login_events.events import CountedLogin, TakeStatusIndex, TokenRevocation
 from tokens.login_events.lanes import take_batch
 from tokens.login_events.store import Call
 from tokens.steps import LockedRead, advance, fail
@@ -84,7 +84,9 @@ class Traffic:
             login, call = batch[0].login, batch[0].call
             if isinstance(error, psycopg.errors.NotNullViolation):
                 self._effects.refuse(login, call)
-            elif isinstance(call, TakeStatusIndex | TokenRevocation):
+            elif isinstance(call, TakeStatusIndex | TokenRevocation) or (
+                isinstance(call, CountedLogin) and call.new_index is not None
+            ):
                 login.may_be_unavailable = "somebody else had locked its status index"
             else:  # nothing else of a login may wait for a client that is being changed
                 raise

@@ -1,0 +1,188 @@
+"""The first token of an index: the process has reserved it, its row is stored with the login.
+
+PostgreSQL alone: on SQLite a statement is no round trip, and nothing is reserved.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from taxpayers.models import (
+    ClientSecret,
+    EndedStatusIndex,
+    RateLimitCounter,
+    StatusChange,
+    StatusIndex,
+)
+from tests.introspection.api import token_of
+from tests.lanes.calls import clients, counted, results, with_store
+from tests.support.erp import Erp, new_erp
+from tests.support.queries import statements_sent
+from tokens.endpoint.node import this_node
+from tokens.login_events import store
+from tokens.login_events.events import (
+    AssertionUse,
+    CountedLogin,
+    ProofUse,
+    TakenIndex,
+    TakeStatusIndex,
+    UsedBefore,
+)
+from tokens.models import LoginEvent, UsedAssertion, UsedProof
+from tokens.rate_limits.quota import Quota
+from tokens.status_lists.reserved import RESERVE, ReservedIndexes
+from tokens.status_lists.reuse import REUSED_AFTER
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+CHECK_AT = datetime(2030, 1, 1, tzinfo=UTC)
+INDEX, VERSION = 7_000, 99
+
+
+def take(secret: ClientSecret, reserve: int = 0, **changes: Any) -> TakeStatusIndex:
+    user = secret.system_user
+    epoch = RateLimitCounter.objects.get(pk=user.pk).epoch
+    key = (user.pk, secret.pk, user.taxpayer.tin, "", "")
+    call = TakeStatusIndex(*key, ("InvoicingAPI",), ("documents:view",), epoch, CHECK_AT, reserve)
+    return call._replace(**changes)
+
+
+def first_login(secret: ClientSecret, index: int = INDEX, limit: int = 0) -> CountedLogin:
+    return counted(secret, limit)._replace(
+        status_index=index, status_version=VERSION, new_index=take(secret)
+    )
+
+
+def is_stored(login: CountedLogin) -> bool:
+    return isinstance(store.perform(login), Quota)
+
+
+def test_the_row_is_stored_with_the_login() -> None:
+    (secret,) = clients(1)
+    assert is_stored(first_login(secret))
+    row = StatusIndex.objects.get()
+    assert (row.index, row.version, row.check_at) == (INDEX, VERSION, CHECK_AT)
+    assert (row.system_user_id, row.secret_id) == (secret.system_user_id, secret.pk)
+    assert (row.tin, row.rob, row.actor) == (secret.system_user.taxpayer.tin, "", "")
+    assert (row.scopes, row.permissions) == ({"InvoicingAPI": 1}, {"documents:view": 1})
+    # The next login confirms it as any other.
+    later = counted(secret)._replace(status_index=INDEX, status_version=VERSION)
+    assert is_stored(later)
+    assert not is_stored(later._replace(status_version=VERSION + 1))
+
+
+def test_without_the_login_there_is_no_row() -> None:
+    (secret,) = clients(1)
+    outdated = first_login(secret)._replace(epoch=7)
+    assert not is_stored(outdated)
+    assert is_stored(counted(secret, limit=1))
+    assert not is_stored(first_login(secret, limit=1))
+    assert not StatusIndex.objects.exists()
+    assert LoginEvent.objects.count() == 1
+
+
+def test_without_its_row_there_is_no_login() -> None:
+    one, other = clients(2)
+    assert is_stored(first_login(one))
+    assert not is_stored(first_login(one, INDEX + 1))  # its tokens have an index
+    assert not is_stored(first_login(other))  # another client has this one
+    EndedStatusIndex.objects.create(index=INDEX + 2, ended_at=datetime.now(UTC))
+    assert not is_stored(first_login(other, INDEX + 2))  # its bit is set
+    assert StatusIndex.objects.count() == LoginEvent.objects.count() == 1
+    assert is_stored(first_login(other, INDEX + 3))
+
+
+def test_in_a_batch_each_login_has_its_own_result() -> None:
+    one, other, known, late = clients(4)
+    assert is_stored(first_login(known, INDEX + 9))
+    calls = [
+        first_login(one),
+        first_login(other, INDEX),  # the same number, as after a backup was restored
+        counted(known)._replace(status_index=INDEX + 9, status_version=VERSION),
+        first_login(late, INDEX + 2)._replace(epoch=7),
+    ]
+    found = with_store(lambda store: results(store, calls))
+    assert sorted(type(result).__name__ for result in found[:2]) == ["NoneType", "Quota"]
+    assert [type(result) for result in found[2:]] == [Quota, type(None)]
+    assert StatusIndex.objects.count() == 2
+
+
+def test_what_was_used_before_leaves_no_row() -> None:
+    (secret,) = clients(1)
+    soon = datetime.now(UTC) + timedelta(minutes=1)
+    assertion, proof = AssertionUse(uuid4(), soon), ProofUse(uuid4(), soon)
+    store.perform(assertion)
+    login = first_login(secret)._replace(assertion=assertion)
+    assert isinstance(store.perform(login), UsedBefore)
+    assert not StatusIndex.objects.exists()
+    right = login._replace(assertion=AssertionUse(uuid4(), soon), proof=proof)
+    assert is_stored(right)
+    assert (UsedAssertion.objects.count(), UsedProof.objects.count()) == (2, 1)
+    assert StatusIndex.objects.count() == 1
+
+
+def test_reserved_ones_are_given_to_nobody_else() -> None:
+    one, other = clients(2)
+    first: TakenIndex = store.perform(take(one, reserve=3))
+    second: TakenIndex = store.perform(take(other))
+    assert first.status is not None
+    assert second.status is not None
+    given = [first.status.index, *first.reserved, second.status.index]
+    assert (len(given), len(set(given)), len(first.reserved)) == (5, 5, 3)
+    assert second.reserved == ()
+
+
+def test_calls_that_go_together_reserve_once() -> None:
+    secrets = clients(3)
+    calls = [take(secret, reserve=5) for secret in secrets]
+    found = with_store(lambda store: results(store, calls))
+    given = [number for taken in found for number in (taken.status.index, *taken.reserved)]
+    assert len(given) == len(set(given))
+    assert sum(len(taken.reserved) for taken in found) < 3 * 5
+
+
+def test_those_whose_tokens_have_expired_are_reserved_first() -> None:
+    (secret,) = clients(1)
+    now = datetime.now(UTC)
+    for number, age in enumerate((REUSED_AFTER * 2, REUSED_AFTER * 2, REUSED_AFTER / 2)):
+        EndedStatusIndex.objects.create(index=5_000 + number, ended_at=now - age)
+    taken: TakenIndex = store.perform(take(secret, reserve=2))
+    assert taken.status is not None
+    assert {5_000, 5_001} < {taken.status.index, *taken.reserved}
+    assert EndedStatusIndex.objects.get().index == 5_002
+
+
+def test_a_login_that_meets_a_restored_backup_takes_another_index() -> None:
+    """What this process has reserved was given to somebody else since, or has ended."""
+    (secret,) = clients(1)
+    this_node().reserved_indexes.add(TakenIndex(None, (INDEX, INDEX + 1)))
+    assert is_stored(first_login(secret, INDEX))
+    EndedStatusIndex.objects.create(index=INDEX + 1, ended_at=datetime.now(UTC))
+    for _ in range(2):
+        assert token_of(new_erp())
+    assert StatusIndex.objects.count() == 3
+
+
+def test_first_logins_cost_two_statements_and_leave_nothing_to_check() -> None:
+    assert token_of(new_erp())  # reserves
+    erp: Erp = new_erp()
+    StatusChange.objects.all().delete()
+    with statements_sent() as words:
+        assert erp.login().status_code == 200
+    assert words == ["SELECT", "WITH"]
+    with statements_sent() as words:
+        assert erp.login().status_code == 200
+    assert words == ["WITH"]
+    assert not StatusChange.objects.exists()
+
+
+def test_none_is_given_twice_and_an_empty_reserve_is_filled_once() -> None:
+    reserved = ReservedIndexes()
+    assert (reserved.take(), reserved.wanted) == (None, RESERVE)
+    reserved.add(TakenIndex(None, (1, 2)))
+    found = [reserved.take() for _ in range(3)]
+    assert found[2] is None
+    assert [each[0] for each in found if each] == [1, 2]
+    assert len({each[1] for each in found if each}) == 2
