@@ -17,6 +17,8 @@ from taxpayers.certificates.subject import canonical_dn, format_dn, parse_dn
 TLS_CLIENT_AUTH = "tls_client_auth"  # the IANA registry's name of the method
 MAX_TEXT_LENGTH = 20_000  # of a PEM file
 MAX_NAME_LENGTH = 1_000
+# What the library raises for a certificate that it cannot read, beside ValueError.
+UNREADABLE = (x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType)
 _PREFIX = "tls$"
 _DNS = re.compile(r"(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9-]{2,63}")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7E]+")
@@ -77,7 +79,7 @@ def is_lookup(hashed: str) -> bool:
 
 
 def names_in(certificate: x509.Certificate) -> Iterator[CertificateName]:
-    """All names by which its owner could be registered. Raises ValueError if it has wrong ones."""
+    """All names by which its owner could be registered. Raises ValueError or one of UNREADABLE."""
     if certificate.subject.rdns:
         yield _subject(certificate)
     try:
@@ -121,7 +123,7 @@ def _subject_of_pem(text: str) -> CertificateName:
     try:
         certificate = x509.load_pem_x509_certificate(text.encode())
         name = _subject(certificate)
-    except ValueError:
+    except (ValueError, *UNREADABLE):
         raise UnusableName(NameFault.CERTIFICATE) from None
     return _usable(name)
 

@@ -139,6 +139,33 @@ def test_a_wrong_extension_is_refused() -> None:
     assert fault_of(escaped=issued.escaped) == CertificateFault.UNREADABLE
 
 
+def test_a_name_of_an_unknown_kind_is_refused() -> None:
+    # RFC 5280 section 4.2.1.6: an ediPartyName, which the library does not read.
+    party: Any = x509.UnrecognizedExtension(
+        x509.SubjectAlternativeName.oid, b"\x30\x07\xa5\x05\xa1\x03\x0c\x01x"
+    )
+    issued = authority().issue("CN=erp", extensions=[party])
+    assert fault_of(escaped=issued.escaped) == CertificateFault.UNREADABLE
+
+
+@pytest.mark.parametrize("version", [1, 3, 48])  # as they are written: 0 is version 1, 2 version 3
+def test_a_certificate_of_an_unknown_version_is_refused(version: int) -> None:
+    mark = b"\xa0\x03\x02\x01"
+    der = DER.replace(mark + b"\x02", mark + bytes([version]), 1)
+    assert der != DER
+    encoded = base64.b64encode(der).decode()
+    assert fault_of(f":{encoded}:") == CertificateFault.UNREADABLE
+
+
+def test_a_certificate_without_an_end_is_valid() -> None:
+    """RFC 5280 section 4.1.2.5: 99991231235959Z. No moment is later."""
+    begins = datetime(2026, 3, 1, tzinfo=UTC)
+    end = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    found = read(escaped=authority().issue(begins=begins, lives=end - begins).escaped)
+    assert found.valid_until == end
+    found.check_time(begins + timedelta(days=365))
+
+
 def test_a_certificate_is_valid_from_its_first_moment_to_its_last() -> None:
     begins = datetime(2026, 3, 1, tzinfo=UTC)
     issued = authority().issue(begins=begins, lives=timedelta(days=1))

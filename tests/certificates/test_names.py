@@ -1,5 +1,6 @@
 """Which names in certificates can be registered, and when two are the same. Pure."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -133,6 +134,13 @@ def test_alternative_names(kind: NameKind, text: str, stored: str) -> None:
 )  # fmt: skip
 def test_what_is_no_name_is_named(kind: NameKind | None, text: str, fault: NameFault) -> None:
     assert fault_of(text, kind) is fault
+
+
+def test_a_certificate_of_an_unknown_version_is_no_certificate() -> None:
+    mark = b"\xa0\x03\x02\x01"
+    encoded = base64.encodebytes(certificate().der.replace(mark + b"\x02", mark + b"\x01", 1))
+    pem = f"-----BEGIN CERTIFICATE-----\n{encoded.decode()}-----END CERTIFICATE-----\n"
+    assert fault_of(pem, None) is NameFault.CERTIFICATE
 
 
 def test_a_certificate_and_its_key_in_one_file_are_refused() -> None:

@@ -307,3 +307,34 @@ def test_the_hash_is_that_of_the_rfc() -> None:
     digest = base64.urlsafe_b64encode(hashlib.sha256(token.encode()).digest()).rstrip(b"=")
     assert hash_of_token(token) == digest.decode() == "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo"
     assert replace(ProvedRequest("GET", "/"), path="/x").path == "/x"
+
+
+SURROGATE = "\ud800"  # JSON can name it, and no encoding has it
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        *(
+            {"ath": SURROGATE},
+            {"htm": SURROGATE},
+            {"htu": SURROGATE},
+            {"jti": SURROGATE, "ath": ""},
+        ),
+        *({"htu": f"{API}//[x"}, {"htu": f"{API}//\N{ACCOUNT OF}"}, {"htu": "https://[::1"}),
+    ],
+)
+def test_whatever_is_in_a_proof_it_is_refused(
+    client: Client, verifier: TokenVerifier, claims: dict[str, Any]
+) -> None:
+    refused(InvalidProof, client, verifier, client.proof(**claims))
+
+
+def test_json_however_deep_is_refused(client: Client, verifier: TokenVerifier) -> None:
+    """Also where a parser comes to its end only when a library reads it for the second time."""
+    _, claims, signature = client.proof().split(".")
+    for depth in range(500, 1_000):
+        nested = "[" * depth + "]" * depth
+        text = f'{{"typ":"dpop+jwt","alg":"ES256","jwk":{json.dumps(client.jwk(client.pair))},'
+        header = jwt.utils.base64url_encode(f'{text}"x":{nested}}}'.encode()).decode()
+        refused(InvalidProof, client, verifier, f"{header}.{claims}.{signature}")

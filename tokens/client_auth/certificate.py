@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from taxpayers.certificates.names import names_in
+from taxpayers.certificates.names import UNREADABLE, names_in
 from taxpayers.facts.values import CERTIFICATE
 from taxpayers.rules import Refused
 from tokens.refusals.table import ProtocolReason
@@ -85,9 +85,11 @@ class ClientCertificate:
 
     def check_time(self, at: datetime) -> None:
         """Raises Refused if it is not valid at this moment."""
-        if at < self.valid_from - SKEW:
+        # Nothing is added to its own moments: one without an end is valid until the last moment
+        # that there is (RFC 5280 section 4.1.2.5).
+        if at + SKEW < self.valid_from:
             raise refused(CertificateFault.NOT_YET_VALID)
-        if at > self.valid_until + SKEW:
+        if at - SKEW > self.valid_until:
             raise refused(CertificateFault.EXPIRED)
 
 
@@ -117,7 +119,7 @@ def _parsed(client_cert: str, escaped_pem: str) -> ClientCertificate:
         certificate = x509.load_der_x509_certificate(der)
         lookups = tuple(dict.fromkeys(name.lookup for name in names_in(certificate)))
         valid_from, valid_until = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    except (ValueError, x509.DuplicateExtension):
+    except (ValueError, *UNREADABLE):
         raise refused(CertificateFault.UNREADABLE) from None
     if len(lookups) > MAX_NAMES:
         raise refused(CertificateFault.TOO_MANY_NAMES)

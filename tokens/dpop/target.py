@@ -21,13 +21,13 @@ def _normalized(address: str) -> tuple[str, str, int, str] | None:
     try:
         parts = urlsplit(address)
         port = parts.port
+        path = urljoin("/", _ESCAPED.sub(_unescaped, parts.path)) or "/"
     except ValueError:
         return None
     scheme, host = parts.scheme.lower(), parts.hostname  # which is in lower case
     if scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc:
         return None
-    path = _ESCAPED.sub(_unescaped, parts.path)
-    return scheme, host, port or _DEFAULT_PORTS[scheme], urljoin("/", path) or "/"
+    return scheme, host, port or _DEFAULT_PORTS[scheme], path
 
 
 def _unescaped(escaped: re.Match[str]) -> str:

@@ -151,7 +151,10 @@ def _exponent(key: jwt.PyJWK) -> int:
 
 
 def _is_same(sent: Any, right: str) -> bool:
-    return isinstance(sent, str) and hmac.compare_digest(sent.encode(), right.encode())
+    # JSON can name a character that no encoding has.
+    return isinstance(sent, str) and hmac.compare_digest(
+        sent.encode(errors="replace"), right.encode()
+    )
 
 
 def _decoded(text: str) -> bytes:

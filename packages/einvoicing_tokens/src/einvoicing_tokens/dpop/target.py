@@ -13,11 +13,11 @@ def comparable(address: str) -> tuple[str, str, int, str] | None:
     try:
         parts = urlsplit(address)
         port = parts.port
+        path = urljoin("/", _ESCAPE.sub(_shortest, parts.path)) or "/"
     except ValueError:
         return None
     if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc:
         return None
-    path = urljoin("/", _ESCAPE.sub(_shortest, parts.path)) or "/"
     return parts.scheme, parts.hostname, port or _PORTS[parts.scheme], path
 
 
