@@ -16,16 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.corpus import read_inputs
-from tests.fuzz.planted import plant
+from tests.fuzz.plant import plant
 from tests.fuzz.run import Run, random_inputs
+from tests.fuzz.traffic import TRUSTED
 from tests.fuzz.watch import Watch
 from tests.servers import processes
 from tests.servers.postgres import start_postgres
 from tests.servers.processes import CHECKOUT, free_port, new_folder, stopping
 from tests.servers.service import Service, manage, service_environment, start_service
 
-# Every connection comes from another address; all may name another one in X-Forwarded-For.
-SETTINGS = {"TRUSTED_PROXIES": "127.0.0.0/8", "PYTHONFAULTHANDLER": "1"}
+# Every connection comes from another address; most may name another one in X-Forwarded-For, and
+# report certificates.
+SETTINGS = {
+    "TRUSTED_PROXIES": TRUSTED,
+    "MTLS_URL": "https://mtls.example.org",
+    "PYTHONFAULTHANDLER": "1",
+}
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """What is sent on one connection, and files of it that can be read, committed and replayed.
 
-An input in a file: a comment with its name, one with its kind, then one Python bytes literal for
-each part; an empty line ends it. Placeholders stand for credentials (`planted`).
+An input in a file: a comment with its name, one with how it is sent, then one Python bytes literal
+for each part; an empty line ends it. Placeholders stand for credentials (`planted`).
 """
 
 import ast
@@ -19,6 +19,8 @@ CORPUS = Path(__file__).with_name("corpus")
 _ORIGIN = re.compile(rb"[a-z]+://[^/]*", re.IGNORECASE)
 LOGIN_PATH = b"/connect/token"
 OTHER_PATHS = (b"/connect/introspect", b"/connect/revocation")
+API_PATH = b"/api/v1/"
+_OUTSIDE, _CONNECTION = "from outside", "on connection "
 
 
 class Kind(StrEnum):
@@ -31,12 +33,24 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class FuzzInput:
-    """The parts are sent one after the other. `is_canary`: a right login, which must succeed."""
+    """The parts are sent one after the other. `is_canary`: a right login, which must succeed.
+
+    `is_outside`: from an address that is no trusted proxy. Framed ones with the same name of a
+    `connection` share one; those without a name share theirs with any others.
+    """
 
     parts: tuple[bytes, ...]
     kind: Kind = Kind.ENDED
     name: str = field(default="", compare=False)
     is_canary: bool = False
+    is_outside: bool = False
+    connection: str = ""
+
+    @property
+    def way(self) -> str:
+        """How it is sent, as in a file."""
+        outside = f", {_OUTSIDE}" if self.is_outside else ""
+        return f"{self.kind}{outside}{f', {_CONNECTION}{self.connection}' * bool(self.connection)}"
 
     @cached_property
     def data(self) -> bytes:
@@ -57,14 +71,19 @@ class FuzzInput:
         return self.kind is Kind.FRAMED and self._path == LOGIN_PATH
 
     @cached_property
+    def is_api(self) -> bool:
+        """Whether it is clearly one request to a protected API."""
+        return self.kind is Kind.FRAMED and self._path.startswith(API_PATH)
+
+    @cached_property
     def is_introspection(self) -> bool:
         """Whether it is clearly one request to introspect or to revoke a token."""
         return self.kind is Kind.FRAMED and self._path in OTHER_PATHS
 
     @cached_property
-    def may_introspect(self) -> bool:
-        """Whether any request in it could be one."""
-        return any(path in self.decoded for path in OTHER_PATHS)
+    def may_be_no_login(self) -> bool:
+        """Whether any request in it could be for another path whose answers have a reference."""
+        return any(path in self.decoded for path in (*OTHER_PATHS, API_PATH))
 
     @cached_property
     def _path(self) -> bytes:
@@ -76,9 +95,17 @@ def read_inputs(file: Path, planted: Planted) -> Iterator[FuzzInput]:
     """The inputs of a corpus file, with credentials for placeholders."""
     for block in file.read_text("ascii").strip().split("\n\n"):
         lines = block.splitlines()
-        name, kind = (line.removeprefix("# ") for line in lines[:2])
+        name, way = (line.removeprefix("# ") for line in lines[:2])
+        kind, *more = way.split(", ")
         parts = tuple(planted.fill(ast.literal_eval(line)) for line in lines[2:])
-        yield FuzzInput(parts, Kind(kind), name)
+        connection = next((word for word in more if word.startswith(_CONNECTION)), "")
+        yield FuzzInput(
+            parts,
+            Kind(kind),
+            name,
+            is_outside=_OUTSIDE in more,
+            connection=connection.removeprefix(_CONNECTION),
+        )
 
 
 def read_corpus(planted: Planted) -> list[FuzzInput]:
@@ -92,5 +119,5 @@ def write_inputs(file: Path, inputs: Iterable[FuzzInput], planted: Planted) -> N
         for one in inputs:
             shown = replace(one, parts=tuple(planted.blank(part) for part in one.parts))
             name = ascii(one.name or "unnamed").strip("'\"")
-            lines = [f"# {name}", f"# {one.kind}", *(repr(part) for part in shown.parts)]
+            lines = [f"# {name}", f"# {one.way}", *(repr(part) for part in shown.parts)]
             output.write("\n".join(lines) + "\n\n")

@@ -8,11 +8,16 @@ from random import Random
 from urllib.parse import quote_from_bytes
 
 from tests.fuzz import planted as place
-from tests.fuzz.corpus import OTHER_PATHS, FuzzInput, Kind
-from tests.fuzz.planted import Planted, basic
+from tests.fuzz.corpus import API_PATH, OTHER_PATHS, FuzzInput, Kind
+from tests.fuzz.planted import JWT_BEARER, Planted, basic
+from tests.fuzz.proofs.grammar import ProofGrammar, new_jti
 
 FORM = b"application/x-www-form-urlencoded"
 GRANT = b"client_credentials"
+CLIENTS = (
+    *([place.CLIENT_ID] * 7),
+    *(place.KEY_CLIENT_ID, place.BOUND_CLIENT_ID, place.TLS_CLIENT_ID),
+)
 JWT_HEADERS = (
     *(b'{"alg":"none"}', b'{"alg":"HS256","typ":"at+jwt"}', b'{"alg":"ES256","kid":"\\u0000"}'),
     *(b'{"alg":"ES256","crit":["x"]}', b'{"alg":["ES256"]}', b"[]", b"{}", b"\xff", b"9" * 500),
@@ -24,7 +29,15 @@ PATHS = (
     *(b"/connect/token;a=b", b"/connect/token%00", b"/connect/token%ff", b"/CONNECT/TOKEN"),
     *([b"/connect/introspect", b"/connect/revocation"] * 6),
     *([b"/api/v1/me"] * 6),
+    *(b"/api/v1/credentials/current", b"/api/v1/permissions", b"/api/v1/permissions?after=x"),
+    *(
+        b"/api/v1/logins/x/explanation",
+        b"/api/v1/logins/%ff/explanation",
+        b"/api/v1/",
+        b"/api/v1/x",
+    ),
     *([b"/status/0"] * 2),
+    *(b"/status/1", b"/status/-1", b"/status/00", b"/status/\xd9\xa3", b"/status/0?time=1"),
     *(b"/status", b"/status/%00", b"/status/1e9", b"/status/" + b"9" * 999, b"/status/0/1"),
     *([b"/.well-known/jwks.json", b"/.well-known/oauth-authorization-server"] * 2),
     *(b"/.well-known/openid-configuration", b"/health/live", b"/health/live", b"/"),
@@ -33,6 +46,8 @@ PATHS = (
 # These cost a hundred times as much as a login.
 SLOW_PATHS = (
     *(b"/health/ready", b"/metrics", b"/signin/", b"/signin/?next=//x", b"/admin/", b"/admin/%ff"),
+    *(b"/errors/invalid_credentials", b"/errors/x", b"/errors/%00", b"/errors/use_dpop_nonce/"),
+    *(b"/errors/" + b"9" * 999, b"/errors/%2e%2e/%2e%2e/etc/passwd", b"/errors", b"/errors/%ff"),
     *(b"/admin/login/", b"/signin/2fa/", b"/static/..%2f..%2fidentity/settings.py", b"/language/"),
 )
 METHODS = (b"GET", b"HEAD", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE", b"PROPFIND")
@@ -103,6 +118,8 @@ TEXTS = (
     ),
 )
 NAMES = (
+    b"client_assertion",
+    b"client_assertion_type",
     b"grant_type",
     b"token",
     b"token_type_hint",
@@ -215,16 +232,30 @@ class Grammar:
     def __init__(self, rng: Random, planted: Planted) -> None:
         self._rng = rng
         self._planted = planted
+        self._proofs = ProofGrammar(rng, planted)
 
     def canary(self) -> FuzzInput:
-        """A right login, for itself or for another taxpayer."""
-        header = self._rng.choice((b"", b"onbehalfof: <represented>\r\n"))
-        body = b"grant_type=%b&client_id=%b&client_secret=%b" % (
-            *(GRANT, place.CLIENT_ID, place.CLIENT_SECRET),
+        """A right login, in one of the ways in which clients log in."""
+        jti = new_jti(self._rng)
+        body, header = self._rng.choice(
+            (
+                (_form(place.CLIENT_ID, place.CLIENT_SECRET), b""),
+                (_form(place.CLIENT_ID, place.CLIENT_SECRET), b"onbehalfof: <represented>\r\n"),
+                (_joined(_assertion_fields(place.assertion(jti))), b""),
+                (
+                    _form(place.BOUND_CLIENT_ID, place.BOUND_SECRET),
+                    b"DPoP: %b\r\n" % place.proof(jti),
+                ),
+                (
+                    _joined([(b"grant_type", GRANT), (b"client_id", place.TLS_CLIENT_ID)]),
+                    b"SSL-Client-Verify: SUCCESS\r\nSSL-Client-Cert: %b\r\n" % place.CERTIFICATE,
+                ),
+            )
         )
+        body, header = self._planted.fill(body), self._planted.fill(header)
         head = b"POST /connect/token HTTP/1.1\r\nHost: x\r\nContent-Type: %b\r\n" % FORM
         request = head + header + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-        return FuzzInput((self._planted.fill(request),), Kind.FRAMED, "right login", is_canary=True)
+        return FuzzInput((request,), Kind.FRAMED, "right login", is_canary=True)
 
     def framed(self) -> FuzzInput:
         """One request with a clear end."""
@@ -232,31 +263,48 @@ class Grammar:
         path = self._pick(SLOW_PATHS) if chance() < 0.01 else self._pick(PATHS)
         is_introspection = path in OTHER_PATHS
         is_login = b"oken" in path or is_introspection
+        client = self._pick(CLIENTS)
         method = b"POST" if is_login else b"GET"
         if chance() < 0.04:
             method = self._pick(METHODS)
+        api_path = path if path.startswith(API_PATH) else b""
         if chance() < 0.06 and b"?" not in path:
             path += self._pick(QUERIES)
-        body = self._body() if is_login or chance() < 0.2 else b""
+        body = self._body(client) if is_login or chance() < 0.2 else b""
         if is_introspection and chance() < 0.9:
-            token = place.ACCESS_TOKEN if chance() < 0.5 else self._token()
-            body += b"&token=" + token
-        headers = [b"Host: x", *self._headers(is_login)]
+            token = self._pick((place.SPARE_TOKEN, place.BOUND_TOKEN))
+            body += b"&token=" + (token if chance() < 0.5 else self._token())
+        headers = [
+            b"Host: x",
+            *self._headers(client, is_login),
+            *self._possession(client, api_path),
+        ]
         self._rng.shuffle(headers)
         first = b"%b %b HTTP/1.1" % (method, path)
+        is_outside = chance() < (0.3 if client == place.TLS_CLIENT_ID else 0.03)
         request = b"\r\n".join([first, *headers, self._frame(body)])
-        return FuzzInput((self._planted.fill(request),), Kind.FRAMED)
+        return FuzzInput((self._planted.fill(request),), Kind.FRAMED, is_outside=is_outside)
 
     def _pick(self, values: Sequence[bytes]) -> bytes:
         return self._rng.choice(values)
 
-    def _headers(self, is_login: bool) -> list[bytes]:
+    def _possession(self, client: bytes, api_path: bytes) -> list[bytes]:
+        """The headers by which a client proves what it possesses; sometimes for nothing."""
+        chance = self._rng.random
+        lines = []
+        if chance() < (0.9 if client == place.BOUND_CLIENT_ID else 0.5 if api_path else 0.02):
+            lines += [b"DPoP: " + self._proofs.proof(api_path)] * (2 if chance() < 0.04 else 1)
+        if chance() < (0.95 if client == place.TLS_CLIENT_ID else 0.02):
+            lines += self._proofs.certificate_headers()
+        return lines
+
+    def _headers(self, client: bytes, is_login: bool) -> list[bytes]:
         chance = self._rng.random
         lines = []
         if is_login or chance() < 0.2:
             kind = FORM if chance() < 0.85 else self._pick(CONTENT_TYPES)
             lines.append(b"Content-Type: " + kind)
-        if chance() < (0.15 if is_login else 0.9):
+        if chance() < (0.9 if not is_login else 0.02 if client == place.KEY_CLIENT_ID else 0.15):
             lines.append(b"Authorization: " + self._authorization())
         if chance() < 0.12:
             lines += [b"onbehalfof: " + self._pick(REPRESENTED)] * (2 if chance() < 0.05 else 1)
@@ -297,8 +345,10 @@ class Grammar:
             return self._pick((b"Basic ", b"basic ", b"Basic  ")) + basic(place.CLIENT_ID, secret)
         if chance < 0.4:
             return b"Basic " + self._text()
-        if chance < 0.6:
+        if chance < 0.55:
             return b"Bearer <access_token>"
+        if chance < 0.7:
+            return self._pick((b"DPoP ", b"DPoP ", b"dpop ", b"Bearer ")) + place.BOUND_TOKEN
         if chance < 0.9:
             return b"Bearer " + self._token()
         return self._text()
@@ -314,23 +364,31 @@ class Grammar:
             parts[place_of_change] = bytes(changed)
         return b".".join(parts[: self._rng.choice((1, 2, 3, 3, 3))])
 
-    def _body(self) -> bytes:
+    def _body(self, client: bytes) -> bytes:
         chance = self._rng.random
         if chance() < 0.04:
             return self._rng.randbytes(self._rng.randrange(200))
         if chance() < 0.004:
             return b"a=" + b"x" * self._rng.choice((16_000, 17_000, 70_000))
-        secret = place.CLIENT_SECRET if chance() < 0.35 else place.WRONG_SECRET
-        fields = [
-            (b"grant_type", GRANT),
-            (b"client_id", place.CLIENT_ID),
-            (b"client_secret", secret),
-        ]
+        fields = self._fields(client)
         if chance() < 0.3:
             fields.append((b"scope", self._pick(SCOPES)))
         for _ in range(self._rng.choice((0, 0, 1, 1, 2, 4))):
             self._change(fields)
-        return b"&".join(name + b"=" + value for name, value in fields)
+        return _joined(fields)
+
+    def _fields(self, client: bytes) -> list[tuple[bytes, bytes]]:
+        chance = self._rng.random
+        if client == place.KEY_CLIENT_ID:
+            fields = _assertion_fields(self._proofs.assertion())
+            return [*fields, (b"client_id", client)] if chance() < 0.2 else fields
+        fields = [(b"grant_type", GRANT), (b"client_id", client)]
+        if client == place.BOUND_CLIENT_ID:
+            return [*fields, (b"client_secret", place.BOUND_SECRET)]
+        if client == place.TLS_CLIENT_ID and chance() < 0.95:
+            return fields
+        secret = place.CLIENT_SECRET if chance() < 0.35 else place.WRONG_SECRET
+        return [*fields, (b"client_secret", secret)]
 
     def _change(self, fields: list[tuple[bytes, bytes]]) -> None:
         way = self._rng.randrange(7)
@@ -346,10 +404,10 @@ class Grammar:
         elif way == 4:
             fields[at] = (
                 quote_from_bytes(fields[at][0], safe=b"").encode(),
-                b"".join(b"%%%02X" % byte for byte in fields[at][1]),
+                b"".join(b"%%%02X" % byte for byte in self._planted.fill(fields[at][1])),
             )
         elif way == 5:
-            value = fields[at][1]
+            value = self._planted.fill(fields[at][1])
             fields[at] = fields[at][0], value[: self._rng.randrange(len(value) + 1)]
         else:
             self._rng.shuffle(fields)
@@ -364,3 +422,21 @@ class Grammar:
         framed = b"".join(b"%x%b\r\n%b\r\n" % (len(chunk), extension, chunk) for chunk in chunks)
         trailer = self._pick((b"", b"", b"X: y\r\n", b"onbehalfof: <represented>\r\n"))
         return b"Transfer-Encoding: chunked\r\n\r\n" + framed + b"0\r\n" + trailer + b"\r\n"
+
+
+def _assertion_fields(assertion: bytes) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"grant_type", GRANT),
+        (b"client_assertion_type", JWT_BEARER),
+        (b"client_assertion", assertion),
+    ]
+
+
+def _form(client_id: bytes, client_secret: bytes) -> bytes:
+    return _joined(
+        [(b"grant_type", GRANT), (b"client_id", client_id), (b"client_secret", client_secret)]
+    )
+
+
+def _joined(fields: list[tuple[bytes, bytes]]) -> bytes:
+    return b"&".join(name + b"=" + value for name, value in fields)

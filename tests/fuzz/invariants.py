@@ -8,13 +8,14 @@ from urllib.parse import unquote_to_bytes
 
 from tests.fuzz.corpus import FuzzInput
 from tests.fuzz.planted import Planted
+from tests.fuzz.proofs.issued import faults_of_accepted, faults_of_token
 from tests.servers.wire import WireAnswer
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DESCRIPTION = re.compile(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+")
 _ERRORS_OF_400 = (
     *("invalid_request", "invalid_client", "invalid_grant", "unauthorised_client"),
-    *("unsupported_grant_type", "invalid_scope"),
+    *("unsupported_grant_type", "invalid_scope", "invalid_dpop_proof", "use_dpop_nonce"),
 )
 _ERRORS = {
     400: _ERRORS_OF_400,
@@ -22,6 +23,7 @@ _ERRORS = {
     **dict.fromkeys((405, 408, 413, 429), ("invalid_request",)),
     503: ("temporarily_unavailable",),
 }
+_STATUSES_OF_APIS = (400, 401, 403, 404, 405, 408, 409, 413, 429, 503)
 _LOGIN_HEADERS = {
     "content-type": "application/json",
     "cache-control": "no-store",
@@ -39,10 +41,7 @@ _NOT_LETTERS = re.compile(rb"[^a-z]+")
 
 def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator[str]:
     """Each invariant that this answer breaks."""
-    if answer.status >= 500 and answer.status != 503:
-        yield f"status {answer.status}"
-    if sent.is_canary and answer.status not in (200, 503):
-        yield f"a right login gets {answer.status}"
+    yield from _faults_of_status(sent, answer)
     leads_to_staff = _STAFF_PATHS.search(sent.decoded) is not None
     yield from _faults_of_page(answer, may_be_page=leads_to_staff and not sent.is_login)
     body: Any = None
@@ -53,12 +52,21 @@ def faults_of(sent: FuzzInput, answer: WireAnswer, planted: Planted) -> Iterator
             yield "the body is no JSON"
     if sent.is_introspection:
         yield from _faults_of_introspection(sent, answer, body)
-    elif sent.is_login or ("correlationid" in answer.headers and not sent.may_introspect):
+    elif sent.is_api:
+        yield from _faults_of_api(sent, answer, body, planted)
+    elif sent.is_login or ("correlationid" in answer.headers and not sent.may_be_no_login):
         yield from _faults_of_login(sent, answer, body, planted)
     yield from _faults_of_json(sent, body, planted)
     if not leads_to_staff:
         text = repr(sorted(answer.headers.items())).encode() + answer.body
         yield from (f"sends back {mark!r}" for mark in planted.marks if mark in text)
+
+
+def _faults_of_status(sent: FuzzInput, answer: WireAnswer) -> Iterator[str]:
+    if answer.status >= 500 and answer.status != 503:
+        yield f"status {answer.status}"
+    if sent.is_canary and answer.status not in (200, 503):
+        yield f"a right login gets {answer.status}"
 
 
 def _faults_of_page(answer: WireAnswer, *, may_be_page: bool) -> Iterator[str]:
@@ -75,8 +83,8 @@ def _faults_of_json(sent: FuzzInput, body: Any, planted: Planted) -> Iterator[st
         return
     if "error" in body and set(body) - {"error", "error_description"}:
         yield f"an error with {sorted(body)}"
-    if "access_token" in body and not planted.has_right_secret(sent.data):
-        yield "a token without the right secret"
+    if "access_token" in body:
+        yield from faults_of_token(sent, body, planted)
 
 
 def _faults_of_login(
@@ -86,7 +94,7 @@ def _faults_of_login(
     yield from _faults_of_headers(answer, reference)
     yield from (f"a header {name}" for name in _NOT_ON_A_LOGIN if name in answer.headers)
     if answer.status == 200:
-        yield from _faults_of_token(body)
+        yield from _faults_of_issued(body)
         yield from _faults_of_represented(sent, answer.headers, planted)
     elif answer.status not in _ERRORS or answer.status == 401:
         yield f"status {answer.status} on the login"
@@ -156,12 +164,25 @@ def _faults_of_introspection(sent: FuzzInput, answer: WireAnswer, body: Any) -> 
         yield from _faults_of_refusal(answer, body, reference)
 
 
-def _faults_of_token(body: Any) -> Iterator[str]:
-    wanted = {"token_type": "Bearer", "expires_in": 3600}
+def _faults_of_issued(body: Any) -> Iterator[str]:
     if not isinstance(body, dict) or not body.get("access_token"):
         yield "200 without a token"
-    elif {name: body.get(name) for name in wanted} != wanted:
+    elif body.get("expires_in") != 3600 or body.get("token_type") not in ("Bearer", "DPoP"):
         yield f"a token with {sorted(body)}"
+
+
+def _faults_of_api(
+    sent: FuzzInput, answer: WireAnswer, body: Any, planted: Planted
+) -> Iterator[str]:
+    challenge = answer.headers.get("www-authenticate", "")
+    if answer.status == 200:
+        yield from faults_of_accepted(sent, planted)
+    elif answer.status not in _STATUSES_OF_APIS:
+        yield f"status {answer.status} of an API"
+    elif answer.body and (not isinstance(body, dict) or "error" not in body):
+        yield f"an API refuses with {answer.body!r}"
+    if challenge.startswith(("Bearer error=", "DPoP error=")) != (answer.status in (401, 403)):
+        yield f"{answer.status} with the challenge {challenge!r}"
 
 
 def _faults_of_refusal(answer: WireAnswer, body: Any, reference: str) -> Iterator[str]:

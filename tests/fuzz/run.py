@@ -4,7 +4,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -13,7 +13,7 @@ from tests.fuzz.grammar import Grammar
 from tests.fuzz.invariants import faults_of
 from tests.fuzz.mutations import mutate, split
 from tests.fuzz.planted import Planted
-from tests.fuzz.traffic import Traffic
+from tests.fuzz.traffic import Sent, Traffic
 from tests.fuzz.watch import Watch
 from tests.servers.wire import WireAnswer
 
@@ -129,16 +129,17 @@ class Run:
             self._recent.append(one)
             yield one
 
-    def _judge(self, one: FuzzInput, answer: WireAnswer) -> None:
+    def _judge(self, one: FuzzInput, answer: WireAnswer, sent: Sent) -> None:
         found = self.findings
+        if "dpop-nonce" in answer.headers:
+            self._planted.learned.nonce = answer.headers["dpop-nonce"]
         found.statuses[answer.status] += 1
         found.canaries += one.is_canary
         found.unavailable += one.is_canary and answer.status == 503
         found.tokens += b'"access_token"' in answer.body
         for fault in faults_of(one, answer, self._planted):
-            self._fail(
-                one, f"{fault}; answer {answer.status} {answer.reason}: {answer.body[:300]!r}"
-            )
+            shown = f"answer {answer.status} {answer.reason}: {answer.body[:300]!r}"
+            self._fail(one, f"{fault}; {shown}", sent)
 
     def _look(self) -> bool:
         found = self.findings
@@ -156,10 +157,20 @@ class Run:
             found.failures += faults
         return len(found.failures) < _MAX_FAILURES
 
-    def _fail(self, one: FuzzInput, fault: str) -> None:
-        named = FuzzInput(one.parts, one.kind, one.name or fault[:60], one.is_canary)
-        write_inputs(self._file, [named], self._planted)
+    def _fail(self, one: FuzzInput, fault: str, sent: Sent) -> None:
+        """What was sent on the same connection is stored with it, for it may be the cause."""
+        found = self.findings
+        connection = f"{found.seed}-{len(found.failures)}" if len(sent) > 1 else ""
+        stored = [
+            replace(
+                other,
+                name=fault[:60] if other is one else other.name or "on the same connection",
+                connection=connection,
+            )
+            for other in sent
+        ]
+        write_inputs(self._file, stored, self._planted)
         parts = ", ".join(repr(self._planted.blank(part)) for part in one.parts)
-        self.findings.failures.append(
-            f"seed {self.findings.seed}, {one.kind}: {fault}\n  {parts}\n  stored in {self._file}"
+        found.failures.append(
+            f"seed {found.seed}, {one.way}: {fault}\n  {parts}\n  stored in {self._file}"
         )

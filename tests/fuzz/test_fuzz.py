@@ -1,5 +1,6 @@
 """A small run with another seed each time, and Hypothesis; and what a run would find."""
 
+import json
 import os
 import random
 import socket
@@ -7,18 +8,26 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from ipaddress import ip_address, ip_network
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.test import override_settings
 from hypothesis import given, settings
 
 from tests.conftest import StartService
+from tests.fuzz import planted as place
 from tests.fuzz import traffic
 from tests.fuzz.__main__ import SETTINGS
 from tests.fuzz.corpus import FuzzInput, Kind, read_corpus, read_inputs, write_inputs
 from tests.fuzz.invariants import faults_of
-from tests.fuzz.planted import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, Planted, basic, plant
+from tests.fuzz.plant import plant
+from tests.fuzz.planted import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, Learned, Planted, basic
+from tests.fuzz.proofs.signer import OTHER as OTHER_KEY
+from tests.fuzz.proofs.signer import RIGHT as RIGHT_KEY
+from tests.fuzz.proofs.signer import encode
 from tests.fuzz.run import Run, random_inputs
 from tests.fuzz.strategies import filled, requests
 from tests.fuzz.watch import Watch
@@ -28,17 +37,32 @@ from tests.servers.wire import WireAnswer
 INPUTS = 5_000
 REFERENCE = "0193a5c0-7b1e-7c44-9d3f-2b1a5e6f7081"
 FIXED = Planted(
-    b"ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn",
-    b"cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0",
-    b"cs_test_0FJBkbGyq4pTtOa6JYGHlAiVG85qYaSu0bcGaVHvOOz3X6jIZ",
-    b"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJDMSJ9.3q2-7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs",
-    b"C1000000049",
+    client_id=b"ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn",
+    client_secret=b"cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0",
+    wrong_secret=b"cs_test_0FJBkbGyq4pTtOa6JYGHlAiVG85qYaSu0bcGaVHvOOz3X6jIZ",
+    access_token=b"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJDMSJ9.3q2-7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs",
+    represented=b"C1000000049",
+    spare_token=b"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJDMiJ9.4q2-7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs",
+    key_client_id=b"ci_test_8lmqToiYlcJNiFW0w5ce5U1kLdBn",
+    bound_client_id=b"ci_test_9lmqToiYlcJNiFW0w5ce5U1kLdBn",
+    bound_secret=b"cs_test_7GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0",
+    bound_token=b"eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJDMyJ9.5q2-7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs",
+    tls_client_id=b"ci_test_6lmqToiYlcJNiFW0w5ce5U1kLdBn",
+    issuer="http://127.0.0.1:8000",
+    clock=lambda: 1_800_000_000.0,
+    learned=Learned(nonce="a-nonce"),
 )
+
+
+def planted_at(node: Service) -> Planted:
+    """The clients of a run; they are registered by this process, which must know the setting."""
+    with override_settings(MTLS_URL=SETTINGS["MTLS_URL"]):
+        return plant(node.url, node.manage)
 
 
 def test_the_service_withstands_random_inputs(service: StartService, tmp_path: Path) -> None:
     node = service(**SETTINGS)
-    planted = plant(node.url, node.manage)
+    planted = planted_at(node)
     seed = random.randrange(1_000_000)  # noqa: S311 - a failure names it
     watch = Watch(node.pid, node.log_file, planted)
     run = Run(urlsplit(node.url).port or 0, watch, planted, seed, tmp_path / "failures.txt")
@@ -51,7 +75,7 @@ def test_the_service_withstands_random_inputs(service: StartService, tmp_path: P
 
 @pytest.fixture(scope="module")
 def planted(node: Service) -> Planted:
-    return plant(node.url, node.manage)
+    return planted_at(node)
 
 
 @given(requests())
@@ -67,14 +91,21 @@ def faults_at(port: int, one: FuzzInput, planted: Planted = FIXED) -> list[str]:
     traffic.Traffic(
         port,
         iter([one]),
-        lambda sent, answer: faults.extend(faults_of(sent, answer, planted)),
-        lambda _, fault: faults.append(fault),
+        lambda one, answer, _sent: faults.extend(faults_of(one, answer, planted)),
+        lambda _one, fault, _sent: faults.append(fault),
         random.Random(0),  # noqa: S311 - of addresses
     ).run(lambda: True)
     return faults
 
 
 # --- What is wrong is found -----------------------------------------------------------------------
+
+
+def issued_to(client_id: bytes, **claims: Any) -> bytes:
+    """A token, as far as the fuzzer reads it."""
+    members = {"client_id": client_id.decode()} | claims
+    return b"e30." + encode(json.dumps(members).encode()) + b".x"
+
 
 LOGIN_HEADERS = {
     "content-type": "application/json",
@@ -94,7 +125,8 @@ TOKEN = WireAnswer(
     200,
     "OK",
     LOGIN_HEADERS | OWN,
-    b'{"access_token": "a.b.c", "token_type": "Bearer", "expires_in": 3600}',
+    b'{"access_token": "%b", "token_type": "Bearer", "expires_in": 3600}'
+    % issued_to(FIXED.client_id),
 )
 LOGIN = FuzzInput((b"POST /connect/token HTTP/1.1\r\nHost: x\r\n\r\n",), Kind.FRAMED)
 RIGHT = replace(LOGIN, parts=(LOGIN.data + FIXED.client_secret,))
@@ -146,7 +178,7 @@ def test_a_right_answer_is_no_fault(sent: FuzzInput, answer: WireAnswer) -> None
         (RIGHT, replace(TOKEN, body=TOKEN.body.replace(b"3600", b"36")), "a token with"),
         (
             RIGHT,
-            replace(TOKEN, body=TOKEN.body.replace(b"a.b.c", FIXED.access_token)),
+            replace(TOKEN, body=TOKEN.body.replace(b".x", b".x" + FIXED.access_token)),
             "sends back",
         ),
         (
@@ -207,6 +239,88 @@ def test_a_right_secret_is_recognised_however_it_is_sent(data: bytes) -> None:
     assert not FIXED.has_right_secret(data[:-1])
 
 
+def framed(path: str, *lines: bytes, body: bytes = b"") -> FuzzInput:
+    """A request of the planted clients; placeholders are filled."""
+    method = b"GET" if path.startswith("/api") else b"POST"
+    head = b"\r\n".join([b"%b %b HTTP/1.1" % (method, path.encode()), b"Host: x", *lines])
+    return FuzzInput((FIXED.fill(head + b"\r\n\r\n" + body),), Kind.FRAMED)
+
+
+def with_token(client_id: bytes, token_type: bytes = b"Bearer", **bound_to: str) -> WireAnswer:
+    """A right answer with a token of this client."""
+    token = issued_to(client_id, **({"cnf": bound_to} if bound_to else {}))
+    body = b'{"access_token": "%b", "token_type": "%b", "expires_in": 3600}' % (token, token_type)
+    return replace(TOKEN, body=body)
+
+
+JTI = "0123456789abcdef"
+ME = "/api/v1/me"
+KEY = framed("/connect/token", body=b"client_assertion=" + place.assertion(JTI))
+BOUND = framed("/connect/token", b"DPoP: " + place.proof(JTI), body=place.BOUND_SECRET)
+CERTIFIED = framed("/connect/token", b"SSL-Client-Verify: SUCCESS")
+BEARER = framed(ME, b"Authorization: Bearer <access_token>")
+POSSESSED = framed(
+    ME, b"Authorization: DPoP <bound_token>", b"DPoP: " + place.proof(JTI, ME.encode())
+)
+ACCEPTED = WireAnswer(200, "OK", {"content-type": "application/json"}, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer", "fault"),
+    [
+        (RIGHT, with_token(b"ci_test_of_nobody"), "a token of nobody"),
+        (RIGHT, with_token(FIXED.client_id, token_type=b"DPoP"), "a token of the type DPoP"),
+        (KEY, with_token(FIXED.key_client_id), ""),
+        (RIGHT, with_token(FIXED.key_client_id), "a token without a right assertion"),
+        (BOUND, with_token(FIXED.bound_client_id, b"DPoP", jkt=RIGHT_KEY.thumbprint), ""),
+        (
+            replace(BOUND, parts=(BOUND.data.replace(FIXED.bound_secret, b"x"),)),
+            with_token(FIXED.bound_client_id, b"DPoP", jkt=RIGHT_KEY.thumbprint),
+            "a bound token without the right secret",
+        ),
+        (
+            BOUND,
+            with_token(FIXED.bound_client_id, b"DPoP", jkt=OTHER_KEY.thumbprint),
+            "a bound token without a right proof",
+        ),
+        (
+            BOUND,
+            with_token(FIXED.bound_client_id, jkt=RIGHT_KEY.thumbprint),
+            "a token of the type Bearer bound to ['jkt']",
+        ),
+        (CERTIFIED, with_token(FIXED.tls_client_id, **{"x5t#S256": "x"}), ""),
+        (CERTIFIED, with_token(FIXED.tls_client_id), "a token for a certificate"),
+        (
+            replace(CERTIFIED, is_outside=True),
+            with_token(FIXED.tls_client_id, **{"x5t#S256": "x"}),
+            "a token for a certificate",
+        ),
+        (BEARER, ACCEPTED, ""),
+        (replace(BEARER, parts=(BEARER.data[:-20],)), ACCEPTED, "an API has accepted what is no"),
+        (POSSESSED, ACCEPTED, ""),
+        (
+            replace(POSSESSED, parts=(POSSESSED.data.replace(b"DPoP: ", b"X: x"),)),
+            ACCEPTED,
+            "an API has accepted a bound token",
+        ),
+        (BEARER, replace(ACCEPTED, status=401), "an API refuses with"),
+        (BEARER, replace(ACCEPTED, status=401), "401 with the challenge ''"),
+        (BEARER, replace(ACCEPTED, status=418), "status 418 of an API"),
+    ],
+)
+def test_whoever_gets_a_token_has_proved_who_it_is(
+    sent: FuzzInput, answer: WireAnswer, fault: str
+) -> None:
+    planted = replace(FIXED, learned=Learned())
+    found = list(faults_of(sent, answer, planted))
+    if fault:
+        assert any(one.startswith(fault) for one in found), found
+    else:
+        assert found == []
+        again = list(faults_of(sent, answer, planted))
+        assert bool(again) == (sent in (KEY, BOUND, POSSESSED))  # which count once
+
+
 @contextmanager
 def server_that(answers: Callable[[socket.socket], object]) -> Iterator[int]:
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
@@ -224,6 +338,15 @@ def server_that(answers: Callable[[socket.socket], object]) -> Iterator[int]:
 
 
 HEAD = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n"
+
+
+def test_what_comes_from_outside_comes_from_no_trusted_proxy() -> None:
+    trusted = ip_network(traffic.TRUSTED)
+    for is_outside in (False, True):
+        peers: list[str] = []
+        with server_that(lambda one, to=peers: to.append(one.getpeername()[0])) as port:
+            faults_at(port, replace(OTHER, is_outside=is_outside))
+        assert (ip_address(peers[0]) in trusted) is not is_outside
 
 
 @pytest.mark.parametrize(
@@ -278,6 +401,53 @@ def test_what_must_not_be_in_the_log_is_found(line: bytes, fault: str, tmp_path:
     assert watch.look() == []
 
 
+class TwoAnswers:
+    """A server that answers two requests of a connection and closes it, even if there are three."""
+
+    def __init__(self) -> None:
+        self.received: list[bytes] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            connection, _ = self._listening.accept()
+            with connection:
+                data = connection.recv(65536)
+                while data.count(b"\r\n\r\n") < (3 if b"/cause" in data else 2):
+                    data += connection.recv(65536)
+                self.received.append(data)
+                connection.sendall((HEAD + b"{}") * 2)
+
+
+def test_what_was_sent_on_the_connection_of_a_failure_is_stored_and_sent_again_on_one(
+    tmp_path: Path,
+) -> None:
+    """An earlier request may be the cause: one whose body has no end, for example."""
+    server, stored = TwoAnswers(), tmp_path / "stored.txt"
+    stored.touch()
+    sent = [
+        replace(OTHER, parts=(OTHER.data.replace(b"/nothing", path),))
+        for path in (b"/cause", b"/between", b"/not-answered")
+    ]
+
+    def failures_of(inputs: list[FuzzInput]) -> list[str]:
+        run = Run(server.port, Watch(os.getpid(), stored, FIXED), FIXED, 7, stored)
+        return run.run(iter(inputs), len(inputs), minutes=1).failures
+
+    (failure,) = failures_of(sent)
+    assert "closed without an answer" in failure
+    again = list(read_inputs(stored, FIXED))
+    assert [one.data for one in again] == [one.data for one in sent]
+    assert {one.connection for one in again} == {"7-0"}
+    assert again[2].name == "closed without an answer"
+    assert len(failures_of([again[0], OTHER, *again[1:], OTHER])) == 1
+    # The others have another connection.
+    assert sorted(server.received)[:2] == [b"".join(one.data for one in sent)] * 2
+    assert len(server.received) == 3
+
+
 def test_a_worker_that_was_replaced_is_found(tmp_path: Path) -> None:
     (tmp_path / "log").touch()
     watch = Watch(os.getpid(), tmp_path / "log", FIXED)
@@ -305,7 +475,7 @@ def test_a_stored_input_is_read_back_and_holds_no_credentials(tmp_path: Path) ->
         replace(one, is_canary=False) for one in inputs
     ]
     stored = (tmp_path / "stored.txt").read_bytes()
-    for secret in (FIXED.client_secret, FIXED.wrong_secret, FIXED.access_token):
+    for secret in (FIXED.client_secret, FIXED.wrong_secret, FIXED.access_token, FIXED.bound_token):
         assert secret not in stored
-    for placeholder in (CLIENT_ID, CLIENT_SECRET, ACCESS_TOKEN):
+    for placeholder in (CLIENT_ID, CLIENT_SECRET, ACCESS_TOKEN, b"<assertion.", b"<proof."):
         assert placeholder in stored

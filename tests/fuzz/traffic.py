@@ -1,16 +1,19 @@
 """Sends inputs over many raw sockets at once, and gives each answer to a judge.
 
 Framed inputs are pipelined on connections that stay open; every other input has its own. Each
-connection comes from another address of the loopback network, as from another client.
+connection comes from another address of the loopback network, as from another client; those of one
+half of that network are from outside (`TRUSTED`). A judge and a report get what was sent on the
+same connection, too: it may be the cause.
 """
 
 import select
 import socket
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 from tests.fuzz.answers import NotAnAnswer, next_answer
@@ -19,28 +22,38 @@ from tests.servers.wire import WireAnswer
 
 _CONNECTIONS = {Kind.FRAMED: 16, Kind.ENDED: 32, Kind.OPEN: 100}
 _PIPELINED = 6
+_ENOUGH_WAITING, _MOST_WAITING = 50, 500  # of the inputs of a kind
 _INPUTS_OF_A_CONNECTION = 150  # then another client comes
 _ANSWER_SECONDS = 30.0  # far beyond what the service promises: this machine is busy
 _OPEN_SECONDS = 45.0  # an incomplete request (10), and a connection without a request (15)
 _IP_BIND_ADDRESS_NO_PORT = 24
 
-Judge = Callable[[FuzzInput, WireAnswer], None]
-Report = Callable[[FuzzInput, str], None]
+TRUSTED = "127.0.0.0/9"
+_INSIDE, _OUTSIDE = range(1, 128), range(128, 255)  # the second byte of an address
+
+Sent = Sequence[FuzzInput]  # on the same connection, in this order
+Judge = Callable[[FuzzInput, WireAnswer, Sent], None]
+Report = Callable[[FuzzInput, str, Sent], None]
+Route = tuple[Kind, bool, str]  # which inputs may share a connection
 
 
 @dataclass(slots=True)
 class _Connection:
     socket: socket.socket
-    kind: Kind
+    route: Route
     unanswered: deque[FuzzInput]
     unsent: deque[bytes]
+    sent: list[FuzzInput]
     deadline: float = 0.0
     received: bytes = b""
-    sent: int = 0
     answers: int = 0
     latest: FuzzInput | None = None  # that was answered
     is_last_answered: bool = False  # the server has announced that it closes
     wants_to_write: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return self.route[0]
 
 
 class Traffic:
@@ -56,8 +69,8 @@ class Traffic:
         self._rng = rng
         self._poll = select.epoll()
         self._connections: dict[int, _Connection] = {}
-        self._open = dict.fromkeys(Kind, 0)
-        self._queues: dict[Kind, deque[FuzzInput]] = {kind: deque() for kind in Kind}
+        self._open: Counter[Route] = Counter()
+        self._queues: defaultdict[Route, deque[FuzzInput]] = defaultdict(deque)
         self._is_over = False
 
     def run(self, every_second: Callable[[], bool]) -> None:
@@ -66,8 +79,8 @@ class Traffic:
         try:
             while True:
                 self._take_inputs()
-                for kind in Kind:
-                    self._start(kind)
+                for route in [*self._queues]:
+                    self._start(route)
                 for descriptor, _ in self._poll.poll(0.05):
                     self._turn(descriptor)
                 now = time.monotonic()
@@ -89,50 +102,58 @@ class Traffic:
     # --- Sending ----------------------------------------------------------------------------------
 
     def _take_inputs(self) -> None:
-        while not self._is_over and all(len(queue) < 500 for queue in self._queues.values()):
-            if all(len(self._queues[kind]) >= 50 for kind in (Kind.FRAMED, Kind.ENDED)):
+        while not self._is_over:
+            waiting = Counter[Kind]()
+            for route, queue in self._queues.items():
+                waiting[route[0]] += len(queue)
+            if max(waiting.values(), default=0) >= _MOST_WAITING:
                 return
-            one = next(self._inputs, None)
-            if one is None:
-                self._is_over = True
-            else:
-                self._queues[one.kind].append(one)
+            if all(waiting[kind] >= _ENOUGH_WAITING for kind in (Kind.FRAMED, Kind.ENDED)):
+                return
+            self._take(_ENOUGH_WAITING)
 
-    def _start(self, kind: Kind) -> None:
-        queue = self._queues[kind]
-        if kind is Kind.FRAMED:
+    def _take(self, count: int) -> None:
+        for one in islice(self._inputs, count):
+            self._queues[_route(one)].append(one)
+            count -= 1
+        self._is_over = count > 0
+
+    def _start(self, route: Route) -> None:
+        queue, (kind, _, name) = self._queues[route], route
+        if kind is Kind.FRAMED and queue:
             for connection in [*self._connections.values()]:
-                if connection.kind is kind:
+                if connection.route == route:
                     self._pipeline(connection)
-        while queue and self._open[kind] < _CONNECTIONS[kind]:
-            connection = self._connect(kind)
+        while queue and self._open[route] < (1 if name else _CONNECTIONS[kind]):
+            connection = self._connect(route)
             if kind is Kind.FRAMED:
                 self._pipeline(connection)
             else:
                 self._give(connection, queue.popleft())
 
     def _pipeline(self, connection: _Connection) -> None:
-        queue = self._queues[Kind.FRAMED]
+        queue = self._queues[connection.route]
         while (
             queue
             and len(connection.unanswered) < _PIPELINED
-            and connection.sent < _INPUTS_OF_A_CONNECTION
+            and len(connection.sent) < _INPUTS_OF_A_CONNECTION
             and not connection.is_last_answered
         ):
             self._give(connection, queue.popleft())
 
-    def _connect(self, kind: Kind) -> _Connection:
+    def _connect(self, route: Route) -> _Connection:
         client = socket.socket()
         client.setsockopt(socket.SOL_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.settimeout(_ANSWER_SECONDS)
-        a, b, c = (self._rng.randrange(1, 255) for _ in range(3))
+        a = self._rng.choice(_OUTSIDE if route[1] else _INSIDE)
+        b, c = (self._rng.randrange(1, 255) for _ in range(2))
         client.bind((f"127.{a}.{b}.{c}", 0))
         client.connect(("127.0.0.1", self._port))
         client.setblocking(False)
-        connection = _Connection(client, kind, deque(), deque())
+        connection = _Connection(client, route, deque(), deque(), [])
         self._connections[client.fileno()] = connection
-        self._open[kind] += 1
+        self._open[route] += 1
         self._poll.register(client, select.EPOLLIN)
         return connection
 
@@ -141,7 +162,7 @@ class Traffic:
         connection.deadline = time.monotonic() + seconds
         connection.unanswered.append(one)
         connection.unsent.extend(one.parts)
-        connection.sent += 1
+        connection.sent.append(one)
         self._send(connection)
 
     def _send(self, connection: _Connection) -> None:
@@ -191,7 +212,7 @@ class Traffic:
             return
         if is_closed:
             self._ended(connection, was_reset)
-        elif connection.sent >= _INPUTS_OF_A_CONNECTION and not connection.unanswered:
+        elif len(connection.sent) >= _INPUTS_OF_A_CONNECTION and not connection.unanswered:
             self._close(connection)
 
     def _read(self, connection: _Connection, is_closed: bool) -> None:
@@ -214,7 +235,7 @@ class Traffic:
             connection.deadline = max(connection.deadline, time.monotonic() + _ANSWER_SECONDS)
             if is_framed:
                 connection.latest = connection.unanswered.popleft()
-            self._judge(one, answer)
+            self._judge(one, answer, connection.sent)
 
     def _ended(self, connection: _Connection, was_reset: bool) -> None:
         how = "reset" if was_reset else "closed"
@@ -223,7 +244,7 @@ class Traffic:
             self._fail(connection, f"{how} within an answer: {connection.received[:300]!r}")
         elif connection.kind is Kind.FRAMED:
             if connection.is_last_answered:  # so the rest was never read
-                self._queues[Kind.FRAMED].extendleft(reversed(unanswered))
+                self._queues[connection.route].extendleft(reversed(unanswered))
             elif unanswered:
                 self._fail(connection, f"{how} without an answer")
         elif not connection.answers:
@@ -238,17 +259,21 @@ class Traffic:
 
     def _fail(self, connection: _Connection, fault: str) -> None:
         if connection.unanswered:
-            self._report(connection.unanswered[0], fault)
+            self._report(connection.unanswered[0], fault, connection.sent)
         elif connection.latest is not None:
-            self._report(connection.latest, fault)
+            self._report(connection.latest, fault, connection.sent)
         if connection.kind is Kind.FRAMED:  # what was pipelined behind it was not to blame
             behind = [*connection.unanswered][1:]
-            self._queues[Kind.FRAMED].extendleft(reversed(behind))
+            self._queues[connection.route].extendleft(reversed(behind))
 
     def _close(self, connection: _Connection) -> None:
         with suppress(OSError):
             self._poll.unregister(connection.socket)
         if self._connections.pop(connection.socket.fileno(), None) is not None:
-            self._open[connection.kind] -= 1
+            self._open[connection.route] -= 1
         connection.unanswered.clear()
         connection.socket.close()
+
+
+def _route(one: FuzzInput) -> Route:
+    return one.kind, one.is_outside, one.connection
