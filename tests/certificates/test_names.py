@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
 from taxpayers.certificates.names import (
@@ -24,6 +25,7 @@ DN, DNS, URI, EMAIL = NameKind
 def fault_of(text: str, kind: NameKind | None = None) -> NameFault:
     with pytest.raises(UnusableName) as refused:
         read_name(text, kind)
+    assert str(refused.value) == refused.value.fault  # and nothing of the text
     return refused.value.fault
 
 
@@ -134,6 +136,41 @@ def test_alternative_names(kind: NameKind, text: str, stored: str) -> None:
 )  # fmt: skip
 def test_what_is_no_name_is_named(kind: NameKind | None, text: str, fault: NameFault) -> None:
     assert fault_of(text, kind) is fault
+
+
+def test_a_name_has_at_most_1000_characters() -> None:
+    longest = "a:" + "x" * 998
+    assert read_name(longest, URI).text == longest
+    assert fault_of(f"{longest}x", URI) is NameFault.TOO_LONG
+
+
+@pytest.mark.parametrize(("last", "is_usable"), [(45, True), (46, False)])
+def test_a_subject_has_at_most_1000_characters_however_it_was_given(
+    last: int, is_usable: bool
+) -> None:
+    units = ",".join(f"OU={'x' * 64}" for _ in range(14))  # 68 characters each, with the comma
+    issued = authority().issue(f"{units},CN={'x' * last}")
+    if is_usable:
+        assert len(read_name(issued.pem).text) == 1000
+    else:
+        assert fault_of(issued.pem) is NameFault.TOO_LONG
+
+
+def test_a_file_has_at_most_20000_characters() -> None:
+    longest = certificate().pem.rjust(20_000, "\n")
+    assert read_name(longest) == read_name(certificate().pem)
+    assert fault_of(f"\n{longest}") is NameFault.CERTIFICATE
+
+
+def test_subjects_that_differ_in_a_value_of_bytes_alone_are_two() -> None:
+    def canonical(value: bytes) -> str:
+        attribute = x509.NameAttribute(
+            NameOID.X500_UNIQUE_IDENTIFIER, value, _type=_ASN1Type.BitString
+        )
+        return canonical_dn(x509.Name([attribute]))
+
+    assert canonical(b"\x00\x01") == canonical(b"\x00\x01") != canonical(b"\x00\x02")
+    assert "#0001" in canonical(b"\x00\x01")
 
 
 def test_a_certificate_of_an_unknown_version_is_no_certificate() -> None:

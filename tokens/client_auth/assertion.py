@@ -136,13 +136,13 @@ def _read(sent: SentAssertion, issuer: str) -> ClientAssertion:
     header = read_json(encoded_header, _Header)
     _check_header(header)
     claims = read_json(encoded_claims, _Claims)
-    _check_claims(claims, sent.client_id_parameter, issuer)
+    expires = _check_claims(claims, sent.client_id_parameter, issuer)
     return ClientAssertion(
         client_id=claims.sub,
         kid=header.kid,
         algorithm=algorithm_of(header.alg),
         jti=claims.jti,
-        expires=claims.exp or 0,
+        expires=expires,
         valid_from=max(claims.nbf, claims.iat),
         signed=f"{encoded_header}.{encoded_claims}".encode(),
         signature=read_bytes(encoded_signature),
@@ -166,7 +166,7 @@ def _check_header(header: _Header) -> None:
         raise refused(AssertionFault.KID)
 
 
-def _check_claims(claims: _Claims, client_id: str, issuer: str) -> None:
+def _check_claims(claims: _Claims, client_id: str, issuer: str) -> float:
     if not claims.sub or claims.iss != claims.sub:
         raise refused(AssertionFault.CLIENT)
     if client_id not in ("", claims.sub):
@@ -179,3 +179,4 @@ def _check_claims(claims: _Claims, client_id: str, issuer: str) -> None:
         raise refused(AssertionFault.EXPIRY)
     if not 0 < len(claims.jti) <= MAX_JTI_LENGTH:
         raise refused(AssertionFault.JTI)
+    return claims.exp
