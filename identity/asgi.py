@@ -9,6 +9,7 @@ from identity.wsgi import application as django_application  # first, because it
 # isort: split
 from django.conf import settings
 
+from identity.sandbox.upkeep import keep_sandbox_current
 from identity.server.overload import LIVE
 from identity.server.readiness import Readiness
 from identity.server.wsgi_bridge import WsgiBridge
@@ -61,6 +62,8 @@ async def _lifespan(receive: Any, send: Any) -> None:
     await login.open()
     if settings.SERVE != "staff":
         status_lists().keep_fresh()
+        if settings.ENVIRONMENT == "test":
+            keep_sandbox_current()
     while (await receive())["type"] != "lifespan.shutdown":
         await send({"type": "lifespan.startup.complete"})
     await login.close()

@@ -9,6 +9,7 @@ from django.urls import URLPattern, path
 
 from identity import health
 from identity.developers.urls import urlpatterns as developers
+from identity.sandbox.urls import urlpatterns as sandbox
 from tokens.urls import urlpatterns as protocol
 
 health_paths: list[URLPattern] = [
@@ -16,6 +17,8 @@ health_paths: list[URLPattern] = [
     path("health/ready", health.ready),
     path("metrics", health.metrics),
 ]
-urlpatterns = health_paths if settings.SERVE == "staff" else [*protocol, *developers, *health_paths]
+urlpatterns = (
+    health_paths if settings.SERVE == "staff" else [*protocol, *developers, *sandbox, *health_paths]
+)
 handler404 = "identity.errors.not_found"
 handler400 = "identity.errors.bad_request"

@@ -66,6 +66,17 @@ def new_client_secret(environment: Environment) -> str:
     return _new(Kind.CLIENT_SECRET, environment)
 
 
+def public_credentials(name: str) -> Credentials:
+    """The credentials that everybody can compute from this name: for the sandbox of `test` alone.
+
+    A live service refuses them by their form.
+    """
+    return Credentials(
+        _from_number(Kind.CLIENT_ID, "test", _public_number(f"client_id {name}")),
+        _from_number(Kind.CLIENT_SECRET, "test", _public_number(f"client_secret {name}")),
+    )
+
+
 def fault_of(text: str, kind: Kind, environment: Environment) -> Fault | None:
     """Why `text` cannot be a credential of this kind and environment; None if it could be one."""
     # The common case first: one expression and one checksum.
@@ -136,8 +147,16 @@ def _is_placeholder(text: str) -> bool:
 
 
 def _new(kind: Kind, environment: Environment) -> str:
-    body = f"{kind}_{environment}_{_digits(secrets.randbits(_BITS[kind]), _LENGTH[kind])}"
+    return _from_number(kind, environment, secrets.randbits(_BITS[kind]))
+
+
+def _from_number(kind: Kind, environment: Environment, number: int) -> str:
+    body = f"{kind}_{environment}_{_digits(number % (1 << _BITS[kind]), _LENGTH[kind])}"
     return body + _checksum(body)
+
+
+def _public_number(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest())
 
 
 def _checksum(text: str) -> str:

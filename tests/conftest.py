@@ -251,11 +251,13 @@ def fresh_process(pytestconfig: pytest.Config) -> None:
 
     from tokens.endpoint import node
     from tokens.keys import signer
+    from tokens.sandbox import addresses
     from tokens.status_lists import publication
 
     # A process cannot open one file of LMDB twice, and the last test's may still be open.
     settings.LOCAL_FACTS_DIR = pytestconfig.stash[FOLDER] / f"local-facts-{next(_NUMBERS)}"
     node.this_node.cache_clear()
+    addresses.sandbox_addresses.cache_clear()
     signer.clear_key_ring_cache()
     publication.forget_status_lists()
     translation.deactivate()  # a page in Malay leaves its language to the thread

@@ -15,8 +15,8 @@ DOCUMENTS = [
     *sorted((CHECKOUT / "docs").glob("*.md")),
     CHECKOUT / "deploy" / "conformance" / "README.md",
 ]
-# Folders that `make` creates, and an address.
-NOT_FILES = (".venv/", ".bench/", "var/", "STAFF_URL/")
+# Folders that `make` creates, an address, and what developers of ERP systems download.
+NOT_FILES = (".venv/", ".bench/", "var/", "STAFF_URL/", "clientcheck.py")
 # Placeholders for the name of a setting or of a command, and a variable of psql.
 PLACEHOLDERS = {"NAME_FILE", "COMMAND", "ON_ERROR_STOP"}
 

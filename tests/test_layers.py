@@ -46,7 +46,7 @@ PURE = {
     *("tokens.access_tokens.claims", "tokens.access_tokens.verification"),
     *(f"tokens.rate_limits.{noun}" for noun in ("backoff", "buckets", "denial_cache", "quota")),
     "tokens.rate_limits.throttle",
-    "tokens.keys.ring",
+    *("tokens.keys.ring", "tokens.system_warnings", "taxpayers.sandbox.clients"),
     "tokens.login_events.events",
     *(f"tokens.status_lists.{noun}" for noun in ("assignment", "format", "reserved", "reuse")),
     *("taxpayers.facts.status_triggers", "taxpayers.facts.token_binding"),

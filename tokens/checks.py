@@ -11,6 +11,7 @@ from django.core import checks
 from django.http.request import validate_host
 
 from tokens.keys.ring import ALGORITHMS
+from tokens.system_warnings import faults_of
 
 Problem = tuple[str, str, str]  # id, message, hint
 
@@ -28,6 +29,7 @@ def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
         for check in (
             *(_auth_url, _patterns, _scopes, _algorithm, _encryption_keys, _proxies),
             *(_numbers, _bind, _mtls_url),
+            _system_warnings,
         )
         for id_, message, hint in check()
     ]
@@ -130,6 +132,14 @@ def _mtls_url() -> Iterator[Problem]:
             "MTLS_URL is set, but no proxy is trusted: no certificate of a client is believed.",
             "Put the proxy that asks clients for certificates into TRUSTED_PROXIES.",
         )
+
+
+def _system_warnings() -> Iterator[Problem]:
+    hint = (
+        'For example [{"text": "HTTP Basic is refused.", "from": "2027-01-31", "condition":'
+        ' "client_secret_basic"}].'
+    )
+    yield from (("E017", fault, hint) for fault in faults_of(settings.SYSTEM_WARNINGS))
 
 
 def _patterns() -> Iterator[Problem]:

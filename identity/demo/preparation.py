@@ -19,6 +19,7 @@ from identity.demo.saved_credentials import (
     read_saved_credentials,
     write_saved_credentials,
 )
+from identity.sandbox.registry import make_sandbox
 
 STAFF_USER = "admin"
 
@@ -48,6 +49,7 @@ def _create_missing(at: datetime) -> SavedCredentials:
         _staff_password(saved.staff_password if saved else None),
     )
     write_saved_credentials(path, current)
+    make_sandbox(at)
     make_sample_day(at)  # so that the staff pages have something to show
     return current
 

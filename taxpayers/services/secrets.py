@@ -76,9 +76,13 @@ def create_secret(
     context: ChangeContext,
     also: dict[str, Any] | None = None,
     allowed_networks: Collection[str] | None = None,
+    public_secret: str = "",
 ) -> IssuedSecret:
-    """Create a secret in a free slot; `also` is stored in the history beside it."""
-    clear = new_client_secret(settings.ENVIRONMENT)
+    """Create a secret in a free slot; `also` is stored in the history beside it.
+
+    `public_secret`: the one that a client of the sandbox has; everybody else gets a random one.
+    """
+    clear = public_secret or new_client_secret(settings.ENVIRONMENT)
     secret = ClientSecret.objects.create(
         system_user=owner,
         slot=slot,

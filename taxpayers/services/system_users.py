@@ -77,10 +77,12 @@ def create_system_user(
     allowed_permissions: Collection[str] = (),
     allowed_taxpayers: Collection[TaxpayerId] = (),
     token_endpoint_auth_method: str = "",
+    public_id: str = "",
     at: datetime,
 ) -> tuple[SystemUser, dict[str, Any]]:
     """Create it without anything to log in with, and return what the history stores of it.
 
+    `public_id`: the id that a client of the sandbox has; everybody else gets a random one.
     Raises ServiceError as `register_system_user`.
     """
     fields = _new_fields(name, scopes, expires_at, logins_per_minute, at)
@@ -96,7 +98,7 @@ def create_system_user(
         fields |= validate_limit(taxpayer, allowed_permissions, allowed_taxpayers)
     if token_endpoint_auth_method:
         fields["token_endpoint_auth_method"] = token_endpoint_auth_method
-    owner = _new_system_user(taxpayer, fields)
+    owner = _new_system_user(taxpayer, fields, public_id)
     owner.save(force_insert=True)
     return owner, {"taxpayer": str(taxpayer.identifier), **fields}
 
@@ -144,8 +146,8 @@ def _new_fields(
     }
 
 
-def _new_system_user(taxpayer: Taxpayer, fields: dict[str, Any]) -> SystemUser:
-    client_id = new_client_id(settings.ENVIRONMENT)
+def _new_system_user(taxpayer: Taxpayer, fields: dict[str, Any], public_id: str = "") -> SystemUser:
+    client_id = public_id or new_client_id(settings.ENVIRONMENT)
     return SystemUser(client_id=client_id, taxpayer=taxpayer, **fields)
 
 

@@ -136,13 +136,13 @@ def several_logins_of_a_client_in_a_batch(patch: Patch) -> None:
 @fault
 def a_decision_repeated_from_the_old_facts(patch: Patch) -> None:
     """The reload is skipped."""
-    read = login._Login._read
+    read = login.Login._read
 
     def read_once(self, *, locked=False):  # type: ignore[no-untyped-def]
         known = self.node.recall(self.query)
         return known or (yield from read(self, locked=locked))
 
-    patch.setattr(login._Login, "_read", read_once)
+    patch.setattr(login.Login, "_read", read_once)
 
 
 def name_entries_by(patch: Patch, name: Callable[[FactsQuery], str]) -> None:

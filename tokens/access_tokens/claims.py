@@ -19,6 +19,7 @@ def access_token_claims(
     jti: str,
     status_index: int,
     audiences: Mapping[str, str],
+    lifetime: timedelta = TOKEN_LIFETIME,
 ) -> dict[str, Any]:
     """The claims of the token for this authorization, issued at its `at`, in whole seconds.
 
@@ -35,7 +36,7 @@ def access_token_claims(
         "client_id": authorization.client_id,
         "jti": jti,
         "iat": issued_at,
-        "exp": issued_at + int(TOKEN_LIFETIME.total_seconds()),
+        "exp": issued_at + int(lifetime.total_seconds()),
         "scope": " ".join(authorization.scopes),
         "taxpayer": taxpayer_claim(authorization.subject),
         "status": claims_of_token(issuer, status_index),

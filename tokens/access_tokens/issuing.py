@@ -1,12 +1,13 @@
 """An `Authorization`, and nothing else, becomes an access token (contract 2, RFC 9068)."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
 
 from taxpayers.rules import Authorization
-from tokens.access_tokens.claims import access_token_claims
+from tokens.access_tokens.claims import TOKEN_LIFETIME, access_token_claims
 from tokens.keys.signer import current_key_ring, sign
 
 
@@ -20,7 +21,11 @@ class SignedToken:
 
 
 def issue_access_token(
-    authorization: Authorization | None, *, jti: UUID, status_index: int
+    authorization: Authorization | None,
+    *,
+    jti: UUID,
+    status_index: int,
+    lifetime: timedelta = TOKEN_LIFETIME,
 ) -> SignedToken:
     """The signed token for this authorization.
 
@@ -35,5 +40,6 @@ def issue_access_token(
         jti=str(jti),
         status_index=status_index,
         audiences={name: scope["audience"] for name, scope in settings.SCOPES.items()},
+        lifetime=lifetime,
     )
     return SignedToken(authorization, key.kid, sign(claims, key))

@@ -13,6 +13,7 @@ from django.conf import settings
 from taxpayers.facts.values import Reading, StatusFacts
 from taxpayers.identifiers import Notation
 from taxpayers.rules import Refused, RegistryReason
+from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.client_auth.credentials import facts_query
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
@@ -82,6 +83,11 @@ Outcome = IssuedLogin | Refused
 
 def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
     """The steps of one login. They never raise: whatever happens, the client gets an answer."""
+    return log_in_as(Login, node, arrival, raw)
+
+
+def log_in_as(kind: type["Login"], node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
+    """As `log_in`, with the steps of another kind of login: the sandbox has one."""
     notation = Notation(settings.TIN_PATTERN, settings.ROB_PATTERN)
     try:
         asked = read_token_request(
@@ -93,7 +99,7 @@ def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error)
         return (yield from _refuse_unreadable(node, arrival, recognize(raw, notation), refused))
-    login = _Login(node, arrival, asked)
+    login = kind(node, arrival, asked)
     try:
         return (yield from login.steps())
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
@@ -117,8 +123,10 @@ def _refused_login(
     return EndedLogin(refused.reason, answer, sent, cause)
 
 
-class _Login:
+class Login:
     """One login whose request could be read."""
+
+    token_lifetime = TOKEN_LIFETIME
 
     def __init__(self, node: Node, arrival: Arrival, asked: TokenRequest) -> None:
         self.node = node
@@ -225,6 +233,7 @@ class _Login:
             reading,
             reserved=self.reserved,
             is_proof_used=self.is_proof_used,
+            lifetime=self.token_lifetime,
         )
         self.at = reading.at
         try:

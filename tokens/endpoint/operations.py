@@ -9,17 +9,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+
 from tokens.access_tokens.introspection import introspect, report_introspection
 from tokens.access_tokens.revocation import report_revocation, revoke
 from tokens.endpoint.arrival import Arrival
-from tokens.endpoint.login import EndedLogin, log_in
+from tokens.endpoint.login import EndedLogin, Steps, log_in
 from tokens.endpoint.node import Node
 from tokens.endpoint.recording import client_id_as_sent
-from tokens.endpoint.request import RawTokenRequest
+from tokens.endpoint.request import RawTokenRequest, TokenRequest
 from tokens.metrics import count_login
+from tokens.sandbox.login import log_in_with_sandbox
 from tokens.steps import StepsTo
+from tokens.system_warnings import add_warnings, faults_of, warnings_for
 
 logger = logging.getLogger("tokens.login")
+
+BeginLogin = Callable[[Node, Arrival, RawTokenRequest], Steps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,27 @@ def report_login(arrival: Arrival, ended: EndedLogin, seconds: float) -> None:
     )
 
 
+def with_warnings(begin: BeginLogin, warnings: list[dict[str, str]]) -> BeginLogin:
+    """The same login, whose answers carry those warnings that concern its request."""
+
+    def begin_warned(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
+        ended = yield from begin(node, arrival, raw)
+        if isinstance(ended.sent, TokenRequest):
+            add_warnings(ended.answer.headers, warnings_for(ended.sent, warnings))
+        return ended
+
+    return begin_warned
+
+
+# A live service has no sandbox: its logins are those of `tokens.endpoint.login` and nothing else.
+_log_in = log_in_with_sandbox if settings.ENVIRONMENT == "test" else log_in
+
+# A wrong value is named by the checks, without which the server does not start.
+if settings.SYSTEM_WARNINGS and not [*faults_of(settings.SYSTEM_WARNINGS)]:
+    _log_in = with_warnings(_log_in, settings.SYSTEM_WARNINGS)
+
 OPERATIONS: Mapping[str, Operation] = {
-    "/connect/token": Operation(log_in, report_login),
+    "/connect/token": Operation(_log_in, report_login),
     "/connect/introspect": Operation(introspect, report_introspection),
     "/connect/revocation": Operation(revoke, report_revocation),
 }

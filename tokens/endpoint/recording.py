@@ -50,7 +50,7 @@ def issued_call(
         scope=" ".join(authorization.scopes),
         kid=token.kid,
     )
-    return _counted(asked, client, event)._replace(
+    return counted_call(asked, client, event)._replace(
         status_index=index.status.index,
         status_version=index.status.version,
         new_index=index.new,
@@ -75,7 +75,7 @@ def refused_call(
     event = _event(arrival, asked, client, at, subject=subject, refused=refused)
     if refusal.counts_as_failure:
         return _failed(arrival, asked, event)
-    return _rejected(arrival, event) if client is None else _counted(asked, client, event)
+    return _rejected(arrival, event) if client is None else counted_call(asked, client, event)
 
 
 def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> RejectedRequest:
@@ -91,7 +91,8 @@ def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
     return _printable(sent.client_id, _CLIENT_ID_LENGTH)
 
 
-def _counted(asked: TokenRequest, client: AuthenticatedClient, event: Event) -> CountedLogin:
+def counted_call(asked: TokenRequest, client: AuthenticatedClient, event: Event) -> CountedLogin:
+    """The event of a client that has proved itself, and its count against the client's limit."""
     facts = client.facts
     return CountedLogin(
         event,

@@ -7,6 +7,7 @@ one frozen stage, and no later stage can be reached without the one before it:
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -53,6 +54,7 @@ class LoginRequest(Request):
         *,
         reserved: ReservedIndexes,
         is_proof_used: bool = False,
+        lifetime: timedelta = TOKEN_LIFETIME,
     ) -> None:
         form = [("grant_type", GRANT_TYPE), ("client_id", asked.client_id)]
         super().__init__("", http_method="POST", body=form, encoding=None)
@@ -61,6 +63,7 @@ class LoginRequest(Request):
         self.reading = reading
         self.reserved = reserved
         self.is_proof_used = is_proof_used
+        self.lifetime = lifetime
         self.client: AuthenticatedClient | None = None
         self.authorization: Authorization | None = None
         self.index: TokenIndex | None = None
@@ -130,9 +133,16 @@ def _sign(request: LoginRequest, refresh_token: bool = False) -> str:
         raise TypeError("An access token is issued for an authorization only.")
     request.index = token_index(request.client.facts, request.authorization, request.reserved)
     request.token = issue_access_token(
-        request.authorization, jti=request.arrival.id, status_index=request.index.status.index
+        request.authorization,
+        jti=request.arrival.id,
+        status_index=request.index.status.index,
+        lifetime=request.lifetime,
     )
     return request.token.encoded
+
+
+def _lifetime_seconds(request: LoginRequest) -> int:
+    return int(request.lifetime.total_seconds())
 
 
 class AccessTokenResponse(BearerToken):
@@ -155,7 +165,7 @@ class ClientCredentialsServer(TokenEndpoint):
         access_token = AccessTokenResponse(
             request_validator,
             token_generator=_sign,
-            expires_in=int(TOKEN_LIFETIME.total_seconds()),
+            expires_in=_lifetime_seconds,
         )
         super().__init__(
             default_grant_type=GRANT_TYPE,

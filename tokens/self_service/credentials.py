@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.services import Author, LastLiveSecret, revoke_secret
 from tokens.access_tokens.claims import taxpayer_claim
 from tokens.http import rfc3339, rfc3339_or_none
@@ -24,6 +25,10 @@ _LAST = (
     "This is the last live secret of this client: without it no login gets a token until the tax"
     " authority issues another one. Have a new secret issued and put it in place first. If this one"
     f" may be in wrong hands, repeat the request with ?{REVOKE_LAST}=true to revoke it now."
+)
+_SANDBOX = (
+    "This client is of the sandbox: everybody has its secret, so nobody can revoke it. Use a system"
+    " user of your own to test that."
 )
 _OTHERS_LEFT = (
     "The secret is revoked, and no token that it issued is active any more. Log in with another"
@@ -87,6 +92,8 @@ class CredentialsView(SelfServiceView):
 
     def _revoked(self, *, spare_last: bool) -> ClientSecret:
         token, login = self.caller.token, self.caller.login
+        if sandbox_name(token.client_id) is not None:
+            raise LastSecretConflict(_SANDBOX)
         try:
             return revoke_secret(
                 secret=ClientSecret.objects.select_related("system_user").get(pk=login.secret.id),

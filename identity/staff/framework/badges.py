@@ -15,6 +15,7 @@ from taxpayers.facts.rows import standing_of_row
 from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason, is_in_force, is_over
+from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.standing import Standing
 
 Tone = Literal["good", "bad", "warning", "neutral"]
@@ -56,6 +57,7 @@ REVOKED = gettext_lazy("Revoked")
 PENDING = gettext_lazy("Not yet valid")
 VALID = gettext_lazy("Valid")
 ENDS_SOON = gettext_lazy("Ends soon")
+SANDBOX = gettext_lazy("Sandbox")
 
 
 def badge_of_taxpayer(row: Taxpayer) -> Badge:
@@ -79,6 +81,15 @@ def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
 
     For many rows load them `with_secrets`.
     """
+    badge = _badge_of_logins(row, at)
+    if sandbox_name(row.client_id) is None:
+        return badge
+    text = _("A client of the sandbox: everybody has its secret. Do not change it.")
+    sentence = format_html("{} {}", badge.sentence, text)
+    return replace(badge, sentence=sentence, also=(*badge.also, Badge(SANDBOX, "neutral")))
+
+
+def _badge_of_logins(row: SystemUser, at: datetime) -> Badge:
     standing = standing_of_row(row, at)
     if standing.gets_token:
         return _active(row, standing, at)

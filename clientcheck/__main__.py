@@ -1,0 +1,7 @@
+"""`python -m clientcheck`, in a checkout."""
+
+import sys
+
+from clientcheck.clientcheck import main
+
+sys.exit(main())

@@ -1,0 +1,18 @@
+"""The paths of the sandbox, in the test environment alone; the client check is served in both."""
+
+from django.conf import settings
+from django.urls import URLPattern, path
+
+from identity.sandbox.download import DOWNLOAD_PATH, client_check
+from identity.sandbox.pages import sandbox_json, sandbox_page
+from identity.sandbox.reset import RESET_PATH, reset
+
+_sandbox: list[URLPattern] = [
+    path("sandbox", sandbox_page),
+    path("sandbox.json", sandbox_json),
+    path(RESET_PATH.removeprefix("/"), reset),
+]
+urlpatterns: list[URLPattern] = [
+    path(DOWNLOAD_PATH.removeprefix("/"), client_check),
+    *(_sandbox if settings.ENVIRONMENT == "test" else ()),
+]

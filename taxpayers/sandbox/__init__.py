@@ -1,0 +1,1 @@
+"""The sandbox of the test environment: clients that anybody may use."""

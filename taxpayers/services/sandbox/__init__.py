@@ -1,0 +1,1 @@
+"""Changes of the clients of the sandbox: in the test environment alone."""

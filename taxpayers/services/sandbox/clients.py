@@ -1,0 +1,94 @@
+"""Register a client of the sandbox, move the end of its secret, reset its counter.
+
+Only with ENVIRONMENT=test: each function raises ServiceError otherwise.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
+from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
+from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.secrets import IssuedSecret, create_secret, store_last_end
+from taxpayers.services.system_users import create_system_user
+from taxpayers.validation import ServiceError
+
+
+@transaction.atomic
+def register_sandbox_client(
+    *,
+    name: SandboxName,
+    taxpayer: Taxpayer,
+    secret_expires_at: datetime,
+    expires_at: datetime | None = None,
+    logins_per_minute: int = 0,
+    allowed_permissions: Collection[str] = (),
+    allowed_taxpayers: Collection[TaxpayerId] = (),
+    allowed_networks: Collection[str] = (),
+    by: Author,
+    at: datetime,
+) -> IssuedSecret:
+    """As `register_system_user`, with the public id and secret of this client."""
+    _only_in_test()
+    public = CREDENTIALS[name]
+    owner, fields = create_system_user(
+        taxpayer=taxpayer,
+        name=f"Sandbox: {name}",
+        scopes=None,
+        expires_at=expires_at,
+        logins_per_minute=logins_per_minute,
+        allowed_permissions=allowed_permissions,
+        allowed_taxpayers=allowed_taxpayers,
+        public_id=public.client_id,
+        at=at,
+    )
+    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    return create_secret(
+        *(owner, 1, secret_expires_at, context, fields, allowed_networks),
+        public_secret=public.client_secret,
+    )
+
+
+@transaction.atomic
+def move_sandbox_secret_end(
+    *, name: SandboxName, last_moment: datetime, by: Author, at: datetime
+) -> bool:
+    """Let the secret of this client end at that moment, be it earlier or later; safe to repeat.
+
+    False, and no change, if it does so already or if there is no such client. No other secret ever
+    ends later than it was issued for: it is replaced.
+    """
+    _only_in_test()
+    present = SystemUser.objects.filter(client_id=CREDENTIALS[name].client_id).first()
+    if present is None:
+        return False
+    owner = lock_for_update(present)
+    secret = lock_for_update(owner.secrets.get())
+    if secret.expires_at == last_moment:
+        return False
+    before = {"secret": str(secret), "secret_expires_at": secret.expires_at}
+    secret.expires_at = last_moment
+    secret.save(update_fields=["expires_at"])
+    store_last_end(owner)
+    context = ChangeContext(Action.RETIRE_SECRET, by, at)
+    record_change(owner, context, before=before, after={**before, "secret_expires_at": last_moment})
+    return True
+
+
+def reset_sandbox_counter(*, name: SandboxName) -> None:
+    """Forget the logins of this client's present minute. Not in the history: no login is either."""
+    _only_in_test()
+    counter = RateLimitCounter.objects.filter(
+        system_user__client_id=CREDENTIALS[name].client_id, used__gt=0
+    )
+    counter.update(used=0)  # nothing is written where there is nothing to forget
+
+
+def _only_in_test() -> None:
+    if settings.ENVIRONMENT != "test":
+        raise ServiceError(_("There is a sandbox with ENVIRONMENT=test only."))

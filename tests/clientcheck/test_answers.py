@@ -1,0 +1,193 @@
+"""The answers of the client check are those of the real service, so they cannot drift apart."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import jwt
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from clientcheck import clientcheck
+from clientcheck.clientcheck import FORM, NEW_SECRET, OWN, REPRESENTED, SECRET, Answer, Authority
+from identity.sandbox.registry import make_sandbox
+from taxpayers.models import Intermediary
+from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
+from tests.support.erp import PATH, Erp, new_erp
+from tests.support.factories import (
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+
+AT = 1_800_000_000.0
+GRANT = {"grant_type": "client_credentials"}
+IDS = {"client_id": clientcheck.CLIENT_ID, "client_secret": SECRET}
+
+pytestmark = pytest.mark.django_db
+
+
+@dataclass
+class Sent:
+    """A request, but for the credentials, which differ."""
+
+    form: dict[str, str] = field(default_factory=lambda: dict(GRANT))
+    headers: dict[str, str] = field(default_factory=dict)
+    method: str = "POST"
+    content_type: str = FORM
+    query: str = ""
+    without: str = ""
+
+
+def to_client_check(sent: Sent, authority: Authority, **ids: str) -> Answer:
+    form = {k: v for k, v in {**sent.form, **IDS, **ids}.items() if k != sent.without}
+    headers = [("Content-Type", sent.content_type), *sent.headers.items()]
+    body = urlencode(form).encode()
+    return authority.handle(clientcheck.Request(sent.method, PATH, sent.query, headers, body, AT))
+
+
+def to_service(sent: Sent, erp: Erp) -> HttpResponse:
+    ids = {"client_id": erp.client_id, "client_secret": erp.client_secret}
+    form = {k: v for k, v in {**sent.form, **ids}.items() if k != sent.without}
+    path = f"{PATH}?{sent.query}" if sent.query else PATH
+    answer = Client().generic(
+        sent.method, path, urlencode(form), sent.content_type, headers=sent.headers
+    )
+    assert isinstance(answer, HttpResponse)
+    return answer
+
+
+def shape(status: int, reason: str, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    """All that does not depend on the moment: values of headers that are the same for everybody."""
+    fixed = ("Content-Type", "Cache-Control", "Pragma", "Allow", "X-Represented-Taxpayer")
+    data = json.loads(body)
+    text = data.pop("error_description", "")
+    text = re.sub(r"Reference: [0-9a-f-]{36}$", "Reference: …", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC.\d{4}\)", "DATE", text)
+    link = headers.get("Link", "").rpartition("/errors/")[2]
+    token = data.pop("access_token", None)
+    return {
+        "status": status,
+        "reason": reason,
+        "headers": sorted(headers),
+        "values": {name: headers[name] for name in fixed if name in headers},
+        "link": link,
+        "error": data.get("error"),
+        "text": text,
+        "body": {name: type(value).__name__ for name, value in data.items()},
+        "token": token and shape_of_token(token),
+    }
+
+
+def shape_of_token(token: str) -> dict[str, Any]:
+    claims = jwt.decode(token, options={"verify_signature": False})
+    return {
+        "header": {**jwt.get_unverified_header(token), "kid": "…"},
+        "claims": sorted(claims),
+        "status": sorted(claims["status"]["status_list"]),
+        "values": {name: claims[name] for name in ("aud", "scope", "sub", "taxpayer")},
+        "permissions": claims.get("permissions"),
+    }
+
+
+def assert_same(ours: Answer, real: HttpResponse) -> None:
+    assert shape(*ours[:4]) == shape(
+        real.status_code, real.reason_phrase, dict(real.headers), real.content
+    )
+
+
+@pytest.fixture
+def agent() -> Erp:
+    """The real service has the taxpayers of the client check."""
+    role = Intermediary.objects.create(taxpayer=TaxpayerFactory.create(tin=OWN))
+    for named in REPRESENTED:
+        tin, _, rob = named.partition(":")
+        GrantedPermissionFactory.create(
+            taxpayer=TaxpayerFactory.create(tin=tin, rob=rob), intermediary=role
+        )
+    return new_erp(taxpayer=role.taxpayer)
+
+
+@pytest.mark.parametrize("on_behalf_of", ["", *REPRESENTED])
+def test_a_token_is_as_the_real_one(agent: Erp, on_behalf_of: str) -> None:
+    sent = Sent(headers={"onbehalfof": on_behalf_of} if on_behalf_of else {})
+    assert_same(to_client_check(sent, Authority()), to_service(sent, agent))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        Sent(method="GET"),
+        Sent(content_type="application/json"),
+        Sent(query="client_secret=x"),
+        Sent(without="client_secret"),
+        Sent(without="client_id"),
+        Sent(without="grant_type"),
+        Sent(form={"grant_type": "password"}),
+        Sent(form=GRANT | {"onbehalfof": OWN}),
+        Sent(headers={"On-Behalf-Of": OWN}),
+        Sent(headers={"onbehalfof": ""}),
+        Sent(headers={"onbehalfof": f"{OWN},{OWN}"}),
+        Sent(headers={"onbehalfof": "C9999999999"}),
+    ],
+    ids=str,
+)
+def test_a_refusal_is_as_the_real_one(agent: Erp, sent: Sent) -> None:
+    assert_same(to_client_check(sent, Authority()), to_service(sent, agent))
+
+
+def test_a_wrong_secret_is_refused_as_by_the_real_one(agent: Erp) -> None:
+    other = Erp(agent.client_id, NEW_SECRET)
+    wrong = CREDENTIALS[SandboxName.WORKS].client_secret
+    ours = to_client_check(Sent(), Authority(), client_secret=wrong)
+    assert_same(ours, to_service(Sent(), other))
+
+
+def test_a_secret_that_has_ended_is_refused_as_by_the_real_one() -> None:
+    user = SystemUserFactory.create()
+    yesterday = timezone.now() - timedelta(days=1)
+    secret: Any = ClientSecretFactory.create(
+        system_user=user, created_at=yesterday - timedelta(days=1), expires_at=yesterday
+    )
+    ours = to_client_check(Sent(), Authority(end_secret_after=0))
+    assert_same(ours, to_service(Sent(), Erp(user.client_id, secret.clear, user)))
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        (clientcheck.Fault.LIMIT, SandboxName.RATE_LIMITED),
+        (clientcheck.Fault.DOWN, SandboxName.TEMPORARILY_UNAVAILABLE),
+    ],
+)
+def test_what_passes_by_itself_is_as_the_real_one(fault: str, name: SandboxName) -> None:
+    make_sandbox(timezone.now())
+    credentials = CREDENTIALS[name]
+    real = to_service(Sent(), Erp(credentials.client_id, credentials.client_secret))
+    assert_same(to_client_check(Sent(), Authority(plan={1: fault})), real)
+
+
+def test_every_refusal_of_the_client_check_is_compared() -> None:
+    assert set(clientcheck.REFUSALS) == {
+        *("method_not_allowed", "malformed_request", "missing_parameter"),
+        *("unsupported_grant_type", "malformed_on_behalf_of", "invalid_credentials"),
+        *("secret_expired", "rate_limited", "no_permission", "temporarily_unavailable"),
+    }
+
+
+def test_an_api_refuses_a_token_as_the_real_one() -> None:
+    request = clientcheck.Request("GET", "/api/v1/me", "", [("Authorization", "Bearer x")], b"", AT)
+    ours = Authority().handle(request)
+    real = Client().get("/api/v1/me", headers={"Authorization": "Bearer x"})
+    assert (ours.status, ours.reason) == (real.status_code, real.reason_phrase)
+    assert sorted(json.loads(ours.body)) == sorted(real.json())
+    for answer in (ours.headers, real.headers):
+        assert 'error="invalid_token"' in answer["WWW-Authenticate"]
+        assert answer["Content-Type"] == "application/json"

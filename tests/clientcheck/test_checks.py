@@ -1,0 +1,130 @@
+"""The client check finds each fault of an ERP system, and none in one that does all right."""
+
+import json
+
+import pytest
+
+from clientcheck.clientcheck import (
+    CLIENT_ID,
+    FAIL,
+    NEW_SECRET,
+    NOT_SEEN,
+    PASS,
+    SECRET,
+    Authority,
+    Finding,
+    as_html,
+    as_json,
+    as_text,
+    check,
+)
+from taxpayers.credentials import Kind, fault_of
+from tests.clientcheck import sample_erp as samples
+from tests.clientcheck.sample_erp import GoodErp
+
+HALF_AN_HOUR = 1800.0
+
+
+_found: dict[str, list[Finding]] = {}
+
+
+def findings_of(erp: type[GoodErp]) -> list[Finding]:
+    """What is found of it in half an hour: the same each time, so it works once."""
+    if erp.__name__ not in _found:
+        sample = erp(Authority())
+        sample.work(HALF_AN_HOUR)
+        _found[erp.__name__] = check(sample.authority, "\n".join(sample.log))
+    return _found[erp.__name__]
+
+
+def state_of(erp: type[GoodErp]) -> dict[str, str]:
+    return {finding.name: finding.state for finding in findings_of(erp)}
+
+
+def test_a_good_client_passes_every_check() -> None:
+    assert [f for f in findings_of(GoodErp) if f.state != PASS] == []
+
+
+FAULTS = [
+    (samples.LogsInForEachCall, "a token is used for many calls"),
+    (samples.OneTokenForAll, "each call has the token of its taxpayer"),
+    (samples.ForgetsOnBehalfOf, "each call has the token of its taxpayer"),
+    (samples.StaleOnBehalfOf, "each call has the token of its taxpayer"),
+    (samples.MisspellsOnBehalfOf, "the header onbehalfof is right"),
+    (samples.RenewsTooLate, "logs in again before the token expires"),
+    (samples.IgnoresA401, "logs in again after a 401"),
+    (samples.IgnoresRetryAfter, "waits as long as Retry-After says"),
+    (samples.NeverWaitsLonger, "waits longer after each 503"),
+    (samples.HammersAfterA503, "waits longer after each 503"),
+    (samples.HasNoRandomPart, "its pauses have a random part"),
+    (samples.TrustsTheClockOfTheToken, "does not trust the clock of the token"),
+    (samples.IsImpatient, "waits for a slow answer"),
+    (samples.FloodsAfterACut, "tries again after a cut connection"),
+    (samples.RepeatsWhatWasRefused, "stops after a refusal that only people can solve"),
+    (samples.SecretInTheUrl, "no secret in a URL"),
+    (samples.SendsJson, "the request has the right form"),
+    (samples.LogsItsSecret, "logs no secret and no token"),
+    (samples.ThrowsTheErrorAway, "logs the reference of a refusal"),
+]
+
+
+@pytest.mark.parametrize(("erp", "name"), FAULTS, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_fault_is_found(erp: type[GoodErp], name: str) -> None:
+    assert state_of(erp)[name] == FAIL
+
+
+# What follows from the fault, beside the fault itself.
+ALSO = {
+    samples.LogsInForEachCall: {
+        "does not trust the clock of the token",
+        "logs in again after a 401",
+    },
+    samples.SecretInTheUrl: {"the request has the right form"},
+    samples.ForgetsOnBehalfOf: {"a token is used for many calls"},
+}
+
+
+@pytest.mark.parametrize(("erp", "name"), FAULTS, ids=lambda value: getattr(value, "__name__", ""))
+def test_nothing_else_is_called_a_fault(erp: type[GoodErp], name: str) -> None:
+    failed = {found for found, state in state_of(erp).items() if state == FAIL}
+    assert failed - {name} <= ALSO.get(erp, set())
+
+
+def test_every_check_but_the_new_secret_can_fail() -> None:
+    names = {finding.name for finding in check(Authority())}
+    assert names - {name for _, name in FAULTS} == {"takes a new secret"}
+
+
+def test_what_was_not_seen_is_neither_right_nor_wrong() -> None:
+    assert {finding.state for finding in check(Authority())} == {NOT_SEEN}
+
+
+def test_every_failure_says_what_to_do() -> None:
+    for erp, name in FAULTS:
+        (finding,) = (f for f in findings_of(erp) if f.name == name)
+        assert finding.seen
+        assert finding.advice
+
+
+def test_a_report_says_the_same_in_every_form() -> None:
+    findings = list(findings_of(samples.IgnoresRetryAfter))
+    data = as_json(findings)
+    assert data["counts"][FAIL] == 1
+    assert [check["name"] for check in data["checks"]] == [f.name for f in findings]
+    for text in (as_text(findings), as_html(findings)):
+        assert all(f.name in text and f.seen in text for f in findings)
+    assert as_text(findings).startswith("FAIL      waits as long as Retry-After says")
+
+
+@pytest.mark.parametrize(("erp", "name"), FAULTS, ids=lambda value: getattr(value, "__name__", ""))
+def test_no_report_has_a_secret_or_a_token(erp: type[GoodErp], name: str) -> None:
+    text = json.dumps(as_json(list(findings_of(erp))))
+    assert SECRET not in text
+    assert NEW_SECRET not in text
+    assert "eyJ" not in text
+
+
+def test_its_credentials_have_the_form_of_real_ones() -> None:
+    assert fault_of(CLIENT_ID, Kind.CLIENT_ID, "test") is None
+    assert fault_of(SECRET, Kind.CLIENT_SECRET, "test") is None
+    assert fault_of(NEW_SECRET, Kind.CLIENT_SECRET, "test") is None

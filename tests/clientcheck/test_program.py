@@ -1,0 +1,355 @@
+"""The client check as its users run it: one file, by HTTP, on a machine with nothing but Python."""
+
+import ast
+import http.client
+import json
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from django.test import Client
+
+from clientcheck.clientcheck import (
+    CLIENT_ID,
+    FAIL,
+    FORM,
+    NOTE,
+    PASS,
+    REPRESENTED,
+    SECRET,
+    Authority,
+    Doctor,
+    Fault,
+    Finding,
+    Server,
+)
+from tests.servers.processes import CHECKOUT
+from tests.servers.service import Service
+
+FILE = CHECKOUT / "clientcheck" / "clientcheck.py"
+LOGIN = {
+    "grant_type": "client_credentials",
+    "client_id": CLIENT_ID,
+    "client_secret": SECRET,
+}
+
+
+@contextmanager
+def serving(server: ThreadingHTTPServer) -> Iterator[int]:
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def ask(
+    port: int, method: str, path: str, body: str = "", **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path, body or None, headers)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+def log_in(port: int, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
+    return ask(port, "POST", "/connect/token", urlencode(LOGIN), **{"Content-Type": FORM} | headers)
+
+
+def test_an_erp_system_logs_in_calls_an_api_and_reads_the_report() -> None:
+    with serving(Server(0, Authority())) as port:
+        answer, body = log_in(port, onbehalfof=REPRESENTED[1])
+        assert (answer.status, answer.reason) == (200, "OK")
+        assert answer.getheader("X-Represented-Taxpayer") == REPRESENTED[1]
+        token = json.loads(body)["access_token"]
+        for _ in range(2):
+            done, _ = ask(port, "GET", "/api/v1/documents", Authorization=f"Bearer {token}")
+            assert done.status == 200
+        _, report = ask(port, "GET", "/report.json")
+        states = {found["name"]: found["state"] for found in json.loads(report)["checks"]}
+        assert states["a token is used for many calls"] == PASS
+        page, html = ask(port, "GET", "/")
+        assert page.getheader("Content-Type") == "text/html; charset=utf-8"
+        assert b"a token is used for many calls" in html
+
+
+def test_the_status_line_names_the_error() -> None:
+    with serving(Server(0, Authority(plan={1: Fault.DOWN}))) as port:
+        answer, body = log_in(port)
+        assert (answer.status, answer.reason) == (503, "temporarily_unavailable")
+        assert json.loads(body)["error"] == "temporarily_unavailable"
+        assert answer.getheader("Server") is None
+
+
+def test_a_doubled_header_is_seen_as_two() -> None:
+    with serving(Server(0, Authority())) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.putrequest("POST", "/connect/token")
+        body = urlencode(LOGIN).encode()
+        for name, value in (
+            *(("Content-Type", FORM), ("Content-Length", str(len(body)))),
+            *(("onbehalfof", REPRESENTED[0]), ("onbehalfof", REPRESENTED[0])),
+        ):
+            connection.putheader(name, value)
+        connection.endheaders(body)
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+    assert "it is sent twice or holds a list" in answer["error_description"]
+
+
+def test_a_cut_connection_has_no_answer() -> None:
+    with serving(Server(0, Authority(plan={1: Fault.CUT}))) as port:
+        with pytest.raises((http.client.HTTPException, OSError)):
+            log_in(port)
+        assert log_in(port)[0].status == 200
+
+
+def test_it_listens_on_this_machine_alone() -> None:
+    server = Server(0, Authority())
+    assert server.server_address[0] == "127.0.0.1"
+    server.server_close()
+
+
+# --- The file -------------------------------------------------------------------------------------
+
+
+def run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Without anything of ours in its path: `-I` and `-S` leave out whatever is installed."""
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-W", "error", str(FILE), *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.processes
+def test_it_runs_alone_and_writes_its_report(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        *("--port", "0", "--minutes", "0.001", "--json", "report.json", "--html", "report.html"),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "NOT SEEN  a token is used for many calls" in done.stdout
+    assert json.loads((tmp_path / "report.json").read_text())["counts"][FAIL] == 0
+    assert "<h1>Client check</h1>" in (tmp_path / "report.html").read_text()
+
+
+def test_it_needs_nothing_newer_than_python_3_9() -> None:
+    tree = ast.parse(FILE.read_text(encoding="utf-8"), feature_version=(3, 9))
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported <= sys.stdlib_module_names
+    assert not imported & {"tomllib", "zoneinfo.tzdata"}
+    text = FILE.read_text(encoding="utf-8")
+    assert not {word for word in ("datetime.UTC", "StrEnum", "strict=", "slots=") if word in text}
+
+
+def test_the_service_gives_it_away_as_it_is() -> None:
+    answer = Client().get("/clientcheck.py")
+    assert answer.status_code == 200
+    assert answer.content == FILE.read_bytes()
+    assert answer["Content-Disposition"] == 'attachment; filename="clientcheck.py"'
+
+
+# --- doctor ---------------------------------------------------------------------------------------
+
+
+def states_of(findings: list[Finding]) -> dict[str, str]:
+    return {finding.name: finding.state for finding in findings}
+
+
+@pytest.fixture
+def issued(node: Service, db: None) -> dict[str, str]:
+    tin = "C7770000001"
+    node.manage("register_taxpayer", tin, "--name", "A company")
+    name = f"ERP {datetime.now(UTC).timestamp()}"
+    answer: dict[str, str] = node.manage("issue_credentials", tin, "--name", name)
+    return answer
+
+
+@pytest.mark.processes
+def test_doctor_examines_the_running_service(
+    node: Service, issued: dict[str, str], tmp_path: Path
+) -> None:
+    done = run(
+        tmp_path,
+        *("--json", "report.json", "doctor", "--url", node.url),
+        *("--client-id", issued["client_id"]),
+        CLIENT_SECRET=issued["client_secret"],
+    )
+    report = (tmp_path / "report.json").read_text()
+    checks = {found["name"]: found for found in json.loads(report)["checks"]}
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {name: check["state"] for name, check in checks.items()} == {
+        "dns": PASS,
+        "tls": NOTE,
+        "metadata": PASS,
+        "clock": PASS,
+        "login": PASS,
+        "onbehalfof": PASS,
+        "secret": PASS,
+        "address": PASS,
+    }
+    assert "C7770000001" in checks["onbehalfof"]["seen"]
+    assert "in 364 days" in checks["secret"]["seen"]
+    assert "127.0.0.1" in checks["address"]["seen"]
+    assert issued["client_secret"] not in report + done.stdout + done.stderr
+    assert "eyJ" not in report + done.stdout
+
+
+@pytest.mark.processes
+def test_doctor_shows_why_a_login_is_refused(node: Service, issued: dict[str, str]) -> None:
+    doctor = Doctor(node.url, issued["client_id"], issued["client_secret"], "C1234567890")
+    findings = doctor.examine()
+    assert states_of(findings)["login"] == FAIL
+    assert "not registered as an intermediary" in findings[-1].seen
+    assert "The reference is " in findings[-1].advice
+
+
+@pytest.mark.processes
+def test_doctor_names_another_issuer(node: Service) -> None:
+    findings = Doctor(node.url.replace("127.0.0.1", "localhost"), "", "", "").examine()
+    assert states_of(findings)["metadata"] == FAIL
+    assert states_of(findings)["login"] == NOTE
+
+
+def test_doctor_says_when_nobody_answers() -> None:
+    server = Server(0, Authority())
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    server.server_close()
+    findings = Doctor(url, "", "", "").examine()
+    assert states_of(findings)["metadata"] == FAIL
+    assert findings[-1].advice
+
+
+class Stub(BaseHTTPRequestHandler):
+    """A service whose proxy loses onbehalfof, with another clock, and a secret that ends soon."""
+
+    ends: ClassVar[str] = ""
+
+    def do_GET(self) -> None:
+        self.answer({"issuer": "http://elsewhere"}, {})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {
+            "X-Represented-Taxpayer": "C9990000003",
+            "X-Client-Secret-Expires-At": (datetime.now(UTC) + timedelta(days=3)).strftime(
+                "%Y-%m-%dT%H:%M:%SZ"
+            ),
+        }
+        self.answer({"access_token": "x"}, headers)
+
+    def answer(self, body: dict[str, Any], headers: dict[str, str]) -> None:
+        content = json.dumps(body).encode()
+        self.send_response_only(200)
+        moment = datetime.now(UTC) - timedelta(minutes=10)
+        self.send_header("Date", moment.strftime("%a, %d %b %Y %H:%M:%S GMT"))
+        for name, value in {**headers, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name
+        pass
+
+
+def test_doctor_finds_a_lost_header_a_wrong_clock_and_a_secret_that_ends() -> None:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Stub)) as port:
+        findings = Doctor(f"http://127.0.0.1:{port}", CLIENT_ID, SECRET, REPRESENTED[0]).examine()
+    states = states_of(findings)
+    wrong = {"metadata", "clock", "onbehalfof", "secret"}
+    assert {name for name, state in states.items() if state == FAIL} == wrong
+    assert all(finding.advice for finding in findings if finding.state == FAIL)
+    seen = {finding.name: finding.seen for finding in findings}
+    assert "600 seconds ahead" in seen["clock"] or "599 seconds ahead" in seen["clock"]
+    assert "in 2 days" in seen["secret"]
+
+
+def certificate_for(name: str, folder: Path) -> Path:
+    """A self-signed certificate and its key in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(days=9, minutes=5))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoding = serialization.Encoding.PEM
+    private = key.private_bytes(
+        encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file = folder / f"{name}.pem"
+    file.write_bytes(certificate.public_bytes(encoding) + private)
+    return file
+
+
+@contextmanager
+def tls_server(file: Path) -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Stub)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    server.socket = context.wrap_socket(
+        server.socket, server_side=True, do_handshake_on_connect=False
+    )
+    server.handle_error = lambda *_args: None  # type: ignore[method-assign]
+    with serving(server) as port:
+        yield port
+
+
+def test_doctor_checks_the_chain_and_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right, wrong = certificate_for("localhost", tmp_path), certificate_for("other", tmp_path)
+    with tls_server(right) as port:
+        unknown = Doctor(f"https://localhost:{port}", "", "", "").examine()
+        assert states_of(unknown)["tls"] == FAIL
+        monkeypatch.setenv("SSL_CERT_FILE", str(right))
+        known = Doctor(f"https://localhost:{port}", "", "", "").examine()
+        assert states_of(known)["tls"] == PASS
+        assert "in 9 days" in known[1].seen
+    monkeypatch.setenv("SSL_CERT_FILE", str(wrong))
+    with tls_server(wrong) as port:
+        named = Doctor(f"https://localhost:{port}", "", "", "").examine()
+        assert states_of(named)["tls"] == FAIL
+        assert "localhost" in named[1].seen

@@ -1,0 +1,375 @@
+"""The clients of the sandbox: each behaves as its list says, today and on every day."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN, SandboxClient
+from identity.sandbox.pages import sandbox_as_json
+from identity.sandbox.registry import make_sandbox, renew_ending_secret
+from identity.sandbox.state import state_of
+from identity.sandbox.upkeep import renew_once
+from identity.staff.framework.badges import badge_of_system_user
+from taxpayers.credentials import Kind, fault_of
+from taxpayers.models import Change, SystemUser
+from taxpayers.sandbox.clients import CREDENTIALS, SandboxName, sandbox_name
+from taxpayers.services import Author, ServiceError, block_system_user
+from taxpayers.services.sandbox.clients import (
+    move_sandbox_secret_end,
+    register_sandbox_client,
+    reset_sandbox_counter,
+)
+from tests.support.erp import Erp, assert_refused, claims_of, new_erp
+from tests.support.factories import TaxpayerFactory
+from tokens.models import LoginEvent
+from tokens.rate_limits.backoff import PAIR_BACKOFF, Backoff
+from tokens.refusals.table import REFUSALS
+from tokens.sandbox import addresses
+
+BY_NAME = {client.name: client for client in CLIENTS}
+REFUSED = [client for client in CLIENTS if client.gets != TOKEN]
+BY = Author("officer")
+
+
+@pytest.fixture
+def sandbox(db: None) -> None:
+    make_sandbox(timezone.now())
+
+
+def erp_of(name: SandboxName) -> Erp:
+    credentials = CREDENTIALS[name]
+    return Erp(credentials.client_id, credentials.client_secret)
+
+
+def log_in(client: SandboxClient, **form: Any) -> HttpResponse:
+    sent = client.on_behalf_of or None
+    return erp_of(client.name).login(on_behalf_of=sent, **form)
+
+
+def reset(name: SandboxName, **form: str) -> Any:
+    credentials = CREDENTIALS[name]
+    sent = {"client_id": credentials.client_id, "client_secret": credentials.client_secret}
+    return Client().post("/sandbox/reset", sent | form)
+
+
+# --- What each client gets ------------------------------------------------------------------------
+
+
+def test_each_client_is_refused_for_its_reason(sandbox: None) -> None:
+    for client in REFUSED:
+        refusal, answer = REFUSALS[client.gets], log_in(client)
+        assert (answer.status_code, json.loads(answer.content)["error"]) == (
+            refusal.status,
+            refusal.error,
+        )
+        assert f"/errors/{client.gets}>" in answer["Link"]
+
+
+def test_the_others_get_a_token(sandbox: None) -> None:
+    for client in (c for c in CLIENTS if c.gets == TOKEN):
+        answer = log_in(client)
+        assert answer.status_code == 200, (client, answer.content)
+        claims = claims_of(answer)
+        assert claims["client_id"] == client.credentials.client_id
+        assert ("act" in claims) == bool(client.on_behalf_of)
+
+
+def test_a_client_that_always_fails_never_has_to_wait(sandbox: None) -> None:
+    for _ in range(PAIR_BACKOFF.free + 2):
+        answer = log_in(BY_NAME[SandboxName.SECRET_EXPIRED])
+        assert (answer.status_code, answer.reason_phrase) == (400, "invalid_client")
+
+
+def test_a_refused_login_is_recorded_like_every_other(sandbox: None) -> None:
+    answer = log_in(BY_NAME[SandboxName.SECRET_EXPIRED])
+    event = LoginEvent.objects.get(pk=answer["correlationId"])
+    assert (event.reason, event.client_id) == (
+        "secret_expired",
+        CREDENTIALS[SandboxName.SECRET_EXPIRED].client_id,
+    )
+    assert event.system_user_id is not None
+
+
+def test_a_503_is_answered_as_a_real_one_and_leaves_no_record(sandbox: None) -> None:
+    assert_refused(
+        log_in(BY_NAME[SandboxName.TEMPORARILY_UNAVAILABLE]),
+        reason="temporarily_unavailable",
+        status=503,
+        error="temporarily_unavailable",
+        says="try again",
+        fixed_by="Nothing is wrong with the request",
+        headers={"Retry-After": "5"},
+    )
+    assert not LoginEvent.objects.exists()
+
+
+def test_a_429_has_the_headers_of_a_real_one(sandbox: None) -> None:
+    assert_refused(
+        log_in(BY_NAME[SandboxName.RATE_LIMITED]),
+        reason="rate_limited",
+        status=429,
+        error="invalid_request",
+        says="Too many logins",
+        fixed_by="developer",
+        headers={
+            "Retry-After": "30",
+            "X-Rate-Limit-Limit": "12",
+            "X-Rate-Limit-Remaining": "0",
+            "X-Rate-Limit-Reset": r"20\d\d-.*Z",
+            "X-Client-Secret-Expires-At": "2999-12-31T00:00:00Z",
+        },
+    )
+
+
+def test_a_wrong_secret_gets_no_special_answer(sandbox: None) -> None:
+    other = CREDENTIALS[SandboxName.WORKS].client_secret
+    for name in (
+        *(SandboxName.TEMPORARILY_UNAVAILABLE, SandboxName.SERVER_ERROR),
+        *(SandboxName.RATE_LIMITED, SandboxName.TOKEN_FOR_A_MINUTE),
+    ):
+        answer = Erp(CREDENTIALS[name].client_id, other).login()
+        assert answer.status_code == 400
+        assert "/errors/invalid_credentials>" in answer["Link"]
+
+
+def test_a_token_of_a_minute_says_so_and_ends_after_a_minute(sandbox: None) -> None:
+    answer = log_in(BY_NAME[SandboxName.TOKEN_FOR_A_MINUTE])
+    assert json.loads(answer.content)["expires_in"] == 60
+    claims = claims_of(answer)
+    assert claims["exp"] - claims["iat"] == 60
+
+
+def test_every_other_token_lives_for_an_hour(sandbox: None) -> None:
+    for answer in (log_in(BY_NAME[SandboxName.WORKS]), new_erp().login()):
+        assert json.loads(answer.content)["expires_in"] == 3600
+        claims = claims_of(answer)
+        assert claims["exp"] - claims["iat"] == 3600
+
+
+# --- Time -----------------------------------------------------------------------------------------
+
+
+def secret_end(name: SandboxName) -> datetime:
+    user = SystemUser.objects.get(client_id=CREDENTIALS[name].client_id)
+    end: datetime = user.secrets.get().expires_at
+    return end
+
+
+def test_the_secret_that_ends_tomorrow_does_so_on_every_day(sandbox: None) -> None:
+    for days in (0, 1, 2, 40):
+        at = timezone.now() + timedelta(days=days)
+        renew_ending_secret(at)
+        end = timezone.localtime(secret_end(SandboxName.SECRET_ENDS_TOMORROW))
+        assert end.date() == timezone.localtime(at).date() + timedelta(days=1)
+        assert f"{end:%H:%M:%S}" == "23:59:59"
+
+
+def test_it_is_renewed_once_a_day_and_recorded(sandbox: None) -> None:
+    tomorrow = timezone.now() + timedelta(days=1)
+    assert renew_ending_secret(tomorrow)
+    assert not renew_ending_secret(tomorrow)
+    change = Change.objects.order_by("pk").last()
+    assert change is not None
+    assert (change.by, change.action) == ("sandbox", "retire_secret")
+    assert change.after["secret_expires_at"] != change.before["secret_expires_at"]
+
+
+def test_the_server_renews_it(sandbox: None) -> None:
+    now = timezone.now()
+    move_sandbox_secret_end(name=SandboxName.SECRET_ENDS_TOMORROW, last_moment=now, by=BY, at=now)
+    assert log_in(BY_NAME[SandboxName.SECRET_ENDS_TOMORROW]).status_code == 400
+    renew_once()
+    answer = log_in(BY_NAME[SandboxName.SECRET_ENDS_TOMORROW])
+    assert answer.status_code == 200
+    end = datetime.fromisoformat(answer["X-Client-Secret-Expires-At"])
+    assert timedelta(0) < end - now < timedelta(days=2)
+
+
+def test_the_server_renews_nothing_where_there_is_no_sandbox(db: None) -> None:
+    renew_once()
+    assert not Change.objects.exists()
+
+
+def test_time_alone_changes_no_other_client(sandbox: None) -> None:
+    later = timezone.now() + timedelta(days=365 * 20)
+    renew_ending_secret(later)
+    assert [client.name for client in CLIENTS if not state_of(client, later).is_right] == []
+
+
+# --- Limits ---------------------------------------------------------------------------------------
+
+
+def test_the_limit_of_one_a_minute_is_met_and_reset_by_a_call(sandbox: None) -> None:
+    client = BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]
+    for _ in range(3):
+        answer = log_in(client)
+        assert answer.status_code == 200
+        assert (answer["X-Rate-Limit-Limit"], answer["X-Rate-Limit-Remaining"]) == ("1", "0")
+        assert log_in(client).status_code == 429
+        done = reset(client.name)
+        assert done.status_code == 200
+        assert done.json() == {
+            "client_id": client.credentials.client_id,
+            "name": "one_login_a_minute",
+            "logins": 0,
+        }
+
+
+def test_only_its_own_counter_is_reset(sandbox: None) -> None:
+    assert log_in(BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]).status_code == 200
+    assert reset(SandboxName.WORKS).status_code == 200
+    assert log_in(BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]).status_code == 429
+
+
+def test_no_other_client_resets_its_counter(sandbox: None) -> None:
+    erp = new_erp(logins_per_minute=1)
+    assert erp.login().status_code == 200
+    form = {"client_id": erp.client_id, "client_secret": erp.client_secret}
+    answer = Client().post("/sandbox/reset", form)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_client")
+    assert erp.login().status_code == 429
+
+
+def test_a_wrong_secret_resets_nothing(sandbox: None) -> None:
+    assert log_in(BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]).status_code == 200
+    other = CREDENTIALS[SandboxName.WORKS].client_secret
+    assert reset(SandboxName.ONE_LOGIN_A_MINUTE, client_secret=other).status_code == 400
+    assert log_in(BY_NAME[SandboxName.ONE_LOGIN_A_MINUTE]).status_code == 429
+
+
+def test_a_reset_is_posted() -> None:
+    answer = Client().get("/sandbox/reset")
+    assert (answer.status_code, answer["Allow"]) == (405, "POST")
+
+
+# --- The list -------------------------------------------------------------------------------------
+
+
+def test_there_is_a_client_or_a_request_for_each_reason() -> None:
+    refused = [client.gets for client in CLIENTS if client.gets != TOKEN]
+    assert sorted([*refused, *BY_REQUEST]) == sorted(REFUSALS)
+    assert [client.name for client in CLIENTS if client.gets == client.name] == refused
+    assert {client.name for client in CLIENTS} == set(SandboxName)
+
+
+def test_ids_and_secrets_have_the_form_of_this_environment_and_no_live_one_takes_them() -> None:
+    for name, credentials in CREDENTIALS.items():
+        for text, kind in (
+            (credentials.client_id, Kind.CLIENT_ID),
+            (credentials.client_secret, Kind.CLIENT_SECRET),
+        ):
+            assert fault_of(text, kind, "test") is None
+            assert fault_of(text, kind, "live") == "other_environment"
+        assert sandbox_name(credentials.client_id) == name
+    assert len({c.client_id for c in CREDENTIALS.values()}) == len(SandboxName)
+    assert len({c.client_secret for c in CREDENTIALS.values()}) == len(SandboxName)
+
+
+def test_the_credentials_are_the_same_in_every_installation() -> None:
+    works = CREDENTIALS[SandboxName.WORKS]
+    assert works.client_id == "ci_test_1syWOTMqqqvAFVjdWX4v3Y3gEo6U"
+
+
+def test_the_page_and_its_json_show_every_client_and_query_nothing() -> None:
+    page = Client().get("/sandbox")
+    data = Client().get("/sandbox.json")
+    assert (page.status_code, data.status_code) == (200, 200)
+    assert data.json() == json.loads(json.dumps(sandbox_as_json()))
+    html = page.content.decode()
+    for client in CLIENTS:
+        assert client.credentials.client_secret in html
+        assert client.does in html
+    for reason in BY_REQUEST:
+        assert f'href="/errors/{reason}"' in html
+
+
+def test_the_command_makes_what_is_missing_and_lists_all(
+    db: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("sandbox", "--json")
+    first = json.loads(capsys.readouterr().out)
+    assert first["created"] == [str(name) for name in SandboxName]
+    assert all(client["is_right"] for client in first["clients"])
+    changes = Change.objects.count()
+    call_command("sandbox", "--json")
+    second = json.loads(capsys.readouterr().out)
+    assert second["created"] == []
+    assert Change.objects.count() == changes
+    assert second["clients"] == first["clients"]
+
+
+def test_the_command_names_what_staff_have_changed(
+    sandbox: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user = SystemUser.objects.get(client_id=CREDENTIALS[SandboxName.WORKS].client_id)
+    block_system_user(system_user=user, reason="by mistake", by=BY, at=timezone.now())
+    with pytest.raises(CommandError, match="works"):
+        call_command("sandbox")
+    assert "CHANGED: now it gets system_user_blocked." in capsys.readouterr().out
+
+
+# --- Nobody breaks it, and it is nowhere but in test ----------------------------------------------
+
+
+def test_nobody_revokes_a_secret_that_everybody_has(sandbox: None) -> None:
+    token = json.loads(log_in(BY_NAME[SandboxName.WORKS]).content)["access_token"]
+    answer = Client().delete(
+        "/api/v1/credentials/current?revoke_last=true", headers={"Authorization": f"Bearer {token}"}
+    )
+    assert answer.status_code == 409
+    assert "sandbox" in answer.json()["error_description"]
+    assert log_in(BY_NAME[SandboxName.WORKS]).status_code == 200
+
+
+def test_an_address_that_uses_it_too_often_has_to_wait_and_writes_nothing(
+    sandbox: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(addresses, "SANDBOX_BACKOFF", Backoff(free=3, cap_seconds=64))
+    answers = [log_in(BY_NAME[SandboxName.WORKS]) for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 429]
+    assert int(answers[-1]["Retry-After"]) >= 1
+    assert LoginEvent.objects.count() == 4
+    assert new_erp().login().status_code == 200  # who is not of the sandbox is not concerned
+
+
+def test_the_services_of_the_sandbox_refuse_a_live_service(db: None, settings: Any) -> None:
+    settings.ENVIRONMENT = "live"
+    taxpayer, at = TaxpayerFactory.create(), timezone.now()
+    later = at + timedelta(days=1)
+    for call in (
+        lambda: make_sandbox(at),
+        lambda: register_sandbox_client(
+            name=SandboxName.WORKS, taxpayer=taxpayer, secret_expires_at=later, by=BY, at=at
+        ),
+        lambda: move_sandbox_secret_end(name=SandboxName.WORKS, last_moment=later, by=BY, at=at),
+        lambda: reset_sandbox_counter(name=SandboxName.WORKS),
+    ):
+        with pytest.raises(ServiceError, match="ENVIRONMENT=test"):
+            call()
+    assert not SystemUser.objects.exists()
+
+
+def test_a_live_service_refuses_its_clients_by_their_form(sandbox: None, settings: Any) -> None:
+    settings.ENVIRONMENT = "live"
+    answer = log_in(BY_NAME[SandboxName.WORKS])
+    assert answer.status_code == 400
+    assert "/errors/malformed_credentials>" in answer["Link"]
+
+
+def test_staff_see_that_it_is_of_the_sandbox(sandbox: None) -> None:
+    at = timezone.now()
+    for name in (SandboxName.WORKS, SandboxName.SYSTEM_USER_BLOCKED):
+        user = SystemUser.objects.get(client_id=CREDENTIALS[name].client_id)
+        badge = badge_of_system_user(user, at)
+        assert user.name == f"Sandbox: {name}"
+        assert badge.also[-1].word == "Sandbox"
+        assert "Do not change it." in badge.sentence
+    other = badge_of_system_user(new_erp().system_user, at)
+    assert "Sandbox" not in [shown.word for shown in (other, *other.also)]

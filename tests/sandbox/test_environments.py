@@ -1,0 +1,42 @@
+"""The sandbox is served in the test environment alone, by every process that serves logins."""
+
+import json
+
+import pytest
+
+from tests.servers.service import manage, service_environment
+
+pytestmark = pytest.mark.processes
+
+SHOWN = """
+import json
+from identity.urls import urlpatterns
+from tokens.endpoint.login import log_in
+from tokens.endpoint.operations import OPERATIONS
+print(json.dumps({
+    "paths": sorted(str(p.pattern) for p in urlpatterns if str(p.pattern).startswith("sandbox")),
+    "plain": OPERATIONS["/connect/token"].begin is log_in,
+}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "serve", "paths", "plain"),
+    [
+        ("test", "login", ["sandbox", "sandbox.json", "sandbox/reset"], False),
+        ("test", "staff", [], False),
+        ("live", "both", [], True),
+    ],
+)
+def test_the_sandbox_is_in_test_alone(
+    tmp_path_factory: pytest.TempPathFactory,
+    environment: str,
+    serve: str,
+    paths: list[str],
+    plain: bool,
+) -> None:
+    shell = service_environment(
+        tmp_path_factory.mktemp("var"), 0, ENVIRONMENT=environment, SERVE=serve
+    )
+    output = manage(shell, "shell", "--no-imports", "-c", SHOWN)
+    assert json.loads(output) == {"paths": paths, "plain": plain}

@@ -1,0 +1,159 @@
+"""`X-System-Warning`: announced to those whom it concerns, and nothing where there is none."""
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.test import RequestFactory
+from django.utils import timezone
+
+from identity.sandbox.registry import make_sandbox
+from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
+from tests.servers.service import manage, service_environment
+from tests.support.erp import FORM, PATH, Erp, new_erp
+from tokens.checks import check_settings
+from tokens.endpoint.login import log_in
+from tokens.endpoint.operations import Operation, report_login, with_warnings
+from tokens.endpoint.view import OperationView
+from tokens.sandbox.login import log_in_with_sandbox
+from tokens.system_warnings import CONDITIONS, HEADER, faults_of
+
+TEXT, DAY = "HTTP Basic is refused.", "2027-01-31"
+SHOWN = f"From {DAY}: {TEXT}"
+
+
+def warning(condition: str, text: str = TEXT) -> dict[str, str]:
+    return {"text": text, "from": DAY, "condition": condition}
+
+
+def header_of(
+    *warnings: dict[str, str], begin: Any = log_in, basic: str = "", dpop: str = "", **form: str
+) -> str | None:
+    """The header of a login that a process with these warnings answers."""
+    view = OperationView.as_view(
+        operation=Operation(with_warnings(begin, [*warnings]), report_login)
+    )
+    sent = {"HTTP_AUTHORIZATION": basic} if basic else {}
+    sent |= {"HTTP_DPOP": dpop} if dpop else {}
+    body = urlencode({"grant_type": "client_credentials", **form})
+    request = RequestFactory().post(PATH, body, content_type=FORM, **sent)  # type: ignore[arg-type]
+    return view(request).headers.get(HEADER)
+
+
+def of_body(erp: Erp) -> dict[str, str]:
+    return {"client_id": erp.client_id, "client_secret": erp.client_secret}
+
+
+def test_a_condition_concerns_those_requests_and_no_others(erp: Erp) -> None:
+    body = of_body(erp)
+    for condition, concerned, others in (
+        ("every_login", [{"basic": erp.basic}, body], []),
+        ("client_secret", [{"basic": erp.basic}, body], []),
+        ("client_secret_basic", [{"basic": erp.basic}], [body]),
+        ("scope_left_out", [body], [body | {"scope": "InvoicingAPI"}]),
+        ("without_dpop", [body], [body | {"dpop": "x"}]),
+    ):
+        for request in concerned:
+            assert header_of(warning(condition), **request) == SHOWN, (condition, request)
+        for request in others:
+            assert header_of(warning(condition), **request) is None, (condition, request)
+
+
+def test_every_condition_is_tested_above() -> None:
+    assert set(CONDITIONS) == {
+        *("every_login", "client_secret", "client_secret_basic"),
+        *("scope_left_out", "without_dpop"),
+    }
+
+
+def test_several_are_in_one_header(erp: Erp) -> None:
+    warnings = warning("every_login", "One."), warning("every_login", "Two.")
+    assert header_of(*warnings, **of_body(erp)) == f"From {DAY}: One. | From {DAY}: Two."
+
+
+def test_a_refusal_carries_it_too_and_tells_a_stranger_nothing(erp: Erp) -> None:
+    stranger = new_erp()
+    known = header_of(
+        warning("client_secret"), **of_body(Erp(erp.client_id, stranger.client_secret))
+    )
+    unknown = CREDENTIALS[SandboxName.WORKS]  # not registered here
+    other = header_of(
+        warning("client_secret"), **of_body(Erp(unknown.client_id, erp.client_secret))
+    )
+    assert known == other == SHOWN
+
+
+@pytest.mark.django_db
+def test_a_request_that_cannot_be_read_carries_none() -> None:
+    assert header_of(warning("every_login"), client_id="x") is None
+
+
+def test_without_warnings_there_is_no_header(erp: Erp) -> None:
+    assert HEADER not in erp.login()
+
+
+@pytest.mark.django_db
+def test_a_client_of_the_sandbox_always_gets_one() -> None:
+    make_sandbox(timezone.now())
+    credentials = CREDENTIALS[SandboxName.SYSTEM_WARNING]
+    erp = Erp(credentials.client_id, credentials.client_secret)
+    own = "From 2999-12-31: This is a test of X-System-Warning."
+    assert erp.login()[HEADER] == own
+    works = CREDENTIALS[SandboxName.WORKS]
+    assert HEADER not in Erp(works.client_id, works.client_secret).login()
+    both = header_of(warning("every_login"), begin=log_in_with_sandbox, **of_body(erp))
+    assert both == f"{own} | {SHOWN}"
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ({}, "not a JSON list"),
+        (["x"], "exactly text, from and condition"),
+        ([{"text": "x", "from": DAY}], "exactly text, from and condition"),
+        ([warning("always")], "the condition is unknown. Choose from: every_login, client_secret"),
+        ([warning("every_login", "")], "the text is not"),
+        ([warning("every_login", "a | b")], "the text is not"),
+        ([warning("every_login", "a\nb")], "the text is not"),
+        ([warning("every_login", "x" * 301)], "the text is not"),
+        ([warning("every_login") | {"from": "31.01.2027"}], "not a date such as 2027-01-31"),
+        ([warning("every_login") | {"from": "20270131"}], "not a date such as 2027-01-31"),
+        ([warning("every_login") | {"from": 2027}], "not a date such as 2027-01-31"),
+        ([warning("every_login") | {"condition": []}], "the condition is unknown"),
+    ],
+)
+def test_a_wrong_value_is_named(value: Any, fault: str, settings: Any) -> None:
+    (line,) = faults_of(value)
+    assert fault in line
+    settings.SYSTEM_WARNINGS = value
+    assert [found.id for found in check_settings()] == ["tokens.E017"]
+
+
+def test_a_right_value_is_not() -> None:
+    assert list(faults_of([warning(condition) for condition in CONDITIONS])) == []
+
+
+WRAPPED = """
+import json
+from tokens.endpoint.login import log_in
+from tokens.endpoint.operations import OPERATIONS
+begin = OPERATIONS["/connect/token"].begin
+print(json.dumps([begin is log_in, begin.__name__]))
+"""
+
+
+@pytest.mark.processes
+def test_the_setting_wraps_the_login_and_without_it_nothing_does(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    plain, name = _begin(tmp_path_factory)
+    assert plain
+    plain, name = _begin(tmp_path_factory, SYSTEM_WARNINGS=json.dumps([warning("every_login")]))
+    assert (plain, name) == (False, "begin_warned")
+
+
+def _begin(factory: pytest.TempPathFactory, **settings: str) -> tuple[bool, str]:
+    shell = service_environment(factory.mktemp("var"), 0, ENVIRONMENT="live", **settings)
+    plain, name = json.loads(manage(shell, "shell", "--no-imports", "-c", WRAPPED))
+    return plain, name
