@@ -19,7 +19,7 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run quick test lint format types check bench interleavings fuzz chaos mutants messages screenshots \
+.PHONY: help run install quick test lint format types check bench interleavings fuzz chaos mutants messages screenshots \
         sbom audit lock check-lock clean
 
 help:  ## say what each target does
@@ -27,6 +27,14 @@ help:  ## say what each target does
 
 run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
 	@$(BIN)/python manage.py demo --port $(PORT)
+
+# Whoever installs, every user of the machine must be able to read what the service then runs.
+install:  ## a production in this folder: requirements.txt alone in .venv/, compiled (docs/operations.md)
+	@test ! -e $(DEV) || { \
+	  echo "$(VENV)/ holds the development tools: install a production in another folder." >&2; exit 1; }
+	@umask 022 && $(MAKE) --no-print-directory $(RUNTIME)
+	@umask 022 && $(BIN)/python -m compileall -q identity tokens taxpayers manage.py
+	@echo "== installed in $(CURDIR)"
 
 quick: $(DEV)  ## tests in process, on SQLite; ARGS="-k word" chooses
 	@$(PYTEST) -m "not processes and not slow" $(ARGS)

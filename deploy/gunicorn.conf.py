@@ -13,13 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from environs import EnvError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 try:
     from identity import deployment
-    from identity.settings import WRONG_SETTINGS
+    from identity.settings import UNKNOWN_SETTINGS, WRONG_SETTINGS
 except (ImproperlyConfigured, EnvError) as error:
     sys.exit(str(error))
 if WRONG_SETTINGS:
@@ -28,6 +29,9 @@ if WRONG_SETTINGS:
 from identity.server.fair_share import counts
 from identity.server.listener import refuse_handshakes
 from identity.server.worker import hold_signals_over_forks
+
+for line in UNKNOWN_SETTINGS:
+    print(line, file=sys.stderr)  # noqa: T201 - nothing is logged before the server has begun
 
 os.umask(0o077)  # what the server writes, counters above all, only its owner can open
 
@@ -51,6 +55,13 @@ control_socket_disable = True
 _MEMORY = Path("/dev/shm")  # noqa: S108 - gunicorn makes a file there that has no name
 if _MEMORY.is_dir():  # a sign of life must not wait for a disk
     worker_tmp_dir = str(_MEMORY)
+
+
+def on_starting(server: Any) -> None:
+    """The service is loaded and nothing listens: whatever it cannot work with ends the start."""
+    faults = [fault for fault in run_checks(tags=["settings"]) if fault.is_serious()]
+    if faults:
+        sys.exit("\n".join(f"{fault.msg} {fault.hint}" for fault in faults))
 
 
 def when_ready(server: Any) -> None:

@@ -3,19 +3,15 @@
 from pathlib import Path
 from typing import Literal
 
-from django.core.exceptions import ImproperlyConfigured
-
 from identity.demo_address import demo_address
-from identity.env import env, secret, whole_number
+from identity.env import env, required_choice, secret, whole_number
 from identity.private_files import private_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = private_folder(Path(env.str("VAR_DIR", "") or BASE_DIR / "var"))
 
 ENVIRONMENT: Literal["live", "test"]
-ENVIRONMENT = env.str("ENVIRONMENT", "test")  # type: ignore[assignment]  # checked next
-if ENVIRONMENT not in ("live", "test"):
-    raise ImproperlyConfigured("ENVIRONMENT must be live or test.")
+ENVIRONMENT = required_choice("ENVIRONMENT", "test", ("live", "test"))  # type: ignore[assignment]  # one of these
 DATABASE_URL = secret("DATABASE_URL", "")
 # Without a DATABASE_URL the service is the embedded one of `make run`: its secrets are in var/.
 # With one it is in production, and they must be given.
@@ -28,9 +24,7 @@ _DEMO_URL = demo_address(VAR_DIR) if IS_TRIAL and not env.str("PORT", "") else N
 AUTH_URL = env.str("AUTH_URL", "") or _DEMO_URL or f"http://127.0.0.1:{PORT}"
 IS_HTTPS = AUTH_URL.startswith("https://")
 # The public login and the staff pages may run as separate processes: login, staff or both.
-SERVE = env.str("SERVE", "both")
-if SERVE not in ("login", "staff", "both"):
-    raise ImproperlyConfigured("SERVE must be login, staff or both.")
+SERVE = required_choice("SERVE", "both", ("login", "staff", "both"))
 
 # The server: the address that it listens on, its processes, the threads of each for Django's
 # synchronous pages, and how many requests and connections one process has at once.

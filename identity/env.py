@@ -2,16 +2,24 @@
 
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env
+from environs import Env, EnvError
+
+from identity.configuration.setting_list import SETTINGS
+from identity.configuration.unknown_names import describe_unknown_names
 
 env = Env()
 
 # One line for each setting that has a wrong value: `manage.py check` shows them all, and the server
 # does not start. Other commands go on with the default.
 wrong_settings: list[str] = []
+# And for each name that is none, but looks like one: `check --deploy` and the server name it.
+unknown_settings = describe_unknown_names(os.environ, SETTINGS)
 
 
 def whole_number(name: str, default: int, *, most: int, least: int = 1) -> int:
@@ -21,8 +29,55 @@ def whole_number(name: str, default: int, *, most: int, least: int = 1) -> int:
         number = int(text)
         if least <= number <= most:
             return number
-    wrong_settings.append(f"{name} must be a whole number from {least} to {most}, not {text!r}.")
+    _wrong(name, f"must be a whole number from {least} to {most}, not {text!r}.")
     return default
+
+
+def flag(name: str, default: bool) -> bool:
+    """Whether `name` is on; for anything but yes or no the default, and a wrong setting."""
+    try:
+        return env.bool(name, default)
+    except EnvError:
+        _wrong(name, f"must be True or False, not {os.environ[name]!r}.")
+        return default
+
+
+def choice(name: str, default: str, choices: Sequence[str]) -> str:
+    """One of `choices`; for anything else the default, and a wrong setting."""
+    text = env.str(name, "") or default
+    if text in choices:
+        return text
+    _wrong(name, f"must be {_any_of(choices)}, not {text!r}.")
+    return default
+
+
+def required_choice(name: str, default: str, choices: Sequence[str]) -> str:
+    """As `choice`, where to go on with the default would be dangerous: ImproperlyConfigured."""
+    text = env.str(name, default)
+    if text not in choices:
+        fault = f"must be {_any_of(choices)}, not {text!r}."
+        raise ImproperlyConfigured(_with_example(name, fault))
+    return text
+
+
+def time_zone(name: str, default: str) -> str:
+    """The name of a time zone. Raises ImproperlyConfigured if there is none of that name."""
+    text = env.str(name, "") or default
+    try:
+        ZoneInfo(text)
+    except (ValueError, OSError, KeyError):
+        fault = f"must be the name of a time zone, not {text!r}."
+        raise ImproperlyConfigured(_with_example(name, fault)) from None
+    return text
+
+
+def json_value(name: str, default: Any) -> Any:
+    """What the JSON in `name` holds. Raises ImproperlyConfigured if it is none."""
+    try:
+        return env.json(name, default)
+    except EnvError:
+        fault = f"must be JSON, not {os.environ[name]!r}."
+        raise ImproperlyConfigured(_with_example(name, fault)) from None
 
 
 def secret(name: str, default: str | None = None) -> str | None:
@@ -33,12 +88,19 @@ def secret(name: str, default: str | None = None) -> str | None:
     value, path = os.environ.get(name), os.environ.get(f"{name}_FILE")
     if value and path:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE, not both.")
-    if not path:
+    if path is None:
         return value or default
+    if not path:
+        raise ImproperlyConfigured(f"{name}_FILE is empty: name the file, or leave it out.")
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise ImproperlyConfigured(f"{name}_FILE: cannot read {path}: {error.strerror}.") from None
+        raise ImproperlyConfigured(
+            f"{name}_FILE: cannot read {path}: {error.strerror}. Create it, readable by the user of"
+            " the service: docs/operations.md, Install."
+        ) from None
+    except UnicodeDecodeError:
+        raise ImproperlyConfigured(f"{name}_FILE: {path} is not a text in UTF-8.") from None
     if not text:
         raise ImproperlyConfigured(f"{name}_FILE: {path} is empty.")
     return text
@@ -62,3 +124,17 @@ def saved_secret(path: Path) -> str:
         finally:
             fresh.unlink()
     return path.read_text(encoding="utf-8").strip()
+
+
+def _wrong(name: str, fault: str) -> None:
+    wrong_settings.append(_with_example(name, fault))
+
+
+def _with_example(name: str, fault: str) -> str:
+    known = SETTINGS.get(name)
+    return f"{name} {fault} Example: {known.assignment}" if known else f"{name} {fault}"
+
+
+def _any_of(choices: Sequence[str]) -> str:
+    *others, last = choices
+    return f"{', '.join(others)} or {last}"

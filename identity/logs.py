@@ -1,4 +1,4 @@
-"""Log lines as JSON: one object on each line, and no secret in any of them (contract 5)."""
+"""Log lines as JSON or, at a terminal, as text; no secret in any of them (contract 5)."""
 
 import logging
 from datetime import UTC, datetime
@@ -26,20 +26,47 @@ class JsonFormatter(logging.Formatter):
     """Time, level, logger, message, all of `extra`, and the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname,
-            "logger": record.name,
-            "message": hide_secrets(record.getMessage()),
-        }
-        for name, value in vars(record).items():
-            if name not in _OWN_FIELDS:
-                line[name] = value if name in _OWN_VALUES else _without_secrets(value)
-        if record.exc_info and not record.name.startswith(_CAUSED_BY_CLIENTS):
-            line["traceback"] = hide_secrets(self.formatException(record.exc_info))
-        if record.stack_info:
-            line["stack"] = hide_secrets(self.formatStack(record.stack_info))
-        return _encoder.encode(line).decode()
+        return _encoder.encode(_fields(record)).decode()
+
+
+class TextFormatter(logging.Formatter):
+    """The same for people at a terminal: `12:30:59 INFO tokens.login: login  outcome=issued`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = _fields(record)
+        moment = datetime.fromtimestamp(record.created, UTC).astimezone()
+        words = [f"{moment:%H:%M:%S} {record.levelname} {record.name}: {fields['message']}"]
+        words += sorted(f"{name}={fields[name]}" for name in fields.keys() - _NOT_EXTRA)
+        blocks = [fields[name] for name in _BLOCKS if name in fields]
+        return "\n".join([_printable(" ".join(words)), *blocks])
+
+
+_BLOCKS = ("traceback", "stack")  # several lines each
+_NOT_EXTRA = {"time", "level", "logger", "message", *_BLOCKS}
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname,
+        "logger": record.name,
+        "message": hide_secrets(record.getMessage()),
+    }
+    for name, value in vars(record).items():
+        if name not in _OWN_FIELDS:
+            fields[name] = value if name in _OWN_VALUES else _without_secrets(value)
+    if record.exc_info and not record.name.startswith(_CAUSED_BY_CLIENTS):
+        fields["traceback"] = hide_secrets(logging.Formatter().formatException(record.exc_info))
+    if record.stack_info:
+        fields["stack"] = hide_secrets(record.stack_info)
+    return fields
+
+
+def _printable(text: str) -> str:
+    """Without line breaks and escape sequences, by which a client could write lines of its own."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _without_secrets(value: Any) -> Any:

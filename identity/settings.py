@@ -3,19 +3,35 @@
 Those of the staff pages are in `staff_settings`, and are used only where these are served.
 """
 
+import sys
 from datetime import timedelta
 from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
+from identity.configuration.setting_list import SETTINGS
 from identity.databases import database
 from identity.deployment import *  # noqa: F403 - each of its names is a setting
 from identity.deployment import BASE_DIR, DATABASE_URL, IS_EMBEDDED, IS_TRIAL, SERVE, VAR_DIR
-from identity.env import env, saved_secret, secret, whole_number, wrong_settings
+from identity.env import (
+    choice,
+    env,
+    flag,
+    json_value,
+    saved_secret,
+    secret,
+    time_zone,
+    unknown_settings,
+    whole_number,
+    wrong_settings,
+)
 
 # Filled while these settings are read; tokens.checks reports them.
 WRONG_SETTINGS = wrong_settings
+UNKNOWN_SETTINGS = unknown_settings
+# Of the environment, with their meaning: `manage.py settings` shows them.
+SETTING_LIST = SETTINGS
 
 # --- Data -------------------------------------------------------------------------------------
 
@@ -44,7 +60,7 @@ TIN_PATTERN = env.str("TIN_PATTERN", "[A-Z0-9]{5,20}")
 ROB_PATTERN = env.str("ROB_PATTERN", "[A-Z0-9-]{5,20}")
 SCOPES = cast(
     "dict[str, dict[str, str]]",  # tokens.checks finds out whether it is one
-    env.json(
+    json_value(
         "SCOPES",
         {"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"}},
     ),
@@ -65,7 +81,7 @@ LOCAL_FACTS_MEGABYTES = whole_number("LOCAL_FACTS_MEGABYTES", 1024, most=1_000_0
 
 # --- Django -----------------------------------------------------------------------------------
 
-DEBUG = env.bool("DEBUG", False)
+DEBUG = flag("DEBUG", False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["*"] if IS_TRIAL else [])
 WSGI_APPLICATION = "identity.wsgi.application"
 ROOT_URLCONF = "identity.urls"
@@ -83,7 +99,7 @@ MIDDLEWARE = [
     "identity.middleware.bypass_staff_middleware",
 ]
 
-TIME_ZONE = env.str("TIME_ZONE", "Asia/Kuala_Lumpur")
+TIME_ZONE = time_zone("TIME_ZONE", "Asia/Kuala_Lumpur")
 USE_TZ = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("ms", _("Malay"))]
@@ -125,9 +141,22 @@ REST_FRAMEWORK: dict[str, Any] = {
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "identity.logs.JsonFormatter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", "INFO")},
+    "formatters": {
+        "json": {"()": "identity.logs.JsonFormatter"},
+        "text": {"()": "identity.logs.TextFormatter"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": choice(
+                "LOG_FORMAT", "text" if sys.stderr.isatty() else "json", ("json", "text")
+            ),
+        }
+    },
+    "root": {
+        "handlers": ["stderr"],
+        "level": choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
+    },
     "loggers": {
         # They log requests at DEBUG: never let a secret come near a log.
         "oauthlib": {"level": "WARNING"},

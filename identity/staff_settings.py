@@ -10,7 +10,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from identity.deployment import AUTH_URL, BASE_DIR, IS_EMBEDDED, IS_HTTPS, IS_TRIAL, VAR_DIR
-from identity.env import env, whole_number
+from identity.env import env, flag, whole_number
 
 # --- Django -----------------------------------------------------------------------------------
 
@@ -101,9 +101,10 @@ LANGUAGE_COOKIE_AGE = 365 * 86_400
 SECURE_CONTENT_TYPE_NOSNIFF = True
 # For the host of the staff pages alone. Other hosts of the domain, and a list that is built into
 # browsers, are for the owner of the domain to decide: both are hard to undo.
-SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31_536_000) if IS_HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_INCLUDE_SUBDOMAINS", False)
-SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", False)
+_HSTS_SECONDS = whole_number("HSTS_SECONDS", 31_536_000, least=0, most=315_360_000)
+SECURE_HSTS_SECONDS = _HSTS_SECONDS if IS_HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = flag("HSTS_INCLUDE_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = flag("HSTS_PRELOAD", False)
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # they ask for both
 SECURE_SSL_REDIRECT = IS_HTTPS
 X_FRAME_OPTIONS = "DENY"

@@ -12,5 +12,5 @@ class TokensConfig(AppConfig):
     verbose_name = _("Logins")
 
     def ready(self) -> None:
-        checks.register(check_settings, checks.Tags.security)
+        checks.register(check_settings, checks.Tags.security, "settings")
         checks.register(check_deployment, checks.Tags.security, deploy=True)

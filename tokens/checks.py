@@ -39,7 +39,7 @@ def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warnings: what is right on a developer's machine and wrong in production."""
     return [
         checks.Warning(message, hint=hint, id=f"tokens.{id_}")
-        for check in (_transport, _database, _hosts, _proxies_of_everybody)
+        for check in (_transport, _database, _hosts, _proxies_of_everybody, _unknown_names)
         for id_, message, hint in check()
     ]
 
@@ -102,6 +102,11 @@ def _proxies_of_everybody() -> Iterator[Problem]:
                 f"TRUSTED_PROXIES has {proxy}: each client may name its own address and scheme.",
                 "List the addresses of the proxies alone, for example 10.0.0.5.",
             )
+
+
+def _unknown_names() -> Iterator[Problem]:
+    for line in settings.UNKNOWN_SETTINGS:
+        yield "W007", line, "Correct the name, or remove it. manage.py settings lists all names."
 
 
 def _auth_url() -> Iterator[Problem]:

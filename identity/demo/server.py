@@ -50,7 +50,9 @@ def serve(port: int, on_ready: Callable[[], None]) -> NoReturn:
     _in_detached_process(lambda: _call_when_ready(port, server, on_ready))
     environment = os.environ | {"PORT": str(port), "VAR_DIR": str(settings.VAR_DIR.resolve())}
     os.chdir(settings.BASE_DIR)
-    command = [str(program), "--config", "deploy/gunicorn.conf.py"]
+    # Its own lines about the start would push what `on_ready` prints out of sight.
+    quiet = ("--log-level", "warning")
+    command = [str(program), "--config", "deploy/gunicorn.conf.py", *quiet]
     os.execve(program, command, environment)  # noqa: S606 - no shell is needed
 
 

@@ -12,5 +12,5 @@ class StaffConfig(AppConfig):
     verbose_name = _("Staff pages")
 
     def ready(self) -> None:
-        checks.register(check_settings, checks.Tags.security)
+        checks.register(check_settings, checks.Tags.security, "settings")
         checks.register(check_deployment, checks.Tags.security, deploy=True)

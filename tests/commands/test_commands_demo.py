@@ -41,6 +41,7 @@ class FirstRun:
 
     environment: Environment
     text: str  # of the one that served
+    log: str  # what it had logged until then
     logins: list[httpx.Response]  # of the curl lines in it
     staff_signed_in: bool
     exit_code: int  # of the one that served, after SIGTERM
@@ -55,13 +56,14 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> FirstRun:
     with serving(environment, folder / "log") as server:
         other = manage(environment, "demo", "--no-serve", "--json")
         text = read_until(server, LAST_LINE)
+        log = (folder / "log").read_text()
         logins = [login(line) for line in text.splitlines() if line.startswith("curl")]
         (staff,) = (line for line in text.splitlines() if line.startswith("Staff: "))
         _, page, _, user, _, password = staff.split()
         staff_signed_in = may_sign_in(page, user, password)
         server.send_signal(signal.SIGTERM)
         exit_code = server.wait(25)
-    return FirstRun(environment, text, logins, staff_signed_in, exit_code, other)
+    return FirstRun(environment, text, log, logins, staff_signed_in, exit_code, other)
 
 
 @pytest.fixture
@@ -218,6 +220,10 @@ def test_the_printed_curl_lines_give_tokens_and_the_staff_can_sign_in(first_run:
     assert staff == f"Staff: http://localhost:{port}/admin/  user {user}  password {password}"
     assert first_run.staff_signed_in
     assert first_run.exit_code == 0
+
+
+def test_nothing_is_logged_before_the_curl_lines(first_run: FirstRun) -> None:
+    assert first_run.log == ""
 
 
 def test_the_answer_for_machines_follows_the_port_and_other_shells_know_the_address(

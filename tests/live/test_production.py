@@ -1,10 +1,15 @@
-"""The recipe for production of the README, run as it is written, behind `deploy/nginx.conf`."""
+"""The recipe of docs/operations.md with the units of systemd, behind `deploy/nginx.conf`.
+
+Not run are the commands that need root, git or systemd itself: tests/operations/ checks what they
+name.
+"""
 
 import json
+import os
 import re
 import shlex
+import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +19,9 @@ import jwt
 import pytest
 
 from tests.live.cluster import CLIENT
+from tests.operations.environment_file import assignments, written
+from tests.operations.runbook import blocks_of, replaced
+from tests.operations.units import commands_of
 from tests.servers.nginx import (
     CONFIGURATION,
     MTLS_NAME,
@@ -24,7 +32,7 @@ from tests.servers.nginx import (
 )
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, start_process, stopping
-from tests.servers.service import Service, clean_environment, is_ready, manage
+from tests.servers.service import Service, is_ready, manage
 from tests.support.accounts import PASSWORD
 from tests.support.erp import PATH, Erp
 from tests.support.over_http import SIGN_IN, sign_in
@@ -63,70 +71,58 @@ class Production:
         return Erp(issued["client_id"], issued["client_secret"])
 
 
-def shell_blocks() -> list[str]:
-    """The commands of the recipe, in its order: settings, secrets, preparation, nodes."""
-    section = (CHECKOUT / "README.md").read_text(encoding="utf-8").partition("\n## Run it for real")
-    text = section[2].partition("\n## ")[0]
-    blocks = re.findall(r"^( *)```sh\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
-    return [re.sub(rf"(?m)^{indent}", "", block) for indent, block in blocks]
-
-
-def replaced(text: str, replacements: dict[str, str]) -> str:
-    for old, new in replacements.items():
-        assert old in text, f"the recipe has no {old}"
-        text = text.replace(old, new)
-    return text
-
-
 @pytest.fixture(scope="module")
 def production(
     tmp_path_factory: pytest.TempPathFactory, empty_database: str
 ) -> Iterator[Production]:
     """The recipe, with only addresses, ports and folders of a test."""
     folder, ports = tmp_path_factory.mktemp("production"), free_ports()
-    settings, secrets, preparation, nodes = shell_blocks()
-    settings = replaced(
-        settings,
+    new_account = f"createsuperuser --no-input --username {OFFICER} --email o@x.org"
+    settings = written(
+        folder / "identity.env",
         {
-            "postgresql://identity@db.example.org/identity": empty_database,
-            "/run/secrets": str(folder),
+            "DATABASE_URL": empty_database,
+            "SECRET_KEY_FILE": str(folder / "secret_key"),
+            "KEY_ENCRYPTION_KEYS_FILE": str(folder / "key_encryption_keys"),
+            "VAR_DIR": str(folder / "var"),
         },
     )
-    programs = Path(sys.executable).parent
-    preparation = replaced(
-        preparation,
-        {
-            ".venv/bin/": f"{programs}/",
-            "createsuperuser": f"createsuperuser --no-input --username {OFFICER} --email o@x.org",
-        },
-    )
-    nodes = replaced(
-        nodes,
-        {
-            ".venv/bin/": f"{programs}/",
-            "PORT=8000": f"PORT={ports.nodes[0]}",
-            "PORT=8001": f"PORT={ports.nodes[1]}",
-            "PORT=8002": f"PORT={ports.staff}",
-        },
-    )
-    environment = {
-        **clean_environment(),
-        "VAR_DIR": str(folder / "var"),
-        "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
-    }
+    _program, _settings, secrets, _database, preparation, _units, _proxy = blocks_of("Install")
+    commands = [
+        replaced(secrets, {"/etc/identity": str(folder), "chgrp identity": f"chgrp {os.getgid()}"}),
+        replaced(
+            preparation,
+            {
+                "sudo -u identity": "env",
+                "/opt/identity": str(CHECKOUT),
+                "createsuperuser": new_account,
+            },
+        ),
+    ]
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", f"{settings}\n{secrets}\n{preparation}"],
-        cwd=CHECKOUT,
-        env=environment,
+        ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],
+        cwd="/",
+        env={
+            "PATH": os.environ["PATH"],
+            "IDENTITY_ENV": str(settings),
+            "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
+        },
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    # All that systemd gives to a service.
+    environment = {"PATH": os.environ["PATH"], **assignments(settings)}
+    login, staff = "identity-login@.service", "identity-staff.service"
     started: list[Service] = []
     try:
-        for line in nodes.splitlines():  # the one before must be stopped if this one fails
-            started.append(start_node(settings, line, environment, folder))  # noqa: PERF401
+        for unit, usual, port in (
+            (login, "8000", ports.nodes[0]),
+            (login, "8001", ports.nodes[1]),
+            (staff, "8002", ports.staff),
+        ):  # the one before must be stopped if this one fails
+            started.append(start_unit(unit, usual, port, environment, folder))
         balancer = start_balancer(ports)
         with stopping(balancer):
             yield Production(balancer, started, folder)
@@ -140,14 +136,31 @@ def empty_database(postgres: Postgres) -> str:
     return postgres.create_database()
 
 
-def start_node(settings: str, line: str, environment: dict[str, str], folder: Path) -> Service:
-    given = dict(word.split("=", 1) for word in shlex.split(line) if re.match(r"[A-Z_]+=", word))
-    url, log = f"http://127.0.0.1:{given['PORT']}", folder / f"node-{given['PORT']}.log"
-    process = start_process(
-        ["bash", "-euc", f"{settings}\n{line}"], log, lambda: is_ready(url), env=environment
+def start_unit(
+    unit: str, usual_port: str, port: int, environment: dict[str, str], folder: Path
+) -> Service:
+    """What systemd would start: the commands of the unit, in their order, but for the port."""
+    *before, command = (
+        shlex.split(line.replace(f"PORT={usual_port}", f"PORT={port}"))
+        for line in commands_of(unit, usual_port)
     )
-    exported = re.findall(r"([A-Z_]+)=(\S+)", settings)
-    return Service(url, {**environment, **dict(exported), **given}, process, log)
+    for words in before:
+        subprocess.run(words, cwd=CHECKOUT, env=environment, check=True)
+    url, log = f"http://127.0.0.1:{port}", folder / f"node-{port}.log"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        name = f"notify-{os.getpid()}-{port}"
+        systemd.bind(f"\0{name}")
+        systemd.settimeout(5)
+        process = start_process(
+            command, log, lambda: is_ready(url), env={**environment, "NOTIFY_SOCKET": f"@{name}"}
+        )
+        try:
+            told = systemd.recv(4096)
+        except TimeoutError:
+            told = b""
+        assert told.startswith(b"READY=1"), f"Type=notify waits for it: {log.read_text()}"
+    given = dict(word.split("=", 1) for word in command if re.match(r"[A-Z_]+=", word))
+    return Service(url, {**environment, **given}, process, log)
 
 
 def test_an_erp_system_logs_in_at_the_public_address(production: Production) -> None:
@@ -212,18 +225,19 @@ def test_no_node_needs_more_in_its_environment_than_the_recipe_sets(production: 
         assert is_ready(node.url)
 
 
-def test_the_secrets_can_be_read_by_their_owner_alone(production: Production) -> None:
+def test_the_secrets_can_be_read_by_the_service_alone(production: Production) -> None:
     for name in ("secret_key", "key_encryption_keys"):
         file = production.folder / name
-        assert file.stat().st_mode & 0o777 == 0o600
+        assert file.stat().st_mode & 0o777 == 0o640  # and by the group of the service
         assert len(file.read_text().strip()) >= 50
 
 
 def test_the_recipe_and_the_proxy_name_the_same_hosts_and_ports() -> None:
-    settings, _secrets, _preparation, nodes = shell_blocks()
-    proxy = CONFIGURATION.read_text()
+    given, proxy = assignments(), CONFIGURATION.read_text()
     # And one that may be left out: it asks clients for certificates.
     assert set(re.findall(r"server_name (\S+);", proxy)) == {PUBLIC, STAFF, MTLS_NAME}
-    assert f"AUTH_URL=https://{PUBLIC} STAFF_URL=https://{STAFF}" in settings
-    ports = set(re.findall(r"PORT=(\d+)", nodes))
+    assert (given["AUTH_URL"], given["STAFF_URL"]) == (f"https://{PUBLIC}", f"https://{STAFF}")
+    (units,) = (block for block in blocks_of("Install") if "systemctl enable" in block)
+    ports = set(re.findall(r"identity-login@(\d+)", units))
+    ports |= set(re.findall(r"PORT=(\d+)", commands_of("identity-staff.service")[-1]))
     assert set(re.findall(r"server 127\.0\.0\.1:(\d+)", proxy)) == ports

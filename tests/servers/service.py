@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from identity.configuration.setting_list import SETTINGS as SETTING_LIST
 from tests.servers.processes import CHECKOUT, start_process, stop_process
 
 # What a service in production must be given; the values are good for tests only.
@@ -20,14 +21,7 @@ TEST_SECRETS = {
     "KEY_ENCRYPTION_KEYS": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz",
 }
 # Settings of the developer's own shell must not decide what a test finds.
-SETTINGS = (
-    *("PORT", "BIND", "AUTH_URL", "DATABASE_URL", "ENVIRONMENT", "SERVE", "VAR_DIR"),
-    *("SECRET_KEY", "KEY_ENCRYPTION_KEYS", "ALLOWED_HOSTS", "DEBUG", "LOG_LEVEL", "TIME_ZONE"),
-    *("TIN_PATTERN", "ROB_PATTERN", "SCOPES", "SIGNING_ALGORITHM", "SECRET_LIFETIME_DAYS"),
-    *("TRUSTED_PROXIES", "WEB_PROCESSES", "WEB_THREADS", "WEB_REQUESTS", "WEB_CONNECTIONS"),
-    *("STAFF_URL", "SESSION_IDLE_MINUTES", "SESSION_LONGEST_HOURS", "SECRET_KEY_FALLBACKS"),
-    *("HSTS_SECONDS", "HSTS_INCLUDE_SUBDOMAINS", "HSTS_PRELOAD"),
-)
+SETTINGS = tuple(SETTING_LIST)
 
 
 def clean_environment() -> dict[str, str]:

@@ -1,0 +1,240 @@
+"""Every setting of the environment: its default, its meaning, an example (contract 6).
+
+The table of README.md and `deploy/identity.env` are compared with this list by tests, and
+`manage.py settings` shows it with the present values.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One of them. `default` and `example` are written as in the environment."""
+
+    name: str
+    default: str
+    meaning: str
+    example: str
+    # Instead of the default, where that is not one text.
+    default_in_words: str = ""
+    # Never shown, and can be in a file that <name>_FILE names.
+    is_secret: bool = False
+
+    @property
+    def shown_default(self) -> str:
+        """For the table of the README."""
+        return self.default_in_words or f"`{self.default}`"
+
+    @property
+    def assignment(self) -> str:
+        """A right line of `deploy/identity.env`, which systemd and a shell read alike."""
+        name = f"{self.name}_FILE" if self.example.startswith("/etc/") else self.name
+        return f"{name}='{self.example}'" if '"' in self.example else f"{name}={self.example}"
+
+
+_SCOPES = '{"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"}}'
+
+_ALL = (
+    Setting(
+        "AUTH_URL",
+        "",
+        "the base address that clients call, and the issuer of the tokens",
+        "https://id.example.org",
+        default_in_words="`http://127.0.0.1:$PORT`",
+    ),
+    Setting("PORT", "8000", "the port that the server listens on", "8000"),
+    Setting("BIND", "127.0.0.1", "the address that the server listens on", "10.0.0.11"),
+    Setting(
+        "ENVIRONMENT",
+        "test",
+        "`live` or `test`: which credentials are issued and accepted",
+        "live",
+    ),
+    Setting("SERVE", "both", "what this process serves: `login`, `staff` or `both`", "login"),
+    Setting(
+        "DATABASE_URL",
+        "",
+        "`postgresql://user:password@host:port/name`; `?pooling=transaction` behind PgBouncer",
+        "postgresql://identity@db.example.org/identity",
+        default_in_words="none: SQLite in `var/`",
+        is_secret=True,
+    ),
+    Setting(
+        "SECRET_KEY",
+        "",
+        "signs sessions and encrypts second factors; at least 50 characters",
+        "/etc/identity/secret_key",
+        default_in_words="made in `var/` without a database URL",
+        is_secret=True,
+    ),
+    Setting(
+        "SECRET_KEY_FALLBACKS",
+        "",
+        "former ones, comma-separated: with them, sessions and second factors stay valid after a"
+        " change",
+        "/etc/identity/secret_key_fallbacks",
+        default_in_words="none",
+        is_secret=True,
+    ),
+    Setting(
+        "KEY_ENCRYPTION_KEYS",
+        "",
+        "encrypt the signing keys: comma-separated, the newest first",
+        "/etc/identity/key_encryption_keys",
+        default_in_words="made in `var/` without a database URL",
+        is_secret=True,
+    ),
+    Setting(
+        "ALLOWED_HOSTS",
+        "",
+        "the hosts of `AUTH_URL` and `STAFF_URL`, comma-separated",
+        "id.example.org,staff.id.example.org",
+        default_in_words="none; `*` without a database URL in `test`",
+    ),
+    Setting(
+        "TRUSTED_PROXIES",
+        "",
+        "addresses or networks whose `X-Forwarded-*` are believed; needed with an https `AUTH_URL`",
+        "127.0.0.1,10.0.0.5",
+        default_in_words="none",
+    ),
+    Setting(
+        "MTLS_URL",
+        "",
+        "the address at which a trusted proxy asks clients for certificates"
+        " (`docs/scaling.md`); without it no node looks at a certificate",
+        "https://mtls.id.example.org",
+        default_in_words="none",
+    ),
+    Setting(
+        "STAFF_URL",
+        "",
+        "the address that staff open; passkeys are bound to its name",
+        "https://staff.id.example.org",
+        default_in_words="`AUTH_URL`, with `localhost` for `127.0.0.1`",
+    ),
+    Setting(
+        "HSTS_SECONDS",
+        "31536000",
+        "how long browsers open the staff pages by HTTPS only, with an https `AUTH_URL`;"
+        " 0 switches it off",
+        "31536000",
+    ),
+    Setting(
+        "HSTS_INCLUDE_SUBDOMAINS",
+        "False",
+        "browsers do the same for every host below it. Hard to undo: only if the whole domain has"
+        " HTTPS",
+        "False",
+    ),
+    Setting(
+        "HSTS_PRELOAD",
+        "False",
+        "consent to be in the list that is built into browsers. As hard to undo",
+        "False",
+    ),
+    Setting(
+        "SESSION_IDLE_MINUTES",
+        "30",
+        "staff must sign in again after so many minutes without a click",
+        "15",
+    ),
+    Setting(
+        "SESSION_LONGEST_HOURS",
+        "10",
+        "staff must sign in again after so many hours in any case",
+        "8",
+    ),
+    Setting(
+        "SIGNING_ALGORITHM",
+        "ES256",
+        "algorithm of the first signing key: `ES256`, `RS256` or `PS256`",
+        "PS256",
+    ),
+    Setting("SECRET_LIFETIME_DAYS", "365", "how many days a new client secret is valid", "180"),
+    Setting(
+        "SCOPES",
+        _SCOPES,
+        'JSON: `{"name": {"description": "…", "audience": "…"}}`',
+        _SCOPES,
+        default_in_words="`InvoicingAPI`",
+    ),
+    Setting(
+        "SYSTEM_WARNINGS",
+        "",
+        "JSON: what will be refused from a date on, announced in `X-System-Warning`"
+        " (`docs/erp-developers.md`)",
+        '[{"text": "Send the secret in the body.", "from": "2027-01-31",'
+        ' "condition": "client_secret_basic"}]',
+        default_in_words="none",
+    ),
+    Setting(
+        "TIN_PATTERN",
+        "[A-Z0-9]{5,20}",
+        "how this country writes the number of a taxpayer",
+        "[A-Z]{1,2}[0-9]{9,11}",
+    ),
+    Setting(
+        "ROB_PATTERN",
+        "[A-Z0-9-]{5,20}",
+        "how it writes the number of a registered business",
+        "[0-9]{12}",
+    ),
+    Setting(
+        "TIME_ZONE",
+        "Asia/Kuala_Lumpur",
+        "time zone of the authority, for dates without a time",
+        "Asia/Kuala_Lumpur",
+    ),
+    Setting(
+        "WEB_PROCESSES",
+        "2",
+        "processes of the server, each with one event loop: one for each core",
+        "4",
+    ),
+    Setting("WEB_THREADS", "4", "threads of each process, for everything but the login", "4"),
+    Setting(
+        "WEB_REQUESTS",
+        "256",
+        "requests in progress of each process; beyond it 503 `temporarily_unavailable`",
+        "256",
+    ),
+    Setting(
+        "WEB_CONNECTIONS", "10000", "connections of each process; beyond it 503 as well", "10000"
+    ),
+    Setting(
+        "LOCAL_FACTS_MEGABYTES",
+        "1024",
+        "how large the cache of a node may grow in which its processes remember clients:"
+        " `local-facts` in `VAR_DIR`, about 0.4 kB a client; safe to delete at any time. Not used"
+        " with SQLite",
+        "1024",
+    ),
+    Setting(
+        "DEBUG",
+        "False",
+        "Django's error pages with settings and code: only for developers",
+        "False",
+    ),
+    Setting(
+        "LOG_LEVEL",
+        "INFO",
+        "how much is logged; `WARNING` leaves out the line of each login",
+        "WARNING",
+    ),
+    Setting(
+        "LOG_FORMAT",
+        "",
+        "how log lines are written: `json`, an object on each line, or `text`, for people",
+        "json",
+        default_in_words="`json`; `text` on a terminal",
+    ),
+    Setting(
+        "VAR_DIR",
+        "",
+        "SQLite, metrics, local facts and sample data; closed to every other user of the machine",
+        "/var/lib/identity",
+        default_in_words="`var/` of the checkout",
+    ),
+)
+SETTINGS = {setting.name: setting for setting in _ALL}

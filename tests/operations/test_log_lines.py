@@ -1,0 +1,85 @@
+"""Log lines: JSON in production, readable on a terminal, and no secret in either."""
+
+import json
+import logging
+import os
+import pty
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from identity.logs import JsonFormatter, TextFormatter
+from tests.servers.processes import CHECKOUT
+from tests.servers.service import clean_environment
+
+LOG_ONE_LINE = "import logging; logging.getLogger('tokens.x').warning('hello')"
+SECRET = "cs_test_0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def record(message: str = "login", **extra: Any) -> logging.LogRecord:
+    made = logging.makeLogRecord({"name": "tokens.login", "levelname": "INFO", "msg": message})
+    made.__dict__.update(extra)
+    return made
+
+
+def test_a_line_of_text_has_what_the_json_has() -> None:
+    line = TextFormatter().format(record(outcome="issued", client_id="x", milliseconds=2.5))
+    assert line[8:] == " INFO tokens.login: login client_id=x milliseconds=2.5 outcome=issued"
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
+def test_a_secret_is_in_no_line(formatter: logging.Formatter) -> None:
+    line = formatter.format(record(f"sent {SECRET}", client_id=SECRET))
+    assert "0123456789" not in line
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
+def test_a_client_cannot_write_lines_of_its_own(formatter: logging.Formatter) -> None:
+    line = formatter.format(record(user_agent="x\n12:00:00 ERROR\x1b[2J\u202e"))
+    assert not {"\n", "\x1b"} & set(line)
+    assert line.isprintable() or isinstance(formatter, JsonFormatter)  # which no person reads
+
+
+def test_a_traceback_is_below_its_line() -> None:
+    try:
+        raise ValueError("oh")
+    except ValueError:
+        line = TextFormatter().format(record(exc_info=sys.exc_info()))
+    first, second, *_, last = line.splitlines()
+    assert first.endswith("tokens.login: login")
+    assert second == "Traceback (most recent call last):"
+    assert last == "ValueError: oh"
+
+
+def logged(stderr: int, **given: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", LOG_ONE_LINE],
+        cwd=CHECKOUT,
+        env={**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **given},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+    )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("given", [{}, {"LOG_FORMAT": "json"}])
+def test_production_logs_json(given: dict[str, str]) -> None:
+    with logged(subprocess.PIPE, **given) as process:
+        written = process.communicate()[1]
+    assert json.loads(written)["message"] == "hello"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("log_format", "is_json"), [("", False), ("json", True)])
+def test_a_terminal_shows_text_unless_json_is_asked_for(log_format: str, is_json: bool) -> None:
+    ours, terminal = pty.openpty()
+    with logged(terminal, LOG_FORMAT=log_format) as process:
+        process.wait()
+    os.close(terminal)
+    line = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert line.startswith("{") is is_json
+    assert "hello" in line

@@ -1,0 +1,146 @@
+"""The alerts and the dashboard: right for their programs, and about metrics that exist."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.operations.runbook import DOCUMENT
+from tests.servers.processes import CHECKOUT, NotAvailable
+from tests.servers.service import Service
+from tokens.metrics import ISSUED
+from tokens.refusals.table import REFUSALS
+
+PROMETHEUS = CHECKOUT / "deploy" / "prometheus"
+DASHBOARD = json.loads((CHECKOUT / "deploy/grafana/token-service.json").read_text("utf-8"))
+ALERTS = yaml.safe_load((PROMETHEUS / "alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
+SCHEMA = json.loads(Path(__file__).with_name("dashboard.schema.json").read_text("utf-8"))
+
+_METRIC = re.compile(r"\b([a-z][a-z_]*_(?:total|bucket|seconds)|up)\b")
+_OUTCOMES = re.compile(r'outcome(?:!=|=~?)"([^"]*)"')
+
+
+def expressions() -> Iterator[str]:
+    for panel in DASHBOARD["panels"]:
+        yield from (target["expr"] for target in panel["targets"])
+    yield from (alert["expr"] for alert in ALERTS)
+
+
+@pytest.fixture
+def promtool() -> str:
+    found = shutil.which("promtool")
+    if found is None:
+        raise NotAvailable("no promtool here (Debian: apt install prometheus)")
+    return found
+
+
+def run(*command: str) -> str:
+    done = subprocess.run(command, cwd=PROMETHEUS, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "rules", "--lint-fatal", "alerts.yml"),
+        ("check", "config", "--lint-fatal", "prometheus.yml"),
+        ("test", "rules", "alerts.test.yml"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_prometheus_finds_no_fault(promtool: str, arguments: tuple[str, ...]) -> None:
+    assert "SUCCESS" in run(promtool, *arguments)
+
+
+@pytest.mark.processes
+def test_an_alert_with_another_limit_is_found(promtool: str, tmp_path: Path) -> None:
+    shutil.copy(PROMETHEUS / "alerts.test.yml", tmp_path)
+    text = (PROMETHEUS / "alerts.yml").read_text(encoding="utf-8")
+    assert "> 0.02" in text
+    (tmp_path / "alerts.yml").write_text(text.replace("> 0.02", "> 1.02"), encoding="utf-8")
+    with pytest.raises(AssertionError, match="FAILED"):
+        run(promtool, "test", "rules", str(tmp_path / "alerts.test.yml"))
+
+
+@pytest.mark.processes
+def test_every_query_of_the_dashboard_can_be_asked(promtool: str, tmp_path: Path) -> None:
+    rules = [
+        {"record": f"panel:{number}", "expr": query.replace("$__rate_interval", "5m")}
+        for number, query in enumerate(expressions())
+    ]
+    file = tmp_path / "dashboard.yml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+    run(promtool, "check", "rules", str(file))
+
+
+def test_each_alert_is_tried_and_on_a_quiet_day_as_well() -> None:
+    tests = yaml.safe_load((PROMETHEUS / "alerts.test.yml").read_text("utf-8"))["tests"]
+    fired: set[str] = set()
+    quiet: set[str] = set()
+    for case in (case for test in tests for case in test["alert_rule_test"]):
+        (fired if case.get("exp_alerts") else quiet).add(case["alertname"])
+    assert fired == quiet == {alert["alert"] for alert in ALERTS}
+
+
+def test_each_alert_leads_to_its_runbook() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    watch = text.partition("\n## Watch\n")[2].partition("\n## ")[0]
+    names = [alert["alert"] for alert in ALERTS]
+    assert re.findall(r"^### (.+)$", watch, re.MULTILINE) == names
+    for alert in ALERTS:
+        path, _, anchor = alert["annotations"]["runbook_url"].partition("#")
+        assert path.endswith("/docs/operations.md")
+        assert anchor == alert["alert"].lower()
+
+
+def test_the_dashboard_is_one_for_grafana() -> None:
+    jsonschema.validate(DASHBOARD, SCHEMA, cls=jsonschema.Draft202012Validator)
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(
+    "broken", [{"panels": []}, {"schemaVersion": "39"}, {"templating": {}}, {"title": ""}]
+)
+def test_a_broken_dashboard_is_found(broken: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(DASHBOARD | broken, SCHEMA, cls=jsonschema.Draft202012Validator)
+
+
+def test_no_panel_covers_another() -> None:
+    taken: set[tuple[int, int]] = set()
+    for place in (panel["gridPos"] for panel in DASHBOARD["panels"]):
+        columns = range(place["x"], place["x"] + place["w"])
+        cells = {(x, y) for x in columns for y in range(place["y"], place["y"] + place["h"])}
+        assert place["x"] + place["w"] <= 24
+        assert not taken & cells
+        taken |= cells
+
+
+def test_every_metric_that_is_asked_for_exists(node: Service) -> None:
+    for path in ("token", "introspect", "revocation"):  # a counter is there when it has counted
+        httpx.post(f"{node.url}/connect/{path}", data={"client_id": "x"})
+    families = text_string_to_metric_families(httpx.get(f"{node.url}/metrics").text)
+    served = {sample.name for family in families for sample in family.samples}
+    asked = {name for query in expressions() for name in _METRIC.findall(query)}
+    assert len(asked) >= 6
+    assert asked - {"up"} <= served  # which Prometheus itself adds
+    assert "login_seconds_bucket" in asked
+
+
+def test_every_outcome_that_is_asked_for_exists() -> None:
+    asked = {name for query in expressions() for found in _OUTCOMES.findall(query)
+             for name in found.split("|")}  # fmt: skip
+    assert {"issued", "temporarily_unavailable", "server_error"} <= asked
+    assert asked <= {ISSUED, *map(str, REFUSALS)}

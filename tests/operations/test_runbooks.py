@@ -1,0 +1,338 @@
+"""The runbooks of docs/operations.md: each command is run, on a service with a real PostgreSQL."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from pytest_django import DjangoDbBlocker
+
+from tests.operations.environment_file import assignments, written
+from tests.operations.runbook import blocks_of
+from tests.servers.postgres import Postgres
+from tests.servers.processes import CHECKOUT, DidNotStart, free_port, stopping
+from tests.servers.service import Service, start_service
+from tests.support.accounts import PASSWORD
+from tests.support.erp import PATH, Erp
+from tests.support.over_http import SIGN_IN, send_form, sign_in
+
+pytestmark = pytest.mark.processes
+
+ISSUER = "http://id.example.org"
+# A machine of its own for each test: where its folders are, and a sudo that changes nobody.
+_SUDO = '#!/bin/sh\nshift 2\nexec "$@"\n'
+
+
+@dataclass
+class Machine:
+    """What the commands find: folders, settings, PostgreSQL's programs."""
+
+    folder: Path
+    postgres: Postgres
+    database_url: str
+
+    def __post_init__(self) -> None:
+        for name in ("etc/identity", "backups", "bin"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        sudo = self.folder / "bin" / "sudo"
+        sudo.write_text(_SUDO)
+        sudo.chmod(0o755)
+
+    @property
+    def settings(self) -> Path:
+        return self.folder / "etc/identity/identity.env"
+
+    def install(self) -> None:
+        """Steps 2 and 3 of the installation."""
+        etc = self.settings.parent
+        written(
+            self.settings,
+            {
+                "ENVIRONMENT": "test",
+                "AUTH_URL": ISSUER,
+                "STAFF_URL": "http://staff.example.org",
+                "ALLOWED_HOSTS": "'*'",
+                "DATABASE_URL": self.database_url,
+                "SECRET_KEY_FILE": str(etc / "secret_key"),
+                "KEY_ENCRYPTION_KEYS_FILE": str(etc / "key_encryption_keys"),
+                "VAR_DIR": str(self.folder / "var"),
+            },
+        )
+        (secrets,) = (b for b in blocks_of("Install") if "token_urlsafe" in b)
+        self.run(secrets)
+
+    def run(self, commands: str, **variables: str) -> str:
+        """What the commands print, as an operator of this machine runs them."""
+        names = {
+            "/opt/identity": str(CHECKOUT),
+            "/var/backups": str(self.folder / "backups"),
+            "/etc/identity": str(self.settings.parent),
+            "--directory=/etc": f"--directory={self.folder / 'etc'}",
+            "chgrp identity": f"chgrp {os.getgid()}",
+        }
+        for old, new in names.items():
+            commands = commands.replace(old, new)
+        path = [str(self.folder / "bin"), str(self.postgres.programs), os.environ["PATH"]]
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", commands],
+            cwd="/",
+            env={
+                "PATH": ":".join(path),
+                "IDENTITY_ENV": str(self.settings),
+                "DATABASE_URL": self.database_url,
+                **variables,
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def start(self) -> Service:
+        """A node with all of it, as systemd would give it the settings."""
+        port = free_port()
+        environment = {"PATH": os.environ["PATH"], **assignments(self.settings)}
+        environment |= {"PORT": str(port), "SERVE": "both", "WEB_PROCESSES": "1"}
+        environment["ALLOWED_HOSTS"] = "*"
+        return start_service(environment, self.folder / f"node-{port}.log")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def databases_of_services(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with django_db_blocker.unblock():
+        yield
+
+
+@pytest.fixture
+def machine(tmp_path: Path, postgres: Postgres, postgres_url: str) -> Machine:
+    installed = Machine(tmp_path / "machine", postgres, postgres_url)
+    installed.install()
+    return installed
+
+
+@pytest.fixture
+def node(machine: Machine) -> Iterator[Service]:
+    started = machine.start()
+    with stopping(started):
+        yield started
+
+
+def new_client(node: Service, tin: str = "C1000000001") -> Erp:
+    node.manage("register_taxpayer", tin, "--name", "Sample")
+    issued = node.manage("issue_credentials", tin, "--name", "ERP", "--logins-per-minute", "0")
+    return Erp(issued["client_id"], issued["client_secret"])
+
+
+def login(node: Service, erp: Erp) -> httpx.Response:
+    return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=10)
+
+
+def token(node: Service, erp: Erp) -> str:
+    answer = login(node, erp)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["access_token"])
+
+
+def is_valid(node: Service, access_token: str) -> bool:
+    """Whether the protected API of the service itself takes it."""
+    headers = {"Authorization": f"Bearer {access_token}"}
+    return httpx.get(f"{node.url}/api/v1/me", headers=headers, timeout=10).status_code == 200
+
+
+def revoke(node: Service, erp: Erp, access_token: str) -> None:
+    form = {k: v for k, v in erp.form.items() if k != "grant_type"} | {"token": access_token}
+    assert httpx.post(f"{node.url}/connect/revocation", data=form).status_code == 200
+
+
+def kids(node: Service) -> list[str]:
+    keys = httpx.get(f"{node.url}/.well-known/jwks.json").json()["keys"]
+    return [key["kid"] for key in keys]
+
+
+def until_valid_is(wanted: bool, node: Service, access_token: str) -> None:
+    """Each process reads the keys again once a second."""
+    for _ in range(100):
+        if is_valid(node, access_token) is wanted:
+            return
+    raise AssertionError("it never came true")
+
+
+# --- Backup and restore ---------------------------------------------------------------------------
+
+
+def test_a_restored_service_goes_on_where_the_dump_was_made(
+    machine: Machine, node: Service, tmp_path: Path
+) -> None:
+    erp, blocked = new_client(node), new_client(node, "C1000000002")
+    valid, revoked = token(node, erp), token(node, erp)
+    revoke(node, erp, revoked)
+    node.manage("block_system_user", blocked.client_id, "--reason", "abuse")
+    published = kids(node)
+    for commands in blocks_of("Backup"):
+        machine.run(commands)
+    node.stop()
+
+    other = Machine(tmp_path / "other", machine.postgres, machine.postgres.create_database())
+    (machine.folder / "backups").rename(other.folder / "backups-of-the-first")
+    (other.folder / "backups").rmdir()
+    (other.folder / "backups-of-the-first").rename(other.folder / "backups")
+    onto_new, onto_running = blocks_of("Restore")
+    unpack, *rest = onto_new.splitlines(keepends=True)
+    other.run(unpack)
+    assert "token_urlsafe" not in onto_new  # the keys are those of the backup
+    moved = other.settings.read_text().replace(str(machine.folder), str(other.folder))
+    other.settings.write_text(moved.replace(machine.database_url, other.database_url))
+    other.run("".join(rest))
+
+    restored = other.start()
+    with stopping(restored):
+        assert kids(restored) == published
+        assert (is_valid(restored, valid), is_valid(restored, revoked)) == (True, False)
+        assert is_valid(restored, token(restored, erp))
+        assert login(restored, blocked).json()["error"] == "unauthorised_client"
+
+        other.run(onto_running)  # while it runs
+        assert is_valid(restored, token(restored, erp))
+        assert (is_valid(restored, valid), is_valid(restored, revoked)) == (True, False)
+
+
+def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machine) -> None:
+    node = machine.start()
+    node.stop()  # it has made its first signing key
+    (machine.settings.parent / "key_encryption_keys").write_text("another key, 48 characters long")
+    with pytest.raises(DidNotStart, match="KEY_ENCRYPTION_KEYS"):
+        machine.start()
+
+
+# --- Something has leaked -------------------------------------------------------------------------
+
+
+def test_a_leaked_signing_key_is_stopped(machine: Machine, node: Service) -> None:
+    erp = new_client(node)
+    before = token(node, erp)
+    show, stop = blocks_of("A signing key")
+    published = machine.run(show, AUTH_URL=node.url)
+    (kid,) = re.findall(r'"kid": ?"([^"]+)"', published)
+    assert kid == kids(node)[0]
+    machine.run(stop, KID=kid)
+    until_valid_is(False, node, before)
+    assert kid not in kids(node)
+    assert is_valid(node, token(node, erp))
+
+
+def test_a_leaked_dump_ends_sessions_and_passwords(machine: Machine, node: Service) -> None:
+    boss = new_boss_of(node)
+    end_sessions, new_password = blocks_of("A database dump")
+    with httpx.Client(base_url=node.url, headers={"Host": "staff.example.org"}) as browser:
+        origin = "http://staff.example.org"
+        sign_in(browser, origin, boss)
+        assert browser.get("/admin/").status_code == 200
+        machine.run(end_sessions)
+        assert browser.get("/admin/").status_code == 302
+    printed = machine.run(new_password, ACCOUNT=boss)
+    assert "first password" in printed
+    assert password_is(node, boss, PASSWORD) is False
+
+
+def password_is(node: Service, username: str, password: str) -> bool:
+    with httpx.Client(base_url=node.url, headers={"Host": "staff.example.org"}) as browser:
+        form = {"login": username, "password": password}
+        answer = send_form(browser, SIGN_IN, "http://staff.example.org", **form)
+    return answer.status_code == 302
+
+
+def test_a_leaked_staff_account_is_closed(machine: Machine, node: Service) -> None:
+    boss = new_boss_of(node)
+    assert password_is(node, boss, PASSWORD)
+    (close,) = blocks_of("A staff account")
+    printed = machine.run(close, ACCOUNT=boss)
+    assert password_is(node, boss, PASSWORD) is False
+    assert "Removed:" in printed
+    assert "nothing" not in printed
+
+
+def test_a_leaked_client_secret_is_replaced(machine: Machine, node: Service) -> None:
+    erp = new_client(node)
+    old_token = token(node, erp)
+    rotate, revoke_old = blocks_of("A client secret")
+    printed = machine.run(rotate, CLIENT_ID=erp.client_id)
+    (new_secret,) = re.findall(r"\bcs_test_\w+", printed)
+    (hint,) = re.findall(rf"revoke_secret {erp.client_id} (\S+)", printed)
+    assert login(node, erp).status_code == login(node, Erp(erp.client_id, new_secret)).status_code
+    machine.run(revoke_old, CLIENT_ID=erp.client_id, HINT=hint)
+    assert login(node, erp).json()["error"] == "invalid_client"
+    assert not is_valid(node, old_token)
+    assert is_valid(node, token(node, Erp(erp.client_id, new_secret)))
+
+
+def test_leaked_encryption_keys_are_replaced(machine: Machine) -> None:
+    file = machine.settings.parent / "key_encryption_keys"
+    leaked = file.read_text().strip()
+    add, remove = blocks_of("KEY_ENCRYPTION_KEYS")
+    _show, stop = blocks_of("A signing key")
+    node = machine.start()
+    with stopping(node):
+        erp = new_client(node)
+        before = token(node, erp)
+    machine.run(add)
+    newest, former = file.read_text().strip().split(",")
+    assert former == leaked != newest
+    node = machine.start()
+    with stopping(node):
+        assert is_valid(node, before)  # no outage for anybody so far
+        machine.run(stop, KID=kids(node)[0])
+        until_valid_is(False, node, before)
+    machine.run(remove)
+    assert file.read_text().strip() == newest
+    assert file.stat().st_mode & 0o777 == 0o640
+    node = machine.start()
+    with stopping(node):
+        assert is_valid(node, token(node, erp))
+
+
+@pytest.mark.parametrize("with_fallback", [True, False])
+def test_a_leaked_secret_key_is_replaced(machine: Machine, with_fallback: bool) -> None:
+    etc = machine.settings.parent
+    leaked = (etc / "secret_key").read_text()
+    replace, reset = blocks_of("SECRET_KEY")
+    node = machine.start()
+    with stopping(node):
+        boss = new_boss_of(node)
+    machine.run(replace)
+    assert (etc / "secret_key").read_text() != leaked
+    assert (etc / "secret_key_fallbacks").read_text() == leaked
+    if with_fallback:
+        fallback = f"SECRET_KEY_FALLBACKS_FILE={etc / 'secret_key_fallbacks'}\n"
+        machine.settings.write_text(machine.settings.read_text() + fallback)
+    node = machine.start()
+    with (
+        stopping(node),
+        httpx.Client(base_url=node.url, headers={"Host": "staff.example.org"}) as browser,
+    ):
+        if with_fallback:
+            sign_in(browser, "http://staff.example.org", boss)
+            assert browser.get("/admin/").status_code == 200
+        else:
+            assert "Removed: " in machine.run(reset, ACCOUNT=boss)
+            assert password_is(node, boss, PASSWORD)  # and then sets up a new second factor
+
+
+def new_boss_of(node: Service) -> str:
+    """A superuser whose second factor is encrypted with the key of this very node."""
+    code = (
+        "from tests.support.accounts import new_staff, with_totp; print(with_totp(new_staff()).pk)"
+    )
+    subprocess.run(
+        [str(CHECKOUT / ".venv/bin/python"), "manage.py", "shell", "--no-imports", "-c", code],
+        cwd=CHECKOUT,
+        env=dict(node.environment),
+        check=True,
+        capture_output=True,
+    )
+    return "boss"

@@ -1,0 +1,257 @@
+"""One list of settings: the code, the README, `deploy/identity.env` and `manage.py settings`."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from identity.configuration.setting_list import SETTINGS, Setting
+from identity.configuration.unknown_names import describe_unknown_names
+from tests.operations.environment_file import FILE, assignments
+from tests.servers.processes import CHECKOUT
+from tests.servers.service import clean_environment
+from tests.support.command_line import json_output_of, manage, output_of
+from tests.test_docs import settings_in_the_code
+
+GUNICORN = [str(Path(sys.executable).with_name("gunicorn")), "--config", "deploy/gunicorn.conf.py"]
+DUMP = """
+import json
+from django.conf import settings
+import identity.deployment
+names = sorted(name for name in dir(settings) if name.isupper())
+values = {name: repr(getattr(settings, name)) for name in names}
+print(json.dumps(values))
+"""
+
+
+def environment(**settings: str) -> dict[str, str]:
+    return {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **settings}
+
+
+def test_the_list_has_what_the_code_reads_and_nothing_else() -> None:
+    assert SETTINGS.keys() == settings_in_the_code()
+
+
+# --- The README and the file for systemd ----------------------------------------------------------
+
+
+def row_of_readme(setting: Setting) -> str:
+    return f"| `{setting.name}` | {setting.shown_default} | {setting.meaning} |"
+
+
+def block_of_file(setting: Setting) -> str:
+    text = f"{setting.name}: {setting.meaning}. Default: {setting.shown_default}".replace("`", "")
+    return textwrap.fill(
+        text,
+        96,
+        initial_indent="# ",
+        subsequent_indent="# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def test_the_table_of_the_readme_is_the_list() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("| name | default | meaning |\n| --- | --- | --- |\n")[2]
+    rows = table.partition("\n\n")[0].splitlines()
+    assert rows == [row_of_readme(setting) for setting in SETTINGS.values()]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_environment_file_explains_every_setting_beside_its_line(name: str) -> None:
+    setting = SETTINGS[name]
+    block = block_of_file(setting)
+    lines = (f"{block}\n{setting.assignment}\n", f"{block}\n#{setting.assignment}\n")
+    assert any(line in FILE.read_text(encoding="utf-8") for line in lines), "\n".join(lines)
+
+
+def test_the_environment_file_has_no_other_setting() -> None:
+    names = {name.removesuffix("_FILE") for name in assignments(with_comments=True)}
+    assert names == SETTINGS.keys()
+
+
+@pytest.mark.processes
+def test_every_example_is_right(tmp_path: Path) -> None:
+    """All lines of the file at once, with files that exist, pass the checks of a production."""
+    given = assignments(with_comments=True) | {"VAR_DIR": str(tmp_path / "var")}
+    for name in [name for name in given if name.endswith("_FILE")]:
+        file = tmp_path / name
+        file.write_text("9f3b1c5d7e2a4860-Zk2Lq8Vw5Xr1Ty7Nm3Pb6Hs0Jd4Gf9-Uc5Ie8")
+        given[name] = str(file)
+    code, out, err = manage(
+        clean_environment() | given, "check", "--deploy", "--fail-level", "WARNING"
+    )
+    assert code == 0, out + err
+
+
+def test_a_shell_reads_the_environment_file_as_systemd_does() -> None:
+    done = subprocess.run(
+        ["sh", "-euc", f'set -a; . "{FILE}"; env'],
+        env={"PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    read = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    assert {name: read.get(name) for name in assignments()} == assignments()
+
+
+@pytest.mark.processes
+def test_to_set_a_default_changes_nothing() -> None:
+    def effective(**given: str) -> dict[str, str]:
+        code, out, err = manage(environment(**given), "shell", "--no-imports", "-c", DUMP)
+        assert code == 0, err
+        return json.loads(out)  # type: ignore[no-any-return]
+
+    defaults = {s.name: s.default for s in SETTINGS.values() if s.default}
+    assert len(defaults) >= 18
+    present, explicit = effective(), effective(**defaults)
+    assert {n: v for n, v in explicit.items() if present[n] != v} == {}
+
+
+# --- Wrong values ---------------------------------------------------------------------------------
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (
+            {"WEB_PROCESSES": "abc", "DEBUG": "maybe", "LOG_LEVEL": "LOUD", "LOG_FORMAT": "xml"},
+            "WEB_PROCESSES must be a whole number from 1 to 256, not 'abc'."
+            " Example: WEB_PROCESSES=4\n"
+            "DEBUG must be True or False, not 'maybe'. Example: DEBUG=False\n"
+            "LOG_FORMAT must be json or text, not 'xml'. Example: LOG_FORMAT=json\n"
+            "LOG_LEVEL must be DEBUG, INFO, WARNING, ERROR or CRITICAL, not 'LOUD'."
+            " Example: LOG_LEVEL=WARNING",
+        ),
+        (
+            {"ENVIRONMENT": "prod"},
+            "ENVIRONMENT must be live or test, not 'prod'. Example: ENVIRONMENT=live",
+        ),
+        (
+            {"SERVE": "all"},
+            "SERVE must be login, staff or both, not 'all'. Example: SERVE=login",
+        ),
+        (
+            {"TIME_ZONE": "Mars/Base"},
+            "TIME_ZONE must be the name of a time zone, not 'Mars/Base'."
+            " Example: TIME_ZONE=Asia/Kuala_Lumpur",
+        ),
+        (
+            {"SCOPES": "{InvoicingAPI}"},
+            "SCOPES must be JSON, not '{InvoicingAPI}'."
+            f" Example: {SETTINGS['SCOPES'].assignment}",
+        ),
+        (
+            {"AUTH_URL": "https://id.example.org/"},
+            "AUTH_URL ends with a slash, and so would the issuer. Give the base address that"
+            " clients call, for example https://identity.example.org.",
+        ),
+        ({"SECRET_KEY_FILE": ""}, "SECRET_KEY_FILE is empty: name the file, or leave it out."),
+        (
+            {"SECRET_KEY_FILE": "/nowhere/key"},
+            "SECRET_KEY_FILE: cannot read /nowhere/key: No such file or directory. Create it,"
+            " readable by the user of the service: docs/operations.md, Install.",
+        ),
+        ({"SECRET_KEY_FILE": "/dev/null"}, "SECRET_KEY_FILE: /dev/null is empty."),
+        (
+            {"SECRET_KEY_FILE": sys.executable},
+            f"SECRET_KEY_FILE: {sys.executable} is not a text in UTF-8.",
+        ),
+    ],
+    ids=lambda value: f"{value}" if isinstance(value, dict) else "",
+)
+def test_a_wrong_value_is_one_line_before_anything_starts(given: dict[str, str], line: str) -> None:
+    done = subprocess.run(
+        GUNICORN,
+        cwd=CHECKOUT,
+        env=environment(PORT="0", LOG_LEVEL="ERROR") | given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    written = done.stderr.splitlines()
+    if "Starting gunicorn" in written[0]:
+        del written[0]
+    assert (done.returncode, written) == (1, line.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("AUTH_UR", "AUTH_UR is not a setting, and is not read. Did you mean AUTH_URL?"),
+        ("ALLOWED_HOST", "ALLOWED_HOST is not a setting, and is not read."
+         " Did you mean ALLOWED_HOSTS?"),
+        ("TRUSTED_PROXY", "TRUSTED_PROXY is not a setting, and is not read."
+         " Did you mean TRUSTED_PROXIES?"),
+        ("SECRETKEY_FILE", "SECRETKEY_FILE is not a setting, and is not read."
+         " Did you mean SECRET_KEY?"),
+        ("AUTH_URL_FILE", "AUTH_URL_FILE is not read: only secrets can be in a file."
+         " Set AUTH_URL instead."),
+    ],
+)  # fmt: skip
+def test_a_name_that_was_meant_as_a_setting_is_named(name: str, line: str) -> None:
+    assert describe_unknown_names([name], SETTINGS) == [line]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("PATH", "HOME", "LANG", "PORTS", "SERVER", "SCOPE", "USER", "LOGNAME", "HOSTNAME"),
+        *("DATABASE_HOST", "KUBERNETES_SERVICE_PORT", "INVOCATION_ID", "JOURNAL_STREAM"),
+        *("DEBUGGER", "LS_COLORS", "WEB_CONCURRENCY", "DJANGO_SETTINGS_MODULE", "PGTIMEZONE"),
+        *SETTINGS,
+        *("SECRET_KEY_FILE", "SECRET_KEY_FALLBACKS_FILE", "DATABASE_URL_FILE"),
+    ],
+)
+def test_names_of_others_are_left_alone(name: str) -> None:
+    assert describe_unknown_names([name], SETTINGS) == []
+
+
+@pytest.mark.processes
+def test_a_near_name_is_a_warning_of_the_check() -> None:
+    _code, _out, err = manage(environment(AUTH_UR="x"), "check", "--deploy")
+    assert "(tokens.W007) AUTH_UR is not a setting, and is not read. Did you mean AUTH_URL?" in err
+
+
+# --- The command ----------------------------------------------------------------------------------
+
+
+def test_the_command_shows_each_setting_with_its_source(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("SECRET_KEY")
+    monkeypatch.setenv("SECRET_KEY_FILE", str(tmp_path / "key"))
+    monkeypatch.setenv("DATABASE_URL", "postgresql://identity:hush@db/identity")
+    monkeypatch.setenv("WEB_PROCESSES", "7")
+    monkeypatch.delenv("WEB_THREADS", raising=False)
+    shown = {row["name"]: row for row in json_output_of("settings")["settings"]}
+    assert shown.keys() == SETTINGS.keys()
+    sources = {name: (row["value"], row["source"]) for name, row in shown.items()}
+    assert sources["WEB_PROCESSES"] == ("7", "environment")
+    assert sources["WEB_THREADS"] == ("4", "default")
+    assert sources["SECRET_KEY"] == ("(hidden)", f"file {tmp_path / 'key'}")
+    assert sources["DATABASE_URL"] == ("(hidden)", "environment")
+
+
+def test_the_command_never_shows_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [setting.name for setting in SETTINGS.values() if setting.is_secret]
+    assert len(names) >= 4
+    for name in names:
+        monkeypatch.setenv(name, f"hush-{name}")
+    assert "hush" not in output_of("settings") + json.dumps(json_output_of("settings"))
+
+
+def test_the_command_names_what_is_wrong(settings: Settings) -> None:
+    settings.WRONG_SETTINGS, settings.UNKNOWN_SETTINGS = ["one"], ["another"]
+    assert json_output_of("settings")["wrong"] == ["one", "another"]
+    assert re.findall(r"(?m)^WRONG: (.*)$", output_of("settings")) == ["one", "another"]
