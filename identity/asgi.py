@@ -11,13 +11,13 @@ from django.conf import settings
 
 from identity.sandbox.upkeep import keep_sandbox_current
 from identity.server.overload import LIVE
-from identity.server.readiness import Readiness
+from identity.server.readiness import PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiBridge
 from tokens.endpoint.asgi import TokenEndpoint
 from tokens.endpoint.operations import OPERATIONS
 from tokens.status_lists.publication import status_lists
 
-_READY_PATH = "/health/ready"
+_READY_PATH, _STATUS_PATH = "/health/ready", "/health"
 _READ_METHODS = ("GET", "HEAD")
 # Registry files of staff, up to 16 MiB, and the form around them; what machines send is small.
 _MAX_BODY_BYTES = 17 * 1024 * 1024 if settings.SERVE != "login" else 64 * 1024
@@ -39,6 +39,7 @@ pages = WsgiBridge(
 )
 login = TokenEndpoint()
 ready = Readiness()
+status = PublicStatus(ready)
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -54,6 +55,8 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await send({"type": "http.response.body", "body": _LIVE_BODY})
     elif path == _READY_PATH and scope["method"] in _READ_METHODS:
         await ready(scope, receive, send)
+    elif path == _STATUS_PATH and scope["method"] in _READ_METHODS:
+        await status(scope, receive, send)
     else:
         await pages(scope, receive, send)
 

@@ -1,9 +1,16 @@
 """The 400 and 404 for machines, where no view answered: JSON, whatever `Accept` says."""
 
+from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 
+from identity.wrong_paths import meant_by
 from tokens.http import error_body, error_response
 
+_NOTHING = "There is nothing at this path."
+_RIGHT_ONE = (
+    " Send {method} to {url} instead, exactly so: capital letters and every slash count, and there"
+    " is no redirect."
+)
 _MALFORMED = "The request is malformed. The developer of the client must correct it."
 
 
@@ -13,5 +20,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """There is no such path."""
-    return JsonResponse(error_body("not_found", "There is nothing at this path."), status=404)
+    """There is no such path; where it is clear which one was meant, the text names that one."""
+    method, _, path = meant_by(request.path_info).partition(" ")
+    text = _RIGHT_ONE.format(method=method, url=settings.AUTH_URL + path) if path else ""
+    return JsonResponse(
+        error_body("not_found", f"There is nothing at this path.{text}"), status=404
+    )

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 
+from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
+from identity.version import version
 from tokens.endpoint.clock import DatabaseClock
 from tokens.http import read_only
 from tokens.keys.ring import NoUsableKey
@@ -26,7 +28,7 @@ logger = logging.getLogger("identity.health")
 
 Check = Callable[[datetime], None]
 
-_OK = "ok"
+_OK, _UNAVAILABLE = "ok", "unavailable"
 _NOT_CHECKED = "not checked"
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -56,6 +58,18 @@ def ready(request: HttpRequest) -> HttpResponse:
     )
 
 
+@read_only
+def status(request: HttpRequest) -> HttpResponse:
+    """`GET /health`, for everybody: the same in one word, and the version of this service."""
+    passed = is_ready(dict(readiness(datetime.now(UTC))))
+    return HttpResponse(
+        public_body(passed),
+        content_type="application/json",
+        status=200 if passed else 503,
+        headers=_NO_STORE,
+    )
+
+
 def readiness(at: datetime) -> Iterator[tuple[str, str]]:
     """Each check and its result; after a failure the later ones are not run."""
     result = _OK
@@ -78,8 +92,19 @@ def is_ready(checks: dict[str, str]) -> bool:
 
 def readiness_body(checks: dict[str, str]) -> bytes:
     """The JSON of the answer."""
-    status = _OK if is_ready(checks) else "unavailable"
+    status = _OK if is_ready(checks) else _UNAVAILABLE
     return json.dumps({"status": status, "checks": checks}).encode()
+
+
+def public_body(passed: bool) -> bytes:
+    """The JSON for everybody: nothing of what is not ready."""
+    return json.dumps(
+        {
+            "status": _OK if passed else _UNAVAILABLE,
+            "version": version(),
+            "environment": settings.ENVIRONMENT,
+        }
+    ).encode()
 
 
 def _result(name: str, check: Check, at: datetime) -> str:

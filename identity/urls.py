@@ -13,6 +13,7 @@ from identity.sandbox.urls import urlpatterns as sandbox
 from tokens.urls import urlpatterns as protocol
 
 health_paths: list[URLPattern] = [
+    path("health", health.status),
     path("health/live", health.live),
     path("health/ready", health.ready),
     path("metrics", health.metrics),

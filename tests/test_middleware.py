@@ -60,7 +60,7 @@ def test_a_public_path_with_a_variable_part_skips_the_staff_middleware(reference
 @pytest.mark.parametrize(
     "path",
     [
-        *(f"{PATH}/", "/", "/admin/", f"/x{PATH}", "/api/v1/logins//explanation"),
+        *(f"{PATH}/", "/en", "/admin/", f"/x{PATH}", "/api/v1/logins//explanation"),
         *("/api/v1/logins/x/y/explanation", "//api/v1/logins/x/explanation"),
         *("/api/v1/logins/x/explanation/", "/admin/api/v1/logins/x/explanation"),
     ],

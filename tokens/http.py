@@ -5,7 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.utils.module_loading import import_string
 
 from taxpayers.redaction import hide_secrets
 
@@ -47,6 +48,19 @@ def read_only(view: View) -> View:
         return response
 
     return wrapper
+
+
+def imported_on_first_use(view: str, **arguments: str) -> Callable[..., HttpResponseBase]:
+    """The view of this dotted name, with these arguments beside those of the path.
+
+    A process that answers logins starts without the code of other addresses.
+    """
+
+    def call(request: HttpRequest, **parts_of_path: str) -> HttpResponseBase:
+        response: HttpResponseBase = import_string(view)(request, **arguments, **parts_of_path)
+        return response
+
+    return call
 
 
 def rfc3339(moment: datetime) -> str:

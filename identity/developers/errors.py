@@ -1,48 +1,83 @@
-"""The public page of each reason for a refusal, to which its answer links (contract 1)."""
+"""The public pages of the reasons for a refusal, to which its answer links (contract 1)."""
 
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any
+
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
-from tokens.http import View, read_only
+from identity.developers.examples import refused_example
+from identity.developers.pages import Page, show
 from tokens.refusals.description import describe_in_general
-from tokens.refusals.table import REFUSALS
+from tokens.refusals.help_page import help_path
+from tokens.refusals.table import REFUSALS, Check, ProtocolReason, Refusal
 
-_CACHEABLE = {"Cache-Control": "public, max-age=3600"}
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-</head>
-<body>
-<h1>{title}</h1>
-{causes}
-<dl>
-<dt>Who can fix it</dt><dd>{fixed_by}</dd>
-<dt>Reason</dt><dd><code>{reason}</code></dd>
-<dt>Answer</dt><dd><code>{status} {error}</code></dd>
-</dl>
-</body>
-</html>
-"""
+_REASONS = list(REFUSALS)
+_RETRY = {
+    "at_once": _("Yes, at once, with a new proof that has the nonce of this answer."),
+    "later": _("Yes, after as many seconds as Retry-After says; wait longer after each failure."),
+    "backoff": _("Yes, and wait longer after each failure."),
+    "never": _("No. The same request gets the same answer until the cause is fixed."),
+}
 
 
-def error_page(reason: str) -> View:
-    """The view of the page of this reason: the same for everybody, made once."""
+def all_errors(request: HttpRequest, language: str) -> HttpResponse:
+    """`GET /errors/`: every reason, in the order in which a login is checked."""
+    return show(request, _list_page(), language)
+
+
+def error(request: HttpRequest, language: str, reason: str) -> HttpResponse:
+    """`GET /errors/<reason>`."""
+    return show(request, _page(reason), language)
+
+
+@cache
+def _list_page() -> Page:
+    return Page("errors/", "developers/errors.html", _list_context)
+
+
+@cache
+def _page(reason: str) -> Page:
+    address = help_path(reason).removeprefix("/")
+    return Page(address, "developers/error.html", partial(_context, reason))
+
+
+def _list_context() -> Mapping[str, Any]:
+    return {"title": gettext("Errors"), "rows": [_row(reason) for reason in _REASONS]}
+
+
+def _context(reason: str) -> Mapping[str, Any]:
+    refusal, place = REFUSALS[reason], _REASONS.index(reason)
+    return {
+        **_row(reason),
+        "causes": describe_in_general(reason, gettext),
+        "question": refusal.check and gettext(refusal.check.value),
+        "number": refusal.check and list(Check).index(refusal.check) + 1,
+        "checks": len(Check),
+        "retry": gettext(_RETRY[_retry(reason, refusal)]),
+        "example": refused_example(reason, settings.AUTH_URL).text,
+        "before": _row(_REASONS[place - 1]) if place else None,
+        "after": _row(_REASONS[place + 1]) if place + 1 < len(_REASONS) else None,
+    }
+
+
+def _row(reason: str) -> dict[str, Any]:
     refusal = REFUSALS[reason]
-    page = format_html(
-        _PAGE,
-        title=refusal.staff_text,
-        causes=format_html_join("\n", "<p>{}</p>", ((c,) for c in describe_in_general(reason))),
-        fixed_by=refusal.fixed_by,
-        reason=str(reason),
-        status=refusal.status,
-        error=refusal.error,
-    )
+    return {
+        "reason": str(reason),
+        "title": gettext(refusal.staff_text),
+        "status": refusal.status,
+        "error": refusal.error,
+        "fixed_by": gettext(refusal.fixed_by),
+    }
 
-    @read_only
-    def view(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(page, headers=_CACHEABLE)
 
-    return view
+def _retry(reason: str, refusal: Refusal) -> str:
+    if reason == ProtocolReason.USE_DPOP_NONCE:
+        return "at_once"
+    if refusal.status in (429, 503):
+        return "later"
+    return "backoff" if refusal.status == 500 else "never"

@@ -1,11 +1,35 @@
-"""The pages for developers of ERP systems: one for each reason of a refusal."""
+"""The pages for developers of ERP systems, in each language, and what they offer to download."""
 
 from django.urls import URLPattern, path
 
-from identity.developers.errors import error_page
+from tokens.http import imported_on_first_use
 from tokens.refusals.help_page import help_path
 from tokens.refusals.table import REFUSALS
 
+_ROOM = "identity.developers"
+# At its plain address a page is in the language that the browser asks for.
+_LANGUAGES = {"": "", "en/": "en", "ms/": "ms"}
+
+
+def _page(address: str, view: str, **about: str) -> list[URLPattern]:
+    return [
+        path(
+            f"{prefix}{address}",
+            imported_on_first_use(f"{_ROOM}.{view}", language=language, **about),
+        )
+        for prefix, language in _LANGUAGES.items()
+    ]
+
+
 urlpatterns: list[URLPattern] = [
-    path(help_path(reason).removeprefix("/"), error_page(reason)) for reason in REFUSALS
+    *_page("", "home.home"),
+    *_page("errors/", "errors.all_errors"),
+    *(
+        page
+        for reason in REFUSALS
+        for page in _page(help_path(reason).removeprefix("/"), "errors.error", reason=reason)
+    ),
+    path("openapi.json", imported_on_first_use(f"{_ROOM}.openapi.view.as_json")),
+    path("openapi.yaml", imported_on_first_use(f"{_ROOM}.openapi.view.as_yaml")),
+    path("developers/<str:name>", imported_on_first_use(f"{_ROOM}.downloads.download")),
 ]

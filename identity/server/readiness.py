@@ -1,4 +1,4 @@
-"""`GET /health/ready` with a deadline: answered in time even while the database hangs.
+"""`GET /health/ready` and `GET /health` with a deadline: answered while the database hangs, too.
 
 The checks run in one separate thread. While they hang there, every further request waits for
 the same checks, so that nothing piles up.
@@ -11,12 +11,14 @@ from typing import Any
 
 from django.db import close_old_connections
 
-from identity.health import is_ready, readiness, readiness_body, without_answer
+from identity.health import is_ready, public_body, readiness, readiness_body, without_answer
 from taxpayers.shut_down import answered_within
 
 _DEADLINE_SECONDS = 1.5
 # Then the checks have failed, and the next request has them run on another connection.
 _GIVE_UP_SECONDS = 4.0
+# Everybody may ask: however often they do, the database is asked no more often than this.
+_PUBLIC_SECONDS = 5.0
 
 
 class Readiness:
@@ -28,6 +30,11 @@ class Readiness:
         self._running: asyncio.Future[None] | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        checks = await self.checks()
+        await _answer(is_ready(checks), readiness_body(checks), send)
+
+    async def checks(self) -> dict[str, str]:
+        """Each check and its result, within the deadline."""
         if self._running is None or self._running.done():
             self._checks = {}
             loop = asyncio.get_running_loop()
@@ -35,9 +42,7 @@ class Readiness:
         await asyncio.wait({self._running}, timeout=_DEADLINE_SECONDS)
         is_late = not self._running.done()
         checks = dict(self._checks)
-        if is_late:
-            checks = without_answer(checks, _DEADLINE_SECONDS)
-        await _answer(checks, send)
+        return without_answer(checks, _DEADLINE_SECONDS) if is_late else checks
 
     def _check(self, checks: dict[str, str]) -> None:
         with answered_within(_GIVE_UP_SECONDS):
@@ -47,13 +52,27 @@ class Readiness:
                 close_old_connections()
 
 
-async def _answer(checks: dict[str, str], send: Any) -> None:
-    body = readiness_body(checks)
+class PublicStatus:
+    """The same for everybody: only whether all of them passed, as of a few seconds ago."""
+
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+        self._is_ready, self._good_until = False, 0.0
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        now = asyncio.get_running_loop().time()
+        if now >= self._good_until:
+            self._is_ready = is_ready(await self._readiness.checks())
+            self._good_until = now + _PUBLIC_SECONDS
+        await _answer(self._is_ready, public_body(self._is_ready), send)
+
+
+async def _answer(passed: bool, body: bytes, send: Any) -> None:
     headers = [
         (b"Content-Type", b"application/json"),
         (b"Cache-Control", b"no-store"),
         (b"Content-Length", str(len(body)).encode()),
     ]
-    status = 200 if is_ready(checks) else 503
+    status = 200 if passed else 503
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

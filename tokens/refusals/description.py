@@ -24,12 +24,12 @@ def _(text: str) -> str:
 
 # The texts of `rate_limited` where callers back off: another cause, and somebody else can fix it.
 # Callers of ids that do not exist read the first one, too.
-TOO_MANY_FAILED = (
+TOO_MANY_FAILED = _(
     "Too many failed logins. Wait as long as Retry-After says. The operator of the ERP system must"
     " compare client_id and client_secret with what was issued at registration, or have a new"
     " secret issued."
 )
-TOO_MANY_REJECTED = (
+TOO_MANY_REJECTED = _(
     "Too many requests from this address were refused, and so is this one. Wait as long as"
     " Retry-After says to read why, or look at an earlier refusal. The developer of the ERP system"
     " must correct the request: a right one is answered at once."
@@ -152,11 +152,18 @@ _FAULTS: Mapping[str, str] = {
 }
 # What stands for the fault on the public page of a reason.
 _ANY_FAULT: Mapping[str, str] = {
-    ProtocolReason.MALFORMED_CREDENTIALS: "client_id, client_secret, client_assertion or the client"
-    " certificate does not have the right form: error_description names the fault.",
-    ProtocolReason.INVALID_DPOP_PROOF: "The proof in the header DPoP is wrong: error_description"
-    " names the fault.",
+    ProtocolReason.MALFORMED_CREDENTIALS: _(
+        "client_id, client_secret, client_assertion or the client certificate does not have the"
+        " right form: error_description names the fault."
+    ),
+    ProtocolReason.INVALID_DPOP_PROOF: _(
+        "The proof in the header DPoP is wrong: error_description names the fault."
+    ),
 }
+# What stands there for a date, a parameter and a detail.
+_ANY_DATE = _("the date in error_description")
+_ANY_PARAMETER = _("named in error_description")
+_ANY_DETAIL = _("error_description names the fault")
 
 
 def describe(refused: Refused, translate: Callable[[str], str] = str) -> str:
@@ -195,18 +202,19 @@ def describe_proof_fault(fault: ProofFault) -> str:
     return error_description(_FAULTS[fault].format(parameter=HEADER))
 
 
-def describe_in_general(reason: str) -> list[str]:
+def describe_in_general(reason: str, translate: Callable[[str], str] = str) -> list[str]:
     """The texts that this reason can have, without what only one login's own text can name."""
     refusal = REFUSALS[reason]
     texts = [refusal.text, refusal.without_detail, refusal.of_assertion, refusal.of_certificate]
     if reason == ProtocolReason.RATE_LIMITED:
         texts += TOO_MANY.values()
+    fault = _ANY_FAULT.get(reason, "")
     return [
-        text.format(
-            since="the date in error_description",
-            parameter="named in error_description",
-            detail="error_description names the fault",
-            fault=_ANY_FAULT.get(reason, ""),
+        translate(text).format(
+            since=translate(_ANY_DATE),
+            parameter=translate(_ANY_PARAMETER),
+            detail=translate(_ANY_DETAIL),
+            fault=fault and translate(fault),
         )
         for text in texts
         if text not in ("", "{fault}")

@@ -1,0 +1,66 @@
+"""`GET /`: what an ERP developer needs to know who has nothing but the address of this service."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.urls import is_valid_path, reverse
+from django.utils.translation import gettext_noop as _
+
+from identity.developers.examples import TAXPAYER, issued_example, refused_example
+from identity.developers.pages import Page, show
+from identity.developers.snippets.catalogue import SNIPPETS, source_of
+from identity.version import version
+from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE
+from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.refusals.table import ProtocolReason
+
+_RENEW_EARLIER_MINUTES = 5
+# For machines and for tools, by their paths below AUTH_URL.
+_ADDRESSES = (
+    (reverse("token"), _("log in")),
+    (reverse("revocation"), _("end a token of yours")),
+    (reverse("me"), _("whom a token represents, and what it allows")),
+    (reverse("credentials"), _("see your credentials, and end a secret that leaked")),
+    (reverse("permissions"), _("for whom you may act")),
+    (reverse("metadata"), _("the metadata of this service (RFC 8414)")),
+    (reverse("jwks"), _("the keys that sign tokens")),
+    ("/openapi.json", _("the OpenAPI description of all of these (also as openapi.yaml)")),
+    ("/health", _("is this service ready, and which version is it")),
+)
+# What other parts of the service may add; shown where they are served.
+_OPTIONAL = (
+    ("/sandbox", _("Sandbox: clients that always fail in one way, for your tests")),
+    ("/clientcheck.py", _("Client check: plays this service against your program, and reports")),
+)
+
+
+def home(request: HttpRequest, language: str) -> HttpResponse:
+    """The first page."""
+    return show(request, _HOME, language)
+
+
+def _context() -> Mapping[str, Any]:
+    auth_url = settings.AUTH_URL
+    minutes = int(TOKEN_LIFETIME.total_seconds()) // 60
+    return {
+        "title": "",
+        "snippets": [
+            {"snippet": snippet, "source": source_of(snippet, auth_url)} for snippet in SNIPPETS
+        ],
+        "issued": issued_example(auth_url).text,
+        "limited": refused_example(ProtocolReason.RATE_LIMITED, auth_url).text,
+        "taxpayer": TAXPAYER,
+        "limit": DEFAULT_LOGINS_PER_MINUTE,
+        "minutes": minutes,
+        "use_minutes": minutes - _RENEW_EARLIER_MINUTES,
+        "secret_days": settings.SECRET_LIFETIME.days,
+        "addresses": _ADDRESSES,
+        "optional": [row for row in _OPTIONAL if is_valid_path(row[0])],
+        "version": version(),
+        "has_staff_pages": settings.SERVE == "both",
+    }
+
+
+_HOME = Page("", "developers/home.html", _context)

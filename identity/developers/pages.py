@@ -1,0 +1,96 @@
+"""One page in each language: at an address of its own, and at a plain one by `Accept-Language`.
+
+A page is the same for everybody, so each process makes it once. It needs no script and no cookie.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.template import Context, Engine
+from django.utils import translation
+from django.utils.cache import get_conditional_response
+from django.utils.translation.trans_real import parse_accept_lang_header
+
+from identity.developers.downloads import STYLE, etag_of
+from tokens.http import read_only
+
+ENGLISH, MALAY = "en", "ms"
+LANGUAGES = {ENGLISH: "English", MALAY: "Bahasa Melayu"}
+
+_HEADERS = {
+    "Cache-Control": "public, max-age=3600",
+    # Nothing but our own style sheet is loaded, and no other site can frame the page.
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is shown at `address` (below AUTH_URL, without the first slash).
+
+    `context` is asked for each language, while that language is active.
+    """
+
+    address: str
+    template: str
+    context: Callable[[], Mapping[str, Any]]
+
+
+def show(request: HttpRequest, page: Page, language: str) -> HttpResponse:
+    """The page in this language; empty: in the one that the browser prefers."""
+
+    @read_only
+    def view(request: HttpRequest) -> HttpResponse:
+        chosen = language or preferred(request.headers.get("Accept-Language", ""))
+        body, etag = _rendered(page, chosen, is_chosen=bool(language), base=settings.AUTH_URL)
+        headers = _HEADERS | {"Content-Language": chosen, "ETag": etag}
+        if not language:
+            headers["Vary"] = "Accept-Language"
+        response = HttpResponse(body, headers=headers)
+        return get_conditional_response(request, etag=etag, response=response) or response
+
+    return view(request)
+
+
+def preferred(accepted: str) -> str:
+    """The best of our languages for a header `Accept-Language` (RFC 9110 section 12.5.4)."""
+    for tag, _quality in parse_accept_lang_header(accepted[:500]):
+        if (language := tag.partition("-")[0]) in LANGUAGES:
+            return language
+    return ENGLISH
+
+
+@cache
+def _rendered(page: Page, language: str, *, is_chosen: bool, base: str) -> tuple[bytes, str]:
+    with translation.override(language):
+        context = {
+            "base": urlsplit(base).path,  # where AUTH_URL is below the root of its host
+            "auth_url": base,
+            "environment": settings.ENVIRONMENT,
+            "language": language,
+            "languages": LANGUAGES,
+            "address": page.address,
+            # Links lead on in the language that was chosen, if one was.
+            "prefix": f"{language}/" if is_chosen else "",
+            "style": STYLE,
+            **page.context(),
+        }
+        text = _engine().get_template(page.template).render(Context(context))
+    body = text.encode()
+    return body, etag_of(body)
+
+
+@cache
+def _engine() -> Engine:
+    """Templates alone: a process that serves logins has no other use for them."""
+    return Engine(
+        dirs=[settings.BASE_DIR / "templates"], libraries={"i18n": "django.templatetags.i18n"}
+    )

@@ -1,0 +1,55 @@
+"""Which address was meant by a path at which there is nothing (contract 1: no redirect)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
+
+_LOGIN = "/connect/token"
+_INTROSPECTION, _REVOCATION = "/connect/introspect", "/connect/revocation"
+_METADATA, _OTHER_METADATA = (
+    f"/.well-known/{name}" for name in ("oauth-authorization-server", "openid-configuration")
+)
+_KEYS, _ME, _OPENAPI = "/.well-known/jwks.json", "/api/v1/me", "/openapi.json"
+# The method that each takes.
+_METHODS: Mapping[str, str] = {
+    **dict.fromkeys((_LOGIN, _INTROSPECTION, _REVOCATION), "POST"),
+    **dict.fromkeys((_METADATA, _OTHER_METADATA, _KEYS, _ME, _OPENAPI), "GET"),
+    "/status": "GET",
+    "/api/v1/credentials/current": "GET",
+    "/api/v1/permissions": "GET",
+    "/health": "GET",
+    "/health/live": "GET",
+    "/errors/": "GET",
+    "/openapi.yaml": "GET",
+}
+# The last part of a path as other services name theirs, without punctuation.
+_LAST_PARTS: Mapping[str, str] = {
+    **dict.fromkeys(("token", "tokens", "accesstoken", "login", "gettoken", "connect"), _LOGIN),
+    **dict.fromkeys(("introspect", "introspection", "tokeninfo"), _INTROSPECTION),
+    **dict.fromkeys(("revoke", "revocation"), _REVOCATION),
+    **dict.fromkeys(("jwks", "certs", "keys"), _KEYS),
+    **dict.fromkeys(("oauthauthorizationserver", "metadata"), _METADATA),
+    "openidconfiguration": _OTHER_METADATA,
+    **dict.fromkeys(("me", "userinfo"), _ME),
+    **dict.fromkeys(("swagger", "openapi", "apidocs", "docs"), _OPENAPI),
+    **dict.fromkeys(("error", "errors"), "/errors/"),
+}
+_LONGEST = 200
+
+
+def meant_by(path: str) -> str:
+    """The method and the path that were probably meant, as `POST /connect/token`; or nothing."""
+    for meant in _candidates(path[:_LONGEST]):
+        return f"{_METHODS[meant]} {meant}"
+    return ""
+
+
+def _candidates(path: str) -> Iterator[str]:
+    # Other capital letters, doubled slashes, a slash or blank at the end, percent-encoding.
+    parts = [part.strip() for part in unquote(path).lower().split("/") if part.strip()]
+    plain = f"/{'/'.join(parts)}"
+    yield from (known for known in _METHODS if known.rstrip("/") == plain)
+    if parts:
+        last = re.sub(r"[^a-z0-9]", "", parts[-1]).removesuffix("json")
+        if last in _LAST_PARTS:
+            yield _LAST_PARTS[last]
