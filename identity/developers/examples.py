@@ -87,8 +87,9 @@ class Example:
 @cache
 def refused_example(reason: str, auth_url: str) -> Example:
     """What a login is answered that is refused for this reason, by the service at `auth_url`."""
-    client = _client(reason) if _proved_itself(reason) else None
-    quota = Quota(DEFAULT_LOGINS_PER_MINUTE, 1, AT)
+    client, refusal = _client(reason) if _proved_itself(reason) else None, REFUSALS[reason]
+    is_counted = refusal.recorded and not refusal.counts_as_failure
+    quota = Quota(DEFAULT_LOGINS_PER_MINUTE, int(is_counted), AT)
     return _example(refused_answer(REFERENCE, AT, _refused(reason), client, quota))
 
 

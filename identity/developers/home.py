@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -17,17 +18,24 @@ from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.refusals.table import ProtocolReason
 
 _RENEW_EARLIER_MINUTES = 5
-# For machines and for tools, by their paths below AUTH_URL.
+# By their paths below AUTH_URL; those without a method open in a browser.
 _ADDRESSES = (
-    (reverse("token"), _("log in")),
-    (reverse("revocation"), _("end a token of yours")),
-    (reverse("me"), _("whom a token represents, and what it allows")),
-    (reverse("credentials"), _("see your credentials, and end a secret that leaked")),
-    (reverse("permissions"), _("for whom you may act")),
-    (reverse("metadata"), _("the metadata of this service (RFC 8414)")),
-    (reverse("jwks"), _("the keys that sign tokens")),
-    ("/openapi.json", _("the OpenAPI description of all of these (also as openapi.yaml)")),
-    ("/health", _("is this service ready, and which version is it")),
+    ("POST", reverse("token"), _("log in")),
+    ("POST", reverse("revocation"), _("end a token of yours")),
+    ("GET", reverse("me"), _("whom a token represents, and what it allows")),
+    ("GET", reverse("credentials"), _("your client, its secrets and its limit")),
+    ("DELETE", reverse("credentials"), _("end a secret that leaked")),
+    ("GET", reverse("permissions"), _("for whom you may act")),
+    (
+        "POST",
+        unquote(reverse("explanation", args=["{reference}"])),
+        _("why one of your logins was refused"),
+    ),
+    ("", reverse("metadata"), _("the metadata of this service (RFC 8414)")),
+    ("", reverse("jwks"), _("the keys that sign tokens")),
+    ("", "/openapi.json", _("the OpenAPI description of all of these")),
+    ("", "/openapi.yaml", _("the same in YAML")),
+    ("", "/health", _("is this service ready, and which version is it")),
 )
 # What other parts of the service may add; shown where they are served.
 _OPTIONAL = (

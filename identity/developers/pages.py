@@ -62,8 +62,8 @@ def show(request: HttpRequest, page: Page, language: str) -> HttpResponse:
 
 def preferred(accepted: str) -> str:
     """The best of our languages for a header `Accept-Language` (RFC 9110 section 12.5.4)."""
-    for tag, _quality in parse_accept_lang_header(accepted[:500]):
-        if (language := tag.partition("-")[0]) in LANGUAGES:
+    for tag, quality in parse_accept_lang_header(accepted[:500]):
+        if quality and (language := tag.partition("-")[0]) in LANGUAGES:
             return language
     return ENGLISH
 

@@ -80,7 +80,7 @@ def test_after_a_change_of_the_secret_key_the_old_one_still_decrypts(
     assert encryption.decrypt(stored) == TOTP_SECRET
 
 
-@pytest.mark.parametrize("path", [ADMIN, "/admin/taxpayers/systemuser/", "/"])
+@pytest.mark.parametrize("path", [ADMIN, "/admin/taxpayers/systemuser/"])
 def test_without_a_second_factor_nothing_is_seen_before_it_is_set_up(
     client: Client, path: str
 ) -> None:

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from identity.developers.examples import AT, REFERENCE, refused_example
 from identity.developers.openapi.parts import (
+    MOMENT,
     TEXT,
     UUID,
     WHOLE_NUMBER,
@@ -34,7 +35,22 @@ HEADERS: Part = {
     "Allow": header("The methods of this address.", TEXT),
     "WWW-Authenticate": header("How to authenticate (RFC 6750, RFC 6749 section 5.2).", TEXT),
     "Cache-Control": header("`no-store`", TEXT),
+    "X-Client-Secret-Expires-At": header(
+        "Until when the secret is valid. Only after a right one.", MOMENT, is_always_there=False
+    ),
+    "X-Rate-Limit-Limit": header(
+        "Logins a minute. Not if unlimited.", WHOLE_NUMBER, is_always_there=False
+    ),
+    "X-Rate-Limit-Remaining": header("How many are left.", WHOLE_NUMBER, is_always_there=False),
+    "X-Rate-Limit-Reset": header("When to try again.", MOMENT, is_always_there=False),
+    "DPoP-Nonce": header(
+        "For the next proof. Only for clients whose tokens are bound to a key (RFC 9449).",
+        TEXT,
+        is_always_there=False,
+    ),
 }
+
+_OF_EVERY_BODY = ("Content-Type", "Content-Length", "Pragma")
 
 
 def header_refs(*names: str) -> Part:
@@ -52,19 +68,17 @@ def login_errors(auth_url: str) -> dict[str, Part]:
 
 
 def _refusals(status: int, reasons: Iterable[str], auth_url: str) -> Part:
-    examples, required = {}, {"correlationId", "Link", "Cache-Control"}
+    examples: dict[str, Part] = {}
+    headers: dict[str, None] = {}
     for reason in reasons:
         example = refused_example(reason, auth_url)
-        required |= example.headers.keys() & {"Retry-After", "Allow"}
+        headers |= dict.fromkeys(name for name in example.headers if name not in _OF_EVERY_BODY)
         examples[str(reason)] = {
             "summary": REFUSALS[reason].staff_text,
             "value": json.loads(example.body),
         }
     return response(
-        HTTPStatus(status).phrase,
-        REF_ERROR,
-        headers=header_refs(*sorted(required)),
-        examples=examples,
+        HTTPStatus(status).phrase, REF_ERROR, headers=header_refs(*headers), examples=examples
     )
 
 

@@ -8,7 +8,6 @@ from identity.developers.examples import form_example, issued_example
 from identity.developers.openapi.errors import header_refs, login_errors, own_errors
 from identity.developers.openapi.parts import (
     BOOLEAN,
-    MOMENT,
     TEXT,
     WHOLE_NUMBER,
     Part,
@@ -38,14 +37,11 @@ _ASSERTION: Part = {
 }
 HEADERS: Part = {
     "X-Represented-Taxpayer": header("For whom the token is: TIN or TIN:ROB.", TEXT),
-    "X-Client-Secret-Expires-At": header(
-        "Until when the secret is valid. Only with a secret.", MOMENT, is_always_there=False
-    ),
-    "X-Rate-Limit-Limit": header(
-        "Logins a minute. Not if unlimited.", WHOLE_NUMBER, is_always_there=False
-    ),
-    "X-Rate-Limit-Remaining": header("How many are left.", WHOLE_NUMBER, is_always_there=False),
 }
+_OF_A_TOKEN = (
+    *("X-Represented-Taxpayer", "X-Client-Secret-Expires-At", "X-Rate-Limit-Limit"),
+    *("X-Rate-Limit-Remaining", "DPoP-Nonce", "correlationId", "Cache-Control"),
+)
 TOKEN = record(
     "scope",
     access_token=described(TEXT, "Send it as `Authorization: Bearer …` (or `DPoP …`)."),
@@ -86,7 +82,7 @@ def token_path(auth_url: str) -> Part:
                 "200": response(
                     "A token",
                     reference("schemas", "Token"),
-                    headers=header_refs(*HEADERS, "correlationId", "Cache-Control"),
+                    headers=header_refs(*_OF_A_TOKEN),
                     example=json.loads(success.body),
                 ),
                 **login_errors(auth_url),
@@ -104,7 +100,6 @@ def introspection_path() -> Part:
         example={"active": False},
     )
     active["content"][SIGNED] = {"schema": described(TEXT, "The same, signed (RFC 9701).")}
-    errors = own_errors(PROTECTED_API)
     return {
         "post": {
             "operationId": "introspectToken",
@@ -122,8 +117,12 @@ def introspection_path() -> Part:
             ),
             "responses": {
                 "200": active,
-                **errors,
-                "406": {**errors["400"], "description": "`Accept` allows no answer of ours"},
+                **own_errors(PROTECTED_API),
+                "406": response(
+                    "`Accept` allows neither JSON nor the signed answer",
+                    reference("schemas", "Error"),
+                    headers=header_refs("correlationId", "Cache-Control"),
+                ),
             },
         }
     }

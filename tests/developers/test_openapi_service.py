@@ -1,0 +1,124 @@
+"""Requests made from the OpenAPI description, by schemathesis, at the service as it runs.
+
+Each answer must have a status, a type, headers and a body that the description has. The same
+requests each time; for others: `EXAMPLES=1000 pytest tests/developers/test_openapi_service.py`.
+"""
+
+import contextlib
+import itertools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from pytest_django import DjangoDbBlocker
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.servers.service import Service
+
+TIN = "C8888888801"
+NUMBERS = itertools.count()
+EXAMPLES = int(os.environ.get("EXAMPLES", "0"))
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+
+
+@pytest.fixture
+def registry(node: Service, django_db_blocker: DjangoDbBlocker) -> Iterator[Service]:
+    """The service that runs; the test may register more."""
+    with django_db_blocker.unblock():
+        node.manage("register_taxpayer", TIN, "--name", "Company")
+        yield node
+
+
+def new_client(node: Service) -> dict[str, str]:
+    issued = node.manage("issue_credentials", TIN, "--name", "ERP", "--logins-per-minute", "0")
+    return credentials_of(issued)
+
+
+def new_api(node: Service) -> dict[str, str]:
+    name = f"Described {next(NUMBERS)}"
+    return credentials_of(node.manage("register_protected_api", name, "--audience", "InvoicingAPI"))
+
+
+def credentials_of(issued: dict[str, str]) -> dict[str, str]:
+    return {name: issued[name] for name in ("client_id", "client_secret")}
+
+
+def log_in(node: Service, credentials: dict[str, str]) -> str:
+    form = {"grant_type": "client_credentials", **credentials}
+    token: str = httpx.post(f"{node.url}/connect/token", data=form).json()["access_token"]
+    return token
+
+
+def operations(url: str) -> Iterator[Any]:
+    loaded = schemathesis.openapi.from_dict(httpx.get(f"{url}/openapi.json").json())
+    yield from (result.ok() for result in loaded.get_all_operations())
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["stranger", "client"])
+def test_every_answer_is_described(registry: Service, is_known: bool) -> None:
+    seen: dict[str, set[int]] = {}
+    for operation in operations(registry.url):
+        name = f"{operation.method.upper()} {operation.path}"
+        seen[name] = answered(registry, operation, is_known=is_known)
+    if is_known:
+        for name in ("POST /connect/token", "POST /connect/introspect", "GET /api/v1/me"):
+            assert 200 in seen[name], name
+        assert {200, 400} <= seen["GET /api/v1/permissions"]
+    else:
+        assert 200 not in seen["POST /connect/token"]
+        assert 401 in seen["GET /api/v1/me"]
+        assert 200 not in seen["GET /api/v1/me"]
+    assert 200 in seen["GET /.well-known/jwks.json"]
+
+
+def answered(node: Service, operation: Any, *, is_known: bool) -> set[int]:
+    """The statuses of the answers to what schemathesis makes of one operation.
+
+    `is_known`: it is sent with right credentials, or with a right token.
+    """
+    statuses: set[int] = set()
+    headers, credentials = {}, {}
+    if is_known:
+        client = new_client(node)
+        credentials = new_api(node) if operation.path == "/connect/introspect" else client
+        if operation.path.startswith("/api/v1/"):
+            headers = {"Authorization": f"Bearer {log_in(node, client)}"}
+
+    for mode in GenerationMode:
+
+        @given(operation.as_strategy(generation_mode=mode))
+        @settings(
+            max_examples=EXAMPLES or 10,
+            deadline=None,
+            derandomize=not EXAMPLES,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        def send(case: Any) -> None:
+            if isinstance(case.body, dict):
+                case.body = {**case.body, **credentials}
+            answer = case.call(base_url=node.url, headers=headers, timeout=10)
+            statuses.add(answer.status_code)
+            case.validate_response(answer, checks=CHECKS)
+
+        with contextlib.suppress(Unsatisfiable):  # nothing about it can be wrong
+            send()
+    return statuses
