@@ -48,8 +48,8 @@ def registry(node: Service, django_db_blocker: DjangoDbBlocker) -> Iterator[Serv
 
 
 def new_client(node: Service) -> dict[str, str]:
-    issued = node.manage("issue_credentials", TIN, "--name", "ERP", "--logins-per-minute", "0")
-    return credentials_of(issued)
+    name = ("--name", f"ERP {next(NUMBERS)}")
+    return credentials_of(node.manage("issue_credentials", TIN, *name, "--logins-per-minute", "0"))
 
 
 def new_api(node: Service) -> dict[str, str]:
