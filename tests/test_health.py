@@ -1,7 +1,9 @@
 """Liveness and readiness, for load balancers: what fails is named, and nothing else shown."""
 
+import asyncio
 import socket
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,9 +21,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from identity import health
+from identity.server.readiness import PublicStatus
 from tests.conftest import StartService
 from tests.servers.postgres import Postgres
-from tests.servers.processes import children, suspended
+from tests.servers.processes import CHECKOUT, children, suspended
 from tests.servers.service import Service
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
@@ -162,7 +165,7 @@ def test_a_database_that_hangs_is_named_within_two_seconds(
         assert httpx.get(f"{node.url}/health/ready", timeout=5).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics"])
+@pytest.mark.parametrize("path", ["/health", "/health/live", "/health/ready", "/metrics"])
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
 def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
     response = get(path, method)
@@ -172,7 +175,11 @@ def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/health/ready", "/metrics", "/api/v1/me", "/connect/token", "/nothing", "/admin/"]
+    "path",
+    [
+        *("/health", "/health/ready", "/metrics", "/api/v1/me", "/connect/token", "/nothing"),
+        *("/admin/", "/", "/errors/no_permission"),
+    ],
 )
 def test_head_has_no_body_that_could_be_read_as_the_next_answer(node: Service, path: str) -> None:
     host, port = urlsplit(node.url).netloc.split(":")
@@ -184,3 +191,55 @@ def test_head_has_no_body_that_could_be_read_as_the_next_answer(node: Service, p
                 answer += connection.recv(65536)
             assert answer.startswith(b"HTTP/1.1 ")
             assert method == "GET" or answer.endswith(b"\r\n\r\n")
+
+
+# --- For everybody --------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_everybody_may_ask_whether_the_service_is_ready_and_which_version_it_is() -> None:
+    response = get("/health", accept="text/html")
+    assert (response.status_code, headers_of(response)) == (200, JSON)
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ready = {"status": "ok", "version": project["version"], "environment": "test"}
+    assert body_of(response) == ready
+    with database_out_of_reach():
+        response = get("/health")
+    assert response.status_code == 503
+    assert body_of(response) == ready | {"status": "unavailable"}  # and nothing of what is not
+
+
+class Checked:
+    """Readiness that says what it is told, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked, self.result = 0, "ok"
+
+    async def checks(self) -> dict[str, str]:
+        self.asked += 1
+        return {"database": self.result}
+
+
+def test_however_many_ask_the_checks_are_run_every_five_seconds() -> None:
+    checked = Checked()
+    status, at = PublicStatus(checked), [1000.0]  # type: ignore[arg-type]
+
+    async def ask() -> int:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        with patch.object(asyncio.get_running_loop(), "time", lambda: at[0]):
+            await status({}, None, send)
+        return int(sent[0]["status"])
+
+    async def work() -> None:
+        assert [await ask() for _ in range(10)] == [200] * 10
+        checked.result = "failed: see the log"
+        at[0] += 4.9
+        assert (await ask(), checked.asked) == (200, 1)
+        at[0] += 0.2
+        assert (await ask(), checked.asked) == (503, 2)
+
+    asyncio.run(work())

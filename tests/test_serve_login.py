@@ -73,6 +73,14 @@ def test_no_module_of_the_staff_pages_is_imported(worker: Worker) -> None:
     assert {name for name in worker.modules if parents(name) & STAFF_APPLICATIONS} == set()
 
 
+def test_no_module_of_the_pages_for_developers_is_imported_before_the_first_one_is_opened(
+    worker: Worker,
+) -> None:
+    of_developers = {name for name in worker.modules if parents(name) & {"identity.developers"}}
+    assert of_developers == {"identity.developers", "identity.developers.urls"}
+    assert not worker.modules & {"yaml", "jsonschema", "drf_spectacular"}
+
+
 def test_only_what_a_login_needs_is_installed(worker: Worker) -> None:
     output = worker.manage(
         *("shell", "--no-imports", "-c"), SETTINGS.format("[s.INSTALLED_APPS, s.MIDDLEWARE]")

@@ -92,5 +92,5 @@ def _rendered(page: Page, language: str, *, is_chosen: bool, base: str) -> tuple
 def _engine() -> Engine:
     """Templates alone: a process that serves logins has no other use for them."""
     return Engine(
-        dirs=[settings.BASE_DIR / "templates"], libraries={"i18n": "django.templatetags.i18n"}
+        dirs=[str(settings.BASE_DIR / "templates")], libraries={"i18n": "django.templatetags.i18n"}
     )

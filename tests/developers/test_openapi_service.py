@@ -68,7 +68,7 @@ def log_in(node: Service, credentials: dict[str, str]) -> str:
 
 
 def operations(url: str) -> Iterator[Any]:
-    loaded = schemathesis.openapi.from_dict(httpx.get(f"{url}/openapi.json").json())
+    loaded: Any = schemathesis.openapi.from_dict(httpx.get(f"{url}/openapi.json").json())
     yield from (result.ok() for result in loaded.get_all_operations())
 
 

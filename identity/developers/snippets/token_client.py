@@ -31,20 +31,24 @@ class TokenClient:
         return token
 
     def _log_in(self, on_behalf_of: str) -> tuple[str, int]:
-        for attempt in range(5):
-            answer = requests.post(
-                f"{AUTH_URL}/connect/token",
-                data={"grant_type": "client_credentials", **self._credentials},
-                headers={"onbehalfof": on_behalf_of} if on_behalf_of else {},
-                timeout=10,
-            )
+        answer = self._post(on_behalf_of)
+        for _ in range(4):
             if answer.status_code not in (429, 503):
                 break
-            time.sleep(int(answer.headers.get("Retry-After", 2**attempt)))
+            time.sleep(int(answer.headers.get("Retry-After", 5)))
+            answer = self._post(on_behalf_of)
         body = answer.json()
         if answer.status_code != 200:
             raise Refused(body["error_description"])
         return body["access_token"], body["expires_in"]
+
+    def _post(self, on_behalf_of: str) -> requests.Response:
+        return requests.post(
+            f"{AUTH_URL}/connect/token",
+            data={"grant_type": "client_credentials", **self._credentials},
+            headers={"onbehalfof": on_behalf_of} if on_behalf_of else {},
+            timeout=10,
+        )
 
 
 def main() -> None:
