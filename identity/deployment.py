@@ -1,5 +1,6 @@
 """What this process is: live or test, embedded or in production, its address, what it serves."""
 
+import tomllib
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +10,9 @@ from identity.private_files import private_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = private_folder(Path(env.str("VAR_DIR", "") or BASE_DIR / "var"))
+
+with (BASE_DIR / "pyproject.toml").open("rb") as _project:
+    VERSION: str = tomllib.load(_project)["project"]["version"]
 
 ENVIRONMENT: Literal["live", "test"]
 ENVIRONMENT = required_choice("ENVIRONMENT", "test", ("live", "test"))  # type: ignore[assignment]  # one of these

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 
-from identity.wrong_paths import meant_by
+from identity.developers.wrong_paths import meant_by
 from tokens.http import error_body, error_response
 
 _NOTHING = "There is nothing at this path."

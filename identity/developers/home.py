@@ -12,7 +12,6 @@ from django.utils.translation import gettext_noop as _
 from identity.developers.examples import TAXPAYER, issued_example, refused_example
 from identity.developers.pages import Page, show
 from identity.developers.snippets.catalogue import SNIPPETS, source_of
-from identity.version import version
 from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE
 from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.refusals.table import ProtocolReason
@@ -66,7 +65,7 @@ def _context() -> Mapping[str, Any]:
         "secret_days": settings.SECRET_LIFETIME.days,
         "addresses": _ADDRESSES,
         "optional": [row for row in _OPTIONAL if is_valid_path(row[0])],
-        "version": version(),
+        "version": settings.VERSION,
         "has_staff_pages": settings.SERVE == "both",
     }
 

@@ -23,6 +23,7 @@ def _page(address: str, view: str, **about: str) -> list[URLPattern]:
 
 urlpatterns: list[URLPattern] = [
     *_page("", "home.home"),
+    *_page("guide", "guide.guide"),
     *_page("errors/", "errors.all_errors"),
     *(
         page

@@ -11,7 +11,10 @@ from tests.browser.support.accessibility import violations
 from tests.browser.support.office import PHONE, Office
 from tokens.refusals.table import REFUSALS
 
-PATHS = ("/", "/ms/", "/errors/", "/ms/errors/", "/errors/rate_limited", "/ms/errors/no_permission")
+PATHS = (
+    *("/", "/ms/", "/guide", "/ms/guide", "/errors/", "/ms/errors/", "/errors/rate_limited"),
+    "/ms/errors/no_permission",
+)
 
 
 @pytest.fixture

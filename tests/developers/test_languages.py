@@ -8,7 +8,7 @@ from django.test import Client, override_settings
 from identity.developers.pages import preferred
 from tests.developers.pages import page_of
 
-ADDRESSES = ["", "errors/", "errors/no_permission"]
+ADDRESSES = ["", "guide", "errors/", "errors/no_permission"]
 every_address = pytest.mark.parametrize("address", ADDRESSES)
 
 

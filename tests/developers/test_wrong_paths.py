@@ -6,9 +6,9 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from identity import wrong_paths
+from identity.developers import wrong_paths
 from identity.developers.openapi.document import document
-from identity.wrong_paths import meant_by
+from identity.developers.wrong_paths import meant_by
 
 LOGIN = "POST /connect/token"
 

@@ -8,9 +8,10 @@ compare it with real answers.
 from functools import cache
 from typing import Any
 
+from django.conf import settings
+
 from identity.developers.openapi import errors, login, own, own_schemas, published
 from identity.developers.openapi.parts import Part
-from identity.version import version
 
 _DESCRIPTION = (
     "Access tokens for the e-invoicing APIs. An ERP system logs in with its client ID and secret,"
@@ -26,7 +27,7 @@ def document(auth_url: str) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Access tokens for e-invoicing",
-            "version": version(),
+            "version": settings.VERSION,
             "description": _DESCRIPTION.format(auth_url=auth_url),
         },
         "servers": [{"url": auth_url}],

@@ -1,0 +1,46 @@
+"""`GET /guide`: docs/erp-developers.md as a page, for those who have no source code."""
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+from markdown_it import MarkdownIt
+
+from identity.developers.pages import Page, show
+
+_FILE = "docs/erp-developers.md"
+
+
+def guide(request: HttpRequest, language: str) -> HttpResponse:
+    """The guide; it is written in English."""
+    return show(request, _GUIDE, language)
+
+
+def as_html(text: str) -> SafeString:
+    """A document of ours; HTML in it stays text. Each heading has the id that GitHub gives it."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(text)
+    for token, following in itertools.pairwise(tokens):
+        if token.type == "heading_open":
+            token.attrSet("id", _anchor(following.content))
+        elif token.type == "table_open":
+            token.attrSet("tabindex", "0")
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    return mark_safe(html)  # noqa: S308 - of a file of ours, and without HTML of its own
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _context() -> Mapping[str, Any]:
+    text = (settings.BASE_DIR / _FILE).read_text(encoding="utf-8")
+    return {"title": gettext("Guide"), "guide": as_html(text)}
+
+
+_GUIDE = Page("guide", "developers/guide.html", _context)
