@@ -182,6 +182,7 @@ else:
         *STAFF_LIBRARIES,
         *INSTALLED_APPS,
         "identity.staff",
+        "identity.api",
     ]
     MIDDLEWARE = [*MIDDLEWARE, *STAFF_MIDDLEWARE]
     ROOT_URLCONF = STAFF_URLCONF

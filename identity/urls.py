@@ -21,5 +21,9 @@ health_paths: list[URLPattern] = [
 urlpatterns = (
     health_paths if settings.SERVE == "staff" else [*protocol, *developers, *sandbox, *health_paths]
 )
+if settings.SERVE != "login":
+    from identity.api.urls import urlpatterns as management
+
+    urlpatterns = [*urlpatterns, *management]
 handler404 = "identity.errors.not_found"
 handler400 = "identity.errors.bad_request"

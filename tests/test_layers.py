@@ -18,7 +18,7 @@ STAFF_ROOMS = (
     ("history",),
     ("framework",),
 )  # from top to bottom
-APPLICATIONS = ("identity.staff", "identity.demo", "tokens", "taxpayers")
+APPLICATIONS = ("identity.staff", "identity.api", "identity.demo", "tokens", "taxpayers")
 FOLDERS = (*ROOMS, "templates", "tests", "bench", "packages")
 MOST_FILES = 16
 

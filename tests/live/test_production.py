@@ -205,6 +205,25 @@ def test_the_staff_pages_are_not_at_the_public_address(production: Production, p
         assert outside.get(path).status_code == 403
 
 
+def test_the_management_api_is_at_the_address_of_staff_alone(production: Production) -> None:
+    path = "/api/v1/management/taxpayers"
+    for host, address, status in (
+        (STAFF, STAFF_ADDRESS, 401),
+        (STAFF, CLIENT, 403),
+        (PUBLIC, CLIENT, 404),
+        (PUBLIC, STAFF_ADDRESS, 404),
+    ):
+        with production.browser(host, address) as client:
+            assert client.get(path).status_code == status
+    https = {"X-Forwarded-Proto": "https", "Host": STAFF}
+    *public, staff = production.nodes
+    answer = httpx.get(f"{staff.url}{path}", headers=https)
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json()["type"].startswith(f"https://{STAFF}/api/v1/management/problems/")
+    for node in public:
+        assert httpx.get(f"{node.url}{path}", headers=https).status_code == 404
+
+
 def test_a_public_node_has_no_staff_pages_and_the_staff_node_no_login(
     production: Production,
 ) -> None:

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from taxpayers.client_keys import ALGORITHM_NAMES
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.dpop.proof import InvalidProof
+from tokens.endpoint.arrival import called_url, reported_certificate
 from tokens.keys.signer import current_key_ring
 from tokens.refusals.description import describe_proof_fault
 from tokens.resource_server.possession import (
@@ -56,7 +57,8 @@ class AccessTokenAuthentication(BaseAuthentication):
             encoded = _token(header, scheme)
             at = datetime.now(UTC)
             access_token = _verified(encoded, at)
-            proof = check_possession(request, scheme, encoded, access_token, at)
+            called = self.called_url(request)
+            proof = check_possession(request, scheme, encoded, access_token, at, called)
             caller = self.caller_of(encoded, access_token)
             if proof is not None:
                 use_once(proof, access_token)
@@ -70,6 +72,10 @@ class AccessTokenAuthentication(BaseAuthentication):
                 raise DpopChallenge("invalid_token", str(fault)) from None
             raise AuthenticationFailed(str(fault)) from None
         return caller, access_token
+
+    def called_url(self, request: Request) -> str:
+        """The base address at which this API is called; a DPoP proof is for it."""
+        return called_url(reported_certificate(request.META))
 
     def caller_of(self, encoded: str, token: AccessToken) -> Any:
         """What becomes `request.user`: the token itself, as there is no other user.

@@ -18,7 +18,7 @@ from tokens.dpop.proof import (
     read_proof,
     verified_thumbprint,
 )
-from tokens.endpoint.arrival import called_url, reported_certificate
+from tokens.endpoint.arrival import reported_certificate
 from tokens.login_events import store
 from tokens.login_events.events import ProofUse
 
@@ -39,17 +39,18 @@ class MustBeBound(InvalidToken):
 
 
 def check_possession(
-    request: Request, scheme: str, encoded: str, token: AccessToken, at: datetime
+    request: Request, scheme: str, encoded: str, token: AccessToken, at: datetime, called: str
 ) -> Proof | None:
     """The proof of the request, if the token is bound to a key; None: it needs none.
 
-    Raises InvalidToken if the token is sent in another way than it must be, or InvalidProof.
+    `called` is the base address at which the API is called. Raises InvalidToken if the token is
+    sent in another way than it must be, or InvalidProof.
     """
     binding = token.confirmation.binding
     if scheme == DPOP:
         if binding != TokenBinding.DPOP:
             raise InvalidToken(_NOT_BOUND)
-        return _proof(request, encoded, token, at)
+        return _proof(request, encoded, token, at, called)
     if binding == TokenBinding.DPOP:
         raise MustBeBound(_BOUND_TO_KEY)
     if binding != TokenBinding.BEARER and not _has_certificate(request, token, at):
@@ -77,8 +78,7 @@ def use_once(proof: Proof, token: AccessToken) -> None:
         raise InvalidProof(ProofFault.USED_BEFORE)
 
 
-def _proof(request: Request, encoded: str, token: AccessToken, at: datetime) -> Proof:
-    called = called_url(reported_certificate(request.META))
+def _proof(request: Request, encoded: str, token: AccessToken, at: datetime, called: str) -> Proof:
     address = f"{called}{escape_uri_path(request.path)}"
     sent = request.META.get("HTTP_DPOP", "")
     proof = read_proof(sent, method=request.method or "", address=address, at=at)

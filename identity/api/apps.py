@@ -1,0 +1,13 @@
+"""The management API: REST for the authority's portal. Not installed where SERVE=login."""
+
+from django.apps import AppConfig
+from django.core import checks
+
+from identity.api.checks import check_scopes
+
+
+class ManagementApiConfig(AppConfig):
+    name = "identity.api"
+
+    def ready(self) -> None:
+        checks.register(check_scopes, checks.Tags.security)

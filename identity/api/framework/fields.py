@@ -1,0 +1,146 @@
+"""Fields that take exactly their JSON type, and serializers that refuse every other field."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
+from taxpayers.moments import end_of_day, parse_moment, start_of_day
+from taxpayers.validation import taxpayer_notation
+
+_MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?"
+)
+_A_DAY_OR_A_MOMENT = {
+    "type": "string",
+    "anyOf": [{"format": "date"}, {"format": "date-time"}],
+    "examples": ["2027-12-31"],
+}
+
+
+class Body(serializers.Serializer[Any]):
+    """The fields of a request. A field that is not listed is an error, by its name."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = {
+            name: [f"There is no such field here. Choose from: {', '.join(self.fields)}."]
+            for name in data
+            if name not in self.fields
+        }
+        try:
+            values = super().to_internal_value(data)
+        except serializers.ValidationError as fault:
+            details = fault.detail if isinstance(fault.detail, dict) else {}
+            raise serializers.ValidationError({**details, **unknown}) from None
+        if unknown:
+            raise serializers.ValidationError(unknown)
+        return values
+
+
+class Text(serializers.CharField):
+    """A string; services check its content. Other types are not made strings."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, **{"allow_blank": True} | options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Whole(serializers.IntegerField):
+    """An integer; not a string of digits, a fraction or a boolean."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return data
+
+
+class Texts(serializers.ListField):
+    """A list of strings."""
+
+    child = Text(max_length=255)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=500, **options)
+
+
+@extend_schema_field({"type": "string", "examples": ["C2584563222", "C2584563222:202001234567"]})
+class Taxpayer(Text):
+    """`TIN` or `TIN:ROB`, as in the header `onbehalfof`; becomes a TaxpayerId."""
+
+    def to_internal_value(self, data: Any) -> TaxpayerId:  # type: ignore[override]
+        try:
+            return taxpayer_notation().parse(super().to_internal_value(data))
+        except MalformedIdentifier as fault:
+            raise serializers.ValidationError(f"Write TIN or TIN:ROB: {fault}.") from None
+
+
+class Taxpayers(serializers.ListField):
+    """A list of taxpayers."""
+
+    child = Taxpayer()
+
+
+class _DayOrMoment(Text):
+    of_day: Callable[[date], datetime]
+
+    def to_internal_value(self, data: Any) -> datetime:  # type: ignore[override]
+        text = super().to_internal_value(data)
+        try:
+            if not _MOMENT.fullmatch(text):
+                raise ValueError(text)
+            return parse_moment(text.upper(), type(self).of_day)
+        except (ValueError, OverflowError):
+            raise serializers.ValidationError(
+                "Write a day, for example 2027-12-31, or a moment, for example"
+                " 2027-12-31T18:00:00+08:00."
+            ) from None
+
+
+@extend_schema_field(_A_DAY_OR_A_MOMENT)
+class Start(_DayOrMoment):
+    """The first moment: a moment, or a day, which begins in the authority's time zone."""
+
+    of_day = staticmethod(start_of_day)
+
+
+@extend_schema_field(_A_DAY_OR_A_MOMENT)
+class End(_DayOrMoment):
+    """The last moment: a moment, or a day, which ends in the authority's time zone."""
+
+    of_day = staticmethod(end_of_day)
+
+
+class Moment(serializers.DateTimeField):
+    """A moment in an answer: in UTC, and exact, so that it can be sent back as it is."""
+
+    def to_representation(self, value: Any) -> Any:
+        return moment_text(value)
+
+
+class Words(serializers.ListField):
+    """A list in an answer that is stored as words separated by blanks."""
+
+    child = serializers.CharField()
+
+    def to_representation(self, data: Any) -> list[str]:
+        return data.split() if isinstance(data, str) else sorted(str(entry) for entry in data)
+
+
+def moment_text(moment: datetime) -> str:
+    """As every answer writes a moment (RFC 3339)."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def values_of(body: type[Body], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a request. Raises rest_framework's ValidationError with every fault."""
+    serializer = body(data=data)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)

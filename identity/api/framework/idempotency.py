@@ -1,0 +1,103 @@
+"""`Idempotency-Key`: a request that is repeated is not done twice.
+
+As in draft-ietf-httpapi-idempotency-key-header. The answer is stored in the transaction of the
+change, for a day, for each client. A request that was refused has changed nothing and is not
+stored: it is tried again.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from identity.api.framework.problems import PROBLEMS, Problem
+from identity.api.models import StoredAnswer
+
+STORED_FOR = timedelta(hours=24)
+_KEY = re.compile(r'(?:"([\x20\x21\x23-\x5b\x5d-\x7e]{1,255})"|([A-Za-z0-9._~:+/=-]{1,255}))')
+_MOST_DELETED = 100  # old answers that one request deletes: more than it adds
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotentRequest:
+    """A request with a key: whose it is, the hash of its key, and of what it asks for."""
+
+    client_id: str
+    key: str
+    request: str
+
+
+def idempotent_request(
+    header: str, *, client_id: str, method: str, path: str, body: Any
+) -> IdempotentRequest | None:
+    """The request, None if it has no key. Raises Problem for a header that is no key."""
+    if not header:
+        return None
+    match = _KEY.fullmatch(header.strip())
+    if match is None:
+        raise Problem(
+            "malformed_request",
+            "Idempotency-Key must be one text of 1 to 255 characters in double quotes, for example"
+            ' a UUID: "8e03978e-40d5-43e8-bc93-6894a57f9324".',
+        )
+    asked = json.dumps([method, path, body], sort_keys=True, separators=(",", ":"))
+    return IdempotentRequest(client_id, _hash(match[1] or match[2]), _hash(asked))
+
+
+def answer_before(request: IdempotentRequest, at: datetime) -> StoredAnswer | None:
+    """The answer that this request got before. Only inside the transaction of the change.
+
+    Raises Problem if the key was used for another request, or if the first one is under way.
+    """
+    _lock(request)
+    row = StoredAnswer.objects.filter(
+        client_id=request.client_id, key=request.key, stored_at__gt=at - STORED_FOR
+    ).first()
+    if row is not None and row.request != request.request:
+        raise Problem("key_used_before", PROBLEMS["key_used_before"].advice)
+    return row
+
+
+def store_answer(
+    request: IdempotentRequest, *, status: int, headers: dict[str, str], body: Any, at: datetime
+) -> None:
+    """Store what a repeated request is answered with, and delete some answers that are too old."""
+    StoredAnswer.objects.update_or_create(
+        client_id=request.client_id,
+        key=request.key,
+        defaults={
+            "request": request.request,
+            "status": status,
+            "headers": headers,
+            "body": body,
+            "stored_at": at,
+        },
+    )
+    old = StoredAnswer.objects.filter(stored_at__lte=at - STORED_FOR).order_by("stored_at")
+    # Skip what another transaction is deleting: neither waits for the other.
+    found = old.select_for_update(skip_locked=True).values_list("pk", flat=True)
+    StoredAnswer.objects.filter(pk__in=list(found[:_MOST_DELETED])).delete()
+
+
+def _lock(request: IdempotentRequest) -> None:
+    """Until the transaction ends. On SQLite it has the only lock there is, so others wait."""
+    if connection.vendor != "postgresql":
+        return
+    number = int(_hash(f"{request.client_id} {request.key}")[:16], 16) - 2**63
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [number])
+        (is_locked,) = cursor.fetchone() or (False,)
+    if not is_locked:
+        raise Problem(
+            "request_in_progress",
+            PROBLEMS["request_in_progress"].advice,
+            headers={"Retry-After": "1"},
+        )
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,77 @@
+"""A kind of record and its tasks, as values: the views and the OpenAPI description read them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model
+from rest_framework import serializers
+
+from identity.api.framework.fields import Body
+from taxpayers.services import Author
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of record, for example taxpayers.
+
+    `find` returns the record that an address names, or None; `address` is what names it there.
+    """
+
+    name: str  # of the list, in addresses and as a tag
+    singular: str
+    parameter: str  # the part of the address that names a record
+    names: str  # what that is, in words
+    find: Callable[[str], Model | None]
+    address: Callable[[Any], str]
+    record: type[serializers.Serializer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A record, and what is shown of it in this answer alone, such as a new secret.
+
+    A repeated answer has what is not secret of it, and says what to do if the secret was lost.
+    """
+
+    row: Model
+    shown: Mapping[str, Any]
+    secret: str  # the name of what is never stored
+    note_later: str
+
+    def shown_later(self) -> dict[str, Any]:
+        return {**self.shown, self.secret: None, "note": self.note_later}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Who asks for a change and when; every service takes both."""
+
+    by: Author
+    at: datetime
+
+    @property
+    def context(self) -> dict[str, Any]:
+        return {"by": self.by, "at": self.at}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One change of state, done by one or more services.
+
+    `act` gets the locked record (None where one is created), the values of the body, the parts of
+    the address, and who asks and when. It returns the record, or Once.
+    """
+
+    name: str  # the last part of its address; empty for PATCH and for creating
+    summary: str
+    body: type[Body]
+    act: Callable[[Any, dict[str, Any], Values, Change], Model | Once]
+    description: str = ""
+    answer: type[serializers.Serializer[Any]] | None = None  # None: the record
+    # What comes before the name in the address, and what the parts of it mean.
+    before: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)

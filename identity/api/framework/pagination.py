@@ -1,0 +1,82 @@
+"""Pages by a cursor: each costs the same, and no change of the list repeats or hides a record.
+
+A cursor is the place of the last record of a page in the order of the list, signed, so that only
+what this service wrote is read.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.core import signing
+from django.db.models import Model, Q, QuerySet
+
+USUAL_LIMIT, MOST = 100, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The records of a page, and where the next one begins; None: it is the last."""
+
+    rows: Sequence[Any]
+    next_cursor: str | None
+
+
+class BadCursor(ValueError):
+    """A text that is no cursor of this list."""
+
+
+def page_of(
+    rows: "QuerySet[Any]", order: Sequence[str], *, cursor: str, limit: int, name: str
+) -> Page:
+    """The page after this cursor (empty: the first one) of the list `name`.
+
+    `order` names columns, together unique; with a minus sign the greatest comes first. Raises
+    BadCursor.
+    """
+    ordered = rows.order_by(*order)
+    if cursor:
+        ordered = ordered.filter(_behind(order, _read(cursor, name, len(order))))
+    found = list(ordered[: limit + 1])
+    page = found[:limit]
+    is_last = len(found) <= limit
+    return Page(page, None if is_last else _write(page[-1], order, name))
+
+
+def _behind(order: Sequence[str], values: Sequence[Any]) -> Q:
+    """The rows behind these values. The bound of the first column is what an index begins at."""
+    first = order[0]
+    bound = Q(**{f"{first.removeprefix('-')}__{'lte' if first[0] == '-' else 'gte'}": values[0]})
+    behind = Q()
+    for length, last in enumerate(order):
+        same = {name.removeprefix("-"): values[i] for i, name in enumerate(order[:length])}
+        beyond = "lt" if last[0] == "-" else "gt"
+        behind |= Q(**same, **{f"{last.removeprefix('-')}__{beyond}": values[length]})
+    return bound & behind
+
+
+def _write(row: Model, order: Iterable[str], name: str) -> str:
+    values = [_plain(getattr(row, column.removeprefix("-"))) for column in order]
+    return signing.dumps(values, salt=_salt(name))
+
+
+def _read(cursor: str, name: str, length: int) -> list[Any]:
+    try:
+        values = signing.loads(cursor, salt=_salt(name))
+    except (signing.BadSignature, ValueError, TypeError):
+        raise BadCursor from None
+    if not isinstance(values, list) or len(values) != length:
+        raise BadCursor  # written by another version of this list
+    return values
+
+
+def _salt(name: str) -> str:
+    return f"identity.api.cursor.{name}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, UUID) else value

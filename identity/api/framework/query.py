@@ -1,0 +1,68 @@
+"""The parameters of a list: filters, cursor and limit. One that is not known is refused."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from identity.api.framework.fields import Body, Text
+from identity.api.framework.pagination import MOST, USUAL_LIMIT
+from identity.api.framework.problem_answers import field_errors
+from identity.api.framework.problems import FieldError, Problem
+from taxpayers.rules import Refused
+from tokens.endpoint.form import read_pairs
+
+
+class Filters(Body):
+    """What every list takes; a subclass adds what it can be filtered by."""
+
+    cursor = Text(required=False, help_text="The next_cursor of the page before.")
+    limit = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST,
+        default=USUAL_LIMIT,
+        help_text=f"How many records a page has at most: 1 to {MOST}.",
+    )
+
+
+def read_query(request: Request, filters: type[Filters]) -> dict[str, Any]:
+    """The values of the query string; a parameter without a value counts as omitted.
+
+    Raises Problem, which names every parameter at fault.
+    """
+    try:
+        pairs = read_pairs(request.META.get("QUERY_STRING", ""), "utf-8", "query string")
+    except Refused as refused:
+        raise Problem("malformed_request", f"The request is malformed: {refused.detail}.") from None
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        if value and name in values:
+            raise _bad(
+                [FieldError("Send it once.", parameter=name if name in _known(filters) else "")]
+            )
+        if value or name not in _known(filters):
+            values[name] = value
+    serializer = filters(data=values)
+    if not serializer.is_valid():
+        raise _bad(
+            [
+                FieldError(error.detail, parameter=error.pointer.removeprefix("#/"))
+                for error in field_errors(serializer.errors)
+            ]
+        )
+    return dict(serializer.validated_data)
+
+
+def bad_cursor() -> Problem:
+    """A cursor that no page of this list had."""
+    detail = "Send the next_cursor of the page before, or leave it out to begin again."
+    return _bad([FieldError(detail, parameter="cursor")])
+
+
+def _known(filters: type[Filters]) -> set[str]:
+    return set(filters().fields)
+
+
+def _bad(errors: list[FieldError]) -> Problem:
+    return Problem("malformed_request", "Correct the parameters listed in errors.", errors)

@@ -1,0 +1,238 @@
+"""The views of every kind of record: a list, a record, a task. What differs is a value of each."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from identity.api.framework.address import BASE_PATH
+from identity.api.framework.conditional import etag_of, require_match
+from identity.api.framework.fields import values_of
+from identity.api.framework.idempotency import (
+    IdempotentRequest,
+    answer_before,
+    idempotent_request,
+    store_answer,
+)
+from identity.api.framework.kinds import Change, Kind, Once, Task
+from identity.api.framework.pagination import BadCursor, Page, page_of
+from identity.api.framework.problems import Problem
+from identity.api.framework.query import Filters, bad_cursor, read_query
+from identity.api.framework.view import ManagementView
+from taxpayers.services.history import lock_for_update
+
+REPLAYED = {"Idempotent-Replayed": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of records: its order, and which rows the filters leave.
+
+    `rows` gets the values of the filters, and the record to which the list belongs, if to one.
+    """
+
+    name: str
+    summary: str
+    record: type[serializers.Serializer[Any]]
+    filters: type[Filters]
+    order: tuple[str, ...]
+    rows: Callable[[dict[str, Any], Any], "QuerySet[Any]"]
+
+
+class RecordView(ManagementView):
+    """A record: read it, or change it."""
+
+    kind: Kind = None  # type: ignore[assignment]  # given by as_view, as the others
+    task: Task | None = None
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """The record as it is now, with its ETag."""
+        row = self.found(address)
+        body = self.represent(row)
+        return Response(body, headers={"ETag": etag_of(body)})
+
+    def patch(self, request: Request, **address: Any) -> Response:
+        """Change fields of the record."""
+        return self.change(request, address)
+
+    def post(self, request: Request, **address: Any) -> Response:
+        """Do the task of this address."""
+        return self.change(request, address)
+
+    # --- One change, in order -----------------------------------------------------------------
+
+    def change(self, request: Request, address: dict[str, Any]) -> Response:
+        """Read, look for an earlier answer, lock, compare, change, store the answer.
+
+        Everything from the earlier answer on is one transaction.
+        """
+        task = self.required_task()
+        values = values_of(task.body, request.data)
+        asked = self.idempotent(request)
+        with transaction.atomic():
+            if asked is not None:
+                before = answer_before(asked, self.caller.at)
+                if before is not None:
+                    headers = {**before.headers, **REPLAYED}
+                    return Response(before.body, status=before.status, headers=headers)
+            row = self.locked(request, address)
+            done = task.act(row, values, address, Change(self.author, self.caller.at))
+            return self.answer(done, asked, is_new=row is None)
+
+    def idempotent(self, request: Request) -> IdempotentRequest | None:
+        """The request with its Idempotency-Key, if it has one; only POST takes it."""
+        if request.method != "POST":
+            return None
+        return idempotent_request(
+            request.headers.get("Idempotency-Key", ""),
+            client_id=self.caller.token.client_id,
+            method=request.method,
+            path=request.path,
+            body=request.data,
+        )
+
+    def locked(self, request: Request, address: dict[str, Any]) -> Model | None:
+        """The record, which nobody else changes until the end. Raises Problem if it has changed."""
+        lock_for_update(self.found(address))
+        row = self.found(address)  # as it is under the lock, with what belongs to it
+        require_match(request.headers.get("If-Match", ""), etag_of(self.represent(row)))
+        return row
+
+    def answer(
+        self, done: Model | Once, asked: IdempotentRequest | None, *, is_new: bool
+    ) -> Response:
+        """The record after the change, and what is shown once; the latter is never stored."""
+        row = done.row if isinstance(done, Once) else done
+        address = self.kind.address(row)
+        body = self.represent(self.found({self.kind.parameter: address}))
+        headers = {"ETag": etag_of(body)}
+        # A record that was there before, with the same values, is no new one.
+        status = (
+            201 if is_new and getattr(row, "created_at", None) in (None, self.caller.at) else 200
+        )
+        if is_new:
+            headers["Location"] = f"/{BASE_PATH}/{self.kind.name}/{address}"
+        stored = shown = body
+        if isinstance(done, Once):
+            shown = {**body, "issued": done.shown}
+            stored = {**body, "issued": done.shown_later()}
+        if asked is not None:
+            at = self.caller.at
+            store_answer(asked, status=status, headers=headers, body=stored, at=at)
+        return Response(shown, status=status, headers=headers)
+
+    # --- The record ---------------------------------------------------------------------------
+
+    def found(self, address: dict[str, Any]) -> Model:
+        """Raises Problem if there is no such record."""
+        row = self.kind.find(str(address[self.kind.parameter]))
+        if row is None:
+            raise Problem("not_found", f"There is no such {self.kind.singular}.")
+        return row
+
+    def represent(self, row: Model) -> dict[str, Any]:
+        """The record as JSON."""
+        return dict(self.kind.record(row, context={"at": self.caller.at}).data)
+
+    def required_task(self) -> Task:
+        if self.task is None:
+            raise RuntimeError("this address has no task")
+        return self.task
+
+    # --- Its description ----------------------------------------------------------------------
+
+    @property
+    def _id(self) -> str:
+        of_credential = "credential_of_" if self.task and self.task.parameters else ""
+        return of_credential + self.kind.singular.replace(" ", "_")
+
+    def describe(self, method: str) -> dict[str, Any]:
+        """What the OpenAPI description says of this method."""
+        path = {self.kind.parameter: self.kind.names}
+        if method == "GET":
+            return {
+                "id": f"read_{self._id}",
+                "summary": f"Read the {self.kind.singular}",
+                "tag": self.kind.name,
+                "path": path,
+                "answer": self.kind.record,
+                "has_etag": True,
+            }
+        task = self.required_task()
+        name = task.name or ("change" if method == "PATCH" else "create")
+        is_new = method == "POST" and not task.name
+        return {
+            "id": f"{name.replace('-', '_')}_{self._id}",
+            "summary": task.summary,
+            "description": task.description,
+            "tag": self.kind.name,
+            "path": {} if is_new else {**path, **task.parameters},
+            "body": task.body,
+            "answer": task.answer or self.kind.record,
+            "statuses": (200, 201) if is_new else (200,),
+            "needs_match": not is_new,
+            "has_etag": True,
+        }
+
+
+class ListView(RecordView):
+    """A list of records, or of what belongs to one; where `task` is given, POST adds a record."""
+
+    listing: Listing = None  # type: ignore[assignment]
+    is_of_record = False
+
+    def get(self, request: Request, **address: Any) -> Response:
+        """One page, and the cursor of the next one."""
+        given = read_query(request, self.listing.filters)
+        owner = self.found(address) if self.is_of_record else None
+        cursor, limit = given.pop("cursor", ""), given.pop("limit")
+        rows = self.listing.rows(given, owner)
+        try:
+            page = page_of(
+                rows, self.listing.order, cursor=cursor, limit=limit, name=self.listing.name
+            )
+        except BadCursor:
+            raise bad_cursor() from None
+        return Response({"items": self.items(page), "next_cursor": page.next_cursor})
+
+    def items(self, page: Page) -> Iterable[Any]:
+        record = self.listing.record(page.rows, many=True, context={"at": self.caller.at})
+        return list(record.data)
+
+    def locked(self, request: Request, address: dict[str, Any]) -> Model | None:
+        """A new record: there is none to lock."""
+        return None
+
+    def describe(self, method: str) -> dict[str, Any]:
+        if method != "GET":
+            return super().describe(method)
+        return {
+            "id": f"list_{self.listing.name}",
+            "summary": self.listing.summary,
+            "tag": self.kind.name,
+            "path": {self.kind.parameter: self.kind.names} if self.is_of_record else {},
+            "filters": self.listing.filters,
+            "answer": page_record(self.listing.record),
+        }
+
+
+@cache
+def page_record(record: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
+    """The description of a page of these records."""
+    return type(
+        f"PageOf{record.__name__}",
+        (serializers.Serializer,),
+        {
+            "items": record(many=True),
+            "next_cursor": serializers.CharField(
+                allow_null=True, help_text="null on the last page."
+            ),
+            "__doc__": "One page of a list.",
+        },
+    )

@@ -1,0 +1,51 @@
+"""The history of a record: who changed it, when, what and why."""
+
+from typing import Any
+
+from django.db.models import Model, QuerySet
+from rest_framework import serializers
+
+from identity.api.framework.fields import Moment, Start
+from identity.api.framework.query import Filters
+from identity.api.framework.records import Listing
+from taxpayers.models import Change
+
+
+class ChangeRecord(serializers.Serializer[Change]):
+    """One change."""
+
+    at = Moment()
+    by = serializers.CharField(help_text="A member of staff, or a client.")
+    address = serializers.CharField(allow_null=True, help_text="From where it came.")
+    action = serializers.CharField()
+    reason = serializers.CharField()
+    before = serializers.DictField()
+    after = serializers.DictField()
+    reference = serializers.UUIDField(
+        source="task_id",
+        allow_null=True,
+        help_text="The correlationId of the request, or what changes made as one have in common.",
+    )
+
+
+class HistoryFilters(Filters):
+    """Which changes are listed."""
+
+    since = Start(required=False, help_text="Those from this day or moment on.")
+
+
+def _rows(given: dict[str, Any], owner: Model) -> "QuerySet[Change]":
+    rows = Change.objects.filter(object_type=owner._meta.model_name, object_id=str(owner.pk))
+    return rows.filter(at__gte=given["since"]) if "since" in given else rows
+
+
+def history_of(name: str, singular: str) -> Listing:
+    """The history of one kind of record."""
+    return Listing(
+        f"history_of_{name}",
+        f"List the changes of the {singular}, the newest first",
+        ChangeRecord,
+        HistoryFilters,
+        ("-at", "-pk"),
+        _rows,
+    )

@@ -1,0 +1,139 @@
+"""`/intermediaries`: taxpayers in the role of acting for others."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from identity.api.framework.fields import Body, End, Moment, Taxpayer, Text
+from identity.api.framework.kinds import Change, Kind, Task, Values
+from identity.api.framework.problems import Problem
+from identity.api.framework.query import Filters
+from identity.api.framework.records import Listing
+from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
+from taxpayers.models import Intermediary
+from taxpayers.services import register_intermediary, set_intermediary_active
+from taxpayers.validation import validate_reason
+
+
+class IntermediaryRecord(serializers.Serializer[Intermediary]):
+    """An intermediary."""
+
+    taxpayer = serializers.CharField(source="taxpayer.identifier", help_text="TIN or TIN:ROB.")
+    name = serializers.CharField(source="taxpayer.name")
+    is_active = serializers.BooleanField()
+    active_until = Moment(allow_null=True, help_text="Its last moment; null: no end.")
+    registered_at = Moment(source="created_at")
+
+
+class NewIntermediaryBody(Body):
+    """What is needed to make a taxpayer an intermediary."""
+
+    taxpayer = Taxpayer()
+    active_until = End(required=False, allow_null=True)
+    reason = Text(required=False)
+
+
+class ChangeIntermediaryBody(Body):
+    """What can be changed of an intermediary."""
+
+    active_until = End(allow_null=True)
+    reason = Text()
+
+
+class IntermediaryFilters(Filters):
+    """Which intermediaries are listed."""
+
+    tin = Text(required=False, help_text="Those with this TIN, whatever their ROB number.")
+
+
+def find_intermediary(text: str) -> Intermediary | None:
+    """The intermediary that `TIN` or `TIN:ROB` names; None if there is none."""
+    taxpayer = find_taxpayer(text)
+    rows = Intermediary.objects.select_related("taxpayer")
+    return rows.filter(taxpayer=taxpayer).first() if taxpayer is not None else None
+
+
+def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[Intermediary]":
+    rows = Intermediary.objects.select_related("taxpayer")
+    return rows.filter(taxpayer__tin=given["tin"].strip().upper()) if "tin" in given else rows
+
+
+def _register(_row: None, values: Values, _address: Values, change: Change) -> Intermediary:
+    taxpayer = find_taxpayer(str(values["taxpayer"]))
+    if taxpayer is None:
+        raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
+    return register_intermediary(
+        taxpayer=taxpayer,
+        until=values.get("active_until"),
+        reason=given_reason(values),
+        **change.context,
+    )
+
+
+def given_reason(values: Values) -> str:
+    """The reason of a change that needs none; empty if none was given."""
+    return validate_reason(values["reason"]) if "reason" in values else ""
+
+
+def _set_end(row: Intermediary, values: Values, _address: Values, change: Change) -> Intermediary:
+    return _changed(row, row.is_active, values["active_until"], values, change)
+
+
+def _activate(row: Intermediary, values: Values, _address: Values, change: Change) -> Intermediary:
+    return _changed(row, True, row.active_until, values, change)
+
+
+def _deactivate(
+    row: Intermediary, values: Values, _address: Values, change: Change
+) -> Intermediary:
+    return _changed(row, False, row.active_until, values, change)
+
+
+def _changed(
+    row: Intermediary, is_active: bool, until: Any, values: Values, change: Change
+) -> Intermediary:
+    return set_intermediary_active(
+        intermediary=row,
+        is_active=is_active,
+        until=until,
+        reason=values["reason"],
+        **change.context,
+    )
+
+
+KIND = Kind(
+    name="intermediaries",
+    singular="intermediary",
+    parameter="taxpayer",
+    names="TIN or TIN:ROB of the intermediary.",
+    find=find_intermediary,
+    address=lambda row: str(row.taxpayer.identifier),
+    record=IntermediaryRecord,
+)
+LISTING = Listing(
+    "intermediaries",
+    "List intermediaries",
+    IntermediaryRecord,
+    IntermediaryFilters,
+    ("pk",),
+    _rows,
+)
+CREATE = Task(
+    "",
+    "Register an intermediary",
+    NewIntermediaryBody,
+    _register,
+    "Safe to repeat: one that is registered until the same moment is answered with 200.",
+)
+CHANGE = Task("", "Change until when it is active", ChangeIntermediaryBody, _set_end)
+TASKS = (
+    Task(
+        "deactivate",
+        "Deactivate the intermediary",
+        ReasonBody,
+        _deactivate,
+        "From now on it acts for nobody, and its tokens on behalf of others end.",
+    ),
+    Task("activate", "Activate the intermediary", ReasonBody, _activate),
+)

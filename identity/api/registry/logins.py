@@ -1,0 +1,129 @@
+"""`/logins`: every answered login attempt, and why it ended as it did. Only to be read."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from identity.api.framework.fields import Moment, Start, Taxpayer, Text
+from identity.api.framework.kinds import Kind
+from identity.api.framework.problems import Problem
+from identity.api.framework.query import Filters
+from identity.api.framework.records import Listing
+from tokens.explanation import explain
+from tokens.login_events.partitions import first_id
+from tokens.models import LoginEvent
+from tokens.refusals.help_page import help_url
+
+_ONE_OF = ("client_id", "taxpayer", "intermediary", "outcome")
+_TOO_MANY = (
+    "Filter by one of client_id, taxpayer, intermediary and outcome: each has its own index, and a"
+    " list of two could read all logins."
+)
+ISSUED = "issued"
+
+
+class LoginRecord(serializers.Serializer[LoginEvent]):
+    """One login."""
+
+    reference = serializers.UUIDField(source="pk", help_text="The correlationId of its answer.")
+    at = Moment()
+    outcome = serializers.SerializerMethodField()
+    client_id = serializers.CharField(help_text="As it was sent; it may not exist.")
+    is_authenticated = serializers.SerializerMethodField()
+    taxpayer = serializers.CharField(source="subject", help_text="Who was represented, or empty.")
+    intermediary = serializers.CharField(source="actor", help_text="Who acted for it, or empty.")
+    scope = serializers.CharField()
+    kid = serializers.CharField(help_text="The key that signed the token, or empty.")
+    source_address = serializers.CharField(allow_null=True)
+    user_agent = serializers.CharField()
+
+    def get_outcome(self, event: LoginEvent) -> str:
+        """The word issued, or the reason of the refusal."""
+        return event.reason or ISSUED
+
+    def get_is_authenticated(self, event: LoginEvent) -> bool:
+        """Whether the secret, key or certificate of the client matched."""
+        return event.system_user_id is not None
+
+
+class CheckRecord(serializers.Serializer[Any]):
+    """One check of a login."""
+
+    question = serializers.CharField()
+    state = serializers.CharField()
+    advice = serializers.CharField()
+
+
+class ExplanationRecord(serializers.Serializer[LoginEvent]):
+    """A login with every check, passed or failed, and what to do."""
+
+    login = LoginRecord(source="*")
+    explanation = serializers.SerializerMethodField()
+    checks = serializers.SerializerMethodField()
+    help = serializers.SerializerMethodField()
+
+    def get_explanation(self, event: LoginEvent) -> str:
+        """The outcome in one sentence."""
+        return explain(event).outcome
+
+    def get_checks(self, event: LoginEvent) -> list[dict[str, str]]:
+        """Every check in the order in which they were made."""
+        return [
+            {"question": result.question, "state": str(result.state), "advice": result.advice}
+            for result in explain(event).results
+        ]
+
+    def get_help(self, event: LoginEvent) -> str:
+        """The public page of the reason; empty for a token that was issued."""
+        return help_url(event.reason) if event.reason else ""
+
+
+class LoginFilters(Filters):
+    """Which logins are listed."""
+
+    client_id = Text(required=False)
+    taxpayer = Taxpayer(required=False, help_text="Those for this taxpayer.")
+    intermediary = Taxpayer(required=False, help_text="Those in which it acted for another one.")
+    outcome = Text(required=False, help_text="A reason of a refusal, for example no_permission.")
+    since = Start(required=False, help_text="Those from this day or moment on.")
+
+
+def find_login(text: str) -> LoginEvent | None:
+    """The login with this reference; None if none is recorded."""
+    try:
+        return LoginEvent.objects.filter(pk=UUID(text)).first()
+    except ValueError:
+        return None
+
+
+def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[LoginEvent]":
+    if sum(name in given for name in _ONE_OF) > 1:
+        raise Problem("malformed_request", _TOO_MANY)
+    rows = LoginEvent.objects.all()
+    if "client_id" in given:
+        rows = rows.filter(client_id=given["client_id"])
+    if "taxpayer" in given:
+        rows = rows.filter(subject=str(given["taxpayer"]))
+    if "intermediary" in given:
+        rows = rows.filter(actor=str(given["intermediary"]))
+    if "outcome" in given:
+        rows = rows.filter(reason=given["outcome"]).exclude(reason="")
+    if "since" in given:
+        rows = rows.filter(pk__gte=first_id(given["since"]))
+    return rows
+
+
+KIND = Kind(
+    name="logins",
+    singular="login",
+    parameter="reference",
+    names="The correlationId of the answer to the login.",
+    find=find_login,
+    address=lambda row: str(row.pk),
+    record=ExplanationRecord,
+)
+LISTING = Listing(
+    "logins", "List logins, the newest first", LoginRecord, LoginFilters, ("-pk",), _rows
+)

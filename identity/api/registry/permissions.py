@@ -1,0 +1,199 @@
+"""`/permissions`: what taxpayers permit intermediaries to do; and the codes that there are."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from identity.api.framework.fields import Body, End, Moment, Start, Taxpayer, Text, Texts
+from identity.api.framework.kinds import Change, Kind, Task, Values
+from identity.api.framework.problems import Problem
+from identity.api.framework.query import Filters
+from identity.api.framework.records import Listing
+from identity.api.registry.intermediaries import find_intermediary, given_reason
+from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
+from taxpayers.models import GrantedPermission, Intermediary
+from taxpayers.models import Taxpayer as TaxpayerRow
+from taxpayers.rules import is_over
+from taxpayers.services import end_earlier, extend, grant_permission, revoke_permission
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
+_STATES = ("in_force", "not_yet_valid", "expired", "revoked")
+
+
+def state_of(row: GrantedPermission, at: datetime) -> str:
+    """One of the states, in words."""
+    if row.revoked_at is not None:
+        return "revoked"
+    if is_over(row.valid_until, at):
+        return "expired"
+    return "not_yet_valid" if at < row.valid_from else "in_force"
+
+
+class PermissionRecord(serializers.Serializer[GrantedPermission]):
+    """A granted permission."""
+
+    id = serializers.IntegerField()
+    taxpayer = serializers.CharField(source="taxpayer.identifier", help_text="Who permits.")
+    intermediary = serializers.CharField(
+        source="intermediary.taxpayer.identifier", help_text="Who may act for it."
+    )
+    permissions = serializers.SerializerMethodField(help_text="The permission codes.")
+    state = serializers.SerializerMethodField()
+    valid_from = Moment()
+    valid_until = Moment(allow_null=True, help_text="Its last moment; null: no end.")
+    revoked_at = Moment(allow_null=True)
+    granted_at = Moment(source="created_at")
+
+    def get_permissions(self, row: GrantedPermission) -> list[str]:
+        """Its codes, sorted."""
+        return sorted(code.pk for code in row.codes.all())
+
+    def get_state(self, row: GrantedPermission) -> str:
+        """One of in_force, not_yet_valid, expired, revoked."""
+        return state_of(row, self.context["at"])
+
+
+class NewPermissionBody(Body):
+    """What is needed to grant a permission."""
+
+    taxpayer = Taxpayer(help_text="Who permits.")
+    intermediary = Taxpayer(help_text="Who may act for it.")
+    permissions = Texts(help_text="Permission codes: GET /permission-codes.")
+    valid_from = Start(required=False, help_text="Left out: now.")
+    valid_until = End(required=False, allow_null=True, help_text="Left out, or null: no end.")
+    reason = Text(required=False)
+
+
+class ExtendBody(Body):
+    """A later end."""
+
+    valid_until = End(allow_null=True, help_text="null: no end.")
+    reason = Text()
+
+
+class EndEarlierBody(Body):
+    """An earlier end."""
+
+    valid_until = End()
+    reason = Text()
+
+
+class PermissionFilters(Filters):
+    """Which permissions are listed."""
+
+    taxpayer = Taxpayer(required=False, help_text="Those that this taxpayer has granted.")
+    intermediary = Taxpayer(required=False, help_text="Those of this intermediary.")
+
+
+def find_permission(text: str) -> GrantedPermission | None:
+    """The permission with this number; None if there is none."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    return _with_names(GrantedPermission.objects.filter(pk=int(text))).first()
+
+
+def _with_names(rows: "QuerySet[GrantedPermission]") -> "QuerySet[GrantedPermission]":
+    # Not joins: PostgreSQL then reads the index in its order, and ends with the page.
+    return rows.prefetch_related("taxpayer", "intermediary__taxpayer", "codes")
+
+
+def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[GrantedPermission]":
+    rows = _with_names(GrantedPermission.objects.all())
+    if "taxpayer" in given:
+        named = given["taxpayer"]
+        found = TaxpayerRow.objects.filter(tin=named.tin, rob=named.rob).values("pk")
+        rows = rows.filter(taxpayer=found[:1])
+    if "intermediary" in given:
+        named = given["intermediary"]
+        roles = Intermediary.objects.filter(taxpayer__tin=named.tin, taxpayer__rob=named.rob)
+        rows = rows.filter(intermediary=roles.values("pk")[:1])
+    return rows
+
+
+def _grant(_row: None, values: Values, _address: Values, change: Change) -> GrantedPermission:
+    taxpayer = find_taxpayer(str(values["taxpayer"]))
+    intermediary = find_intermediary(str(values["intermediary"]))
+    if taxpayer is None:
+        raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
+    if intermediary is None:
+        raise Problem(
+            "not_found", "There is no such intermediary. Register it first: POST /intermediaries."
+        )
+    return grant_permission(
+        taxpayer=taxpayer,
+        intermediary=intermediary,
+        codes=values["permissions"],
+        valid_from=values.get("valid_from"),
+        valid_until=values.get("valid_until"),
+        reason=given_reason(values),
+        **change.context,
+    )
+
+
+def _extend(
+    row: GrantedPermission, values: Values, _address: Values, change: Change
+) -> GrantedPermission:
+    extended = extend(
+        record=row, until=values["valid_until"], reason=values["reason"], **change.context
+    )
+    assert isinstance(extended, GrantedPermission)  # noqa: S101 - of a permission comes one
+    return extended
+
+
+def _end_earlier(
+    row: GrantedPermission, values: Values, _address: Values, change: Change
+) -> GrantedPermission:
+    end_earlier(record=row, until=values["valid_until"], reason=values["reason"], **change.context)
+    return row
+
+
+def _revoke(
+    row: GrantedPermission, values: Values, _address: Values, change: Change
+) -> GrantedPermission:
+    return revoke_permission(permission=row, reason=values["reason"], **change.context)
+
+
+KIND = Kind(
+    name="permissions",
+    singular="permission",
+    parameter="permission",
+    names="The id of the permission.",
+    find=find_permission,
+    address=lambda row: str(row.pk),
+    record=PermissionRecord,
+)
+LISTING = Listing(
+    "permissions",
+    "List granted permissions",
+    PermissionRecord,
+    PermissionFilters,
+    ("taxpayer_id", "pk"),
+    _rows,
+)
+CREATE = Task(
+    "",
+    "Grant a permission",
+    NewPermissionBody,
+    _grant,
+    "Safe to repeat: one with the same codes and end that has begun by then is answered with 200.",
+)
+TASKS = (
+    Task(
+        "extend",
+        "Let the permission end later",
+        ExtendBody,
+        _extend,
+        "One that has ended is granted anew from now on: the answer is the new permission.",
+    ),
+    Task("end-earlier", "Let the permission end earlier", EndEarlierBody, _end_earlier),
+    Task(
+        "revoke",
+        "Revoke the permission",
+        ReasonBody,
+        _revoke,
+        "Now and for good. Tokens that carry it end.",
+    ),
+)

@@ -1,0 +1,91 @@
+"""What the management API shows of a system user, and of a secret in the answer that issues it."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from identity.api.framework.fields import Moment, Words, moment_text
+from identity.api.framework.kinds import Once
+from identity.api.registry.credentials import CredentialRecord
+from taxpayers.models import SystemUser
+from taxpayers.secret_once import secret_data
+from taxpayers.services import IssuedSecret
+
+_NOTE = "Store the client_secret now: it is not shown again, and nobody can read it."
+_NOTE_LATER = (
+    "The client_secret was shown in the first answer to this request, and is stored nowhere. If"
+    " that answer was lost, revoke this secret, and issue another one: POST .../rotate-secret with"
+    " a new Idempotency-Key."
+)
+
+
+class BlockRecord(serializers.Serializer[SystemUser]):
+    """Since when a system user is blocked, by whom and why."""
+
+    at = Moment(source="blocked_at")
+    by = serializers.CharField(source="blocked_by")
+    reason = serializers.CharField(source="blocked_reason")
+
+
+class SystemUserRecord(serializers.Serializer[SystemUser]):
+    """A system user: the OAuth client of one taxpayer."""
+
+    client_id = serializers.CharField()
+    taxpayer = serializers.CharField(source="taxpayer.identifier", help_text="TIN or TIN:ROB.")
+    name = serializers.CharField()
+    scopes = Words()
+    logins_per_minute = serializers.IntegerField(help_text="0: unlimited, still counted.")
+    expires_at = Moment(allow_null=True, help_text="Its last moment; null: no end.")
+    blocked = serializers.SerializerMethodField()
+    login_method = serializers.SerializerMethodField()
+    token_binding = serializers.SerializerMethodField()
+    allowed_permissions = Words(help_text="It may use these at most; none: all that are granted.")
+    allowed_taxpayers = Words(help_text="It may act for these at most; none: for all.")
+    credentials = serializers.SerializerMethodField()
+
+    @extend_schema_field(BlockRecord(allow_null=True))
+    def get_blocked(self, row: SystemUser) -> Any:
+        """null: it is not blocked."""
+        return None if row.blocked_at is None else BlockRecord(row).data
+
+    def get_login_method(self, row: SystemUser) -> str:
+        """One of client_secret, private_key_jwt, tls_client_auth."""
+        return row.token_endpoint_auth_method or "client_secret"
+
+    def get_token_binding(self, row: SystemUser) -> str:
+        """What its tokens must be bound to: one of none, dpop, tls."""
+        return row.token_binding or "none"
+
+    @extend_schema_field(CredentialRecord(many=True))
+    def get_credentials(self, row: SystemUser) -> Any:
+        """Those that are not revoked or replaced: two at most. All: GET .../credentials."""
+        return CredentialRecord(
+            sorted(row.secrets.all(), key=lambda secret: secret.pk), many=True, context=self.context
+        ).data
+
+
+class IssuedRecord(serializers.Serializer[Any]):
+    """A new secret. The repeated answer to the same request does not have it."""
+
+    client_id = serializers.CharField()
+    client_secret = serializers.CharField(allow_null=True)
+    secret_hint = serializers.CharField()
+    secret_expires_at = Moment()
+    allowed_networks = serializers.ListField(child=serializers.CharField())
+    environment = serializers.CharField()
+    token_endpoint = serializers.CharField()
+    note = serializers.CharField()
+
+
+class IssuedSystemUserRecord(SystemUserRecord):
+    """A system user with its new secret, which no other answer has."""
+
+    issued = IssuedRecord(required=False)
+
+
+def show_once(issued: IssuedSecret) -> Once:
+    """The system user, and the new secret for this answer alone."""
+    data = secret_data(issued)
+    shown = {**data, "secret_expires_at": moment_text(data["secret_expires_at"]), "note": _NOTE}
+    return Once(issued.system_user, shown, secret="client_secret", note_later=_NOTE_LATER)

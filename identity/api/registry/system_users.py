@@ -1,0 +1,167 @@
+"""`/system-users`: the clients. Those that may use the management API itself only staff change."""
+
+import re
+from typing import Any
+
+from django.db.models import Model, Prefetch, QuerySet
+from rest_framework import serializers
+
+from identity.api.framework.fields import Body, End, Taxpayer, Taxpayers, Text, Texts, Whole
+from identity.api.framework.kinds import Change, Kind, Once, Task, Values
+from identity.api.framework.problems import PROBLEMS, Problem
+from identity.api.framework.query import Filters
+from identity.api.framework.records import Listing
+from identity.api.registry.public_keys import PublicKeys
+from identity.api.registry.system_user_records import (
+    IssuedSystemUserRecord,
+    SystemUserRecord,
+    show_once,
+)
+from identity.api.registry.taxpayers import find_taxpayer
+from identity.api.scopes import are_for_management
+from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Taxpayer as TaxpayerRow
+from taxpayers.services import (
+    change_system_user,
+    extend_system_user,
+    register_system_user,
+    register_system_user_with_keys,
+)
+
+_CLIENT_ID = re.compile(r"ci_(?:live|test)_[0-9A-Za-z]{1,56}", re.ASCII)
+_MOST_LOGINS = 2**31 - 1
+
+
+class NewSystemUserBody(Body):
+    """What is needed to register a system user."""
+
+    taxpayer = Taxpayer()
+    name = Text()
+    scopes = Texts(required=False, help_text="Left out: the default scope.")
+    logins_per_minute = Whole(
+        required=False, min_value=0, max_value=_MOST_LOGINS, help_text="0: unlimited."
+    )
+    expires_at = End(required=False, allow_null=True, help_text="Its last day. null: no end.")
+    credentials_expire_at = End(required=False, help_text="The last day of its secret or keys.")
+    allowed_permissions = Texts(required=False)
+    allowed_taxpayers = Taxpayers(required=False)
+    allowed_networks = Texts(required=False)
+    keys = PublicKeys(required=False)
+
+
+class ChangeSystemUserBody(Body):
+    """What can be changed of a system user; what is left out stays as it is."""
+
+    name = Text(required=False)
+    scopes = Texts(required=False)
+    logins_per_minute = Whole(required=False, min_value=0, max_value=_MOST_LOGINS)
+    expires_at = End(required=False, allow_null=True, help_text="null: no end.")
+    reason = Text()
+
+
+class SystemUserFilters(Filters):
+    """Which system users are listed."""
+
+    client_id = Text(required=False)
+    taxpayer = Taxpayer(required=False, help_text="Those of this taxpayer.")
+    name = Text(required=False, help_text="Those whose name has each of these words, or parts.")
+    state = serializers.ChoiceField(["blocked"], required=False)
+
+
+def find_system_user(text: str) -> SystemUser | None:
+    """The system user with this client id; None if there is none."""
+    if not _CLIENT_ID.fullmatch(text):
+        return None
+    return _with_credentials(SystemUser.objects.filter(client_id=text)).first()
+
+
+def refuse_management(scopes: str) -> None:
+    """Raises Problem for scopes that open the management API: only staff give and change them."""
+    if are_for_management(scopes):
+        raise Problem("managed_by_staff", PROBLEMS["managed_by_staff"].advice)
+
+
+def _with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
+    current = ClientSecret.objects.filter(slot__isnull=False)
+    return rows.prefetch_related("taxpayer", Prefetch("secrets", queryset=current))
+
+
+def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[SystemUser]":
+    rows = _with_credentials(SystemUser.objects.all())
+    if "client_id" in given:
+        rows = rows.filter(client_id=given["client_id"])
+    if "taxpayer" in given:
+        named = given["taxpayer"]
+        found = TaxpayerRow.objects.filter(tin=named.tin, rob=named.rob).values("pk")
+        rows = rows.filter(taxpayer=found[:1])
+    if "name" in given:
+        rows = rows.filter(name__has_words=given["name"])
+    if "state" in given:
+        rows = rows.filter(blocked_at__isnull=False)
+    return rows
+
+
+def _register(_row: None, values: Values, _address: Values, change: Change) -> Model | Once:
+    refuse_management(" ".join(values.get("scopes", ())))
+    taxpayer = find_taxpayer(str(values["taxpayer"]))
+    if taxpayer is None:
+        raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
+    fields: dict[str, Any] = {
+        "taxpayer": taxpayer,
+        "name": values["name"],
+        "scopes": values.get("scopes"),
+        "expires_at": values.get("expires_at"),
+        "logins_per_minute": values.get("logins_per_minute"),
+        "allowed_permissions": values.get("allowed_permissions", ()),
+        "allowed_taxpayers": values.get("allowed_taxpayers", ()),
+        "allowed_networks": values.get("allowed_networks", ()),
+        **change.context,
+    }
+    end = values.get("credentials_expire_at")
+    if "keys" in values:
+        return register_system_user_with_keys(keys=values["keys"], keys_expire_at=end, **fields)
+    return show_once(register_system_user(secret_expires_at=end, **fields))
+
+
+def _change(row: SystemUser, values: Values, _address: Values, change: Change) -> SystemUser:
+    refuse_management(row.scopes)
+    refuse_management(" ".join(values.get("scopes", ())))
+    given = {name: value for name, value in values.items() if name != "expires_at"}
+    change_system_user(system_user=row, **given, **change.context)
+    if "expires_at" in values and values["expires_at"] != row.expires_at:
+        extend_system_user(
+            system_user=row,
+            expires_at=values["expires_at"],
+            reason=values["reason"],
+            **change.context,
+        )
+    return row
+
+
+KIND = Kind(
+    name="system-users",
+    singular="system user",
+    parameter="client_id",
+    names="The client_id of the system user.",
+    find=find_system_user,
+    address=lambda row: row.client_id,
+    record=SystemUserRecord,
+)
+LISTING = Listing(
+    "system_users",
+    "List system users",
+    SystemUserRecord,
+    SystemUserFilters,
+    ("pk",),
+    _rows,
+)
+CREATE = Task(
+    "",
+    "Register a system user",
+    NewSystemUserBody,
+    _register,
+    "With keys it logs in with these (private_key_jwt). Without, a secret is issued, which only"
+    " this answer has.",
+    IssuedSystemUserRecord,
+)
+CHANGE = Task("", "Change name, scopes, limit or last day", ChangeSystemUserBody, _change)

@@ -1,0 +1,127 @@
+"""`/taxpayers`: who is represented."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from identity.api.framework.fields import Body, Moment, Taxpayer, Text
+from identity.api.framework.kinds import Change, Kind, Task, Values
+from identity.api.framework.query import Filters
+from identity.api.framework.records import Listing
+from taxpayers import models
+from taxpayers.identifiers import MalformedIdentifier
+from taxpayers.services import register_taxpayer, rename_taxpayer, set_taxpayer_active
+from taxpayers.validation import taxpayer_notation
+
+
+class TaxpayerRecord(serializers.Serializer[models.Taxpayer]):
+    """A taxpayer."""
+
+    taxpayer = serializers.CharField(source="identifier", help_text="TIN or TIN:ROB.")
+    tin = serializers.CharField()
+    rob = serializers.CharField(help_text="Empty where there is none.")
+    name = serializers.CharField()
+    is_active = serializers.BooleanField()
+    registered_at = Moment(source="created_at")
+
+
+class NewTaxpayerBody(Body):
+    """What is needed to register a taxpayer."""
+
+    taxpayer = Taxpayer()
+    name = Text()
+
+
+class RenameBody(Body):
+    """What can be changed of a taxpayer."""
+
+    name = Text()
+    reason = Text()
+
+
+class ReasonBody(Body):
+    """Why a change is made; it stands in the history."""
+
+    reason = Text()
+
+
+class TaxpayerFilters(Filters):
+    """Which taxpayers are listed."""
+
+    tin = Text(required=False, help_text="Those with this TIN, whatever their ROB number.")
+    name = Text(required=False, help_text="Those whose name has each of these words, or parts.")
+    state = serializers.ChoiceField(["active", "inactive"], required=False)
+
+
+def find_taxpayer(text: str) -> models.Taxpayer | None:
+    """The taxpayer that `TIN` or `TIN:ROB` names; None if there is none."""
+    try:
+        named = taxpayer_notation().parse(text)
+    except MalformedIdentifier:
+        return None
+    return models.Taxpayer.objects.filter(tin=named.tin, rob=named.rob).first()
+
+
+def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[models.Taxpayer]":
+    rows = models.Taxpayer.objects.all()
+    if "tin" in given:
+        rows = rows.filter(tin=given["tin"].strip().upper())
+    if "name" in given:
+        rows = rows.filter(name__has_words=given["name"])
+    if "state" in given:
+        rows = rows.filter(is_active=given["state"] == "active")
+    return rows
+
+
+def _register(_row: None, values: Values, _address: Values, change: Change) -> models.Taxpayer:
+    return register_taxpayer(taxpayer=values["taxpayer"], name=values["name"], **change.context)
+
+
+def _rename(
+    row: models.Taxpayer, values: Values, _address: Values, change: Change
+) -> models.Taxpayer:
+    return rename_taxpayer(taxpayer=row, **values, **change.context)
+
+
+def _set_active(*, is_active: bool) -> Any:
+    def act(
+        row: models.Taxpayer, values: Values, _address: Values, change: Change
+    ) -> models.Taxpayer:
+        return set_taxpayer_active(
+            taxpayer=row, is_active=is_active, reason=values["reason"], **change.context
+        )
+
+    return act
+
+
+KIND = Kind(
+    name="taxpayers",
+    singular="taxpayer",
+    parameter="taxpayer",
+    names="TIN or TIN:ROB, as in the header onbehalfof.",
+    find=find_taxpayer,
+    address=lambda row: str(row.identifier),
+    record=TaxpayerRecord,
+)
+LISTING = Listing(
+    "taxpayers", "List taxpayers", TaxpayerRecord, TaxpayerFilters, ("tin", "rob"), _rows
+)
+CREATE = Task(
+    "",
+    "Register a taxpayer",
+    NewTaxpayerBody,
+    _register,
+    "Safe to repeat: one that is registered under this name is answered with 200.",
+)
+CHANGE = Task("", "Rename the taxpayer", RenameBody, _rename)
+TASKS = (
+    Task(
+        "deactivate",
+        "Deactivate the taxpayer",
+        ReasonBody,
+        _set_active(is_active=False),
+        "From now on nobody gets a token for it, and its tokens end.",
+    ),
+    Task("activate", "Activate the taxpayer", ReasonBody, _set_active(is_active=True)),
+)

@@ -1,0 +1,151 @@
+"""A bad body is a clear 400, 413, 415 or 422, never a 500, and is not repeated."""
+
+from typing import Any
+
+import pytest
+
+from taxpayers.models import Change, Taxpayer
+from tests.management_api.portal import Portal, assert_problem, errors_of
+
+pytestmark = pytest.mark.django_db
+
+NOT_READABLE: list[tuple[bytes, str]] = [
+    (b"{", "it is no JSON (line 1, column 2)"),
+    (b"", "it is no JSON"),
+    (b"null", "it must be a JSON object"),
+    (b"[]", "it must be a JSON object"),
+    (b'"text"', "it must be a JSON object"),
+    (b'{"name": "a", "name": "b"}', "a field is there twice"),
+    (b'{"name": {"a": 1, "a": 2}}', "a field is there twice"),
+    (b'{"name": NaN}', "NaN and Infinity are no JSON"),
+    (b'{"name": -Infinity}', "NaN and Infinity are no JSON"),
+    (b'{"name": ' + b"9" * 5_000 + b"}", "a number has too many digits"),
+    (b'{"name": ' + b"[" * 60_000, "it is nested too deeply"),
+    (b'{"name": ' + b"[" * 30_000 + b"]" * 30_000 + b"}", "it is nested too deeply"),
+    (b'{"name": "\\u0000"}', "a text has a NUL"),
+    (b'{"na\\u0000me": 1}', "a text has a NUL"),
+    (b'{"name": [{"a": "\\ud800"}]}', "half of a surrogate pair"),
+    (b'{"name": "\xff"}', "it is not UTF-8"),
+    ('{"name": "a"}'.encode("utf-16"), "it is not UTF-8"),
+    (b'\xef\xbb\xbf{"name": "a"}', "it is no JSON"),
+]
+
+
+@pytest.mark.parametrize(("body", "says"), NOT_READABLE, ids=map(str, range(len(NOT_READABLE))))
+def test_a_body_that_cannot_be_read_is_a_400(portal: Portal, body: bytes, says: str) -> None:
+    answer = portal.post("/taxpayers", body)
+    if not body:  # no body at all: all fields are missing
+        assert_problem(answer, 422, "invalid_fields")
+        return
+    detail = assert_problem(answer, 400, "malformed_request")["detail"]
+    assert detail.startswith("The body cannot be read: ")
+    assert says in detail
+
+
+@pytest.mark.parametrize("size", [65_537, 1_000_000])
+def test_a_body_that_is_too_large_is_a_413(portal: Portal, size: int) -> None:
+    answer = portal.post("/taxpayers", b'{"name": "' + b"[" * size + b'"}')
+    assert_problem(answer, 413, "content_too_large", "at most 65536 bytes")
+
+
+def test_the_largest_body_is_read(portal: Portal) -> None:
+    frame = b'{"taxpayer": "C2584563222", "name": ""}'
+    text = b"a" * (65_536 - len(frame))
+    answer = portal.post("/taxpayers", frame[:-2] + text + frame[-2:])
+    assert_problem(answer, 422, "change_refused", "Shorten a name to 255 characters")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x"],
+)
+def test_what_is_no_json_is_a_415(portal: Portal, content_type: str) -> None:
+    answer = portal.post("/taxpayers", b"name=a", **{"Content-Type": content_type})
+    assert_problem(answer, 415, "unsupported_media_type", "Content-Type: application/json")
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/json; charset=utf-8", "application/merge-patch+json"]
+)
+def test_other_names_of_json_are_read(portal: Portal, content_type: str) -> None:
+    body = {"taxpayer": "C2584563222", "name": "Aminah"}
+    answer = portal.post("/taxpayers", body, **{"Content-Type": content_type})
+    assert answer.status_code == 201
+
+
+MISSING = "This field is required."
+NO_STRING = "Not a valid string."
+WRONG_FIELDS: list[tuple[Any, dict[str, str]]] = [
+    ({}, {"#/taxpayer": MISSING, "#/name": MISSING}),
+    (
+        {"taxpayer": "C1", "nme": "a", "a/b~c d": 1},
+        {
+            "#/taxpayer": "Write TIN or TIN:ROB: the TIN does not have the form",
+            "#/name": MISSING,
+            "#/nme": "There is no such field here. Choose from: taxpayer, name.",
+            "#/a~1b~0c%20d": "There is no such field here.",
+        },
+    ),
+    ({"taxpayer": None, "name": None}, {"#/taxpayer": "may not be null", "#/name": "null"}),
+    ({"taxpayer": 1, "name": True}, {"#/taxpayer": NO_STRING, "#/name": NO_STRING}),
+    ({"taxpayer": ["C1"], "name": {}}, {"#/taxpayer": NO_STRING, "#/name": NO_STRING}),
+    ({"taxpayer": "\u0130" * 9, "name": "a"}, {"#/taxpayer": "letters outside A-Z"}),
+]
+
+
+@pytest.mark.parametrize(("body", "errors"), WRONG_FIELDS)
+def test_every_field_at_fault_is_named_by_its_pointer(
+    portal: Portal, body: Any, errors: dict[str, str]
+) -> None:
+    problem = assert_problem(portal.post("/taxpayers", body), 422, "invalid_fields")
+    found = errors_of(problem)
+    assert found.keys() == errors.keys()
+    for pointer, says in errors.items():
+        assert says in found[pointer]
+    assert not Change.objects.exists()
+
+
+NEW = {"taxpayer": "C2584563222", "name": "ERP"}
+WRONG_VALUES: list[tuple[dict[str, Any], str, str]] = [
+    ({"logins_per_minute": "12"}, "#/logins_per_minute", "A valid integer is required."),
+    ({"logins_per_minute": 1.5}, "#/logins_per_minute", "A valid integer is required."),
+    ({"logins_per_minute": True}, "#/logins_per_minute", "A valid integer is required."),
+    ({"logins_per_minute": -1}, "#/logins_per_minute", "greater than or equal to 0"),
+    ({"logins_per_minute": 10**30}, "#/logins_per_minute", "less than or equal to"),
+    ({"scopes": "InvoicingAPI"}, "#/scopes", "Expected a list of items"),
+    ({"scopes": [1]}, "#/scopes/0", NO_STRING),
+    ({"scopes": ["a"] * 501}, "#/scopes", "no more than 500 elements"),
+    ({"scopes": ["a" * 256]}, "#/scopes/0", "no more than 255 characters"),
+    ({"expires_at": "tomorrow"}, "#/expires_at", "Write a day, for example 2027-12-31"),
+    ({"expires_at": "0000-01-01"}, "#/expires_at", "Write a day"),
+    ({"expires_at": "9999-12-31T23:59:59-23:00"}, "#/expires_at", "Write a day"),
+    ({"expires_at": "2027-02-30"}, "#/expires_at", "Write a day"),
+    ({"expires_at": 1_800_000_000}, "#/expires_at", NO_STRING),
+    ({"allowed_taxpayers": ["C1000000001", "x y"]}, "#/allowed_taxpayers/1", "Write TIN or"),
+    ({"keys": [1]}, "#/keys", "Give a JWK, a JWK Set, or PEM"),
+    ({"client_secret": "x"}, "#/client_secret", "There is no such field here."),
+]
+
+
+@pytest.mark.parametrize(("fields", "pointer", "says"), WRONG_VALUES)
+def test_a_value_of_another_type_is_not_converted(
+    portal: Portal, fields: dict[str, Any], pointer: str, says: str
+) -> None:
+    problem = assert_problem(portal.post("/system-users", NEW | fields), 422, "invalid_fields")
+    assert errors_of(problem).keys() == {pointer}
+    assert says in errors_of(problem)[pointer]
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a" * 256])
+def test_what_only_a_service_knows_is_answered_in_its_words(portal: Portal, name: str) -> None:
+    answer = portal.post("/taxpayers", NEW | {"name": name})
+    assert assert_problem(answer, 422, "change_refused")["detail"]
+    assert not Taxpayer.objects.filter(tin=NEW["taxpayer"]).exists()
+
+
+def test_a_secret_in_a_wrong_place_is_not_repeated(portal: Portal) -> None:
+    secret = portal.erp.client_secret
+    for body in ({secret: 1}, NEW | {"scopes": [secret]}, NEW | {"name": secret * 9}):
+        answer = portal.post("/system-users", body)
+        assert answer.status_code in (404, 422)
+        assert secret.encode() not in answer.content

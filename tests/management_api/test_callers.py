@@ -1,0 +1,227 @@
+"""Who may use the management API: a system user with its scope, for itself, and nobody else."""
+
+import logging
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from taxpayers.models import Taxpayer
+from taxpayers.services import Author, block_system_user
+from tests.dpop.dpop_erp import new_dpop_erp
+from tests.introspection.api import claims_of, revoke, token_of
+from tests.management_api.portal import (
+    BASE,
+    PROBLEM,
+    Portal,
+    assert_ok,
+    assert_problem,
+    new_portal,
+    send,
+)
+from tests.support.answers import body_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
+from tests.support.outages import database_out_of_reach
+from tests.tokens.test_protected_api import ENDED, FOREIGN, FOREIGN_TOKENS, MISSING, now
+from tokens.dpop.proof import hash_of_token
+
+pytestmark = pytest.mark.django_db
+CHALLENGE = 'Bearer error="invalid_token"'
+NEW = {"taxpayer": "C2584563222", "name": "Aminah"}
+CALLS: list[tuple[str, str, Any]] = [
+    ("GET", "/taxpayers", None),
+    ("POST", "/taxpayers", NEW),
+    ("GET", "/taxpayers/C1000000001", None),
+    ("PATCH", "/taxpayers/C1000000001", {"name": "x", "reason": "y"}),
+    ("POST", "/system-users/ci_test_x/block", {"reason": "x"}),
+    ("GET", "/logins", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CALLS)
+def test_without_a_token_nothing_opens(method: str, path: str, body: Any) -> None:
+    answer = send(method, f"{BASE}{path}", None, body)
+    problem = assert_problem(answer, 401, "invalid_token", MISSING, WWW_Authenticate=CHALLENGE)
+    assert problem["error"] == "invalid_token"
+    assert problem["error_description"] == MISSING
+
+
+@pytest.mark.parametrize("kind", ["alg none", "another key under our kid", "another audience"])
+def test_a_token_that_is_not_ours_is_refused(kind: str) -> None:
+    answer = send("POST", f"{BASE}/taxpayers", FOREIGN_TOKENS[kind](), NEW)
+    assert_problem(answer, 401, "invalid_token", FOREIGN, WWW_Authenticate=CHALLENGE)
+
+
+@pytest.mark.parametrize("ended", ["blocked", "token revoked"])
+def test_a_token_that_is_no_longer_active_is_refused(portal: Portal, ended: str) -> None:
+    if ended == "blocked":
+        by = Author("officer")
+        block_system_user(system_user=portal.system_user, reason="abuse", by=by, at=now())
+    else:
+        revoke(portal.erp, portal.token)
+    answer = portal.post("/taxpayers", NEW)
+    assert_problem(answer, 401, "invalid_token", ENDED, WWW_Authenticate=CHALLENGE)
+    assert not Taxpayer.objects.filter(tin="C2584563222").exists()
+
+
+def assert_refused(token: str, says: str, scope: str = "", method: str = "POST") -> None:
+    answer = send(method, f"{BASE}/taxpayers", token, NEW if method == "POST" else None)
+    missing = f', scope="{scope}"' if scope else ""
+    challenge = f'Bearer error="insufficient_scope"{missing}'
+    assert_problem(answer, 403, "insufficient_scope", says, WWW_Authenticate=challenge)
+    assert not Taxpayer.objects.filter(tin="C2584563222").exists()
+
+
+def test_an_erp_system_has_no_access(erp: Erp) -> None:
+    token = token_of(erp)
+    assert_refused(token, "needs a token with the scope RegistryAPI.", "RegistryAPI")
+    says = "needs a token with the scope RegistryAPI:read."
+    assert_refused(token, says, "RegistryAPI:read", "GET")
+
+
+def test_a_login_does_not_give_the_scope_to_a_client_that_staff_did_not_give_it_to(
+    erp: Erp,
+) -> None:
+    answer = erp.login(scope="RegistryAPI")
+    assert (answer.status_code, body_of(answer)["error"]) == (400, "invalid_scope")
+
+
+def test_a_token_that_reads_changes_nothing() -> None:
+    reader = new_portal("RegistryAPI:read")
+    assert_ok(reader.get("/taxpayers"))
+    says = "A token with the scope RegistryAPI:read reads only."
+    assert_refused(reader.token, says, "RegistryAPI")
+
+
+def test_a_token_on_behalf_of_another_taxpayer_never_opens_it() -> None:
+    role = IntermediaryFactory.create()
+    granted = GrantedPermissionFactory.create(intermediary=role)
+    portal = new_portal(taxpayer=role.taxpayer)
+    token = token_of(portal.erp, scope="RegistryAPI", on_behalf_of=granted.taxpayer.tin)
+    assert claims_of(token)["act"] == {"sub": role.taxpayer.tin}
+    for method in ("GET", "POST"):
+        assert_refused(token, "A token on behalf of another taxpayer", method=method)
+    assert_ok(portal.get("/taxpayers"))
+
+
+def test_a_token_that_other_apis_accept_too_never_opens_it() -> None:
+    both = new_portal("InvoicingAPI RegistryAPI")
+    assert claims_of(both.token)["aud"] == ["InvoicingAPI", "RegistryAPI"]
+    for method in ("GET", "POST"):
+        assert_refused(both.token, "Log in with scope=RegistryAPI alone.", "RegistryAPI", method)
+    assert_ok(
+        Portal(both.erp, token_of(both.erp, scope="RegistryAPI")).post("/taxpayers", NEW), 201
+    )
+
+
+def test_where_operators_have_not_added_the_scope_nobody_gets_in(settings: Any) -> None:
+    portal = new_portal()
+    settings.SCOPES = {"InvoicingAPI": settings.SCOPES["InvoicingAPI"]}
+    answer = portal.get("/taxpayers")
+    assert_problem(answer, 401, "invalid_token", FOREIGN, WWW_Authenticate=CHALLENGE)
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/taxpayers", "GET, HEAD, POST"),
+        ("/taxpayers/C1000000001", "GET, HEAD, PATCH"),
+        ("/taxpayers/C1000000001/activate", "POST"),
+        ("/taxpayers/C1000000001/history", "GET, HEAD"),
+        ("/permissions/1", "GET, HEAD"),
+        ("/logins", "GET, HEAD"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "NONSENSE"])
+def test_another_method_is_answered_with_those_that_are_allowed(
+    portal: Portal, path: str, allowed: str, method: str
+) -> None:
+    if method in allowed.split(", "):
+        return
+    answer = portal.call(method, path)
+    says = f"Method '{method}' not allowed."
+    assert_problem(answer, 405, "method_not_allowed", says, Allow=allowed)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/", "/taxpayers/", "/Taxpayers", "/taxpayers/C1000000001/nonsense", "/users/1/2/3"],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_a_path_that_is_not_there_is_a_404(method: str, path: str) -> None:
+    answer = send(method, f"{BASE}{path}", None, {} if method == "POST" else None)
+    says = "There is nothing at this path."
+    assert_problem(answer, 404, "not_found", says, Allow="")
+
+
+def test_a_database_out_of_reach_is_a_503_without_details(portal: Portal) -> None:
+    for method, path, body in CALLS:
+        with database_out_of_reach():
+            answer = portal.call(method, path, body)
+        assert_problem(answer, 503, "temporarily_unavailable", "Retry-After", Retry_After="5")
+        assert b"10.1.2.3" not in answer.content
+
+
+def test_a_request_without_https_is_refused(portal: Portal, settings: Any) -> None:
+    token = portal.token
+    settings.AUTH_URL = "https://id.example.org"
+    settings.TRUSTED_PROXIES = ["127.0.0.1"]
+    for scheme, kind in (("http", "insecure_transport"), ("https", "invalid_token")):
+        answer = send("GET", f"{BASE}/taxpayers", token, X_Forwarded_Proto=scheme)
+        assert body_of(answer)["type"].endswith(f"/{kind}")
+        assert answer["Content-Type"] == PROBLEM
+
+
+def test_a_bound_token_opens_it_with_a_proof_for_the_address_of_staff() -> None:
+    erp = new_dpop_erp(scopes="RegistryAPI", nonce=False)
+    token = erp.token(scope="RegistryAPI")
+    path = f"{BASE}/taxpayers"
+    answer = send("GET", path, token)
+    assert body_of(answer)["error"] == "invalid_token"
+    assert answer["WWW-Authenticate"].startswith('DPoP error="invalid_token"')
+    assert settings.STAFF_URL != settings.AUTH_URL
+    for base, status in ((settings.STAFF_URL, 200), (settings.AUTH_URL, 401)):
+        proof = erp.proof(htm="GET", htu=f"{base}{path}", ath=hash_of_token(token), nonce=None)
+        answer = Client().get(path, headers={"Authorization": f"DPoP {token}", "DPoP": proof})
+        assert answer.status_code == status
+    assert body_of(answer)["error"] == "invalid_dpop_proof"
+
+
+def test_each_call_is_in_the_log_without_the_token(
+    portal: Portal, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "identity.api"):
+        answer = portal.post("/taxpayers", NEW)
+        send("GET", f"{BASE}/taxpayers", None)
+    known, unknown = (vars(r) for r in caplog.records if r.name == "identity.api")
+    assert known["reference"] == answer["correlationId"]
+    assert (known["operation"], known["status"]) == (f"POST {BASE}/taxpayers", 201)
+    assert known["client_id"] == portal.erp.client_id
+    assert known["login"] == claims_of(portal.token)["jti"]
+    assert (unknown["client_id"], unknown["status"]) == ("", 401)
+    assert not any(portal.token in str(value) for value in known.values())
+
+
+def test_a_header_of_the_login_changes_nothing(portal: Portal) -> None:
+    answer = portal.get("/taxpayers", onbehalfof="C9999999999")
+    assert_ok(answer)
+
+
+def test_another_audience_is_not_enough_for_two_apis(settings: Any) -> None:
+    from identity.api.checks import check_scopes
+
+    assert check_scopes() == []
+    settings.SCOPES = settings.SCOPES | {
+        "RegistryAPI": {"description": "", "audience": "InvoicingAPI"}
+    }
+    (error,) = check_scopes()
+    assert error.id == "api.E001"
+    assert "RegistryAPI and InvoicingAPI have the same audience" in error.msg
+
+
+def test_a_client_without_the_scope_is_refused_before_its_body_is_read() -> None:
+    erp = new_erp()
+    answer = send("POST", f"{BASE}/taxpayers", token_of(erp), b"{" * 100_000)
+    assert answer.status_code == 403

@@ -1,0 +1,183 @@
+"""`Idempotency-Key`: a repeated request is not done again, and a secret is never repeated."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.http import HttpResponse
+
+from identity.api.framework.idempotency import STORED_FOR, answer_before, idempotent_request
+from identity.api.models import StoredAnswer
+from taxpayers.models import Change, SystemUser, Taxpayer
+from tests.management_api.portal import Portal, assert_ok, assert_problem, new_portal
+from tests.support.answers import body_of, headers_of
+from tests.support.factories import TaxpayerFactory
+from tests.support.outages import writing_fails
+
+KEY = '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
+NEW = {"taxpayer": "C2584563222", "name": "Aminah"}
+
+
+def repeated(answer: HttpResponse) -> bool:
+    return answer.get("Idempotent-Replayed") == "true"
+
+
+def without_ids(answer: HttpResponse) -> dict[str, str]:
+    changing = {"correlationId", "Idempotent-Replayed"}
+    return {k: v for k, v in headers_of(answer).items() if k not in changing}
+
+
+@pytest.mark.django_db
+def test_a_repeated_request_gets_the_same_answer_and_changes_nothing(portal: Portal) -> None:
+    first = portal.post("/taxpayers", NEW, Idempotency_Key=KEY)
+    assert_ok(first, 201)
+    assert not repeated(first)
+    Taxpayer.objects.filter(tin="C2584563222").update(name="Changed meanwhile")
+    again = portal.post("/taxpayers", dict(reversed(NEW.items())), Idempotency_Key=KEY)
+    assert repeated(again)
+    assert (again.status_code, body_of(again)) == (201, body_of(first))
+    assert without_ids(again) == without_ids(first)
+    assert again["correlationId"] != first["correlationId"]
+    assert Change.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_task_is_repeated_though_its_etag_is_old_by_then(portal: Portal) -> None:
+    TaxpayerFactory.create(tin="C2584563222")
+    path = "/taxpayers/C2584563222"
+    headers = {"If_Match": portal.etag(path), "Idempotency_Key": KEY}
+    first = portal.post(f"{path}/deactivate", {"reason": "x"}, **headers)
+    again = portal.post(f"{path}/deactivate", {"reason": "x"}, **headers)
+    assert assert_ok(first) == assert_ok(again)
+    assert again["ETag"] == first["ETag"]
+    assert repeated(again)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("task", ["create", "rotate"])
+def test_a_secret_is_neither_stored_nor_repeated(portal: Portal, task: str) -> None:
+    taxpayer = TaxpayerFactory.create(tin="C2584563222")
+    path, body = "/system-users", NEW | {"name": "ERP"}
+    headers = {"Idempotency_Key": KEY}
+    if task == "rotate":
+        user = SystemUser.objects.create(client_id="ci_test_abc", taxpayer=taxpayer, name="ERP")
+        path, body = f"/system-users/{user.client_id}/rotate-secret", {}
+        headers["If_Match"] = "*"
+    first, again = (body_of(portal.post(path, body, **headers)) for _ in range(2))
+    secret = first["issued"]["client_secret"]
+    assert secret.startswith("cs_test_")
+    assert again["issued"].pop("client_secret") is None
+    note = again["issued"].pop("note")
+    assert "shown in the first answer to this request, and is stored nowhere" in note
+    assert "POST .../rotate-secret with a new Idempotency-Key" in note
+    del first["issued"]["client_secret"], first["issued"]["note"]
+    assert again == first
+    row = StoredAnswer.objects.get()
+    assert secret not in str([row.body, row.headers])
+    assert SystemUser.objects.get(client_id=first["client_id"]).secrets.count() == 1
+
+
+@pytest.mark.django_db
+def test_the_same_key_for_another_request_is_a_422(portal: Portal) -> None:
+    TaxpayerFactory.create(tin="C1000000001")
+    assert_ok(portal.post("/taxpayers", NEW, Idempotency_Key=KEY), 201)
+    others: list[tuple[str, Any]] = [
+        ("/taxpayers", NEW | {"name": "Another"}),
+        ("/taxpayers/C1000000001/deactivate", {"reason": "x"}),
+    ]
+    for path, body in others:
+        answer = portal.post(path, body, Idempotency_Key=KEY, If_Match="*")
+        assert_problem(answer, 422, "key_used_before", "Use a new key for each new request")
+    assert Change.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_key_is_of_one_client(portal: Portal) -> None:
+    assert_ok(portal.post("/taxpayers", NEW, Idempotency_Key=KEY), 201)
+    other = new_portal()
+    assert not repeated(other.post("/taxpayers", NEW, Idempotency_Key=KEY))
+
+
+@pytest.mark.django_db
+def test_what_was_refused_is_tried_again(portal: Portal) -> None:
+    new = {"taxpayer": "C2584563222", "name": "ERP"}
+    refused = portal.post("/system-users", new, Idempotency_Key=KEY)
+    assert_problem(refused, 404, "not_found")
+    TaxpayerFactory.create(tin="C2584563222")
+    assert_ok(portal.post("/system-users", new, Idempotency_Key=KEY), 201)
+
+
+@pytest.mark.django_db
+def test_a_change_whose_answer_cannot_be_stored_is_not_made(portal: Portal) -> None:
+    with writing_fails("management_answers"):
+        answer = portal.post("/taxpayers", NEW, Idempotency_Key=KEY)
+    assert_problem(answer, 503, "temporarily_unavailable", Retry_After="5")
+    assert not Taxpayer.objects.filter(tin="C2584563222").exists()
+    assert not Change.objects.exists()
+
+
+@pytest.mark.django_db
+def test_an_answer_is_stored_for_a_day_and_deleted_by_later_requests(portal: Portal) -> None:
+    assert_ok(portal.post("/taxpayers", NEW, Idempotency_Key=KEY), 201)
+    age(STORED_FOR - timedelta(minutes=1))
+    assert repeated(portal.post("/taxpayers", NEW, Idempotency_Key=KEY))
+    age(timedelta(minutes=1))
+    answer = portal.post("/taxpayers", NEW, Idempotency_Key=KEY)
+    assert not repeated(answer)
+    assert assert_ok(answer)["taxpayer"] == "C2584563222"  # 200: it is registered
+    age(STORED_FOR)
+    portal.post("/taxpayers", NEW, Idempotency_Key='"another"')
+    assert StoredAnswer.objects.count() == 1
+
+
+def age(by: timedelta) -> None:
+    """All stored answers become that much older."""
+    row = StoredAnswer.objects.get()
+    row.stored_at -= by
+    row.save()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ['"', '""', "a b", '"a', "\u00e9", '"a", "b"', "a" * 256, "{}"])
+def test_what_is_no_key_is_a_400(portal: Portal, key: str) -> None:
+    answer = portal.post("/taxpayers", NEW, Idempotency_Key=key)
+    assert_problem(answer, 400, "malformed_request", "Idempotency-Key must be one text")
+
+
+@pytest.mark.django_db
+def test_a_key_without_quotes_is_the_same_key(portal: Portal) -> None:
+    assert_ok(portal.post("/taxpayers", NEW, Idempotency_Key=KEY), 201)
+    assert repeated(portal.post("/taxpayers", NEW, Idempotency_Key=KEY.strip('"')))
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_while_the_first_request_is_under_way_the_second_is_a_409() -> None:
+    """Two connections: the first one has the key, and has not ended its transaction."""
+    portal = new_portal()
+    answers: list[HttpResponse] = []
+
+    def second() -> None:
+        try:
+            answers.append(portal.post("/taxpayers", NEW, Idempotency_Key=KEY))
+        finally:
+            connection.close()
+
+    first = idempotent_request(
+        KEY,
+        client_id=portal.erp.client_id,
+        method="POST",
+        path="/api/v1/management/taxpayers",
+        body=NEW,
+    )
+    assert first is not None
+    with transaction.atomic():
+        assert answer_before(first, datetime.now(UTC)) is None
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(20)
+    assert_problem(answers[0], 409, "request_in_progress", Retry_After="1")
+    second()
+    assert_ok(answers[1], 201)

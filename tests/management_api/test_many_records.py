@@ -1,0 +1,119 @@
+"""A large registry: what a page of each list costs PostgreSQL, wherever the page is."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from identity.api.framework.pagination import page_of
+from identity.api.framework.records import Listing
+from identity.api.registry import logins, permissions, system_users, taxpayers
+from identity.api.registry.history import history_of
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import Taxpayer
+from tests.support.factories import IntermediaryFactory
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db, pytest.mark.slow]
+ROWS, LIMIT = 20_000, 100
+TABLES = ("taxpayers", "system_users", "granted_permissions", "changes", "login_events")
+CHANGES = history_of("taxpayers", "taxpayer")
+
+_FILL = """
+INSERT INTO taxpayers (tin, rob, name, created_at)
+    SELECT 'T' || lpad(n::text, 9, '0'), '', 'A company ' || n, now()
+    FROM generate_series(1, %(n)s) n;
+INSERT INTO system_users (client_id, name, taxpayer_id, scopes, logins_per_minute, created, updated,
+        blocked_by, blocked_reason)
+    SELECT 'ci_test_' || id, 'ERP ' || id, id, '', 12, now(), now(), '', '' FROM taxpayers;
+INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)
+    SELECT id, %(role)s, now() - interval '1 day', now() FROM taxpayers WHERE tin LIKE 'T0%%';
+INSERT INTO changes (at, by, action, object_type, object_id, label, reason, before, after)
+    SELECT now() - n * interval '1 second', 'officer', 'rename_taxpayer', 'taxpayer',
+        %(role)s::text, '', '', '{}', '{}' FROM generate_series(1, %(n)s) n;
+INSERT INTO login_events (id, at, client_id, reason, parameter, detail, subject, actor, scope, kid,
+        user_agent)
+    SELECT gen_random_uuid(), now(), 'ci_test_1', '', '', '', 'T000000001', '', '', '', ''
+    FROM generate_series(1, %(n)s) n;
+"""
+
+
+@pytest.fixture
+def registry(db: None) -> Taxpayer:
+    """The taxpayer of the intermediary, which has a long history."""
+    role = IntermediaryFactory.create(taxpayer__tin="C9876543210")
+    with connection.cursor() as cursor:
+        for statement in _FILL.strip().strip(";").split(";\n"):
+            cursor.execute(statement, {"n": ROWS, "role": role.pk})
+        for table in (
+            "taxpayers",
+            "system_users",
+            "granted_permissions",
+            "changes",
+            "login_events",
+        ):
+            cursor.execute(f"ANALYZE {table}")
+    taxpayer: Taxpayer = role.taxpayer
+    taxpayer.pk = role.pk  # the history above is of this number
+    return taxpayer
+
+
+AGENT = {"intermediary": TaxpayerId("C9876543210")}
+QUESTIONS: list[tuple[Listing, dict[str, Any]]] = [
+    (taxpayers.LISTING, {}),
+    (taxpayers.LISTING, {"tin": "T000000077"}),
+    (taxpayers.LISTING, {"state": "inactive"}),
+    (taxpayers.LISTING, {"name": "company 19999"}),
+    (system_users.LISTING, {}),
+    (system_users.LISTING, {"taxpayer": TaxpayerId("T000000077")}),
+    (system_users.LISTING, {"state": "blocked"}),
+    (permissions.LISTING, {}),
+    (permissions.LISTING, AGENT),
+    (permissions.LISTING, {"taxpayer": TaxpayerId("T000000077")}),
+    (CHANGES, {}),
+    (logins.LISTING, {}),
+    (logins.LISTING, {"client_id": "ci_test_1"}),
+    (logins.LISTING, {"taxpayer": TaxpayerId("T000000001")}),
+    (logins.LISTING, {"outcome": "no_permission"}),
+]
+
+
+def test_a_page_reads_little_more_than_its_rows_wherever_it_is(registry: Taxpayer) -> None:
+    for listing, given in QUESTIONS:
+        rows = listing.rows(given, registry)
+        middle = list(rows.order_by(*listing.order)[ROWS // 2 : ROWS // 2 + 2])
+        cursor = ""
+        if len(middle) == 2:  # the page after the first of these two
+            before = rows.filter(pk__in=[row.pk for row in middle])
+            cursor = page_of(before, listing.order, cursor="", limit=1, name="x").next_cursor or ""
+            assert cursor
+        for place in {"", cursor}:
+            for plan in plans_of(listing, given, registry, place):
+                for step in steps_of(plan):
+                    loops = step["Actual Loops"]
+                    read = step["Actual Rows"] * loops
+                    read += step.get("Rows Removed by Filter", 0) * loops
+                    read += step.get("Rows Removed by Index Recheck", 0) * loops
+                    assert read <= 5 * LIMIT, (listing.name, given, bool(place), step)
+
+
+def plans_of(
+    listing: Listing, given: dict[str, Any], owner: Taxpayer, cursor: str
+) -> list[dict[str, Any]]:
+    """How each query of a page was executed, with the rows that every step has read."""
+    with CaptureQueriesContext(connection) as sent:
+        rows = listing.rows(given, owner)
+        page_of(rows, listing.order, cursor=cursor, limit=LIMIT, name="x")
+    plans = []
+    with connection.cursor() as database:
+        for query in sent.captured_queries:
+            database.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query['sql']}")
+            (answer,) = database.fetchone() or ("[]",)
+            (explained,) = json.loads(answer) if isinstance(answer, str) else answer
+            plans.append(explained["Plan"])
+    return plans
+
+
+def steps_of(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [plan, *(step for inner in plan.get("Plans", ()) for step in steps_of(inner))]

@@ -1,0 +1,238 @@
+"""Intermediaries, permissions, permission codes and logins."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from taxpayers.models import Change, GrantedPermission, Intermediary, PermissionCode
+from tests.management_api.portal import (
+    BASE,
+    Portal,
+    assert_ok,
+    assert_problem,
+    errors_of,
+)
+from tests.support.answers import body_of
+from tests.support.erp import new_erp
+from tests.support.factories import (
+    SUBMIT,
+    VIEW,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    TaxpayerFactory,
+)
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+AGENT, CLIENT = "C9876543210", "C2584563222"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def text_of(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def test_an_intermediary_is_registered_changed_and_deactivated(portal: Portal) -> None:
+    taxpayer = TaxpayerFactory.create(tin=AGENT, name="Agent")
+    body = {"taxpayer": AGENT, "active_until": "2037-12-31", "reason": "contract 7"}
+    answer = portal.post("/intermediaries", body)
+    record = assert_ok(answer, 201)
+    row = Intermediary.objects.get(taxpayer=taxpayer)
+    assert record == {
+        "taxpayer": AGENT,
+        "name": "Agent",
+        "is_active": True,
+        "active_until": "2037-12-31T15:59:59.999999Z",
+        "registered_at": text_of(row.created_at),
+    }
+    path = f"/intermediaries/{AGENT}"
+    assert answer["Location"] == f"{BASE}{path}"
+    assert assert_ok(portal.post("/intermediaries", body)) == record  # safe to repeat
+    sent_back = {"active_until": record["active_until"], "reason": "x"}
+    assert assert_ok(portal.patch(path, sent_back, If_Match=answer["ETag"])) == record
+    changed = portal.patch(path, {"active_until": None, "reason": "x"}, If_Match=answer["ETag"])
+    assert assert_ok(changed)["active_until"] is None
+    stale = portal.post(f"{path}/deactivate", {"reason": "x"}, If_Match=answer["ETag"])
+    assert_problem(stale, 412, "changed_meanwhile")
+    for task, is_active in (("deactivate", False), ("activate", True)):
+        done = portal.post(f"{path}/{task}", {"reason": "x"}, If_Match=portal.etag(path))
+        assert assert_ok(done)["is_active"] is is_active
+    history = body_of(portal.get(f"{path}/history"))["items"]
+    assert [change["action"] for change in reversed(history)] == [
+        "register_intermediary",
+        *["change_intermediary"] * 3,
+    ]
+    assert history[-1]["reason"] == "contract 7"
+
+
+def test_only_a_registered_taxpayer_becomes_an_intermediary(portal: Portal) -> None:
+    answer = portal.post("/intermediaries", {"taxpayer": AGENT})
+    assert_problem(answer, 404, "not_found", "Register it first: POST /taxpayers.")
+    TaxpayerFactory.create(tin=AGENT)
+    assert_problem(portal.get(f"/intermediaries/{AGENT}"), 404, "not_found", "no such intermediary")
+
+
+def test_a_permission_is_granted_extended_shortened_and_revoked(portal: Portal) -> None:
+    TaxpayerFactory.create(tin=CLIENT)
+    agent = new_erp(taxpayer=IntermediaryFactory.create(taxpayer__tin=AGENT).taxpayer)
+    PermissionCode.objects.get_or_create(code=SUBMIT)
+    body = {
+        "taxpayer": CLIENT,
+        "intermediary": AGENT,
+        "permissions": [SUBMIT],
+        "valid_until": "2036-12-31",
+    }
+    answer = portal.post("/permissions", body)
+    record = assert_ok(answer, 201)
+    row = GrantedPermission.objects.get()
+    assert record == {
+        "id": row.pk,
+        "taxpayer": CLIENT,
+        "intermediary": AGENT,
+        "permissions": [SUBMIT],
+        "state": "in_force",
+        "valid_from": text_of(row.valid_from),
+        "valid_until": "2036-12-31T15:59:59.999999Z",
+        "revoked_at": None,
+        "granted_at": text_of(row.created_at),
+    }
+    assert agent.login(on_behalf_of=CLIENT).status_code == 200
+    path = f"/permissions/{row.pk}"
+    end = {"valid_until": "2037-12-31", "reason": "x"}
+    extended = portal.post(f"{path}/extend", end, If_Match=answer["ETag"])
+    assert assert_ok(extended)["valid_until"] == "2037-12-31T15:59:59.999999Z"
+    again = portal.post(f"{path}/extend", end, If_Match=extended["ETag"])
+    assert_problem(again, 422, "change_refused", "is not later")
+    end = {"valid_until": "2035-12-31", "reason": "x"}
+    earlier = portal.post(f"{path}/end-earlier", end, If_Match=extended["ETag"])
+    assert assert_ok(earlier)["valid_until"] == "2035-12-31T15:59:59.999999Z"
+    revoked = portal.post(f"{path}/revoke", {"reason": "x"}, If_Match=earlier["ETag"])
+    assert assert_ok(revoked)["state"] == "revoked"
+    assert agent.login(on_behalf_of=CLIENT).status_code == 400
+    actions = [change["action"] for change in body_of(portal.get(f"{path}/history"))["items"]]
+    assert actions == [
+        "revoke_permission",
+        *["extend_permission"] * 2,
+        "grant_permission",
+    ]
+
+
+def test_what_is_granted_is_checked_by_the_service(portal: Portal) -> None:
+    IntermediaryFactory.create(taxpayer__tin=AGENT)
+    body = {"taxpayer": AGENT, "intermediary": AGENT, "permissions": [SUBMIT]}
+    assert_problem(portal.post("/permissions", body), 422, "change_refused", "for itself")
+    unknown = portal.post("/permissions", body | {"taxpayer": CLIENT})
+    assert_problem(unknown, 404, "not_found", "There is no such taxpayer.")
+    unknown = portal.post("/permissions", body | {"intermediary": CLIENT})
+    assert_problem(unknown, 404, "not_found", "There is no such intermediary.")
+    assert not Change.objects.exists()
+
+
+STATES: list[tuple[dict[str, Any], str]] = [
+    ({}, "in_force"),
+    ({"valid_from": DAY}, "not_yet_valid"),
+    ({"valid_from": -2 * DAY, "valid_until": -DAY}, "expired"),
+    ({"revoked_at": -DAY}, "revoked"),
+]
+
+
+@pytest.mark.parametrize(("moments", "state"), STATES)
+def test_a_permission_has_a_state(portal: Portal, moments: dict[str, Any], state: str) -> None:
+    fields = {name: now() + moment for name, moment in moments.items()}
+    row = GrantedPermissionFactory.create(**fields)
+    assert assert_ok(portal.get(f"/permissions/{row.pk}"))["state"] == state
+
+
+@pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 18, "9" * 40, "%00", "\u0661"])
+def test_a_permission_that_is_not_there_is_a_404(portal: Portal, number: str) -> None:
+    assert_problem(portal.get(f"/permissions/{number}"), 404, "not_found", "no such permission")
+
+
+def ids(portal: Portal, query: str) -> list[int]:
+    return [item["id"] for item in assert_ok(portal.get(f"/permissions{query}"))["items"]]
+
+
+def test_permissions_are_listed_by_who_grants_and_who_acts(portal: Portal) -> None:
+    role = IntermediaryFactory.create(taxpayer__tin=AGENT)
+    mine = [GrantedPermissionFactory.create(intermediary=role).pk for _ in range(3)]
+    other = GrantedPermissionFactory.create(taxpayer__tin=CLIENT).pk
+    assert ids(portal, "") == [*mine, other]
+    assert ids(portal, f"?intermediary={AGENT}") == mine
+    assert ids(portal, f"?taxpayer={CLIENT}") == [other]
+    assert ids(portal, f"?taxpayer={CLIENT}&intermediary={AGENT}") == []
+    assert ids(portal, "?taxpayer=C1111111111") == []
+    page = body_of(portal.get(f"/permissions?intermediary={AGENT}&limit=2"))
+    assert ids(portal, f"?intermediary={AGENT}&cursor={page['next_cursor']}") == mine[2:]
+
+
+def test_permission_codes_are_listed(portal: Portal) -> None:
+    items = assert_ok(portal.get("/permission-codes?limit=500"))["items"]
+    codes = [item["code"] for item in items]
+    assert {SUBMIT, VIEW} <= set(codes)
+    assert codes == sorted(codes)
+
+
+def test_intermediaries_are_listed(portal: Portal) -> None:
+    IntermediaryFactory.create()
+    IntermediaryFactory.create(taxpayer__tin=AGENT)
+    assert len(assert_ok(portal.get("/intermediaries"))["items"]) == 2
+    (only,) = assert_ok(portal.get(f"/intermediaries?tin={AGENT}"))["items"]
+    assert only["taxpayer"] == AGENT
+
+
+# --- Logins -----------------------------------------------------------------------------------
+
+
+def references(portal: Portal, query: str) -> list[str]:
+    return [item["reference"] for item in assert_ok(portal.get(f"/logins{query}"))["items"]]
+
+
+def test_logins_are_found_by_client_taxpayer_intermediary_outcome_and_time(portal: Portal) -> None:
+    granted = GrantedPermissionFactory.create(
+        taxpayer__tin=CLIENT, intermediary__taxpayer__tin=AGENT
+    )
+    agent = new_erp(taxpayer=granted.intermediary.taxpayer)
+    acting = agent.login(on_behalf_of=CLIENT)["correlationId"]
+    refused = agent.login(on_behalf_of="C1111111111")["correlationId"]
+    own = agent.login()["correlationId"]
+    first = references(portal, "?limit=500")[-1]  # that of the portal itself
+    assert references(portal, "") == [own, refused, acting, first]
+    assert references(portal, f"?client_id={agent.client_id}") == [own, refused, acting]
+    assert references(portal, f"?taxpayer={CLIENT}") == [acting]
+    assert references(portal, f"?intermediary={AGENT}") == [refused, acting]
+    assert references(portal, "?outcome=no_permission") == [refused]
+    assert references(portal, f"?since={text_of(now() + DAY)}") == []
+    yesterday = text_of(now() - DAY)
+    assert references(portal, f"?client_id={agent.client_id}&since={yesterday}&limit=2") == [
+        own,
+        refused,
+    ]
+    both = portal.get(f"/logins?client_id={agent.client_id}&taxpayer={CLIENT}")
+    assert_problem(both, 400, "malformed_request", "Filter by one of client_id, taxpayer")
+    wrong = errors_of(body_of(portal.get("/logins?since=yesterday&taxpayer=x")))
+    assert wrong.keys() == {"since", "taxpayer"}
+
+
+def test_a_login_is_explained(portal: Portal) -> None:
+    agent = new_erp(taxpayer=IntermediaryFactory.create(taxpayer__tin=AGENT).taxpayer)
+    answer = agent.login(on_behalf_of=CLIENT)
+    reference = answer["correlationId"]
+    body = assert_ok(portal.get(f"/logins/{reference}"))
+    assert body["login"]["reference"] == reference
+    assert body["login"]["outcome"] == "no_permission"
+    assert body["login"]["is_authenticated"] is True
+    assert (body["login"]["taxpayer"], body["login"]["intermediary"]) == (CLIENT, AGENT)
+    assert body["help"] == "http://127.0.0.1:8000/errors/no_permission"
+    assert "the login was refused" in body["explanation"]
+    states = {check["state"] for check in body["checks"]}
+    assert {"passed", "failed"} <= states
+    assert agent.client_secret not in str(body)
+
+
+@pytest.mark.parametrize("reference", ["x", "%00", "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f"])
+def test_a_login_that_is_not_recorded_is_a_404(portal: Portal, reference: str) -> None:
+    assert_problem(portal.get(f"/logins/{reference}"), 404, "not_found", "There is no such login.")

@@ -1,0 +1,336 @@
+"""System users: register, change, block, rotate; what only staff may change; secrets shown once."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+
+from taxpayers.models import Change, ClientSecret, SystemUser
+from tests.client_auth.key_erp import new_pair
+from tests.introspection.api import token_of
+from tests.management_api.portal import (
+    BASE,
+    Portal,
+    assert_ok,
+    assert_problem,
+    new_portal,
+)
+from tests.support.answers import body_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import (
+    SUBMIT,
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    TaxpayerFactory,
+)
+
+pytestmark = pytest.mark.django_db
+NEW = {"taxpayer": "C2584563222", "name": "SQL Accounting"}
+
+
+def path_of(erp: Erp) -> str:
+    return f"/system-users/{erp.client_id}"
+
+
+def do(portal: Portal, erp: Erp, task: str, **body: Any) -> HttpResponse:
+    path = path_of(erp)
+    return portal.post(f"{path}/{task}", body, If_Match=portal.etag(path))
+
+
+def text_of(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+@pytest.fixture
+def erp(db: None) -> Erp:
+    return new_erp(taxpayer__tin="C1000000001", name="Old ERP")
+
+
+def test_a_system_user_from_its_first_secret_to_its_login(portal: Portal) -> None:
+    TaxpayerFactory.create(tin="C2584563222")
+    answer = portal.post("/system-users", NEW | {"logins_per_minute": 60})
+    body = assert_ok(answer, 201)
+    issued = body.pop("issued")
+    row = SystemUser.objects.get(client_id=body["client_id"])
+    secret = row.secrets.get()
+    assert body == {
+        "client_id": row.client_id,
+        "taxpayer": "C2584563222",
+        "name": "SQL Accounting",
+        "scopes": ["InvoicingAPI"],
+        "logins_per_minute": 60,
+        "expires_at": None,
+        "blocked": None,
+        "login_method": "client_secret",
+        "token_binding": "none",
+        "allowed_permissions": [],
+        "allowed_taxpayers": [],
+        "credentials": [
+            {
+                "id": secret.pk,
+                "kind": "secret",
+                "hint": secret.hint,
+                "name": "",
+                "state": "live",
+                "created_at": text_of(secret.created_at),
+                "expires_at": text_of(secret.expires_at),
+                "revoked_at": None,
+                "allowed_networks": [],
+            }
+        ],
+    }
+    assert issued == {
+        "client_id": row.client_id,
+        "client_secret": issued["client_secret"],
+        "secret_hint": secret.hint,
+        "secret_expires_at": text_of(secret.expires_at),
+        "allowed_networks": [],
+        "environment": "test",
+        "token_endpoint": "http://127.0.0.1:8000/connect/token",
+        "note": "Store the client_secret now: it is not shown again, and nobody can read it.",
+    }
+    assert answer["Location"] == f"{BASE}/system-users/{row.client_id}"
+    assert answer["ETag"] == portal.etag(f"/system-users/{row.client_id}")
+    assert Erp(row.client_id, issued["client_secret"]).login().status_code == 200
+    change = Change.objects.latest("pk")
+    assert (change.action, change.by) == (
+        "issue_credentials",
+        f"{portal.erp.client_id} (client)",
+    )
+    assert issued["client_secret"] not in json.dumps([change.before, change.after])
+
+
+def test_a_system_user_with_keys_has_no_secret(portal: Portal) -> None:
+    TaxpayerFactory.create(tin="C2584563222")
+    pair = new_pair("ES256")
+    answer = portal.post("/system-users", NEW | {"keys": pair.public_jwk})
+    body = assert_ok(answer, 201)
+    assert "issued" not in body
+    assert body["login_method"] == "private_key_jwt"
+    (key,) = body["credentials"]
+    assert (key["kind"], key["name"]) == ("key", pair.public_jwk["kid"])
+
+
+def test_a_name_that_is_taken_is_refused_in_the_words_of_the_service(
+    portal: Portal, erp: Erp
+) -> None:
+    body = {"taxpayer": erp.tin, "name": "Old ERP"}
+    says = f"C1000000001 already has a system user named Old ERP: {erp.client_id}."
+    assert_problem(portal.post("/system-users", body), 422, "change_refused", says)
+    unknown = portal.post("/system-users", NEW)
+    assert_problem(unknown, 404, "not_found", "There is no such taxpayer. Register it first")
+
+
+def test_a_change_of_several_fields_is_one_request(portal: Portal, erp: Erp) -> None:
+    body = {
+        "name": "New ERP",
+        "logins_per_minute": 0,
+        "expires_at": "2037-12-31",
+        "reason": "ticket 7",
+    }
+    path = path_of(erp)
+    record = assert_ok(portal.patch(path, body, If_Match=portal.etag(path)))
+    assert (record["name"], record["logins_per_minute"]) == ("New ERP", 0)
+    assert record["expires_at"] == "2037-12-31T15:59:59.999999Z"  # the day ends in Kuala Lumpur
+    changes = Change.objects.order_by("pk")
+    assert [change.action for change in changes] == ["change_system_user", "extend_system_user"]
+    assert len({change.task_id for change in changes}) == 1
+    never = portal.patch(path, {"expires_at": None, "reason": "x"}, If_Match="*")
+    assert assert_ok(never)["expires_at"] is None
+    late = portal.patch(
+        path, {"expires_at": "2020-12-31", "name": "x", "reason": "x"}, If_Match="*"
+    )
+    assert_problem(late, 422, "change_refused", "Choose a later date")
+    assert assert_ok(portal.get(path))["name"] == "New ERP"  # all of it, or nothing
+
+
+def test_a_block_takes_effect_at_the_next_login_and_ends_tokens(portal: Portal, erp: Erp) -> None:
+    token = token_of(erp)
+    record = assert_ok(do(portal, erp, "block", reason="abuse"))
+    blocked = record["blocked"]
+    assert (blocked["by"], blocked["reason"]) == (f"{portal.erp.client_id} (client)", "abuse")
+    assert erp.login().status_code == 400
+    answer = Portal(erp, token).get("/taxpayers")
+    assert answer.status_code == 401
+    assert assert_ok(do(portal, erp, "unblock", reason="settled"))["blocked"] is None
+    assert erp.login().status_code == 200
+
+
+def test_a_secret_is_rotated_without_downtime(portal: Portal, erp: Erp) -> None:
+    end = datetime.now(UTC) + timedelta(days=3)
+    body = assert_ok(
+        do(
+            portal,
+            erp,
+            "rotate-secret",
+            retire_old_at=text_of(end),
+            allowed_networks=["127.0.0.0/8"],
+        )
+    )
+    old, new = body["credentials"]
+    assert old["expires_at"] == text_of(end)
+    assert new["allowed_networks"] == ["127.0.0.0/8"]
+    assert new["hint"] == body["issued"]["secret_hint"]
+    renewed = Erp(erp.client_id, body["issued"]["client_secret"], erp.registered)
+    assert renewed.login().status_code == erp.login().status_code == 200
+    third = do(portal, erp, "rotate-secret")
+    assert_problem(third, 422, "change_refused", f"{erp.client_id} has two live secrets")
+    listed = assert_ok(portal.get(f"{path_of(erp)}/credentials"))["items"]
+    assert [entry["id"] for entry in listed] == [new["id"], old["id"]]
+    assert all(entry["last_used_at"] for entry in listed)
+    revoked = assert_ok(do(portal, erp, f"credentials/{old['id']}/revoke", reason="replaced"))
+    assert [entry["id"] for entry in revoked["credentials"]] == [new["id"]]
+    assert erp.login().status_code == 400
+    assert renewed.login().status_code == 200
+
+
+def test_the_end_and_the_networks_of_a_secret_are_changed(portal: Portal, erp: Erp) -> None:
+    number = erp.system_user.secrets.get().pk
+    end = datetime.now(UTC) + timedelta(days=3)
+    retired = do(portal, erp, f"credentials/{number}/retire", expires_at=text_of(end), reason="x")
+    assert assert_ok(retired)["credentials"][0]["expires_at"] == text_of(end)
+    networks = do(
+        portal, erp, f"credentials/{number}/networks", allowed_networks=["10.1.2.3/8"], reason="x"
+    )
+    assert_problem(networks, 422, "change_refused", "Write 10.0.0.0/8.")
+
+
+@pytest.mark.parametrize("number", [0, 999_999, 10**18, 10**40])
+def test_the_credential_of_another_system_user_is_not_found(
+    portal: Portal, erp: Erp, number: int
+) -> None:
+    other: ClientSecret = ClientSecretFactory.create()
+    for credential in (number, other.pk):
+        answer = do(portal, erp, f"credentials/{credential}/revoke", reason="x")
+        assert_problem(answer, 404, "not_found", "no such secret, key or certificate")
+    other.refresh_from_db()
+    assert other.revoked_at is None
+
+
+def test_keys_secret_and_certificate_take_turns(portal: Portal, erp: Erp, settings: Any) -> None:
+    settings.MTLS_URL, settings.TRUSTED_PROXIES = "https://mtls.example.org", ["127.0.0.1"]
+    first, second = new_pair("ES256"), new_pair("EdDSA", kid="second")
+    keyed = assert_ok(do(portal, erp, "use-private-key", keys=first.public_jwk, reason="x"))
+    assert keyed["login_method"] == "private_key_jwt"
+    assert erp.login().status_code == 400
+    more = assert_ok(do(portal, erp, "register-key", keys={"keys": [second.public_jwk]}))
+    assert [key["kind"] for key in more["credentials"]] == ["key", "key"]
+    assert_problem(do(portal, erp, "rotate-secret"), 422, "change_refused", "has no secret")
+    name = {"certificate": "erp.example.org", "name_kind": "san_dns"}
+    named = do(portal, erp, "use-certificate", **name, reason="x")
+    assert assert_ok(named)["credentials"][0]["kind"] == "certificate"
+    again = do(
+        portal, erp, "register-certificate", certificate="b.example.org", name_kind="san_dns"
+    )
+    assert len(assert_ok(again)["credentials"]) == 2
+    body = assert_ok(do(portal, erp, "use-client-secret", reason="x"))
+    assert body["login_method"] == "client_secret"
+    assert Erp(erp.client_id, body["issued"]["client_secret"]).login().status_code == 200
+
+
+def test_tokens_are_bound_to_a_key(portal: Portal, erp: Erp) -> None:
+    answer = do(portal, erp, "bind-tokens", token_binding="dpop", reason="x")
+    assert assert_ok(answer)["token_binding"] == "dpop"
+    assert erp.login().status_code == 400
+
+
+def test_an_intermediarys_system_user_is_limited(portal: Portal) -> None:
+    granted = GrantedPermissionFactory.create()
+    agent = new_erp(taxpayer=granted.intermediary.taxpayer)
+    tin = granted.taxpayer.tin
+    body = assert_ok(
+        do(portal, agent, "limits", permissions=[SUBMIT], taxpayers=[tin], reason="less")
+    )
+    assert (body["allowed_permissions"], body["allowed_taxpayers"]) == ([SUBMIT], [tin])
+    answer = do(portal, agent, "limits", permissions=["x"], taxpayers=[], reason="less")
+    assert_problem(answer, 422, "change_refused", "There is no permission code x.")
+    IntermediaryFactory.create()
+
+
+def listed(portal: Portal, query: str) -> list[str]:
+    items = assert_ok(portal.get(f"/system-users{query}"))["items"]
+    return [item["client_id"] for item in items]
+
+
+def test_the_list_and_its_filters(portal: Portal, erp: Erp) -> None:
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    blocked = new_erp(blocked_at=yesterday, blocked_by="officer", blocked_reason="abuse")
+    everyone = [portal.erp.client_id, erp.client_id, blocked.client_id]
+    assert listed(portal, "") == everyone
+    assert listed(portal, f"?client_id={erp.client_id}") == [erp.client_id]
+    assert listed(portal, "?taxpayer=c1000000001") == [erp.client_id]
+    assert listed(portal, "?taxpayer=C9999999999") == []
+    assert listed(portal, "?name=old") == [erp.client_id]
+    assert listed(portal, "?state=blocked") == [blocked.client_id]
+
+
+TASKS: list[tuple[str, dict[str, Any]]] = [
+    ("block", {"reason": "x"}),
+    ("unblock", {"reason": "x"}),
+    ("rotate-secret", {}),
+    ("limits", {"permissions": [], "taxpayers": [], "reason": "x"}),
+    ("use-private-key", {"keys": "x", "reason": "x"}),
+    ("use-client-secret", {"reason": "x"}),
+    ("use-certificate", {"certificate": "x", "reason": "x"}),
+    ("register-key", {"keys": "x"}),
+    ("register-certificate", {"certificate": "x"}),
+    ("bind-tokens", {"token_binding": "none", "reason": "x"}),
+    ("credentials/1/revoke", {"reason": "x"}),
+    ("credentials/1/retire", {"expires_at": "2037-12-31", "reason": "x"}),
+    ("credentials/1/networks", {"allowed_networks": [], "reason": "x"}),
+]
+
+
+@pytest.mark.parametrize(("task", "body"), TASKS)
+@pytest.mark.parametrize("scopes", ["RegistryAPI", "RegistryAPI:read", "InvoicingAPI RegistryAPI"])
+def test_clients_of_the_management_api_are_changed_by_staff_alone(
+    portal: Portal, task: str, body: dict[str, Any], scopes: str
+) -> None:
+    other = new_erp(scopes=scopes)
+    answer = do(portal, other, task, **body)
+    assert_problem(answer, 403, "managed_by_staff", "managed on the staff pages alone")
+    assert not Change.objects.exists()
+
+
+def test_nobody_gives_the_scope_of_the_management_api_by_it(portal: Portal, erp: Erp) -> None:
+    for scopes in (["RegistryAPI"], ["InvoicingAPI", "RegistryAPI:read"]):
+        body = {"taxpayer": erp.tin, "name": "Another", "scopes": scopes}
+        assert_problem(portal.post("/system-users", body), 403, "managed_by_staff")
+        change = {"scopes": scopes, "reason": "x"}
+        path = path_of(erp)
+        answer = portal.patch(path, change, If_Match="*")
+        assert_problem(answer, 403, "managed_by_staff")
+    own = portal.patch(path_of(portal.erp), {"name": "x", "reason": "x"}, If_Match="*")
+    assert_problem(own, 403, "managed_by_staff")
+    assert not Change.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "client_id", ["ci_test_x", "ci_live_x", "x", "%00", "ci_test_%00", "cs_test_x", "ci_test_" * 90]
+)
+def test_a_system_user_that_is_not_there_is_a_404(portal: Portal, client_id: str) -> None:
+    answer = portal.get(f"/system-users/{client_id}")
+    assert_problem(answer, 404, "not_found", "There is no such system user.")
+    answer = portal.post(f"/system-users/{client_id}/block", {"reason": "x"}, If_Match="*")
+    assert_problem(answer, 404, "not_found", "There is no such system user.")
+
+
+def test_no_answer_to_a_reader_has_a_secret_or_a_hash(portal: Portal, erp: Erp) -> None:
+    secret = erp.system_user.secrets.get()
+    reader = new_portal("RegistryAPI:read")
+    for path in ("/system-users", path_of(erp), f"{path_of(erp)}/credentials"):
+        content = reader.get(path).content.decode()
+        assert secret.hint in content
+        assert erp.client_secret not in content
+        assert secret.hashed not in content
+
+
+def test_the_history_of_a_system_user_has_its_secrets(portal: Portal, erp: Erp) -> None:
+    answer = do(portal, erp, "rotate-secret")
+    (change,) = body_of(portal.get(f"{path_of(erp)}/history"))["items"]
+    assert change["action"] == "rotate_secret"
+    assert change["reference"] == answer["correlationId"]
+    assert change["address"] == "127.0.0.1"
