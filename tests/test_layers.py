@@ -50,6 +50,7 @@ PURE = {
     "tokens.login_events.events",
     *(f"tokens.status_lists.{noun}" for noun in ("assignment", "format", "reserved", "reuse")),
     *("taxpayers.facts.status_triggers", "taxpayers.facts.token_binding"),
+    *("taxpayers.facts.credential_kind", "tokens.refusals.credential_words"),
     "taxpayers.facts.source_networks",
     "tokens.access_tokens.binding",
     *("tokens.client_auth.signature", *(f"tokens.dpop.{n}" for n in ("nonce", "proof", "target"))),

@@ -9,8 +9,10 @@ from enum import StrEnum
 
 from django.utils.translation import gettext_noop as _
 
+from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.rules import Refused
 from tokens.models import LoginEvent
+from tokens.refusals.credential_words import kind_named_by, question_of
 from tokens.refusals.description import describe, format_moment_with_offset
 from tokens.refusals.table import ON_BEHALF_CHECKS, REFUSALS, Check
 
@@ -28,11 +30,12 @@ class CheckResult:
 
     check: Check
     state: CheckState
+    kind: CredentialKind  # what the login was with
     advice: str = ""
 
     @property
     def question(self) -> str:
-        return self.check.value
+        return question_of(self.check, self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,15 @@ def refusal_of(event: LoginEvent) -> Refused | None:
     return Refused(event.reason, since=event.since, parameter=event.parameter, detail=event.detail)
 
 
-def explain(event: LoginEvent) -> Explanation:
-    """Every check of this login, passed, failed or not reached, with the advice for the failed."""
+def explain(event: LoginEvent, kind: CredentialKind | None = None) -> Explanation:
+    """Every check of this login, passed, failed or not reached, with the advice for the failed.
+
+    `kind`: what it was with; None: as its refusal says.
+    """
     refused = refusal_of(event)
+    kind = kind or kind_named_by(event.parameter)
     return Explanation(
-        _outcome(event, refused), results_of(refused, is_on_behalf=event.is_on_behalf)
+        _outcome(event, refused), results_of(refused, is_on_behalf=event.is_on_behalf, kind=kind)
     )
 
 
@@ -62,10 +69,11 @@ def results_of(
     refused: Refused | None,
     *,
     is_on_behalf: bool,
+    kind: CredentialKind = CredentialKind.SECRET,
     checks: Set[Check] = frozenset(Check),
     translate: Callable[[str], str] = str,
 ) -> tuple[CheckResult, ...]:
-    """How each of `checks` ended for a login that ended so (None: with a token).
+    """How each of `checks` ended for a login with this kind that ended so (None: with a token).
 
     The advice is what the client was told, in English unless `translate` is another language.
     """
@@ -77,12 +85,13 @@ def results_of(
         if check not in checks:
             continue
         if refused and check is failed:
-            results.append(CheckResult(check, CheckState.FAILED, describe(refused, translate)))
+            advice = describe(refused, translate)
+            results.append(CheckResult(check, CheckState.FAILED, kind, advice))
             state = CheckState.NOT_REACHED
         elif state is CheckState.PASSED and check in ON_BEHALF_CHECKS and not is_on_behalf:
-            results.append(CheckResult(check, CheckState.NOT_ASKED))
+            results.append(CheckResult(check, CheckState.NOT_ASKED, kind))
         else:
-            results.append(CheckResult(check, state))
+            results.append(CheckResult(check, state, kind))
     return tuple(results)
 
 

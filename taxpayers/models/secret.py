@@ -7,8 +7,10 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models.system_user import SystemUser
 from taxpayers.models.usage import RateLimitCounter
 from taxpayers.models.view_only import VIEW_ONLY
@@ -110,9 +112,20 @@ class ClientSecret(models.Model):
         """What names a key or a certificate to people: public; empty for a secret."""
         return self.certificate_name or self.kid
 
+    @property
+    def kind(self) -> CredentialKind:
+        if self.is_certificate:
+            return CredentialKind.CERTIFICATE
+        return CredentialKind.KEY if self.is_key else CredentialKind.SECRET
+
+    @property
+    def label(self) -> str:
+        """What it is and its last characters, as `key …abcd`, in the active language."""
+        return f"{gettext(self.kind)} {self}"
+
     def fits(self, owner: SystemUser) -> bool:
         """Whether it is of the kind that its owner logs in with."""
-        return (self.is_key, self.is_certificate) == (owner.uses_key, owner.uses_certificate)
+        return self.kind is owner.credential_kind
 
     def is_live(self, at: datetime) -> bool:
         return self.revoked_at is None and not is_over(self.expires_at, at)

@@ -11,6 +11,7 @@ from oauth2_provider.models import AbstractApplication
 
 from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
+from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models.taxpayer import Taxpayer
@@ -137,6 +138,13 @@ class SystemUser(AbstractApplication):
     def uses_certificate(self) -> bool:
         """Whether it logs in with a certificate, and so with no secret."""
         return self.token_endpoint_auth_method == TLS_CLIENT_AUTH
+
+    @property
+    def credential_kind(self) -> CredentialKind:
+        """What it logs in with."""
+        if self.uses_certificate:
+            return CredentialKind.CERTIFICATE
+        return CredentialKind.KEY if self.uses_key else CredentialKind.SECRET
 
     @property
     def is_limited(self) -> bool:

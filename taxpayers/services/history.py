@@ -9,7 +9,14 @@ from django.db.models import Model, TextChoices
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import (
+    Change,
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+)
 from taxpayers.validation import ServiceError
 
 _Row = TypeVar("_Row", bound=Model)
@@ -63,9 +70,15 @@ class Action(TextChoices):
         "register_client_certificate",
         gettext_lazy("Registered a certificate"),
     )
-    CHANGE_SECRET = "change_secret", gettext_lazy("Changed from where the secret may be used")
-    RETIRE_SECRET = "retire_secret", gettext_lazy("Set the last day of the secret")
-    REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret")
+    CHANGE_SECRET = (
+        "change_secret",
+        gettext_lazy("Changed from where a secret, key or certificate may be used"),
+    )
+    RETIRE_SECRET = (
+        "retire_secret",
+        gettext_lazy("Set the last day of a secret, key or certificate"),
+    )
+    REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret, key or certificate")
     REGISTER_PROTECTED_API = "register_protected_api", gettext_lazy("Registered the protected API")
     ACTIVATE_PROTECTED_API = "activate_protected_api", gettext_lazy("Activated the protected API")
     DEACTIVATE_PROTECTED_API = (
@@ -191,6 +204,11 @@ def _change(
         before={name: _plain(value) for name, value in before.items()},
         after={name: _plain(value) for name, value in after.items()},
     )
+
+
+def named(secret: ClientSecret) -> dict[str, Any]:
+    """What every change of it says of it: its last characters and its kind."""
+    return {"secret": str(secret), "credential": secret.kind.value}
 
 
 def label_of(row: Model) -> str:

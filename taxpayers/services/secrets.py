@@ -8,12 +8,20 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
 from taxpayers.models import SLOTS, ClientSecret, SystemUser
 from taxpayers.moments import format_moment
-from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    named,
+    record_change,
+)
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.validation import ServiceError, validate_end, validate_reason
 
@@ -95,7 +103,7 @@ def create_secret(
     )
     store_last_end(owner)
     # The history of a secret is stored with its system user, where people look for it.
-    after = {**(also or {}), "secret": str(secret), "secret_expires_at": secret.expires_at}
+    after = {**(also or {}), **named(secret), "secret_expires_at": secret.expires_at}
     if secret.allowed_networks:
         after["allowed_networks"] = secret.allowed_networks
     record_change(owner, context, after=after)
@@ -111,11 +119,11 @@ def retire_secret(
     Raises ServiceError if it is no longer live.
     """
     context = ChangeContext(Action.RETIRE_SECRET, by, at, validate_reason(reason))
-    validate_end(last_moment, _("the secret"), at)
+    validate_end(last_moment, secret.label, at)
     owner = lock_for_update(secret.system_user)
     row = lock_for_update(secret)
     if not row.is_live(at):
-        raise ServiceError(_("The secret {secret} has already ended.").format(secret=row))
+        raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
     if last_moment < row.expires_at:
         _retire(owner, row, last_moment, context)
     return row
@@ -138,7 +146,7 @@ def revoke_secret(
         row.revoked_at, row.slot = at, None
         row.save(update_fields=["revoked_at", "slot"])
         store_last_end(owner)
-        before = {"secret": str(row), "secret_revoked_at": None}
+        before = {**named(row), "secret_revoked_at": None}
         record_change(owner, context, before=before, after={**before, "secret_revoked_at": at})
     return row
 
@@ -175,9 +183,14 @@ def free_slot(owner: SystemUser, at: datetime) -> int:
     idle = min(occupied.values(), key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
     raise ServiceError(
         _(
-            "{client_id} has two live secrets: {listed}."
+            "{client_id} has two live {kinds}: {listed}."
             " First revoke the one that is no longer in use, probably {idle}."
-        ).format(client_id=owner.client_id, listed=listed, idle=idle)
+        ).format(
+            client_id=owner.client_id,
+            kinds=_(owner.credential_kind.plural),
+            listed=listed,
+            idle=idle,
+        )
     )
 
 
@@ -196,7 +209,7 @@ def _retire_live(owner: SystemUser, last_moment: datetime, context: ChangeContex
 def _retire(
     owner: SystemUser, secret: ClientSecret, last_moment: datetime, context: ChangeContext
 ) -> None:
-    before = {"secret": str(secret), "secret_expires_at": secret.expires_at}
+    before = {**named(secret), "secret_expires_at": secret.expires_at}
     secret.expires_at = last_moment
     secret.save(update_fields=["expires_at"])
     store_last_end(owner)

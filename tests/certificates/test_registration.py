@@ -69,6 +69,7 @@ def test_a_change_of_the_method_revokes_the_secret_and_is_recorded(user: SystemU
     assert changed.before == {"token_endpoint_auth_method": ""}
     assert registered.after == {
         "secret": str(row),
+        "credential": "certificate",
         "certificate_name": row.certificate_name,
         "secret_expires_at": "2027-03-01T12:00:00+00:00",
     }

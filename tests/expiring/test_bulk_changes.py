@@ -52,7 +52,8 @@ def test_unblocking_several_shows_why_each_was_blocked_and_what_works_again(
     shown = text_of(act_on(officer, SystemUser, "unblock_system_user", users))
     assert "Blocked by badrul since" in shown
     assert "Reason: Secret in a ticket" in shown
-    assert "Active 1 secret works again." in shown
+    assert f"Active Works again: secret {users[0].secrets.get()}." in shown
+    assert shown.count("Works again") == 1
     assert "No valid secret" in shown
     assert "Not changed It is not blocked." in shown
     form = {"confirmed": "1", "reason": "replaced"}
@@ -70,7 +71,7 @@ def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client)
     shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [*users, without], which="every"))
     assert f"…{leaked.client_secret[-4:]}" in shown
     assert str(second) in shown
-    assert "No valid secret: it cannot log in before another one is issued." in shown
+    assert "Nothing else is valid: it cannot log in before it gets a new one." in shown
     assert "Not changed It has no valid secret." in shown
     form = {"confirmed": "1", "which": "every", "reason": "leaked at the maker"}
     act_on(officer, SystemUser, "revoke_secrets", [*users, without], **form)
@@ -104,8 +105,8 @@ def test_of_several_only_the_secrets_that_nobody_uses_are_revoked(
     users = [user, only.system_user]
     page = act_on(officer, SystemUser, "revoke_secrets", users)
     shown = text_of(page)
-    assert f"Revoked: {old}. Still valid: {new}. Last login:" in shown
-    assert "Not changed None of its secrets is safe to revoke." in shown
+    assert f"Revoked: secret {old}. Still valid: secret {new}. Last login:" in shown
+    assert "Not changed None of them is safe to revoke." in shown
     form = {"confirmed": "1", "which": "unused", "reason": "rotation is done"}
     done = text_of(act_on(officer, SystemUser, "revoke_secrets", users, **form))
     assert "1 done. 1 was not changed." in done
@@ -120,12 +121,12 @@ def test_of_several_the_secrets_from_before_a_day_are_revoked(
     day = timezone.localdate(new.created_at)
     form = {"which": "before", "before": f"{day}", "reason": "leak"}
     shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [user, late.system_user], **form))
-    assert f"Revoked: {old}. Still valid: {new}." in shown
-    assert "Its valid secrets were issued on this day or later." in shown
+    assert f"Revoked: secret {old}. Still valid: secret {new}." in shown
+    assert "What is valid was created on this day or later." in shown
     form["before"] = f"{day + DAY}"
     shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [user], **form))
-    assert "No valid secret: it cannot log in before another one is issued." in shown
-    assert f"In use: {new}." in shown
+    assert "Nothing else is valid: it cannot log in before it gets a new one." in shown
+    assert f"In use: secret {new}." in shown
     act_on(officer, SystemUser, "revoke_secrets", [user], confirmed="1", **form)
     assert live() == {late}
 

@@ -20,6 +20,7 @@ from tests.support.factories import (
     ClientSecretFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
+    ProtectedApiSecretFactory,
     SystemUserFactory,
 )
 from tests.support.staff import (
@@ -32,7 +33,7 @@ from tests.support.staff import (
     task_url,
     text_of,
 )
-from tokens.models import LoginEvent
+from tokens.models import LoginEvent, ProtectedApiSecret
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +55,13 @@ def records(db: None) -> dict[str, Any]:
         "permission": GrantedPermissionFactory.create(valid_from=begin, valid_until=in_days(3)),
         "system_user": SystemUserFactory.create(expires_at=in_days(20)),
     }
+
+
+@pytest.fixture
+def api_secret(db: None) -> ProtectedApiSecret:
+    """Of a protected API; it ends in two days."""
+    secret: ProtectedApiSecret = ProtectedApiSecretFactory.create(expires_at=in_days(2))
+    return secret
 
 
 def values_of(response: Any) -> list[str]:
@@ -217,6 +225,59 @@ def test_a_secret_is_replaced_not_extended(records: dict[str, Any]) -> None:
     assert f"The secret {records['secret']} ends" in text_of(shown)
     assert rotate in shown.content.decode()
     assert 'name="confirmed"' not in shown.content.decode()
+
+
+def test_the_secret_of_a_protected_api_is_replaced_from_the_list(
+    records: dict[str, Any], api_secret: ProtectedApiSecret
+) -> None:
+    client = staff_client(SECURITY_OFFICER)
+    page = client.get(URL, {"kind": "api_secret"})
+    ((row, task),) = page.context["rows"]
+    api = api_secret.protected_api
+    assert f"Secret of a protected API {api} {api_secret}" in text_of(page)
+    assert (row.owner, row.last_use, row.note) == (api, "Not recorded", None)
+    assert (task.may_select, task.link.url) == (False, task_url(api, "rotate_secret"))
+    assert client.get(task.link.url).status_code == 200
+    assert row.value in values_of(client.get(URL))
+    shown = select(client, [row.value])
+    assert f"The secret {api_secret} ends" in text_of(shown)
+    assert task.link.url in shown.content.decode()
+    assert 'name="confirmed"' not in shown.content.decode()
+    assert str(api) in text_of(client.get(URL, {"kind": "api_secret", "print": "1"}))
+    overview = client.get(reverse("admin:index")).content.decode()
+    assert f"{URL}?kind=api_secret&amp;within=7" in overview
+
+
+def test_the_secret_of_a_protected_api_that_has_a_successor_is_marked(
+    api_secret: ProtectedApiSecret,
+) -> None:
+    later = in_days(300)
+    other = ProtectedApiSecretFactory.create(expires_at=later)  # of another API
+    client = staff_client(SECURITY_OFFICER)
+    assert "another secret" not in text_of(client.get(URL))
+    other.protected_api = api_secret.protected_api
+    other.save()
+    assert "another secret is valid until" in text_of(client.get(URL))
+    ProtectedApiSecret.objects.filter(pk=other.pk).update(revoked_at=timezone.now())
+    assert "another secret" not in text_of(client.get(URL))
+
+
+def test_secrets_that_a_protected_api_no_longer_needs_are_not_listed() -> None:
+    soon = in_days(2)
+    ProtectedApiSecretFactory.create(expires_at=soon, revoked_at=timezone.now())
+    ProtectedApiSecretFactory.create(expires_at=soon, protected_api__is_active=False)
+    assert values_of(staff_client(SECURITY_OFFICER).get(URL)) == []
+
+
+@pytest.mark.parametrize("role", [VIEWER, REGISTRAR])
+def test_who_may_not_see_protected_apis_does_not_see_their_secrets(
+    role: str, api_secret: ProtectedApiSecret
+) -> None:
+    client = staff_client(role)
+    assert values_of(client.get(URL)) == values_of(client.get(URL, {"kind": "api_secret"})) == []
+    assert "protected API" not in text_of(client.get(URL))
+    assert "protected API" not in text_of(client.get(reverse("admin:index")))
+    assert client.post(URL, {"selected": [f"api_secret:{api_secret.pk}"]}).status_code == 403
 
 
 def test_viewers_see_the_list_and_select_nothing(records: dict[str, Any]) -> None:

@@ -53,6 +53,7 @@ def test_a_registered_api_has_generated_credentials_of_which_only_a_hash_is_stor
             "name": "Invoicing",
             "audience": "InvoicingAPI",
             "secret": f"…{clear[-4:]}",
+            "credential": "secret",
             "secret_expires_at": "2027-03-01T12:00:00+00:00",
         },
     )

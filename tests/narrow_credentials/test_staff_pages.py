@@ -103,7 +103,7 @@ def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp
     url = f"{task_url(user, 'change_secret')}?secret={secret.pk}"
     assert url in officer.get(page_url(user)).content.decode()
     page = text_of(officer.get(url))
-    assert "From where this secret was used, in the last 30 days" in page
+    assert "From where it was used, in the last 30 days" in page
     assert "127.0.0.1" in page
     answer = send(officer, url, networks="203.0.113.0/24\n2001:db8::/32, 192.0.2.7")
     assert answer.status_code == 302

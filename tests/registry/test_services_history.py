@@ -38,6 +38,7 @@ KEY = (
     '{"kty": "OKP", "crv": "Ed25519", "kid": "march-2026",'
     ' "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}'
 )
+SECRET = {"secret": "…pRB0", "credential": "secret"}
 WITH_KEY = {"token_endpoint_auth_method": "private_key_jwt"}
 CLEAR = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 
@@ -264,16 +265,16 @@ CASES = [
         "retire_secret",
         lambda: {"secret": secret(), "last_moment": AT + DAY, "reason": "moved"},
         ("retire_secret", "systemuser", f"{CLIENT_ID} ERP"),
-        before={"secret": "…pRB0", "secret_expires_at": "2027-02-20T12:00:00+00:00"},
-        after={"secret": "…pRB0", "secret_expires_at": "2026-03-02T12:00:00+00:00"},
+        before={**SECRET, "secret_expires_at": "2027-02-20T12:00:00+00:00"},
+        after={**SECRET, "secret_expires_at": "2026-03-02T12:00:00+00:00"},
         reason="moved",
     ),
     Case(
         "change_secret",
         lambda: {"secret": secret(), "allowed_networks": ["192.0.2.7"], "reason": "stolen"},
         ("change_secret", "systemuser", f"{CLIENT_ID} ERP"),
-        before={"secret": "…pRB0", "allowed_networks": ""},
-        after={"secret": "…pRB0", "allowed_networks": "192.0.2.7/32"},
+        before={**SECRET, "allowed_networks": ""},
+        after={**SECRET, "allowed_networks": "192.0.2.7/32"},
         reason="stolen",
     ),
     Case(
@@ -295,6 +296,7 @@ CASES = [
         ("register_client_key", "systemuser", f"{CLIENT_ID} ERP"),
         after={
             "secret": "…2026",
+            "credential": "key",
             "kid": "march-2026",
             "secret_expires_at": "2026-03-02T12:00:00+00:00",
         },
@@ -310,6 +312,7 @@ CASES = [
         ("register_client_certificate", "systemuser", f"{CLIENT_ID} ERP"),
         after={
             "secret": "…5cb4",
+            "credential": "certificate",
             "certificate_name": "tls_client_auth_san_dns:erp.example.com",
             "secret_expires_at": "2026-03-02T12:00:00+00:00",
         },
@@ -318,8 +321,8 @@ CASES = [
         "revoke_secret",
         lambda: {"secret": secret(), "reason": "leaked"},
         ("revoke_secret", "systemuser", f"{CLIENT_ID} ERP"),
-        before={"secret": "…pRB0", "secret_revoked_at": None},
-        after={"secret": "…pRB0", "secret_revoked_at": WHEN},
+        before={**SECRET, "secret_revoked_at": None},
+        after={**SECRET, "secret_revoked_at": WHEN},
         reason="leaked",
     ),
 ]
@@ -349,6 +352,7 @@ def test_new_credentials_are_recorded_with_the_hint_and_never_the_secret() -> No
         "logins_per_minute": 12,
         "expires_at": None,
         "secret": f"…{issued.credentials.client_secret[-4:]}",
+        "credential": "secret",
         "secret_expires_at": "2027-03-01T12:00:00+00:00",
     }
 
@@ -360,10 +364,11 @@ def test_a_rotation_records_the_new_end_of_the_old_secret_too() -> None:
     )
     retired, issued_change = Change.objects.order_by("id")
     assert (retired.action, issued_change.action) == ("retire_secret", "rotate_secret")
-    assert retired.before == {"secret": "…pRB0", "secret_expires_at": "2027-02-20T12:00:00+00:00"}
-    assert retired.after == {"secret": "…pRB0", "secret_expires_at": "2026-03-02T12:00:00+00:00"}
+    assert retired.before == {**SECRET, "secret_expires_at": "2027-02-20T12:00:00+00:00"}
+    assert retired.after == {**SECRET, "secret_expires_at": "2026-03-02T12:00:00+00:00"}
     assert issued_change.after == {
         "secret": str(issued.secret),
+        "credential": "secret",
         "secret_expires_at": "2027-03-01T12:00:00+00:00",
     }
 

@@ -98,7 +98,11 @@ def test_the_history_has_who_when_what_and_why(erp: Erp) -> None:
     assert (change.action, change.object_type) == ("revoke_secret", "systemuser")
     assert (change.by, change.address) == (f"{erp.client_id} (client)", "192.0.2.9")
     assert change.object_id == str(erp.system_user.pk)
-    assert change.before == {"secret": hint, "secret_revoked_at": None}
+    assert change.before == {
+        "secret": hint,
+        "credential": "secret",
+        "secret_revoked_at": None,
+    }
     assert change.after["secret"] == hint
     assert change.after["secret_revoked_at"]
     assert change.reason == (

@@ -31,6 +31,7 @@ from tests.support.factories import (
     ClientSecretFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
+    ProtectedApiSecretFactory,
     SystemUserFactory,
 )
 from tests.support.staff import AUDITOR, VIEWER, staff_client, text_of
@@ -248,6 +249,10 @@ def test_what_expires_is_counted_within_7_30_and_90_days() -> None:
         ClientSecretFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
         GrantedPermissionFactory.create(valid_from=NOW - 2 * DAY, valid_until=NOW + days * DAY)
         IntermediaryFactory.create(active_until=NOW + days * DAY)
+        ProtectedApiSecretFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
+    ends = {"created_at": NOW - 2 * DAY, "expires_at": NOW + DAY}
+    ProtectedApiSecretFactory.create(revoked_at=NOW - HOUR, **ends)
+    ProtectedApiSecretFactory.create(protected_api__is_active=False, **ends)
     ClientSecretFactory.create(slot=None, created_at=NOW - DAY, expires_at=NOW + DAY)
     GrantedPermissionFactory.create(
         valid_from=NOW - DAY, valid_until=NOW + DAY, revoked_at=NOW - HOUR
@@ -312,7 +317,7 @@ class TestSampleDay:
         content = response.content.decode().partition('<div class="staff">')[2]
         links = {unescape(link) for link in re.findall(r'<a [^>]*href="(/admin/[^"]+)"', content)}
         assert len([link for link in links if "loginevent" in link]) >= 6
-        assert len([link for link in links if "=7" in link]) == 4
+        assert len([link for link in links if "=7" in link]) == 5
         for link in links:
             assert client.get(link).status_code == 200, link
 

@@ -28,6 +28,7 @@ from taxpayers.models import (
     Taxpayer,
 )
 from taxpayers.services.secrets import store_last_end
+from tokens.models import ProtectedApi, ProtectedApiSecret
 
 ENVIRONMENT: Environment = "test"
 SUBMIT, VIEW = "documents:submit", "documents:view"
@@ -101,3 +102,26 @@ class ClientSecretFactory(DjangoModelFactory[ClientSecret]):
             set_last_used(secret, used_at)
         secret.clear = clear  # type: ignore[attr-defined]
         return secret
+
+
+class ProtectedApiFactory(DjangoModelFactory[ProtectedApi]):
+    class Meta:
+        model = ProtectedApi
+
+    client_id = LazyFunction(lambda: new_client_id(ENVIRONMENT))
+    name = Sequence(lambda n: f"API {n}")
+    audience = "InvoicingAPI"
+    created_at = LazyFunction(lambda: timezone.now() - timedelta(days=1))
+
+
+class ProtectedApiSecretFactory(DjangoModelFactory[ProtectedApiSecret]):
+    """Of a secret that nobody knows, made yesterday and valid for a year."""
+
+    class Meta:
+        model = ProtectedApiSecret
+
+    protected_api = SubFactory(ProtectedApiFactory)
+    hashed = LazyFunction(lambda: hash_secret(new_client_secret(ENVIRONMENT)))
+    hint = LazyAttribute(lambda row: hint_of(row.hashed))
+    created_at = LazyFunction(lambda: timezone.now() - timedelta(days=1))
+    expires_at = LazyAttribute(lambda row: row.created_at + timedelta(days=365))

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.rules import is_over
 
 
@@ -58,6 +59,10 @@ class ProtectedApiSecret(models.Model):
 
     def __str__(self) -> str:
         return f"…{self.hint}"
+
+    @property
+    def kind(self) -> CredentialKind:
+        return CredentialKind.SECRET
 
     def is_live(self, at: datetime) -> bool:
         return self.revoked_at is None and not is_over(self.expires_at, at)

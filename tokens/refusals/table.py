@@ -199,7 +199,7 @@ REFUSALS: Mapping[str, Refusal] = {
             "client_id or client_secret is wrong. The operator of the ERP system must compare both"
             " with what was issued at registration, or have a new secret issued."
         ),
-        _("Wrong client ID or secret"),
+        _("Wrong client ID, secret, key or certificate"),
         _OPERATOR,
         Check.CREDENTIALS,
         of_assertion=_(
@@ -222,7 +222,7 @@ REFUSALS: Mapping[str, Refusal] = {
             "This client_secret expired on {since}. The person who rotates the secrets of this ERP"
             " system must put a new one in place."
         ),
-        _("Secret expired"),
+        _("Secret, key or certificate expired"),
         _ROTATES,
         Check.SECRET_EXPIRY,
         has_date=True,
@@ -243,7 +243,7 @@ REFUSALS: Mapping[str, Refusal] = {
             "This client_secret was revoked on {since}. The person who rotates the secrets of this"
             " ERP system must put the new one in place."
         ),
-        _("Secret revoked"),
+        _("Secret, key or certificate revoked"),
         _ROTATES,
         Check.SECRET_REVOCATION,
         has_date=True,

@@ -9,7 +9,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.record_pages import Text
+from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,7 @@ class Kind:
     """`end` is the field of its last moment, by which an index finds `rows`.
 
     `extend_task` is the name of the task that extends it; of secrets, that issues a new one.
+    `shown_with`: the kind of record on whose page its rows are, if they have none of their own.
     """
 
     name: str
@@ -25,28 +28,33 @@ class Kind:
     model: type[Model]
     end: str
     rows: "Callable[[], QuerySet[Any]]"
-    owner: Callable[[Any], Taxpayer]
+    owner: Callable[[Any], Taxpayer | ProtectedApi]  # who must be called
     page: Callable[[Any], Model]  # the record whose page shows it
     related: tuple[str, ...]
     extend_task: str
     is_extended: bool = True  # False: it is replaced by a new one
+    shown_with: type[Model] | None = None
 
     def may_be_seen(self, request: HttpRequest) -> bool:
-        opts = self.model._meta
+        opts = (self.shown_with or self.model)._meta
         return request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}")
 
     def task_name(self, page: Model) -> str:
         """The name of the task for a row of this page; a key is replaced by a new key."""
         if self.is_extended or not isinstance(page, SystemUser):
             return self.extend_task
-        if page.uses_certificate:
-            return "register_client_certificate"
-        return "register_client_key" if page.uses_key else self.extend_task
+        return _REPLACED_BY.get(page.credential_kind, self.extend_task)
 
     def load(self, keys: list[int]) -> dict[int, Any]:
         """The records with these keys, with all that a page shows of them."""
         rows = self.model._default_manager.select_related(*self.related)
         return dict(rows.in_bulk(keys))
+
+
+_REPLACED_BY = {
+    CredentialKind.KEY: "register_client_key",
+    CredentialKind.CERTIFICATE: "register_client_certificate",
+}
 
 
 def _itself(row: Any) -> Any:
@@ -56,8 +64,8 @@ def _itself(row: Any) -> Any:
 KINDS = (
     Kind(
         name="secret",
-        title=gettext_lazy("Secret"),
-        plural=gettext_lazy("Secrets"),
+        title=gettext_lazy("Secret, key or certificate"),
+        plural=gettext_lazy("Secrets, keys and certificates"),
         model=ClientSecret,
         end="expires_at",
         rows=lambda: ClientSecret.objects.filter(slot__isnull=False),
@@ -102,6 +110,23 @@ KINDS = (
         page=_itself,
         related=("taxpayer",),
         extend_task="extend_intermediary",
+    ),
+    Kind(
+        name="api_secret",
+        title=gettext_lazy("Secret of a protected API"),
+        plural=gettext_lazy("Secrets of protected APIs"),
+        model=ProtectedApiSecret,
+        end="expires_at",
+        # No index: an authority has few APIs.
+        rows=lambda: ProtectedApiSecret.objects.filter(
+            revoked_at=None, protected_api__is_active=True
+        ),
+        owner=lambda row: row.protected_api,
+        page=lambda row: row.protected_api,
+        related=("protected_api",),
+        extend_task="rotate_secret",
+        is_extended=False,
+        shown_with=ProtectedApi,
     ),
 )
 KIND_NAMES = {kind.name: kind for kind in KINDS}

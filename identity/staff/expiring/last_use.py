@@ -21,6 +21,7 @@ from taxpayers.models import (
 )
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
+from tokens.protected_apis.models import ProtectedApiSecret
 
 LOOKBACK = timedelta(days=30)
 MAX_LOGINS = 50
@@ -50,6 +51,8 @@ def _of(record: Any) -> str:
     match record:
         case ClientSecret():
             return _text(record.last_used_at)
+        case ProtectedApiSecret():
+            return _("Not recorded")
         case SystemUser():
             usage: RateLimitCounter | None = getattr(record, "usage", None)
             return _text(usage.last_used_at if usage else None)

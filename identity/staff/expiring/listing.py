@@ -11,6 +11,7 @@ from identity.staff.expiring.kinds import KIND_NAMES, Kind
 from identity.staff.expiring.last_use import last_uses
 from identity.staff.expiring.periods import Period, days_left
 from taxpayers.models import ClientSecret, Taxpayer
+from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
 
 MAX_ROWS = 1_000
 
@@ -24,11 +25,11 @@ class ExpiringRow:
     kind: Kind
     record: Any
     page: Model
-    owner: Taxpayer
+    owner: Taxpayer | ProtectedApi
     end: datetime
     left: str
     last_use: str
-    note: datetime | None  # of a secret: until when another one of its system user is valid
+    note: datetime | None  # of a secret: until when another one of its owner is valid
 
     @property
     def value(self) -> str:
@@ -70,30 +71,37 @@ def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
             end=end,
             left=days_left(end, at),
             last_use=used[record],
-            note=others.get(record.pk) if isinstance(record, ClientSecret) else None,
+            note=others.get(record),
         )
         for end, kind, record in present
     ]
 
 
-def _other_secrets(records: Sequence[Any], at: datetime) -> dict[int, datetime]:
-    """For each secret, the end of another live one of its system user that ends later."""
-    secrets = [record for record in records if isinstance(record, ClientSecret)]
-    owners = {secret.system_user_id for secret in secrets}
-    live = ClientSecret.objects.filter(
-        system_user__in=owners, slot__isnull=False, expires_at__gte=at
-    )
-    ends: dict[int, list[tuple[datetime, int]]] = {}
-    for owner, end, key in live.values_list("system_user", "expires_at", "pk"):
-        ends.setdefault(owner, []).append((end, key))
-    return {
-        secret.pk: max(later)[0]
-        for secret in secrets
-        if (
-            later := [
-                (end, key)
-                for end, key in ends.get(secret.system_user_id, [])
-                if key != secret.pk and end > secret.expires_at
-            ]
-        )
-    }
+def _other_secrets(records: Sequence[Any], at: datetime) -> dict[Any, datetime]:
+    """For each secret, the end of another live one of the same owner that ends later."""
+    of_clients = [record for record in records if isinstance(record, ClientSecret)]
+    of_apis = [record for record in records if isinstance(record, ProtectedApiSecret)]
+    users = {secret.system_user_id for secret in of_clients}
+    apis = {secret.protected_api_id for secret in of_apis}
+    live: list[ClientSecret | ProtectedApiSecret] = [
+        *ClientSecret.objects.filter(system_user__in=users, slot__isnull=False, expires_at__gte=at),
+        *ProtectedApiSecret.objects.filter(
+            protected_api__in=apis, revoked_at=None, expires_at__gte=at
+        ),
+    ]
+    later: dict[Any, datetime] = {}
+    for secret in (*of_clients, *of_apis):
+        ends = [
+            other.expires_at
+            for other in live
+            if _owner(other) == _owner(secret) and other.expires_at > secret.expires_at
+        ]
+        if ends:
+            later[secret] = max(ends)
+    return later
+
+
+def _owner(secret: ClientSecret | ProtectedApiSecret) -> tuple[type, int]:
+    if isinstance(secret, ClientSecret):
+        return ClientSecret, secret.system_user_id
+    return ProtectedApiSecret, secret.protected_api_id

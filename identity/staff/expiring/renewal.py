@@ -18,18 +18,27 @@ from identity.staff.framework.bulk_tasks import MAX_RECORDS, BulkPage
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Preview, Task
 from identity.staff.templatetags.staff import moment_text
+from taxpayers.facts.credential_kind import CredentialKind
 
 _KEY_DIGITS = 19  # of the largest integer in a database
 
 RENEW = BulkPage(
     gettext_lazy("Extend the selected records"),
     gettext_lazy(
-        "Each row shows the last day now and the new one. A secret is never extended: issue a new"
-        " one, which is shown once."
+        "Each row shows the last day now and the new one. A secret, key or certificate is never"
+        " extended: issue or register a new one."
     ),
     BulkExtendForm,
     icon="event_available",
 )
+
+_NOT_EXTENDED = {
+    CredentialKind.SECRET: gettext_lazy("The secret {secret} ends {moment}. Issue a new one."),
+    CredentialKind.KEY: gettext_lazy("The key {secret} ends {moment}. Register a new one."),
+    CredentialKind.CERTIFICATE: gettext_lazy(
+        "The registration of the certificate {secret} ends {moment}. Register it again."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +96,7 @@ def _chosen(request: HttpRequest, kind: Kind, record: Any) -> tuple[Task, Any]:
     if not task.is_allowed(request):
         return _Refused(task, _("Your role may not change this."), None), page
     if not kind.is_extended:
-        text = _("The secret {secret} ends {moment}. Issue a new one.")
-        if record.is_key:
-            text = _("The key {secret} ends {moment}. Register a new one.")
+        text = str(_NOT_EXTENDED[record.kind])
         refusal = text.format(secret=record, moment=moment_text(record.expires_at))
         return _Refused(task, refusal, task.button_for(page)), page
     return task, record

@@ -34,7 +34,7 @@ class RecordPages(ViewOnlyList):
         return self.opts.verbose_name_plural
 
     def record_title(self, record: Any) -> str:
-        """A short title of the record, for the breadcrumbs."""
+        """A short title of the record, for the browser's tab and the breadcrumbs."""
         return str(record)
 
     def list_url(self) -> str:
@@ -56,7 +56,7 @@ class RecordPages(ViewOnlyList):
         return {
             **self.admin_site.each_context(request),
             "breadcrumbs": breadcrumbs,
-            "title": breadcrumb or str(record),
+            "title": breadcrumb or self.record_title(record),
             "record": record,
             "at": at,
         }

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.framework.badges import Badge, badge_of_secret
 from identity.staff.history.time_bars import TimeBar, time_bars
 from taxpayers.facts.as_of import rows_as_of
+from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.facts.past_clients import (
     PastClient,
     PastPair,
@@ -33,7 +34,7 @@ from taxpayers.models import (
     Taxpayer,
 )
 from taxpayers.rules import Authorization, Refused, RegistryReason
-from tokens.refusals.table import REFUSALS
+from tokens.refusals.credential_words import staff_text_of_kind
 
 PAGE_SIZE = 25
 MAX_CLIENTS = 500  # of the intermediaries on one page
@@ -51,6 +52,7 @@ class Outcome:
     authorization: Authorization | None
     reason: str = ""
     since: datetime | None = None
+    kind: CredentialKind = CredentialKind.SECRET  # what the refused client logged in with
 
     @property
     def badge(self) -> Badge:
@@ -62,8 +64,8 @@ class Outcome:
         if self.authorization:
             return ""
         if not self.reason:
-            return _("There was no system user with a secret.")
-        return _(REFUSALS[self.reason].staff_text)
+            return _("No system user had a secret, key or certificate.")
+        return _(staff_text_of_kind(self.reason, self.kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,8 @@ def outcome_of(
             token = decide_as_of(client, represented, tuple(settings.SCOPES), at)
         except Refused as refused:
             if not best.reason or _ORDER[_reason(refused)] > _ORDER[RegistryReason(best.reason)]:
-                best = Outcome(None, refused.reason, refused.since)
+                kind = client.user.credential_kind
+                best = Outcome(None, refused.reason, refused.since, kind)
         else:
             if token is not None:
                 return Outcome(token)

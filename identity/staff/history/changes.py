@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import PeriodFilter
+from identity.staff.history import credential_words as words
 from identity.staff.history import exports
 from identity.staff.history.as_of_page import as_of_url
 from identity.staff.history.grouping import ORDER
@@ -50,12 +51,12 @@ _FIELDS: dict[str, Any] = {
     "filters": gettext_lazy("Filters"),
     "token_endpoint_auth_method": gettext_lazy("Login method"),
     "token_binding": gettext_lazy("Tokens bound to"),
-    "secret": gettext_lazy("Secret"),
+    "secret": gettext_lazy("Secret, key or certificate"),
     "allowed_permissions": gettext_lazy("Allowed permissions"),
     "allowed_taxpayers": gettext_lazy("Allowed taxpayers"),
     "allowed_networks": gettext_lazy("Allowed networks"),
-    "secret_expires_at": gettext_lazy("Secret expires"),
-    "secret_revoked_at": gettext_lazy("Secret revoked"),
+    "secret_expires_at": gettext_lazy("Secret, key or certificate expires"),
+    "secret_revoked_at": gettext_lazy("Secret, key or certificate revoked"),
     "kid": gettext_lazy("Key ID"),
     "certificate_name": gettext_lazy("Name in the certificate"),
     "alg": gettext_lazy("Algorithm"),
@@ -144,14 +145,19 @@ def entry_of(request: HttpRequest, row: Change) -> HistoryEntry:
 
 def action_of(row: Change) -> Any:
     """The text for the action; an unknown action is shown as it is."""
-    return _ACTIONS.get(row.action, row.action)
+    of_kind = words.ACTIONS.get(row.action, {}).get(words.kind_in(row))
+    return of_kind or _ACTIONS.get(row.action, row.action)
 
 
 def _differences(row: Change) -> Iterator[Difference]:
+    kind = words.kind_in(row)
     for field in dict.fromkeys([*row.before, *row.after]):
         before, after = row.before.get(field), row.after.get(field)
+        if field == "credential":  # said by the titles of the others
+            continue
         if field == "secret" or before != after:
-            yield Difference(_FIELDS.get(field, field), _display(before), _display(after))
+            title = words.FIELDS.get(field, {}).get(kind) or _FIELDS.get(field, field)
+            yield Difference(title, _display(before), _display(after))
 
 
 def _display(value: Any) -> str:

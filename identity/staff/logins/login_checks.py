@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models import ClientSecret
 from tokens.explanation import CheckResult, CheckState, refusal_of, results_of
 from tokens.models import LoginEvent
+from tokens.refusals.credential_words import kind_named_by
 from tokens.refusals.table import Check
 
 ICONS = {
@@ -34,10 +36,20 @@ class ShownCheck:
         return self.result.state.name.lower()
 
 
+def kind_of_login(event: LoginEvent, secret: ClientSecret | None) -> CredentialKind:
+    """What the login was with; where nothing matched, as its refusal says."""
+    return secret.kind if secret else kind_named_by(event.parameter)
+
+
 def checks_of(event: LoginEvent, secret: ClientSecret | None) -> list[ShownCheck]:
     """Every check in order, with what the event says about it."""
     facts = _facts(event, secret)
-    results = results_of(refusal_of(event), is_on_behalf=event.is_on_behalf, translate=_)
+    results = results_of(
+        refusal_of(event),
+        is_on_behalf=event.is_on_behalf,
+        kind=kind_of_login(event, secret),
+        translate=_,
+    )
     return [
         ShownCheck(
             result, "" if result.state is CheckState.NOT_REACHED else facts.get(result.check, "")

@@ -27,7 +27,7 @@ from identity.staff.logins.filters import (
     ResultFilter,
     RoleFilter,
 )
-from identity.staff.logins.login_checks import checks_of
+from identity.staff.logins.login_checks import checks_of, kind_of_login
 from identity.staff.logins.login_search import all_found, newest_found, search_conditions
 from identity.staff.logins.named_taxpayers import named_context
 from identity.staff.logins.not_recorded import not_found_context
@@ -96,7 +96,7 @@ class LoginEventAdmin(ExportingAdmin):
         secret, user = involved.secret, involved.system_user
         return {
             "state": badge_of_login(record),
-            "words": staff_text_of(record.reason),
+            "words": staff_text_of(record.reason, kind_of_login(record, secret)),
             "checks": checks,
             "failed": next((c for c in checks if c.result.state is CheckState.FAILED), None),
             "answer": None if record.is_issued else answer_to(request, involved, at),
@@ -123,7 +123,8 @@ class LoginEventAdmin(ExportingAdmin):
         form = WhatIfForm(request.GET or None)
         context = self.page_context(request, None, timezone.now(), breadcrumb=SIMULATE)
         if form.is_valid():
-            context |= {"is_asked": True, "answer": what_if(form.cleaned_data)}
+            kind = form.cleaned_data["client_id"].credential_kind
+            context |= {"is_asked": True, "asked_kind": kind, "answer": what_if(form.cleaned_data)}
         return TemplateResponse(request, "staff/logins/what_if.html", context | {"form": form})
 
     @admin.display(description=gettext_lazy("when"))

@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext_lazy as _
 
 from identity.staff.framework.badges import Badge
+from taxpayers.facts.credential_kind import CredentialKind
 from tokens.models import LoginEvent
+from tokens.refusals.credential_words import kind_named_by, staff_text_of_kind
 from tokens.refusals.table import REFUSALS
 
 ISSUED = _("Token issued")
@@ -18,16 +20,20 @@ class StaffText(NamedTuple):
     who: Any
 
 
-def staff_text_of(reason: str) -> StaffText:
-    """The text of a recorded reason; one that this version does not know is shown as it is."""
+def staff_text_of(reason: str, kind: CredentialKind | None = None) -> StaffText:
+    """The text of a recorded reason; one that this version does not know is shown as it is.
+
+    `kind`: what the login was with; None: the text is for all kinds.
+    """
     refusal = REFUSALS.get(reason)
     if refusal is None:
         return StaffText(reason, "")
-    return StaffText(_(refusal.staff_text), _(refusal.fixed_by))
+    what = staff_text_of_kind(reason, kind) if kind else refusal.staff_text
+    return StaffText(_(what), _(refusal.fixed_by))
 
 
 def badge_of_login(event: LoginEvent) -> Badge:
     """How the login ended, in a few words."""
     if event.is_issued:
         return Badge(ISSUED, "good")
-    return Badge(staff_text_of(event.reason).what, "bad")
+    return Badge(staff_text_of(event.reason, kind_named_by(event.parameter)).what, "bad")

@@ -23,6 +23,7 @@ from identity.staff.logins.login_checks import ShownCheck
 from identity.staff.logins.reasons import StaffText, staff_text_of
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
+from taxpayers.facts.token_binding import Confirmation
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, SystemUser
@@ -110,12 +111,13 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
         secret_state=badge_of_secret(secret, at),
         at=at,
         authorization=authorization,
-        words=staff_text_of(refused.reason) if refused else None,
+        words=staff_text_of(refused.reason, secret.kind) if refused else None,
         checks=[
             ShownCheck(result)
             for result in results_of(
                 refused,
                 is_on_behalf=on_behalf_of is not None,
+                kind=secret.kind,
                 checks=_REGISTRY_CHECKS,
                 translate=_,
             )
@@ -133,18 +135,22 @@ _REGISTRY_CHECKS = frozenset(
 
 
 def decide_at(
-    facts: Facts, at: datetime, source: LoginSource | None = None
+    facts: Facts,
+    at: datetime,
+    source: LoginSource | None = None,
+    proved: Confirmation | None = None,
 ) -> tuple[Authorization | None, Refused | None]:
     """The decision about a login that asks for no scope, at the moment `at`: one of the two.
 
-    No `source`: nobody knows from where it would come.
+    No `source`: nobody knows from where it would come. No `proved`: it proves all that its tokens
+    must be bound to.
     """
     request = AuthorizationRequest(
         facts,
         asked_scopes=None,
         known_scopes=tuple(settings.SCOPES),
         at=at,
-        confirmation=required_confirmation(facts),
+        confirmation=proved or required_confirmation(facts),
         source=source,
     )
     try:

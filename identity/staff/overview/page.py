@@ -21,7 +21,7 @@ from identity.staff.framework.record_pages import Text
 from identity.staff.logins.reasons import staff_text_of
 from identity.staff.overview.charts import chart_of
 from identity.staff.overview.expiring import ExpiryCount, expiring
-from identity.staff.overview.failing import failing_clients
+from identity.staff.overview.failing import FailingClient, failing_clients
 from identity.staff.overview.throttled import throttled_clients
 from identity.staff.overview.traffic import Period, traffic
 from identity.staff.overview.week import week_of
@@ -88,13 +88,17 @@ def _logins(at: datetime) -> dict[str, Any]:
         "failing": failing,
         "refused_url": _list_url(_LOGINS, period="1", reason="refused"),
         "failing_clients": [
-            (client, staff_text_of(client.reason).what, _logins_url(client.system_user))
+            (client, _why_it_fails(client), _logins_url(client.system_user))
             for client in failing.clients
         ],
         "throttled_clients": [
             (client, _logins_url(client.system_user)) for client in throttled_clients(at)
         ],
     }
+
+
+def _why_it_fails(client: FailingClient) -> Any:
+    return staff_text_of(client.reason, client.system_user.credential_kind).what
 
 
 def _reason_count(title: str, count: int, period: str, reason: str) -> dict[str, Any]:

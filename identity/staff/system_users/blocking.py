@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import (
     BLOCKED,
@@ -66,7 +66,7 @@ class UnblockSystemUser(Task):
     name = "unblock_system_user"
     title = gettext_lazy("Unblock the system user")
     button_label = gettext_lazy("Unblock")
-    description = gettext_lazy("It can log in again at once, with the secrets that are valid.")
+    description = gettext_lazy("It can log in again at once, with what is valid.")
     icon = "lock_open"
     variant = "success"
     form = ReasonForm
@@ -96,12 +96,12 @@ class UnblockSystemUser(Task):
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
         if refusal := self.unavailable_reason(record, at):
             return Preview(badge_of_system_user(record, at).html, refusal=refusal)
-        live = sum(secret.is_live(at) for secret in record.secrets.all())
-        text = ngettext("{count} secret works again.", "{count} secrets work again.", live)
+        live = [secret.label for secret in record.secrets.all() if secret.is_live(at)]
+        text = _("Works again: {listed}.").format(listed=", ".join(live))
         return Preview(
             sentence_of_block(record),
             badge_after_unblocking(record, at).html,
-            note=text.format(count=live) if live else "",
+            note=text if live else "",
         )
 
     def perform(

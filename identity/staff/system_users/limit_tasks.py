@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import ReasonField, parsed_identifier
@@ -21,8 +22,6 @@ from identity.staff.system_users.secret_forms import SecretForm
 from identity.staff.system_users.secret_tasks import SecretTask
 from taxpayers.models import ClientSecret, Intermediary, SystemUser
 from taxpayers.services import Author, change_secret, limit_system_user
-
-_SHOWN = 10
 
 
 class LimitForm(EditConflictForm):
@@ -82,11 +81,11 @@ class ChangeSecretForm(SecretForm):
 
 class ChangeSecret(SecretTask):
     name = "change_secret"
-    title = gettext_lazy("Change from where the secret may be used")
+    title = gettext_lazy("Set the networks from which it may be used")
     button_label = gettext_lazy("Set networks")
     description = gettext_lazy(
-        "Logins with this secret from any other address are refused from now on. Tokens that were"
-        " already issued stay valid."
+        "Logins with it from any other address are refused from now on. Tokens that were already"
+        " issued stay valid."
     )
     icon = "lan"
     form = ChangeSecretForm
@@ -105,31 +104,8 @@ class ChangeSecret(SecretTask):
 
     def success_message(self, result: ClientSecret) -> str:
         if not result.allowed_networks:
-            return _("The secret {secret} may be used from anywhere.").format(secret=result)
+            return _("{secret} may be used from anywhere.").format(secret=capfirst(result.label))
         networks = ", ".join(result.allowed_networks.split())
-        return _("The secret {secret} may be used from {networks} only.").format(
-            secret=result, networks=networks
+        return _("{secret} may be used from {networks} only.").format(
+            secret=capfirst(result.label), networks=networks
         )
-
-
-def limit_sentences(row: SystemUser) -> list[str]:
-    """What it may do for others at most; empty if it is not limited."""
-    sentences = []
-    if row.allowed_permissions:
-        codes = ", ".join(row.allowed_permissions.split())
-        sentences.append(
-            _("On behalf of others it gets these permissions at most: {codes}.").format(codes=codes)
-        )
-    if row.allowed_taxpayers:
-        taxpayers = row.allowed_taxpayers.split()
-        listed = ", ".join(taxpayers[:_SHOWN]) + (" …" if taxpayers[_SHOWN:] else "")
-        sentences.append(
-            ngettext(
-                "It may act for {count} taxpayer only: {listed}.",
-                "It may act for {count} taxpayers only: {listed}.",
-                len(taxpayers),
-            ).format(count=len(taxpayers), listed=listed)
-        )
-    if sentences:
-        sentences.append(_("It gets no token for its own taxpayer."))
-    return sentences

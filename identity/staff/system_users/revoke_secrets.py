@@ -1,4 +1,7 @@
-"""The task that revokes secrets of several system users: unused ones, or all after a leak."""
+"""The task that revokes secrets, keys and certificates of several system users.
+
+Unused ones, or all after a leak.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +16,7 @@ from identity.staff.framework.bulk_tasks import BulkForm
 from identity.staff.framework.forms import FirstDayField, ReasonField
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
-from identity.staff.system_users.secret_advice import advice_on, is_in_use
+from identity.staff.system_users.secret_advice import advice_on, is_in_use, nothing_valid
 from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
 from taxpayers.services import Author, revoke_secret
@@ -22,21 +25,21 @@ UNUSED, BEFORE, EVERY = "unused", "before", "every"
 
 
 class RevokeSecretsForm(BulkForm):
-    """Which of the valid secrets of each system user."""
+    """Which of the valid ones of each system user."""
 
     decides = ("which", "before")
 
     which = forms.ChoiceField(
-        label=gettext_lazy("Which secrets"),
+        label=gettext_lazy("Which ones"),
         choices=[
             (UNUSED, gettext_lazy("Those that are safe to revoke: another one is in use instead")),
-            (BEFORE, gettext_lazy("Those that were issued before a day, used or not")),
-            (EVERY, gettext_lazy("Every valid secret, used or not")),
+            (BEFORE, gettext_lazy("Those that were created before a day, used or not")),
+            (EVERY, gettext_lazy("Every valid one, used or not")),
         ],
         initial=UNUSED,
         widget=UnfoldAdminRadioSelectWidget,
     )
-    before = FirstDayField(label=gettext_lazy("Issued before this day"), required=False)
+    before = FirstDayField(label=gettext_lazy("Created before this day"), required=False)
     reason = ReasonField()
 
     def clean(self) -> None:
@@ -44,15 +47,15 @@ class RevokeSecretsForm(BulkForm):
         if which == BEFORE and before is None and "before" not in self.errors:
             self.add_error("before", _("Choose the day."))
         if which != BEFORE and before is not None:
-            text = _("Empty this day, or choose the secrets that were issued before it.")
+            text = _("Empty this day, or choose those that were created before it.")
             self.add_error("before", text)
 
 
 class RevokeSecrets(Task):
     name = "revoke_secrets"
     action = "revoke_secret"
-    title = gettext_lazy("Revoke secrets")
-    button_label = gettext_lazy("Revoke secrets")
+    title = gettext_lazy("Revoke secrets, keys and certificates")
+    button_label = gettext_lazy("Revoke secrets, keys and certificates")
     icon = "key_off"
     variant = "danger"
     form = RevokeSecretsForm
@@ -62,13 +65,13 @@ class RevokeSecrets(Task):
         before = _("Valid: {secrets}").format(secrets=_named(live)) if live else ""
         chosen = _chosen(record, data, at)
         if not chosen:
-            return Preview(before, refusal=_why_none(live, data))
+            return Preview(before, refusal=_why_none(record, live, data))
         remaining = [secret for secret in live if secret not in chosen]
         revoked = _("Revoked: {secrets}.").format(secrets=_named(chosen))
         if remaining:
             rest = _("Still valid: {secrets}.").format(secrets=_named(remaining))
         else:
-            rest = _("No valid secret: it cannot log in before another one is issued.")
+            rest = _("Nothing else is valid: it cannot log in before it gets a new one.")
         return Preview(before, f"{revoked} {rest}", note=_note(record, chosen, at))
 
     @transaction.atomic
@@ -93,14 +96,14 @@ def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[Clie
     return [secret for secret, advice in advised if advice is not None and advice.may_go]
 
 
-def _why_none(live: list[ClientSecret], data: dict[str, Any]) -> Text:
+def _why_none(record: SystemUser, live: list[ClientSecret], data: dict[str, Any]) -> Text:
     if not live:
-        return _("It has no valid secret.")
+        return nothing_valid(record)
     if data.get("which", UNUSED) == UNUSED:
-        return _("None of its secrets is safe to revoke.")
+        return _("None of them is safe to revoke.")
     if data.get("before") is None:
         return _("Choose the day.")
-    return _("Its valid secrets were issued on this day or later.")
+    return _("What is valid was created on this day or later.")
 
 
 def _note(record: SystemUser, chosen: list[ClientSecret], at: datetime) -> str:
@@ -112,7 +115,7 @@ def _note(record: SystemUser, chosen: list[ClientSecret], at: datetime) -> str:
 
 
 def _named(secrets: list[ClientSecret]) -> str:
-    return ", ".join(map(str, secrets))
+    return ", ".join(secret.label for secret in secrets)
 
 
 def last_login_text(record: SystemUser) -> str:

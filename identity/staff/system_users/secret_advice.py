@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
 from identity.staff.templatetags.staff import moment
-from taxpayers.models import ClientSecret
+from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.models import ClientSecret, SystemUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,17 @@ def advice_on(secret: ClientSecret, secrets: Sequence[ClientSecret], at: datetim
     if newer is None:
         used = _("Keep it: it is the newest, and it is in use, last {moment}.")
     return Advice("warning", format_html(used, moment=moment(secret.last_used_at)))
+
+
+def nothing_valid(owner: SystemUser) -> str:
+    """That it has no valid secret, or nothing else that it logs in with."""
+    match owner.credential_kind:
+        case CredentialKind.KEY:
+            return _("It has no valid key.")
+        case CredentialKind.CERTIFICATE:
+            return _("It has no valid certificate.")
+        case _secret:
+            return _("It has no valid secret.")
 
 
 def _advice_on_the_only_one(secret: ClientSecret, at: datetime) -> Advice:

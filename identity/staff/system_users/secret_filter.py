@@ -19,13 +19,13 @@ def without_valid_secret(at: datetime) -> Q:
 
 
 class SecretExpiryFilter(admin.SimpleListFilter):
-    """System users with a secret that expires soon, or whose last one expired."""
+    """System users with a secret, key or certificate that expires soon, or whose last one did."""
 
-    title = gettext_lazy("expiry of a secret")
+    title = gettext_lazy("expiry of a secret, key or certificate")
     parameter_name = "secret"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("expired", gettext_lazy("Expired, no valid secret left")), *expiry_choices()]
+        return [("expired", gettext_lazy("Expired, no valid one left")), *expiry_choices()]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         at = timezone.now()

@@ -90,6 +90,6 @@ class RevokeSecretForm(SecretForm):
 class RetireSecretForm(SecretForm):
     last_day = LastDayField(
         label=gettext_lazy("Last day"),
-        help_text=gettext_lazy("Leave enough time to change the ERP system to another secret."),
+        help_text=gettext_lazy("Leave enough time to change the ERP system to another one."),
     )
     field_order = ("secret", "last_day", "reason")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from django.db import transaction
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -24,7 +25,12 @@ from identity.staff.framework.secret_once import (
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.system_users.certificate_tasks import RegisterClientCertificate
 from identity.staff.system_users.key_tasks import RegisterClientKey
-from identity.staff.system_users.secret_advice import advice_on, is_in_use, others_of
+from identity.staff.system_users.secret_advice import (
+    advice_on,
+    is_in_use,
+    nothing_valid,
+    others_of,
+)
 from identity.staff.system_users.secret_forms import (
     RetireSecretForm,
     RevokeSecretForm,
@@ -93,7 +99,7 @@ class SecretTask(Task):
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         if any(secret.is_live(at) for secret in record.secrets.all()):
             return ""
-        return _("It has no valid secret.")
+        return nothing_valid(record)
 
     def button_of(self, secret: ClientSecret) -> Button:
         """The button that begins the task for this secret."""
@@ -149,7 +155,7 @@ class RevokeSecret(SecretTask):
         return revoke_secret(secret=secret, reason=data["reason"], by=by, at=at)
 
     def success_message(self, result: ClientSecret) -> str:
-        return _("{secret} is revoked.").format(secret=result)
+        return _("{secret} is revoked.").format(secret=capfirst(result.label))
 
 
 class RetireSecret(SecretTask):
@@ -172,7 +178,7 @@ class RetireSecret(SecretTask):
         )
 
     def success_message(self, result: ClientSecret) -> str:
-        return _("The last day of {secret} is set.").format(secret=result)
+        return _("The last day of {secret} is set.").format(secret=result.label)
 
 
 def successor_buttons(

@@ -40,11 +40,7 @@ from identity.staff.system_users.key_tasks import (
     UseClientSecret,
     UsePrivateKey,
 )
-from identity.staff.system_users.limit_tasks import (
-    ChangeSecret,
-    LimitSystemUser,
-    limit_sentences,
-)
+from identity.staff.system_users.limit_tasks import ChangeSecret, LimitSystemUser
 from identity.staff.system_users.revoke_secrets import RevokeSecrets
 from identity.staff.system_users.secret_advice import advice_on, is_in_use
 from identity.staff.system_users.secret_filter import SecretExpiryFilter, without_valid_secret
@@ -105,8 +101,8 @@ class SystemUserAdmin(ExportingAdmin):
             UnblockSystemUser,
             gettext_lazy("Unblock the selected system users"),
             gettext_lazy(
-                "They can log in again at once, with their current secrets. Read why each one was"
-                " blocked. If a secret was leaked, revoke it first."
+                "They can log in again at once, with what is valid. Read why each one was blocked."
+                " What somebody else may have, revoke first."
             ),
             related=("secrets",),
         ),
@@ -118,12 +114,12 @@ class SystemUserAdmin(ExportingAdmin):
         ),
         BulkTask(
             RevokeSecrets,
-            gettext_lazy("Revoke secrets of the selected system users"),
+            gettext_lazy("Revoke secrets, keys and certificates of the selected system users"),
             gettext_lazy(
-                "The secrets stop working now. This cannot be undone. After a change of secrets,"
-                " revoke those that are no longer used. After a leak, revoke every secret, or those"
-                " that were issued before it was closed; who has no other one cannot log in before"
-                " you issue it."
+                "They stop working now. This cannot be undone. After a change, revoke those that"
+                " are no longer used. After a leak, revoke every one, or those that were created"
+                " before it was closed; a system user without another one cannot log in before you"
+                " issue or register it."
             ),
             related=("secrets", "usage"),
         ),
@@ -178,7 +174,6 @@ class SystemUserAdmin(ExportingAdmin):
             "taxpayer_state": badge_of_taxpayer(record.taxpayer),
             "secrets": self._secrets(request, record, at),
             "last_used_at": last_used_at(record),
-            "limit": limit_sentences(record),
             "changes": recent_changes(request, record),
         }
 
@@ -217,7 +212,7 @@ class SystemUserAdmin(ExportingAdmin):
     def expires(self, row: SystemUser) -> str:
         return moment(row.expires_at)
 
-    @admin.display(description=gettext_lazy("secret ends"))
+    @admin.display(description=gettext_lazy("secret, key or certificate ends"))
     def secret_ends(self, row: SystemUser) -> str:
         ends = [secret.expires_at for secret in row.secrets.all() if secret.slot is not None]
         return moment(min(ends, default=None))

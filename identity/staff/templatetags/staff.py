@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from identity.staff.sessions.duration import seconds_left
@@ -58,6 +59,12 @@ def display_value(value: Any) -> str:
             return moment_text(value)
         case _:
             return str(value)
+
+
+@register.filter
+def kind_title(secret: Any) -> str:
+    """Secret, Key or Certificate."""
+    return capfirst(_(secret.kind))
 
 
 @register.filter

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from taxpayers.facts.source_networks import (
@@ -13,7 +14,14 @@ from taxpayers.facts.source_networks import (
     read_networks,
 )
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    named,
+    record_change,
+)
 from taxpayers.validation import ServiceError, validate_reason
 
 
@@ -35,9 +43,9 @@ def change_secret(
     owner = lock_for_update(secret.system_user)
     row = lock_for_update(secret)
     if not row.is_live(at):
-        raise ServiceError(_("The secret {secret} has already ended.").format(secret=row))
+        raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
     if row.allowed_networks != networks:
-        before = {"secret": str(row), "allowed_networks": row.allowed_networks}
+        before = {**named(row), "allowed_networks": row.allowed_networks}
         row.allowed_networks = networks
         row.save(update_fields=["allowed_networks"])
         record_change(owner, context, before=before, after={**before, "allowed_networks": networks})

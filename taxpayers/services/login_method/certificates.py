@@ -17,7 +17,14 @@ from taxpayers.certificates.names import (
 )
 from taxpayers.credentials import hint_of
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    named,
+    record_change,
+)
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.secrets import free_slot, store_last_end
 from taxpayers.validation import ServiceError, validate_end
@@ -120,7 +127,7 @@ def create_certificate(
     )
     store_last_end(owner)
     after: dict[str, Any] = {
-        "secret": str(row),
+        **named(row),
         "certificate_name": str(name),
         "secret_expires_at": row.expires_at,
     }

@@ -20,7 +20,14 @@ from taxpayers.client_keys import (
 from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
 from taxpayers.moments import format_moment
-from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    named,
+    record_change,
+)
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.secrets import free_slot, store_last_end
 from taxpayers.validation import ServiceError, validate_end
@@ -129,7 +136,7 @@ def _create(
         or context.at + settings.SECRET_LIFETIME,
     )
     store_last_end(owner)
-    after = {**also, "secret": str(row), "kid": key.kid, "secret_expires_at": row.expires_at}
+    after = {**also, **named(row), "kid": key.kid, "secret_expires_at": row.expires_at}
     if allowed_networks:
         after["allowed_networks"] = allowed_networks
     record_change(owner, context, after=after)

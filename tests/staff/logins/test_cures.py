@@ -25,7 +25,7 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.support.staff import page_url, staff_client, task_url, text_of
+from tests.support.staff import opened, page_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS
 
@@ -115,6 +115,12 @@ CASES = {
         lambda: _erp(expires_at=NOW() - DAY).login(),
         "security officer",
         {"extend_system_user": {}},
+    ),
+    "tokens must be bound to a key": Case(
+        lambda: _erp(token_binding="dpop").login(), "security officer", {"bind_tokens": {}}
+    ),
+    "tokens must be bound to a certificate": Case(
+        lambda: _erp(token_binding="tls").login(), "security officer", {"bind_tokens": {}}
     ),
     "secret expired": Case(
         lambda: _secret(created_at=NOW() - 2 * DAY, expires_at=NOW() - DAY),
@@ -235,9 +241,9 @@ def test_every_task_of_the_table_exists() -> None:
             assert target is not None
             pages = admin.site.get_model_admin(target.model)
             assert isinstance(pages, RecordAdmin)
-            assert cure.action in {task.name for task in pages.get_tasks()}
-            seen.add(cure.action)
-    assert len(seen) == 13
+            assert cure.task in {task.name for task in pages.get_tasks()}
+            seen.add(cure.task)
+    assert len(seen) == 14
 
 
 @pytest.mark.django_db
@@ -296,6 +302,24 @@ def test_the_task_cures_the_login_and_the_page_says_so() -> None:
     assert not page.context["answer"].cures
     erp.login()
     assert "Its latest token was issued" in text_of(officer.get(page_url(event)))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("binding", ["dpop", "tls"])
+def test_a_client_that_cannot_prove_its_binding_is_not_fixed_before_the_binding_ends(
+    binding: str,
+) -> None:
+    erp = _erp(token_binding=binding)
+    event = event_of(erp.login())
+    officer = staff_client("security officer", "ravi")
+    before = text_of(officer.get(page_url(event)))
+    assert "The same login would be refused again now." in before
+    assert "Fixed since then." not in before
+    url = task_url(erp.system_user, "bind_tokens")
+    officer.post(url, opened(officer, url) | REASON | {"token_binding": ""})
+    after = officer.get(page_url(event))
+    assert "Fixed since then. The same login would get a token now." in text_of(after)
+    assert erp.login().status_code == 200
 
 
 @pytest.mark.django_db

@@ -38,8 +38,10 @@ class Command(ServiceCommand):
             raise CommandError(str(fault)) from None
         if event is None:
             raise CommandError(_why_missing(options["reference"], at))
-        explanation = explain(event)
-        return Answer(_data(event, explanation), _text(event, explanation))
+        secret = ClientSecret.objects.filter(pk=event.secret_id or 0).first()
+        explanation = explain(event, secret.kind if secret else None)
+        proof = _proof(event, secret) if event.secret_id else None
+        return Answer(_data(event, explanation, proof), _text(event, explanation, proof))
 
 
 def _why_missing(text: str, at: datetime) -> str:
@@ -53,7 +55,7 @@ def _why_missing(text: str, at: datetime) -> str:
     return f"{explanation} Tell the caller: {CALLER_TEXTS[missing.cause]}"
 
 
-def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:
+def _data(event: LoginEvent, explanation: Explanation, proof: str | None) -> dict[str, Any]:
     return {
         "reference": event.id,
         "at": event.at,
@@ -64,7 +66,7 @@ def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:
         "actor": event.actor or None,
         "scope": event.scope or None,
         "kid": event.kid or None,
-        "proved_by": _proof(event) if event.secret_id else None,
+        "proved_by": proof,
         "source_address": event.source_address,
         "user_agent": event.user_agent,
         "checks": [
@@ -74,9 +76,8 @@ def _data(event: LoginEvent, explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _proof(event: LoginEvent) -> str:
+def _proof(event: LoginEvent, secret: ClientSecret | None) -> str:
     """The secret that matched, the key that signed or the certificate, and the method."""
-    secret = ClientSecret.objects.filter(pk=event.secret_id or 0).first()
     if secret is None:
         return "a secret, key or certificate that was deleted since"
     used_before = ", used before" if event.detail == USED_BEFORE else ""
@@ -87,12 +88,12 @@ def _proof(event: LoginEvent) -> str:
     return f"client secret {secret}"
 
 
-def _text(event: LoginEvent, explanation: Explanation) -> str:
+def _text(event: LoginEvent, explanation: Explanation, proof: str | None) -> str:
     facts = [
         f"client     {event.client_id or '(none sent)'}",
         f"taxpayer   {event.subject or '(not known)'}",
         *([f"acting     {event.actor}"] if event.actor else []),
-        *([f"proved by  {_proof(event)}"] if event.secret_id else []),
+        *([f"proved by  {proof}"] if proof else []),
         f"from       {event.source_address or '(not known)'}  {event.user_agent}",
     ]
     checks = [f"  [{_MARKS[result.state]}] {result.question}" for result in explanation.results]

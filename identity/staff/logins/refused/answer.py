@@ -14,6 +14,7 @@ from identity.staff.framework.badges import (
     badge_of_system_user,
     badge_of_taxpayer,
 )
+from identity.staff.logins.login_checks import kind_of_login
 from identity.staff.logins.reasons import StaffText, staff_text_of
 from identity.staff.logins.refused.caller_text import CallerText, caller_texts
 from identity.staff.logins.refused.cures import OfferedCures, offered_cures
@@ -54,7 +55,9 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Answer:
     return Answer(
         callers=caller_texts(lambda: describe(refused, gettext)),
         present=present,
-        now=staff_text_of(reason) if present.refused else None,
+        now=staff_text_of(reason, kind_of_login(event, involved.secret))
+        if present.refused
+        else None,
         is_same=reason == event.reason,
         changes=changes_since(request, involved),
         cures=OfferedCures() if present.is_cured else offered_cures(request, reason, involved, at),

@@ -1,7 +1,6 @@
 """What staff can do about a refused login: one table from each reason to the tasks that cure it.
 
-A task is named by its action. Who may do it, whether it is possible now, and its page are the
-task's own business.
+Who may do it, whether it is possible now, and its page are the task's own business.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,9 +34,12 @@ class Target(NamedTuple):
 
 
 class Cure(NamedTuple):
-    """A task that would cure the login; `target` is None if it would not cure this one."""
+    """A task that would cure the login; `target` is None if it would not cure this one.
 
-    action: Action
+    `task` is its name: most have that of their action.
+    """
+
+    task: str
     target: Callable[[Involved], Target | None]
 
 
@@ -121,6 +123,7 @@ _NEW_CREDENTIAL = (
     Cure(Action.REGISTER_CLIENT_KEY, _on_client_with_key),
     Cure(Action.REGISTER_CLIENT_CERTIFICATE, _on_client_with_certificate),
 )
+_BINDING = Cure("bind_tokens", _on_system_user)  # if it was bound before its ERP system could
 _LIMIT = Cure(Action.LIMIT_SYSTEM_USER, _on_system_user)
 _GRANT = Cure(Action.GRANT_PERMISSION, _permission)
 
@@ -135,10 +138,10 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     ProtocolReason.INVALID_CREDENTIALS: _NEW_CREDENTIAL,
     RegistryReason.SECRET_EXPIRED: _NEW_CREDENTIAL,
     RegistryReason.SECRET_REVOKED: _NEW_CREDENTIAL,
-    RegistryReason.DPOP_PROOF_MISSING: (),
+    RegistryReason.DPOP_PROOF_MISSING: (_BINDING,),
     ProtocolReason.INVALID_DPOP_PROOF: (),
     ProtocolReason.USE_DPOP_NONCE: (),
-    RegistryReason.CERTIFICATE_MISSING: (),
+    RegistryReason.CERTIFICATE_MISSING: (_BINDING,),
     RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: (Cure(Action.CHANGE_SECRET, _on_secret),),
     ProtocolReason.RATE_LIMITED: (Cure(Action.CHANGE_SYSTEM_USER, _on_system_user),),
     RegistryReason.SYSTEM_USER_BLOCKED: (Cure(Action.UNBLOCK_SYSTEM_USER, _on_system_user),),
@@ -188,7 +191,7 @@ def offered_cures(
         target = cure.target(involved)
         if target is None:
             continue
-        task = _task(target.model, cure.action)
+        task = _task(target.model, cure.task)
         if not task.is_allowed(request):
             if not (target.record and task.unavailable_reason(target.record, at)):
                 offered.for_others.append((task.title, _roles_with(task)))
@@ -199,10 +202,10 @@ def offered_cures(
     return offered
 
 
-def _task(model: type[Model], action: Action) -> Task:
+def _task(model: type[Model], name: str) -> Task:
     pages = admin.site.get_model_admin(model)
     assert isinstance(pages, RecordAdmin)  # noqa: S101 - so are all of ours
-    return next(task for task in pages.get_tasks() if task.name == action)
+    return next(task for task in pages.get_tasks() if task.name == name)
 
 
 def _button(task: Task, target: Target) -> Button:
@@ -211,5 +214,4 @@ def _button(task: Task, target: Target) -> Button:
 
 
 def _roles_with(task: Task) -> list[str]:
-    permission = f"{task.app_label}.{task.name}"
-    return [name for name, role in ROLES.items() if permission in role.permissions]
+    return [name for name, role in ROLES.items() if task.permission in role.permissions]

@@ -7,15 +7,16 @@ from typing import Any
 from django.db.models import Q
 from django.http import HttpRequest
 
+from identity.staff.history.changes import action_of
 from identity.staff.logins.refused.involved import Involved, subject_of
 from identity.staff.logins.refused.latest_logins import LatestLogins
 from identity.staff.logins.what_if import decide_at
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.source_networks import LoginSource
+from taxpayers.facts.token_binding import UNBOUND
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import Change
 from taxpayers.rules import Refused, RegistryReason
-from taxpayers.services import Action
 
 MAX_CHANGES = 3
 # The same secret stays refused, and the scope that was asked for is not stored: for these, as for a
@@ -25,6 +26,7 @@ _DECIDABLE = set(RegistryReason) - {
     RegistryReason.SECRET_REVOKED,
     RegistryReason.INVALID_SCOPE,
 }
+_PROVED_NOTHING = (RegistryReason.DPOP_PROOF_MISSING, RegistryReason.CERTIFICATE_MISSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,9 @@ def present_of(involved: Involved, latest: LatestLogins, at: datetime) -> Presen
     facts = load_facts(query).facts if query is not None else None
     if facts is None:
         return Present(False, None, last_token_at)
-    _authorization, refused = decide_at(facts, at, LoginSource(involved.event.source_address))
+    event = involved.event
+    proved = UNBOUND if event.reason in _PROVED_NOTHING else None
+    _authorization, refused = decide_at(facts, at, LoginSource(event.source_address), proved)
     return Present(True, refused, last_token_at)
 
 
@@ -75,9 +79,8 @@ def changes_since(request: HttpRequest, involved: Involved) -> list[tuple[Any, C
             of_one |= Q(object_type=record._meta.model_name, object_id=str(record.pk))
     if not of_one:
         return []
-    names = dict(Action.choices)
     changes = Change.objects.filter(of_one, at__gt=involved.event.at)[:MAX_CHANGES]
-    return [(names.get(change.action, change.action), change) for change in changes]
+    return [(action_of(change), change) for change in changes]
 
 
 def _facts_query(involved: Involved) -> FactsQuery | None:
