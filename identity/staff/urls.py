@@ -22,6 +22,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("signin/", include("identity.staff.accounts.urls")),
     # The admin's own pages for this know neither the second factor nor the lock-out.
     path("admin/login/", redirect_to_sign_in),
+    *(
+        path(f"admin/{page}/", RedirectView.as_view(pattern_name="admin:index"))
+        for page in ("password_change/done", "taxpayers", "tokens", "staff")  # the theme's pages
+    ),
     path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/search/", search_view, name="staff_search"),  # instead of the theme's own

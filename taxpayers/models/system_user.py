@@ -147,6 +147,14 @@ class SystemUser(AbstractApplication):
         return CredentialKind.KEY if self.uses_key else CredentialKind.SECRET
 
     @property
+    def tokens_bound_to(self) -> str:
+        """What its tokens are bound to, in words: those of a login with a certificate always are."""
+        binding = self.token_binding
+        if self.uses_certificate and binding == TokenBinding.BEARER:
+            binding = TokenBinding.TLS
+        return str(dict(self._meta.get_field("token_binding").flatchoices)[binding])
+
+    @property
     def is_limited(self) -> bool:
         """Whether it may do less for other taxpayers than they granted to its intermediary."""
         return bool(self.allowed_permissions or self.allowed_taxpayers)

@@ -12,6 +12,7 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.browser import Browser, find_chromium, open_chromium, open_window
+from tests.certificates.addresses import MTLS_URL
 from tests.servers.postgres import Postgres
 from tests.servers.processes import free_port, stopping
 from tests.servers.service import Service, manage, service_environment, start_service
@@ -43,7 +44,7 @@ def whole_office(
 
     folder = tmp_path_factory.mktemp("office")
     migrated_sqlite.write_to(folder / "identity.sqlite3")
-    with open_office(folder, chromium) as opened:
+    with open_office(folder, chromium, MTLS_URL=MTLS_URL) as opened:
         yield opened
 
 

@@ -38,6 +38,7 @@ def erp() -> CertificateErp:
 def test_the_page_shows_the_method_and_the_name(officer: Client, erp: CertificateErp) -> None:
     page = text_of(officer.get(page_url(erp.system_user)))
     assert "Logs in with Certificate (tls_client_auth)" in page
+    assert "Tokens bound to The client's TLS certificate" in page
     assert f"Certificate tls_client_auth_subject_dn:{SUBJECT} Valid" in page
     for offered in ("Register a new certificate", "Change to a secret", "Change to a private key"):
         assert offered in page

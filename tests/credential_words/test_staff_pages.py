@@ -262,3 +262,5 @@ def test_as_of_a_date_says_what_it_was_and_from_where(officer: Client, case: Cas
     assert f"{case.row}{badge}" in shown
     assert "from 192.0.2.0/24 only" in shown
     assert f"Logs in with {case.user.get_token_endpoint_auth_method_display()}" in shown
+    is_bound = case.kind is CredentialKind.CERTIFICATE
+    assert ("Tokens bound to The client's TLS certificate" in shown) is is_bound

@@ -32,6 +32,11 @@ class ProtectedApi(models.Model):
         ]
 
     def __str__(self) -> str:
+        return self.name
+
+    @property
+    def history_label(self) -> str:
+        """Its name in the history, where it is searched for by its client ID."""
         return f"{self.client_id} {self.name}"
 
 

@@ -15,6 +15,7 @@ from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
 
 MAX_ROWS = 1_000
 
+_Secret = ClientSecret | ProtectedApiSecret
 Key = tuple[datetime, str, int]  # the end, the name of the kind, the key of the record
 
 
@@ -79,18 +80,19 @@ def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
 
 def _other_secrets(records: Sequence[Any], at: datetime) -> dict[Any, datetime]:
     """For each secret, the end of another live one of the same owner that ends later."""
-    of_clients = [record for record in records if isinstance(record, ClientSecret)]
-    of_apis = [record for record in records if isinstance(record, ProtectedApiSecret)]
-    users = {secret.system_user_id for secret in of_clients}
-    apis = {secret.protected_api_id for secret in of_apis}
-    live: list[ClientSecret | ProtectedApiSecret] = [
+    secrets: list[_Secret] = [
+        record for record in records if isinstance(record, ClientSecret | ProtectedApiSecret)
+    ]
+    users = {owner for model, owner in map(_owner, secrets) if model is ClientSecret}
+    apis = {owner for model, owner in map(_owner, secrets) if model is ProtectedApiSecret}
+    live: list[_Secret] = [
         *ClientSecret.objects.filter(system_user__in=users, slot__isnull=False, expires_at__gte=at),
         *ProtectedApiSecret.objects.filter(
             protected_api__in=apis, revoked_at=None, expires_at__gte=at
         ),
     ]
     later: dict[Any, datetime] = {}
-    for secret in (*of_clients, *of_apis):
+    for secret in secrets:
         ends = [
             other.expires_at
             for other in live
@@ -101,7 +103,7 @@ def _other_secrets(records: Sequence[Any], at: datetime) -> dict[Any, datetime]:
     return later
 
 
-def _owner(secret: ClientSecret | ProtectedApiSecret) -> tuple[type, int]:
+def _owner(secret: _Secret) -> tuple[type, int]:
     if isinstance(secret, ClientSecret):
         return ClientSecret, secret.system_user_id
     return ProtectedApiSecret, secret.protected_api_id

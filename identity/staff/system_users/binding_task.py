@@ -63,5 +63,5 @@ class BindTokens(Task):
     def success_message(self, result: SystemUser) -> str:
         return _("Tokens of {name} are bound to: {binding}.").format(
             name=result,
-            binding=result.get_token_binding_display(),
+            binding=result.tokens_bound_to,
         )

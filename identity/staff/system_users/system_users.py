@@ -212,7 +212,7 @@ class SystemUserAdmin(ExportingAdmin):
     def expires(self, row: SystemUser) -> str:
         return moment(row.expires_at)
 
-    @admin.display(description=gettext_lazy("secret, key or certificate ends"))
+    @admin.display(description=gettext_lazy("credentials end"))
     def secret_ends(self, row: SystemUser) -> str:
         ends = [secret.expires_at for secret in row.secrets.all() if secret.slot is not None]
         return moment(min(ends, default=None))

@@ -1,5 +1,6 @@
 """What axe-core finds on a page: each serious or critical violation in one line."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
@@ -9,11 +10,16 @@ _OPTIONS = {
     "resultTypes": ["violations"],
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 }
+THEME_RULES = ("color-contrast", "html-has-lang", "html-lang-valid", "link-in-text-block")
 
 
-def violations(page: Any) -> list[str]:
-    """Each with the page, the rule, and the first elements that break it."""
-    found = _AXE.run(page, options=_OPTIONS).response["violations"]
+def violations(page: Any, rules: Sequence[str] = ()) -> list[str]:
+    """Each with the page, the rule, and the first elements that break it; of these rules, or all.
+
+    Another theme or language changes colours and texts, not the structure: THEME_RULES.
+    """
+    options = _OPTIONS | ({"runOnly": {"type": "rule", "values": [*rules]}} if rules else {})
+    found = _AXE.run(page, options=options).response["violations"]
     return [
         f"{page.url}: {rule['id']} ({rule['help']}): "
         + "; ".join(

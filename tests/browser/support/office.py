@@ -88,9 +88,9 @@ def sign_in(page: Any, name: str) -> None:
 
 
 @contextmanager
-def open_office(folder: Path, chromium: Any) -> Iterator[Office]:
+def open_office(folder: Path, chromium: Any, **settings: str) -> Iterator[Office]:
     """The service on SQLite in `folder`, with the demo's sample and one account of each role."""
-    environment = service_environment(folder, free_port())
+    environment = service_environment(folder, free_port(), **settings)
     credentials = json.loads(manage(environment, "demo", "--no-serve", "--json"))
     started = start_service(environment, folder / "service.log")
     with stopping(started):

@@ -1,0 +1,144 @@
+"""Every page of the staff: each list, each kind of record, each task with a record that it is for.
+
+A new list or task is here by itself. A task for a record in a state that none of these has needs
+one more in `_prepare`, and a page that is neither needs a line in `_others`.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.test import override_settings
+from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
+from django.utils import timezone
+
+from identity.staff.framework.records import RecordAdmin
+from taxpayers.models import Change, SystemUser
+from tests.certificates.addresses import MTLS_URL
+from tests.client_auth.key_erp import new_key_erp
+from tests.support.accounts import new_staff, with_totp
+from tests.support.factories import (
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    ProtectedApiSecretFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+from tokens.models import LoginEvent
+
+URLCONF = "identity.staff.urls"
+# Endings of the names of addresses that are no page: files, answers to scripts, what only changes
+# something, what Django has for rows that can be edited, and the sign-in, which has its own tests.
+NO_PAGES = (
+    *("_export_csv", "_export_xlsx", "_suggest", "_save_view", "_delete_view"),
+    *("_add", "_delete", "_history", "autocomplete", "jsi18n", "view_on_site"),
+    *("login", "logout", "password_change"),
+)
+# Pages of the theme, whose addresses lead elsewhere.
+SHADOWED = {"search", "app_list", "password_change_done"}
+MOST_RECORDS = 200
+
+
+def names_of_pages() -> set[str]:
+    """The names of the addresses of all pages under /admin/."""
+    names = {name for name in _names(get_resolver(URLCONF)) if not name.endswith(NO_PAGES)}
+    return names - SHADOWED
+
+
+def name_of(path: str) -> str:
+    """The name of this address."""
+    return resolve(path.partition("?")[0], URLCONF).url_name or ""
+
+
+def every_path() -> list[str]:
+    """The address of every page. Run it with the database of the service: it adds records."""
+    _prepare()
+    registered = admin.site._registry.values()
+    lists = [pages for pages in registered if isinstance(pages, RecordAdmin)]
+    with override_settings(MTLS_URL=MTLS_URL):  # as of the service
+        return [*_others(), *(path for pages in lists for path in _paths_of(pages))]
+
+
+def _names(resolver: URLResolver, prefix: str = "") -> Iterator[str]:
+    for pattern in resolver.url_patterns:
+        path = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _names(pattern, path)
+        elif pattern.name and path.startswith("admin/"):
+            assert isinstance(pattern, URLPattern)
+            yield pattern.name
+
+
+def _prepare() -> None:
+    """Records in the states that the sample day does not have."""
+    at, soon = timezone.now(), timezone.now() + timedelta(days=9)
+    TaxpayerFactory.create(is_active=False)
+    role = IntermediaryFactory.create(active_until=soon)
+    GrantedPermissionFactory.create(intermediary=role, valid_until=soon)
+    limits = {"allowed_permissions": "documents:view", "allowed_taxpayers": "C2581234010"}
+    user = SystemUserFactory.create(taxpayer=role.taxpayer, expires_at=soon, **limits)
+    for slot in (1, 2):
+        ClientSecretFactory.create(
+            system_user=user, slot=slot, allowed_networks="203.0.113.0/24", expires_at=soon
+        )
+    new_key_erp(token_binding="dpop")
+    with_certificate = SystemUserFactory.create(token_endpoint_auth_method="tls_client_auth")
+    ClientSecretFactory.create(
+        system_user=with_certificate, certificate_name="tls_client_auth_subject_dn:CN=erp,C=MY"
+    )
+    blocked = {"blocked_at": at, "blocked_by": "kumar", "blocked_reason": "leaked"}
+    ClientSecretFactory.create(system_user=SystemUserFactory.create(**blocked))
+    for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
+        ProtectedApiSecretFactory.create(**secret)
+    with_totp(new_staff("viewer", "newcomer"))
+    former = new_staff("auditor", "former.auditor")
+    former.is_active = False
+    former.save()
+
+
+def _others() -> list[str]:
+    """Pages that are neither a list, nor a record, nor a task; lists with something special."""
+    change, user = Change.objects.latest("pk"), SystemUser.objects.exclude(allowed_permissions="")
+    client_id = user.latest("pk").client_id
+    refused = LoginEvent.objects.filter(reason="system_user_blocked").latest("pk")
+    asked = [
+        ("index", {}),
+        ("ending_soon", {"within": "90"}),
+        ("ending_soon", {"within": "90", "print": "1"}),
+        ("taxpayers_taxpayer_changelist", {"q": "nothing-like-this"}),
+        ("taxpayers_systemuser_changelist", {"state": "blocked", "secret": "30"}),
+        ("taxpayers_change_report", {}),
+        ("taxpayers_change_as_of", {}),
+        ("taxpayers_change_as_of", {"about": client_id, "day": f"{timezone.localdate()}"}),
+        ("tokens_loginevent_what_if", {"client_id": client_id}),
+    ]
+    paths = []
+    for name, query in asked:
+        path = reverse(f"admin:{name}", URLCONF)
+        paths.append(f"{path}?{urlencode(query)}" if query else path)
+    return [
+        *paths,
+        f"{reverse('staff_search', URLCONF)}?q=sdn",
+        reverse("admin:taxpayers_change_task", URLCONF, args=[change.pk]),
+        reverse("admin:tokens_loginevent_change", URLCONF, args=[quote(refused.pk)]),
+    ]
+
+
+def _paths_of(pages: RecordAdmin) -> Iterator[str]:
+    """The list, the records of each state, and each task."""
+    at = timezone.now()
+    records = list(pages.model._default_manager.order_by("-pk")[:MOST_RECORDS])
+    yield pages.list_url()
+    shown = {pages.record_url(records[0])}
+    for task in pages.get_tasks():
+        if not task.is_for_record:
+            yield task.url()
+            continue
+        record = next((row for row in records if not task.unavailable_reason(row, at)), None)
+        assert record is not None, f"add a record for the task {task.name} to _prepare"
+        yield task.url(record)
+        shown.add(pages.record_url(record))
+    yield from sorted(shown)
