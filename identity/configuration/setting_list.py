@@ -155,8 +155,8 @@ _ALL = (
     Setting(
         "SCOPES",
         _SCOPES,
-        'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for programs that'
-        " manage the registry (`docs/management-api.md`)",
+        'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for programs'
+        " that manage the registry (`docs/management-api.md`)",
         _SCOPES,
         default_in_words="`InvoicingAPI`",
     ),

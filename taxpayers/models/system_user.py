@@ -148,7 +148,7 @@ class SystemUser(AbstractApplication):
 
     @property
     def tokens_bound_to(self) -> str:
-        """What its tokens are bound to, in words: those of a login with a certificate always are."""
+        """What its tokens are bound to, in words. With a certificate always to that."""
         binding = self.token_binding
         if self.uses_certificate and binding == TokenBinding.BEARER:
             binding = TokenBinding.TLS
