@@ -66,7 +66,7 @@ SCOPES = cast(
     ),
 )
 # What answers announce: a JSON list of {"text", "from", "condition"}; tokens.checks reads it.
-SYSTEM_WARNINGS = env.json("SYSTEM_WARNINGS", [])
+SYSTEM_WARNINGS = cast("list[dict[str, str]]", env.json("SYSTEM_WARNINGS", []))
 SIGNING_ALGORITHM = env.str("SIGNING_ALGORITHM", "ES256")
 SECRET_LIFETIME = timedelta(days=whole_number("SECRET_LIFETIME_DAYS", 365, most=36_500))
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.

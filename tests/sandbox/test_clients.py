@@ -20,7 +20,7 @@ from identity.staff.framework.badges import badge_of_system_user
 from taxpayers.credentials import Kind, fault_of
 from taxpayers.models import Change, SystemUser
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName, sandbox_name
-from taxpayers.services import Author, ServiceError, block_system_user
+from taxpayers.services import Author, ServiceError, block_system_user, unblock_system_user
 from taxpayers.services.sandbox.clients import (
     move_sandbox_secret_end,
     register_sandbox_client,
@@ -313,6 +313,17 @@ def test_the_command_names_what_staff_have_changed(
     with pytest.raises(CommandError, match="works"):
         call_command("sandbox")
     assert "CHANGED: now it gets system_user_blocked." in capsys.readouterr().out
+
+
+def test_the_command_names_a_client_that_is_no_longer_refused(
+    sandbox: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = SandboxName.SYSTEM_USER_BLOCKED
+    user = SystemUser.objects.get(client_id=CREDENTIALS[name].client_id)
+    unblock_system_user(system_user=user, reason="by mistake", by=BY, at=timezone.now())
+    with pytest.raises(CommandError, match=name):
+        call_command("sandbox")
+    assert "CHANGED: now it gets token." in capsys.readouterr().out
 
 
 # --- Nobody breaks it, and it is nowhere but in test ----------------------------------------------

@@ -64,7 +64,7 @@ def with_warnings(begin: BeginLogin, warnings: list[dict[str, str]]) -> BeginLog
 
 
 # A live service has no sandbox: its logins are those of `tokens.endpoint.login` and nothing else.
-_log_in = log_in_with_sandbox if settings.ENVIRONMENT == "test" else log_in
+_log_in: BeginLogin = log_in_with_sandbox if settings.ENVIRONMENT == "test" else log_in
 
 # A wrong value is named by the checks, without which the server does not start.
 if settings.SYSTEM_WARNINGS and not [*faults_of(settings.SYSTEM_WARNINGS)]:
