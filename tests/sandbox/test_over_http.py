@@ -30,7 +30,7 @@ def test_every_client_of_the_list_behaves_on_every_node_as_it_says(nodes: list[S
     assert len(made["created"]) == len(CLIENTS)
     listed = httpx.get(f"{nodes[1].url}/sandbox.json").json()["clients"]
     for client in listed:
-        for node in (*nodes, *nodes):  # the second time from what the node remembers
+        for node in (*nodes, nodes[0]):  # the second time from what the node remembers
             if client["name"] == "one_login_a_minute":
                 continue
             answer = log_in(node.url, client)
