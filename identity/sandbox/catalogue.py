@@ -1,7 +1,10 @@
-"""What each client of the sandbox does, and how the other reasons are met. Pure."""
+"""What each client of the sandbox does, and how the other reasons are met."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from taxpayers.credentials import Credentials
 from taxpayers.rules import RegistryReason
@@ -27,7 +30,7 @@ class SandboxClient:
 
     name: SandboxName
     gets: str
-    does: str
+    does: str | Promise
     on_behalf_of: str = ""
 
     @property
@@ -36,150 +39,171 @@ class SandboxClient:
 
 
 CLIENTS = (
-    SandboxClient(SandboxName.WORKS, TOKEN, "Gets a token, without a limit of its own."),
+    SandboxClient(SandboxName.WORKS, TOKEN, _("Gets a token, without a limit of its own.")),
     SandboxClient(
         SandboxName.INTERMEDIARY,
         TOKEN,
-        "Acts for another taxpayer: gets a token with the permissions documents:submit and"
-        " documents:view.",
+        _(
+            "Acts for another taxpayer: gets a token with the permissions documents:submit and"
+            " documents:view."
+        ),
         REPRESENTED,
     ),
     SandboxClient(
         SandboxName.TOKEN_FOR_A_MINUTE,
         TOKEN,
-        "Gets a token that expires after 60 seconds (expires_in is 60): to test that you log in"
-        " again in time.",
+        _(
+            "Gets a token that expires after 60 seconds (expires_in is 60): to test that you log"
+            " in again in time."
+        ),
     ),
     SandboxClient(
         SandboxName.SECRET_ENDS_TOMORROW,
         TOKEN,
-        "Gets a token; X-Client-Secret-Expires-At is the end of tomorrow, every day: to test that"
-        " you warn in time.",
+        _(
+            "Gets a token; X-Client-Secret-Expires-At is the end of tomorrow, every day: to test"
+            " that you warn in time."
+        ),
     ),
     SandboxClient(
         SandboxName.ONE_LOGIN_A_MINUTE,
         TOKEN,
-        "Gets one token a minute; the next login is rate_limited, until the minute is over or you"
-        " reset its counter. Its counter is shared by all who use it.",
+        _(
+            "Gets one token a minute; the next login is rate_limited, until the minute is over"
+            " or you reset its counter. Its counter is shared by all who use it."
+        ),
     ),
     SandboxClient(
         SandboxName.SYSTEM_WARNING,
         TOKEN,
-        "Gets a token with the header X-System-Warning, whether a change is announced or not: to"
-        " test that somebody reads it.",
+        _(
+            "Gets a token with the header X-System-Warning, whether a change is announced or"
+            " not: to test that somebody reads it."
+        ),
     ),
     SandboxClient(
         SandboxName.RATE_LIMITED,
         ProtocolReason.RATE_LIMITED,
-        "Always over its limit: 429 with Retry-After 30.",
+        _("Always over its limit: 429 with Retry-After 30."),
     ),
     SandboxClient(
         SandboxName.TEMPORARILY_UNAVAILABLE,
         ProtocolReason.TEMPORARILY_UNAVAILABLE,
-        "Always 503 with Retry-After, as when the database is out of reach. Nothing is recorded.",
+        _(
+            "Always 503 with Retry-After, as when the database is out of reach. Nothing is"
+            " recorded."
+        ),
     ),
     SandboxClient(
         SandboxName.SERVER_ERROR,
         ProtocolReason.SERVER_ERROR,
-        "Always 500, as after an error of ours. Nothing is recorded.",
+        _("Always 500, as after an error of ours. Nothing is recorded."),
     ),
     SandboxClient(
-        SandboxName.SECRET_EXPIRED, RegistryReason.SECRET_EXPIRED, "Its secret has expired."
+        SandboxName.SECRET_EXPIRED, RegistryReason.SECRET_EXPIRED, _("Its secret has expired.")
     ),
     SandboxClient(
-        SandboxName.SECRET_REVOKED, RegistryReason.SECRET_REVOKED, "Its secret was revoked."
+        SandboxName.SECRET_REVOKED, RegistryReason.SECRET_REVOKED, _("Its secret was revoked.")
     ),
     SandboxClient(
         SandboxName.SOURCE_NETWORK_NOT_ALLOWED,
         RegistryReason.SOURCE_NETWORK_NOT_ALLOWED,
-        "Its secret may be used from a network alone in which nobody is (192.0.2.0/24).",
+        _("Its secret may be used from a network alone in which nobody is (192.0.2.0/24)."),
     ),
     SandboxClient(
         SandboxName.DPOP_PROOF_MISSING,
         RegistryReason.DPOP_PROOF_MISSING,
-        "Gets only tokens that are bound to a key: refused without a header DPoP. With a right"
-        " proof it gets a token.",
+        _(
+            "Gets only tokens that are bound to a key: refused without a header DPoP. With a"
+            " right proof it gets a token."
+        ),
     ),
     SandboxClient(
-        SandboxName.SYSTEM_USER_BLOCKED, RegistryReason.SYSTEM_USER_BLOCKED, "It is blocked."
+        SandboxName.SYSTEM_USER_BLOCKED, RegistryReason.SYSTEM_USER_BLOCKED, _("It is blocked.")
     ),
     SandboxClient(
-        SandboxName.SYSTEM_USER_EXPIRED, RegistryReason.SYSTEM_USER_EXPIRED, "It has expired."
+        SandboxName.SYSTEM_USER_EXPIRED, RegistryReason.SYSTEM_USER_EXPIRED, _("It has expired.")
     ),
     SandboxClient(
         SandboxName.TAXPAYER_INACTIVE,
         RegistryReason.TAXPAYER_INACTIVE,
-        "Its taxpayer is not active.",
+        _("Its taxpayer is not active."),
     ),
     SandboxClient(
         SandboxName.NOT_AN_INTERMEDIARY,
         RegistryReason.NOT_AN_INTERMEDIARY,
-        "Its taxpayer is no intermediary, and the header is sent.",
+        _("Its taxpayer is no intermediary, and the header is sent."),
         REPRESENTED,
     ),
     SandboxClient(
         SandboxName.INTERMEDIARY_INACTIVE,
         RegistryReason.INTERMEDIARY_INACTIVE,
-        "Its registration as an intermediary has ended.",
+        _("Its registration as an intermediary has ended."),
         REPRESENTED,
     ),
     SandboxClient(
         SandboxName.OWN_TAXPAYER_NOT_ALLOWED,
         RegistryReason.OWN_TAXPAYER_NOT_ALLOWED,
-        "It is limited to acting for others, and the header is missing.",
+        _("It is limited to acting for others, and the header is missing."),
     ),
     SandboxClient(
         SandboxName.TAXPAYER_NOT_ALLOWED,
         RegistryReason.TAXPAYER_NOT_ALLOWED,
-        "It is limited to another taxpayer than the header names.",
+        _("It is limited to another taxpayer than the header names."),
         WITHOUT_PERMISSION,
     ),
     SandboxClient(
         SandboxName.NO_PERMISSION,
         RegistryReason.NO_PERMISSION,
-        "The taxpayer that the header names has granted nothing.",
+        _("The taxpayer that the header names has granted nothing."),
         WITHOUT_PERMISSION,
     ),
     SandboxClient(
         SandboxName.PERMISSION_NOT_YET_VALID,
         RegistryReason.PERMISSION_NOT_YET_VALID,
-        "The permission begins later.",
+        _("The permission begins later."),
         NOT_YET_VALID,
     ),
     SandboxClient(
         SandboxName.PERMISSION_EXPIRED,
         RegistryReason.PERMISSION_EXPIRED,
-        "The permission has expired.",
+        _("The permission has expired."),
         EXPIRED,
     ),
     SandboxClient(
         SandboxName.PERMISSION_REVOKED,
         RegistryReason.PERMISSION_REVOKED,
-        "The permission was revoked.",
+        _("The permission was revoked."),
         REVOKED,
     ),
     SandboxClient(
         SandboxName.PERMISSIONS_NOT_ALLOWED,
         RegistryReason.PERMISSIONS_NOT_ALLOWED,
-        "It is limited to documents:reject, and the taxpayer has granted other permissions.",
+        _("It is limited to documents:reject, and the taxpayer has granted other permissions."),
         REPRESENTED,
     ),
 )
 
 # The other reasons are of the request, not of the client: with any client, for example `works`.
-BY_REQUEST: Mapping[str, str] = {
-    ProtocolReason.METHOD_NOT_ALLOWED: "Send GET.",
-    ProtocolReason.INSECURE_TRANSPORT: "Use http, where the address of the service is https.",
-    ProtocolReason.MALFORMED_REQUEST: "Send the form as JSON, or a parameter twice.",
-    ProtocolReason.MISSING_PARAMETER: "Leave out grant_type, client_id or client_secret.",
-    ProtocolReason.UNSUPPORTED_GRANT_TYPE: "Send grant_type=password.",
-    ProtocolReason.MALFORMED_ON_BEHALF_OF: "Send the header onbehalfof without a value.",
-    ProtocolReason.MALFORMED_CREDENTIALS: "Cut the last character off client_secret.",
-    ProtocolReason.INVALID_CREDENTIALS: "Send the client_id of one client with the client_secret of"
-    " another one. After some failures you have to wait.",
-    ProtocolReason.INVALID_DPOP_PROOF: "Send the header DPoP with any text, as dpop_proof_missing.",
-    ProtocolReason.USE_DPOP_NONCE: "Send a right proof without a nonce, as dpop_proof_missing.",
-    RegistryReason.CERTIFICATE_MISSING: "Only with a client that the tax authority has bound to its"
-    " certificate: the sandbox has none.",
-    RegistryReason.INVALID_SCOPE: "Send scope=Unknown.",
+BY_REQUEST: Mapping[str, str | Promise] = {
+    ProtocolReason.METHOD_NOT_ALLOWED: _("Send GET."),
+    ProtocolReason.INSECURE_TRANSPORT: _("Use http, where the address of the service is https."),
+    ProtocolReason.MALFORMED_REQUEST: _("Send the form as JSON, or a parameter twice."),
+    ProtocolReason.MISSING_PARAMETER: _("Leave out grant_type, client_id or client_secret."),
+    ProtocolReason.UNSUPPORTED_GRANT_TYPE: _("Send grant_type=password."),
+    ProtocolReason.MALFORMED_ON_BEHALF_OF: _("Send the header onbehalfof without a value."),
+    ProtocolReason.MALFORMED_CREDENTIALS: _("Cut the last character off client_secret."),
+    ProtocolReason.INVALID_CREDENTIALS: _(
+        "Send the client_id of one client with the client_secret of"
+        " another one. After some failures you have to wait."
+    ),
+    ProtocolReason.INVALID_DPOP_PROOF: _(
+        "Send the header DPoP with any text, as dpop_proof_missing."
+    ),
+    ProtocolReason.USE_DPOP_NONCE: _("Send a right proof without a nonce, as dpop_proof_missing."),
+    RegistryReason.CERTIFICATE_MISSING: _(
+        "Only with a client that the tax authority has bound to its"
+        " certificate: the sandbox has none."
+    ),
+    RegistryReason.INVALID_SCOPE: _("Send scope=Unknown."),
 }

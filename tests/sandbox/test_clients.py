@@ -10,9 +10,10 @@ from django.core.management.base import CommandError
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
+from django.utils.html import escape
 
 from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN, SandboxClient
-from identity.sandbox.pages import sandbox_as_json
+from identity.sandbox.listing import sandbox_as_json
 from identity.sandbox.registry import make_sandbox, renew_ending_secret
 from identity.sandbox.state import state_of
 from identity.sandbox.upkeep import renew_once
@@ -278,16 +279,17 @@ def test_the_credentials_are_the_same_in_every_installation() -> None:
 
 
 def test_the_page_and_its_json_show_every_client_and_query_nothing() -> None:
-    page = Client().get("/sandbox")
+    page = Client().get("/en/sandbox")
     data = Client().get("/sandbox.json")
     assert (page.status_code, data.status_code) == (200, 200)
     assert data.json() == json.loads(json.dumps(sandbox_as_json()))
     html = page.content.decode()
     for client in CLIENTS:
         assert client.credentials.client_secret in html
-        assert client.does in html
+        assert escape(str(client.does)) in html
     for reason in BY_REQUEST:
-        assert f'href="/errors/{reason}"' in html
+        assert f'href="/en/errors/{reason}"' in html
+    assert Client().get("/sandbox", headers={"Accept-Language": "ms"})["Content-Language"] == "ms"
 
 
 def test_the_command_makes_what_is_missing_and_lists_all(

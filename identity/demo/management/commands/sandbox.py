@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from identity.sandbox.catalogue import CLIENTS, TOKEN, SandboxClient
-from identity.sandbox.pages import client_as_json, reset_text, sandbox_as_json
+from identity.sandbox.listing import RESET, client_as_json, sandbox_as_json
 from identity.sandbox.registry import make_sandbox
 from identity.sandbox.state import SandboxState, state_of
 from taxpayers.management.command import Answer, ServiceCommand
@@ -27,7 +27,7 @@ class Command(ServiceCommand):
                 for client, state in shown
             ],
         }
-        text = "\n\n".join([*(_described(*pair) for pair in shown), reset_text()])
+        text = "\n\n".join([*(_described(*pair) for pair in shown), str(RESET)])
         wrong = [str(client.name) for client, state in shown if not state.is_right]
         return Answer(data, text, _fault(wrong))
 
