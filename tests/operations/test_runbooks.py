@@ -13,6 +13,8 @@ from pytest_django import DjangoDbBlocker
 
 from tests.operations.environment_file import assignments, written
 from tests.operations.runbook import blocks_of
+from tests.operations.units import FOLDER as UNITS
+from tests.operations.units import commands_of
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, DidNotStart, free_port, stopping
 from tests.servers.service import Service, start_service
@@ -23,8 +25,13 @@ from tests.support.over_http import SIGN_IN, send_form, sign_in
 pytestmark = pytest.mark.processes
 
 ISSUER = "http://id.example.org"
-# A machine of its own for each test: where its folders are, and a sudo that changes nobody.
-_SUDO = '#!/bin/sh\nshift 2\nexec "$@"\n'
+# Programs that need root or the network. A new version is a link to this checkout.
+_STUBS = {
+    "sudo": 'shift 2; exec "$@"',
+    "git": f'for target; do :; done; ln -s "{CHECKOUT}" "$target"',
+    "systemctl": 'echo "$@" >>"$CALLS"',
+    **dict.fromkeys(("useradd", "make", "editor", "nginx"), ":"),
+}
 
 
 @dataclass
@@ -36,18 +43,40 @@ class Machine:
     database_url: str
 
     def __post_init__(self) -> None:
-        for name in ("etc/identity", "backups", "bin"):
+        for name in ("etc/systemd/system", "etc/nginx/conf.d", "opt", "var/backups", "var/lib"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        sudo = self.folder / "bin" / "sudo"
-        sudo.write_text(_SUDO)
-        sudo.chmod(0o755)
+        (self.folder / "bin").mkdir()
+        for name, commands in _STUBS.items():
+            program = self.folder / "bin" / name
+            program.write_text(f"#!/bin/sh\n{commands}\n")
+            program.chmod(0o755)
 
     @property
     def settings(self) -> Path:
         return self.folder / "etc/identity/identity.env"
 
+    @property
+    def version(self) -> str:
+        """The folder of the version that runs."""
+        return (self.folder / "opt/identity").readlink().name
+
+    def calls(self) -> list[str]:
+        """What systemd was told since the last time."""
+        file = self.folder / "calls"
+        lines = file.read_text().splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return lines
+
     def install(self) -> None:
-        """Steps 2 and 3 of the installation."""
+        """The steps of the installation, up to the secrets."""
+        program, settings, secrets, *_ = blocks_of("Install")
+        self.run(program.replace("VERSION", "1"))
+        self.run(settings)
+        self.edit_settings()
+        self.run(secrets)
+
+    def edit_settings(self) -> None:
+        """What an operator does in the editor."""
         etc = self.settings.parent
         written(
             self.settings,
@@ -55,33 +84,26 @@ class Machine:
                 "ENVIRONMENT": "test",
                 "AUTH_URL": ISSUER,
                 "STAFF_URL": "http://staff.example.org",
-                "ALLOWED_HOSTS": "'*'",
+                "ALLOWED_HOSTS": "id.example.org,staff.example.org,127.0.0.1",
                 "DATABASE_URL": self.database_url,
                 "SECRET_KEY_FILE": str(etc / "secret_key"),
                 "KEY_ENCRYPTION_KEYS_FILE": str(etc / "key_encryption_keys"),
-                "VAR_DIR": str(self.folder / "var"),
+                "VAR_DIR": str(self.folder / "var/lib/identity"),
             },
         )
-        (secrets,) = (b for b in blocks_of("Install") if "token_urlsafe" in b)
-        self.run(secrets)
 
     def run(self, commands: str, **variables: str) -> str:
         """What the commands print, as an operator of this machine runs them."""
-        names = {
-            "/opt/identity": str(CHECKOUT),
-            "/var/backups": str(self.folder / "backups"),
-            "/etc/identity": str(self.settings.parent),
-            "--directory=/etc": f"--directory={self.folder / 'etc'}",
-            "chgrp identity": f"chgrp {os.getgid()}",
-        }
-        for old, new in names.items():
-            commands = commands.replace(old, new)
+        commands = re.sub(r"(?<![\w./])/(etc|opt|var)\b", rf"{self.folder}/\1", commands)
+        for option, number in (("-o", os.getuid()), ("-g", os.getgid()), ("chgrp", os.getgid())):
+            commands = commands.replace(f"{option} identity ", f"{option} {number} ")
         path = [str(self.folder / "bin"), str(self.postgres.programs), os.environ["PATH"]]
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", commands],
             cwd="/",
             env={
                 "PATH": ":".join(path),
+                "CALLS": str(self.folder / "calls"),
                 "IDENTITY_ENV": str(self.settings),
                 "DATABASE_URL": self.database_url,
                 **variables,
@@ -99,7 +121,6 @@ class Machine:
         port = free_port()
         environment = {"PATH": os.environ["PATH"], **assignments(self.settings)}
         environment |= {"PORT": str(port), "SERVE": "both", "WEB_PROCESSES": "1"}
-        environment["ALLOWED_HOSTS"] = "*"
         return start_service(environment, self.folder / f"node-{port}.log")
 
 
@@ -179,13 +200,14 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
     node.stop()
 
     other = Machine(tmp_path / "other", machine.postgres, machine.postgres.create_database())
-    (machine.folder / "backups").rename(other.folder / "backups-of-the-first")
-    (other.folder / "backups").rmdir()
-    (other.folder / "backups-of-the-first").rename(other.folder / "backups")
+    program, settings, *_ = blocks_of("Install")
+    other.run(program.replace("VERSION", "1"))
+    other.run(settings)
+    for file in (machine.folder / "var/backups").iterdir():
+        file.rename(other.folder / "var/backups" / file.name)
     onto_new, onto_running = blocks_of("Restore")
     unpack, *rest = onto_new.splitlines(keepends=True)
     other.run(unpack)
-    assert "token_urlsafe" not in onto_new  # the keys are those of the backup
     moved = other.settings.read_text().replace(str(machine.folder), str(other.folder))
     other.settings.write_text(moved.replace(machine.database_url, other.database_url))
     other.run("".join(rest))
@@ -208,6 +230,60 @@ def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machi
     (machine.settings.parent / "key_encryption_keys").write_text("another key, 48 characters long")
     with pytest.raises(DidNotStart, match="KEY_ENCRYPTION_KEYS"):
         machine.start()
+
+
+# --- Install, upgrade, roll back ------------------------------------------------------------------
+
+
+def test_the_recipe_leaves_settings_that_others_cannot_read(machine: Machine) -> None:
+    etc = machine.settings.parent
+    assert etc.stat().st_mode & 0o777 == 0o750
+    assert {file.name: file.stat().st_mode & 0o777 for file in etc.iterdir()} == dict.fromkeys(
+        ("identity.env", "secret_key", "key_encryption_keys"), 0o640
+    )
+    assert (machine.folder / "var/lib/identity").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_secrets_are_made_once(machine: Machine) -> None:
+    before = (machine.settings.parent / "secret_key").read_text()
+    machine.run(blocks_of("Install")[2])
+    assert (machine.settings.parent / "secret_key").read_text() == before
+
+
+def test_an_upgrade_replaces_one_node_after_the_other_and_can_go_back(machine: Machine) -> None:
+    *_, units, proxy = blocks_of("Install")
+    machine.run(units)
+    machine.run(proxy)
+    names = {path.name for path in UNITS.iterdir()}
+    assert {path.name for path in (machine.folder / "etc/systemd/system").iterdir()} == names
+    started = "identity-login@8000 identity-login@8001 identity-staff"
+    assert machine.calls() == [
+        "daemon-reload",
+        f"enable --now {started}",
+        "enable --now identity-nightly.timer identity-count.timer",
+        "reload nginx",
+    ]
+    restarts = ["daemon-reload", *(f"restart {name}" for name in started.split())]
+    (upgrade,), (back,) = blocks_of("Upgrade"), blocks_of("Roll back")
+    assert machine.version == "identity-1"
+    # This machine has no HTTPS, which is a warning: tests/live/test_production.py has it.
+    machine.run(upgrade.replace("VERSION", "2").replace("--fail-level WARNING", ""))
+    assert (machine.version, machine.calls()) == ("identity-2", restarts)
+    machine.run(back.replace("OLD", "1"))
+    assert (machine.version, machine.calls()) == ("identity-1", restarts)
+
+
+def test_the_nightly_work_by_hand_is_that_of_the_timers(machine: Machine) -> None:
+    nightly, rotate = blocks_of("Every night, and now and then")
+    machine.run(nightly)
+    assert "is published" in machine.run(rotate)
+    by_hand = re.findall(r"deploy/manage (.+)", nightly)
+    by_timer = [
+        command.partition("manage.py ")[2]
+        for name in ("nightly", "count")
+        for command in commands_of(f"identity-{name}.service")
+    ]
+    assert by_hand == by_timer
 
 
 # --- Something has leaked -------------------------------------------------------------------------
