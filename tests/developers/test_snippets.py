@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from html import unescape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -131,6 +133,28 @@ def test_a_program_without_credentials_names_what_is_missing(
     ran = run(tmp_path, file, node.url, **given)
     assert ran.code != 0
     assert missing in ran.error
+
+
+def test_the_lines_to_try_in_a_shell_work_as_they_are_shown(
+    node: Service, issued: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    page = unescape(httpx.get(f"{node.url}/").text)
+    to_log_in, to_ask = re.findall(r"<code>(curl .*?)</code>", page, re.DOTALL)
+    environment = {"PATH": os.environ["PATH"], **issued[TIN]}
+
+    def shown(line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-c", line],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    assert "TOKEN" in shown(to_ask).stderr  # it is not set yet
+    environment["TOKEN"] = json.loads(shown(to_log_in).stdout)["access_token"]
+    assert json.loads(shown(to_ask).stdout)["subject"] == TIN
 
 
 # --- 429 and 503 ----------------------------------------------------------------------------------
