@@ -40,6 +40,10 @@ _ADDRESSES = (
 _OPTIONAL = (
     ("/sandbox", _("Sandbox: clients that always fail in one way, for your tests")),
     ("/clientcheck.py", _("Client check: plays this service against your program, and reports")),
+    (
+        "/api/v1/management/openapi.json",
+        _("OpenAPI description of the management API, for programs of the tax authority"),
+    ),
 )
 
 

@@ -21,6 +21,7 @@ from taxpayers.rules import Refused
 from tokens.access_tokens.answers import refused_by
 from tokens.http import error_body
 from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.system_warnings import HEADER as WARNING
 
 ERROR = record(error=TEXT, error_description=TEXT)
 REF_ERROR = reference("schemas", "Error")
@@ -43,6 +44,11 @@ HEADERS: Part = {
     ),
     "X-Rate-Limit-Remaining": header("How many are left.", WHOLE_NUMBER, is_always_there=False),
     "X-Rate-Limit-Reset": header("When to try again.", MOMENT, is_always_there=False),
+    WARNING: header(
+        "What will be refused from a date on. Show it to the developer of the ERP system.",
+        TEXT,
+        is_always_there=False,
+    ),
     "DPoP-Nonce": header(
         "For the next proof. Only for clients whose tokens are bound to a key (RFC 9449).",
         TEXT,
@@ -78,7 +84,10 @@ def _refusals(status: int, reasons: Iterable[str], auth_url: str) -> Part:
             "value": json.loads(example.body),
         }
     return response(
-        HTTPStatus(status).phrase, REF_ERROR, headers=header_refs(*headers), examples=examples
+        HTTPStatus(status).phrase,
+        REF_ERROR,
+        headers=header_refs(*headers, WARNING),
+        examples=examples,
     )
 
 

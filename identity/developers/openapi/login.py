@@ -20,6 +20,7 @@ from identity.developers.openapi.parts import (
 from tokens.access_tokens.introspection import SIGNED
 from tokens.endpoint.request import GRANT_TYPE
 from tokens.endpoint.response import ERP_SYSTEM, PROTECTED_API
+from tokens.system_warnings import HEADER as WARNING
 
 _FORM = "application/x-www-form-urlencoded"
 _CREDENTIALS: Part = {
@@ -40,7 +41,7 @@ HEADERS: Part = {
 }
 _OF_A_TOKEN = (
     *("X-Represented-Taxpayer", "X-Client-Secret-Expires-At", "X-Rate-Limit-Limit"),
-    *("X-Rate-Limit-Remaining", "DPoP-Nonce", "correlationId", "Cache-Control"),
+    *("X-Rate-Limit-Remaining", "DPoP-Nonce", WARNING, "correlationId", "Cache-Control"),
 )
 TOKEN = record(
     "scope",
