@@ -31,6 +31,7 @@ def as_html(text: str) -> SafeString:
         elif token.type == "table_open":
             token.attrSet("tabindex", "0")
     html = markdown.renderer.render(tokens, markdown.options, {})
+    html = html.replace("<pre>", '<pre tabindex="0">')  # it scrolls, also by keyboard
     return mark_safe(html)  # noqa: S308 - of a file of ours, and without HTML of its own
 
 

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from tests.support.databases import MigratedSqlite
 
 
+# A service with MTLS_URL does not start without a trusted proxy; no test comes from this one.
+NOBODY = "192.0.2.1"
+
+
 @pytest.fixture(scope="package")
 def chromium(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Any]:
     """A running Chromium; this process may query the databases of the services that it visits.
@@ -44,7 +48,7 @@ def whole_office(
 
     folder = tmp_path_factory.mktemp("office")
     migrated_sqlite.write_to(folder / "identity.sqlite3")
-    with open_office(folder, chromium, MTLS_URL=MTLS_URL) as opened:
+    with open_office(folder, chromium, MTLS_URL=MTLS_URL, TRUSTED_PROXIES=NOBODY) as opened:
         yield opened
 
 

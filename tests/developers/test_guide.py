@@ -18,7 +18,7 @@ def test_it_has_every_heading_and_every_table_of_the_document() -> None:
     shown = re.findall(r"<h[1-6] id=\"[\w-]+\">(.*?)</h", page)
     assert [text_of(each) for each in shown] == [each.replace("`", "") for each in headings]
     assert page.count("<table") == len(re.findall(r"^\| --- ", GUIDE, re.MULTILINE))
-    assert page.count("<pre>") == GUIDE.count("\n```") // 2
+    assert page.count('<pre tabindex="0">') == GUIDE.count("\n```") // 2
 
 
 def test_each_link_within_it_leads_to_a_heading() -> None:
