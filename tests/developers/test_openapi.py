@@ -173,6 +173,7 @@ def test_introspection_and_revocation_answer_as_described(
         (revocation, revoke(erp, token, client_secret="x")),
         (introspection, api.introspect(None)),
         (revocation, revoke(erp, None)),
+        (introspection, api.introspect(token, headers={"Accept": "text/html"})),
     ):
         assert_described(description, "post", path, answer)
     assert revoke(erp, token).content == b""
