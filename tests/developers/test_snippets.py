@@ -24,6 +24,7 @@ from pytest_django import DjangoDbBlocker
 from identity.developers.examples import issued_example, refused_example
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES, SNIPPETS, Snippet
 from tests.developers.pages import page_of
+from tests.servers.processes import NotAvailable
 from tests.servers.service import Service
 from tokens.refusals.table import ProtocolReason
 
@@ -49,11 +50,16 @@ class Ran:
     error: str
 
 
+@pytest.fixture(autouse=True)
+def _program_is_installed(request: pytest.FixtureRequest) -> None:
+    callspec = getattr(request.node, "callspec", None)
+    command = COMMANDS.get(callspec.params.get("file")) if callspec else None
+    if command and shutil.which(command[0]) is None:
+        raise NotAvailable(f"{command[0]} is not installed")
+
+
 def run(folder: Path, file: str, url: str, **environment: str) -> Ran:
     """The program as it is downloaded from the service at `url`."""
-    command = COMMANDS[file]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
     downloaded = httpx.get(f"{url}/developers/{file}")
     assert downloaded.status_code == 200
     return run_text(folder, file, downloaded.text, **environment)
@@ -206,8 +212,6 @@ def serve(busy: BusyService) -> Iterator[str]:
 def test_a_program_waits_as_long_as_it_is_told_and_logs_in_once_for_all_calls(
     tmp_path: Path, file: str
 ) -> None:
-    if shutil.which(COMMANDS[file][0]) is None:
-        pytest.skip(f"{COMMANDS[file][0]} is not installed")
     refused = [
         (example.status, example.body)
         for reason in (ProtocolReason.RATE_LIMITED, ProtocolReason.TEMPORARILY_UNAVAILABLE)
