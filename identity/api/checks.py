@@ -23,12 +23,11 @@ def check_scopes(**_kwargs: Any) -> list[checks.CheckMessage]:
 
 
 def _shared_audiences() -> Iterator[tuple[str, str, str]]:
-    if not isinstance(settings.SCOPES, dict):
+    scopes: Any = settings.SCOPES
+    if not isinstance(scopes, dict):
         return  # tokens.checks names it
     audiences = {
-        name: scope.get("audience", "")
-        for name, scope in settings.SCOPES.items()
-        if isinstance(scope, dict)
+        name: scope.get("audience", "") for name, scope in scopes.items() if isinstance(scope, dict)
     }
     for scope in sorted(MANAGEMENT_SCOPES & audiences.keys()):
         for other in sorted(audiences.keys() - MANAGEMENT_SCOPES):

@@ -184,9 +184,9 @@ def test_a_bound_token_opens_it_with_a_proof_for_the_address_of_staff() -> None:
     assert settings.STAFF_URL != settings.AUTH_URL
     for base, status in ((settings.STAFF_URL, 200), (settings.AUTH_URL, 401)):
         proof = erp.proof(htm="GET", htu=f"{base}{path}", ath=hash_of_token(token), nonce=None)
-        answer = Client().get(path, headers={"Authorization": f"DPoP {token}", "DPoP": proof})
-        assert answer.status_code == status
-    assert body_of(answer)["error"] == "invalid_dpop_proof"
+        sent: Any = Client().get(path, headers={"Authorization": f"DPoP {token}", "DPoP": proof})
+        assert sent.status_code == status
+    assert body_of(sent)["error"] == "invalid_dpop_proof"
 
 
 def test_each_call_is_in_the_log_without_the_token(

@@ -1,5 +1,7 @@
 """Who may use the management API: a system user to which staff gave its scope, for itself."""
 
+from typing import Any
+
 from django.conf import settings
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -39,9 +41,10 @@ class MayManage(BasePermission):
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Raises InsufficientScope, which names what the token lacks."""
-        if not isinstance(request.user, ActiveToken):
+        caller: Any = request.user
+        if not isinstance(caller, ActiveToken):
             return False
-        token = request.user.token
+        token = caller.token
         reads = request.method in _READ_METHODS
         if MANAGEMENT_SCOPES.isdisjoint(token.scopes):
             scope = READ if reads and READ in settings.SCOPES else CHANGE

@@ -1,7 +1,7 @@
 """Fields that take exactly their JSON type, and serializers that refuse every other field."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -139,7 +139,7 @@ def moment_text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def values_of(body: type[Body], data: Mapping[str, Any]) -> dict[str, Any]:
+def values_of(body: type[Body], data: Any) -> dict[str, Any]:
     """The values of a request. Raises rest_framework's ValidationError with every fault."""
     serializer = body(data=data)
     serializer.is_valid(raise_exception=True)

@@ -38,7 +38,7 @@ class ProblemRecord(serializers.Serializer[Any]):
     detail = serializers.CharField(help_text="What is wrong, and what to do.")
     instance = serializers.CharField()
     correlationId = serializers.UUIDField()  # noqa: N815 - its name in every answer of the service
-    errors = FieldErrorRecord(many=True, required=False)
+    errors = FieldErrorRecord(many=True, required=False)  # type: ignore[assignment]  # a name of RFC 9457
     error = serializers.CharField(required=False, help_text="Only with 401 and 403 (RFC 6750).")
     error_description = serializers.CharField(required=False)
 
@@ -52,7 +52,7 @@ class ManagementSchema(AutoSchema):
     def get_summary(self) -> str:
         return str(self._described["summary"])
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as its superclass has it
         return str(self._described.get("description", ""))
 
     def get_tags(self) -> list[str]:
@@ -111,7 +111,8 @@ class ManagementSchema(AutoSchema):
 
     @property
     def _described(self) -> Mapping[str, Any]:
-        described: Mapping[str, Any] = self.view.describe(self.method)
+        view: Any = self.view
+        described: Mapping[str, Any] = view.describe(self.method)
         return described
 
 

@@ -1,13 +1,16 @@
 """What all addresses of the management API have in common: who calls, the answer, the log line."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any, cast
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -40,11 +43,11 @@ class ManagementView(APIView):
     in the log, and is stored by no cache.
     """
 
-    authentication_classes = (ManagementAuthentication,)
-    permission_classes = (MayManage,)
+    authentication_classes: Sequence[type[BaseAuthentication]] = (ManagementAuthentication,)
+    permission_classes: Sequence[type[BasePermission]] = (MayManage,)
     content_negotiation_class = JsonAlways
     parser_classes = (JsonBody, MergePatchBody)
-    http_method_names = ("get", "head", "post", "patch")
+    http_method_names: Sequence[str] = ("get", "head", "post", "patch")
     schema = ManagementSchema()
 
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
@@ -66,6 +69,10 @@ class ManagementView(APIView):
         if not self._is_secure:
             raise Problem("insecure_transport", PROBLEMS["insecure_transport"].advice)
         self._authenticated = cast("ActiveToken | None", request.user)
+
+    def describe(self, method: str) -> dict[str, Any]:
+        """What the OpenAPI description says of this method, for those that are in it."""
+        raise NotImplementedError
 
     @property
     def caller(self) -> ActiveToken:
