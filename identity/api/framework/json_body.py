@@ -43,17 +43,17 @@ def read_object(body: bytes) -> dict[str, Any]:
         )
         _check_texts(value)
     except RecursionError:
-        raise _malformed("it is nested too deeply") from None
+        raise _unreadable("it is nested too deeply") from None
     except UnicodeDecodeError:
-        raise _malformed("it is not UTF-8") from None
+        raise _unreadable("it is not UTF-8") from None
     except json.JSONDecodeError as fault:
-        raise _malformed(f"it is no JSON (line {fault.lineno}, column {fault.colno})") from None
+        raise _unreadable(f"it is no JSON (line {fault.lineno}, column {fault.colno})") from None
     except _Fault as fault:
-        raise _malformed(str(fault)) from None
+        raise _unreadable(str(fault)) from None
     except ValueError:
-        raise _malformed("a number has too many digits") from None
+        raise _unreadable("a number has too many digits") from None
     if not isinstance(value, dict):
-        raise _malformed("it must be a JSON object")
+        raise _unreadable("it must be a JSON object")
     return value
 
 
@@ -61,7 +61,7 @@ class _Fault(ValueError):
     """Its text is for the caller."""
 
 
-def _malformed(fault: str) -> Problem:
+def _unreadable(fault: str) -> Problem:
     return Problem("malformed_request", f"The body cannot be read: {fault}.")
 
 
