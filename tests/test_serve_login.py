@@ -14,7 +14,15 @@ TIN = "C1234567890"
 STAFF_APPLICATIONS = {
     *("django.contrib.admin", "django.contrib.humanize", "django.contrib.messages"),
     *("django.contrib.sessions", "django.contrib.staticfiles"),
-    *("allauth", "csp", "fido2", "identity.staff", "identity.staff_settings"),
+    *(
+        "allauth",
+        "csp",
+        "fido2",
+        "identity.api",
+        "drf_spectacular",
+        "identity.staff",
+        "identity.staff_settings",
+    ),
     *("python_calamine", "qrcode", "unfold", "whitenoise", "xlsxwriter"),
 }
 STAFF_COMMANDS = {

@@ -10,8 +10,10 @@ from identity.api.framework.records import Listing, ListView, RecordView
 from identity.api.openapi import description
 from identity.api.problem_pages import no_such_address, problem_page
 from identity.api.registry import (
+    credential_tasks,
     credentials,
     intermediaries,
+    login_method_tasks,
     logins,
     permission_codes,
     permissions,
@@ -78,6 +80,8 @@ records: list[URLPattern] = [
     _list(system_users.KIND, system_users.LISTING, system_users.CREATE),
     _record(system_users.KIND, system_users.CHANGE),
     *_tasks(system_users.KIND, system_user_tasks.TASKS),
+    *_tasks(system_users.KIND, login_method_tasks.TASKS),
+    *_tasks(system_users.KIND, credential_tasks.TASKS),
     _part(system_users.KIND, "credentials", credentials.LISTING),
     _history(system_users.KIND),
     _list(logins.KIND, logins.LISTING),

@@ -1,0 +1,88 @@
+"""Tasks of one secret, key or certificate, under the lock and the ETag of its system user."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.db.models import Model
+
+from identity.api.framework.fields import Body, End, Text, Texts
+from identity.api.framework.kinds import Change, Task, Values
+from identity.api.framework.problems import Problem
+from identity.api.registry.system_users import refuse_management
+from identity.api.registry.taxpayers import ReasonBody
+from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.services import change_secret, retire_secret, revoke_secret
+
+_GREATEST = 2**63 - 1  # of a key in the database
+_ADDRESS: dict[str, Any] = {
+    "before": "credentials/<int:credential>/",
+    "parameters": {"credential": "The id of the secret, key or certificate."},
+}
+
+
+class RetireBody(Body):
+    """An earlier last day of a secret."""
+
+    expires_at = End()
+    reason = Text()
+
+
+class NetworksBody(Body):
+    """From where a secret or key may be used; none: from anywhere."""
+
+    allowed_networks = Texts()
+    reason = Text()
+
+
+def _of_credential(act: Callable[[ClientSecret, Values, Change], Any]) -> Any:
+    @wraps(act)
+    def checked(row: SystemUser, values: Values, address: Values, change: Change) -> Model:
+        refuse_management(row.scopes)
+        number = address["credential"]
+        found = row.secrets.filter(pk=number).first() if number <= _GREATEST else None
+        if found is None:
+            raise Problem("not_found", "This system user has no such secret, key or certificate.")
+        act(found, values, change)
+        return row
+
+    return checked
+
+
+def _revoke(secret: ClientSecret, values: Values, change: Change) -> None:
+    revoke_secret(secret=secret, **values, **change.context)
+
+
+def _retire(secret: ClientSecret, values: Values, change: Change) -> None:
+    end, reason = values["expires_at"], values["reason"]
+    retire_secret(secret=secret, last_moment=end, reason=reason, **change.context)
+
+
+def _change_networks(secret: ClientSecret, values: Values, change: Change) -> None:
+    change_secret(secret=secret, **values, **change.context)
+
+
+TASKS = (
+    Task(
+        "revoke",
+        "Revoke a secret, key or certificate",
+        ReasonBody,
+        _of_credential(_revoke),
+        "Now and for good. Its tokens end.",
+        **_ADDRESS,
+    ),
+    Task(
+        "retire",
+        "Let a secret, key or certificate end earlier",
+        RetireBody,
+        _of_credential(_retire),
+        **_ADDRESS,
+    ),
+    Task(
+        "networks",
+        "Change from where a secret or key may be used",
+        NetworksBody,
+        _of_credential(_change_networks),
+        **_ADDRESS,
+    ),
+)

@@ -1,0 +1,140 @@
+"""Tasks that give a system user a further secret, key or certificate, or another login method."""
+
+from typing import Any
+
+from django.db.models import Model
+from rest_framework import serializers
+
+from identity.api.framework.fields import Body, End, Text, Texts
+from identity.api.framework.kinds import Change, Once, Task, Values
+from identity.api.registry.public_keys import PublicKeys
+from identity.api.registry.system_user_records import IssuedSystemUserRecord, show_once
+from identity.api.registry.system_user_tasks import by_service, of_client
+from taxpayers.certificates.names import NameKind
+from taxpayers.models import SystemUser
+from taxpayers.services import (
+    issue_secret,
+    register_client_certificate,
+    register_client_keys,
+    use_certificate,
+    use_client_secret,
+    use_private_key,
+)
+
+_NAMES = {kind.value.removeprefix("tls_client_auth_"): kind for kind in NameKind}
+
+
+class RotateSecretBody(Body):
+    """A new secret beside the present one."""
+
+    expires_at = End(required=False, help_text="Its last day. Left out: as long as is usual.")
+    retire_old_at = End(required=False, help_text="The last day of the present ones.")
+    allowed_networks = Texts(required=False, help_text="Left out: those of the present one.")
+
+
+class KeysBody(Body):
+    """Public keys beside the present one."""
+
+    keys = PublicKeys()
+    expires_at = End(required=False)
+    allowed_networks = Texts(required=False)
+
+
+class CertificateBody(Body):
+    """A name in a certificate: from the certificate itself, or as a text."""
+
+    certificate = Text(help_text="PEM, of which the subject is registered; or a name.")
+    name_kind = serializers.ChoiceField(
+        sorted(_NAMES), required=False, help_text="Which name it is. Left out: it is PEM."
+    )
+    expires_at = End(required=False)
+
+
+class UseKeysBody(Body):
+    """From now on it logs in with these keys."""
+
+    keys = PublicKeys()
+    expires_at = End(required=False)
+    reason = Text()
+
+
+class UseCertificateBody(CertificateBody):
+    """From now on it logs in with a certificate with this name."""
+
+    reason = Text()
+
+
+class UseSecretBody(Body):
+    """From now on it logs in with a new secret."""
+
+    expires_at = End(required=False)
+    reason = Text()
+
+
+def _rotate(row: SystemUser, values: Values, change: Change) -> Once:
+    return show_once(issue_secret(system_user=row, **values, **change.context))
+
+
+def _use_secret(row: SystemUser, values: Values, change: Change) -> Once:
+    return show_once(use_client_secret(system_user=row, **values, **change.context))
+
+
+def _register_certificate(row: SystemUser, values: Values, change: Change) -> Model:
+    register_client_certificate(system_user=row, **_named(values), **change.context)
+    return row
+
+
+def _use_certificate(row: SystemUser, values: Values, change: Change) -> Model:
+    return use_certificate(
+        system_user=row, reason=values["reason"], **_named(values), **change.context
+    )
+
+
+def _named(values: Values) -> dict[str, Any]:
+    return {
+        "text": values["certificate"],
+        "kind": _NAMES.get(values.get("name_kind", "")),
+        "expires_at": values.get("expires_at"),
+    }
+
+
+TASKS = (
+    Task(
+        "rotate-secret",
+        "Issue a new secret",
+        RotateSecretBody,
+        of_client(_rotate),
+        "Beside the present one, so that the ERP system can change over without downtime. Only this"
+        " answer has it.",
+        IssuedSystemUserRecord,
+    ),
+    Task("register-key", "Register public keys", KeysBody, by_service(register_client_keys)),
+    Task(
+        "register-certificate",
+        "Register a certificate",
+        CertificateBody,
+        of_client(_register_certificate),
+    ),
+    Task(
+        "use-private-key",
+        "Let it log in with a private key",
+        UseKeysBody,
+        by_service(use_private_key),
+        "Its secrets are revoked.",
+    ),
+    Task(
+        "use-certificate",
+        "Let it log in with a certificate",
+        UseCertificateBody,
+        of_client(_use_certificate),
+        "Its secrets or keys are revoked.",
+    ),
+    Task(
+        "use-client-secret",
+        "Let it log in with a secret",
+        UseSecretBody,
+        of_client(_use_secret),
+        "Its keys or certificates are removed. Only this answer has the secret.",
+        IssuedSystemUserRecord,
+    ),
+)
