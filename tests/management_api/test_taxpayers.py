@@ -164,6 +164,7 @@ def test_pages_have_each_record_once_whatever_changes_between_them(portal: Porta
             page = body_of(portal.get(f"/taxpayers?limit={limit}&cursor={cursor}"))
             assert len(page["items"]) <= limit
             collected += [item["taxpayer"] for item in page["items"]]
+            assert len(collected) <= len(whole)
             cursor = page["next_cursor"]
             if cursor is None:
                 break
