@@ -28,6 +28,8 @@ INSERT INTO system_users (client_id, name, taxpayer_id, scopes, logins_per_minut
         blocked_by, blocked_reason)
     SELECT 'ci_test_' || id, 'ERP ' || id, id, '', 12, now(), now(), '', '' FROM taxpayers;
 INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)
+    SELECT id, %(other)s, now() - interval '1 day', now() FROM taxpayers WHERE tin LIKE 'T0%%';
+INSERT INTO granted_permissions (taxpayer_id, intermediary_id, valid_from, created_at)
     SELECT id, %(role)s, now() - interval '1 day', now() FROM taxpayers WHERE tin LIKE 'T0%%';
 INSERT INTO changes (at, by, action, object_type, object_id, label, reason, before, after)
     SELECT now() - n * interval '1 second', 'officer', 'rename_taxpayer', 'taxpayer',
@@ -42,10 +44,11 @@ INSERT INTO login_events (id, at, client_id, reason, parameter, detail, subject,
 @pytest.fixture
 def registry(db: None) -> Taxpayer:
     """The taxpayer of the intermediary, which has a long history."""
+    other = IntermediaryFactory.create()  # with as many permissions, granted before
     role = IntermediaryFactory.create(taxpayer__tin="C9876543210")
     with connection.cursor() as cursor:
         for statement in _FILL.strip().strip(";").split(";\n"):
-            cursor.execute(statement, {"n": ROWS, "role": role.pk})
+            cursor.execute(statement, {"n": ROWS, "role": role.pk, "other": other.pk})
         for table in (
             "taxpayers",
             "system_users",
