@@ -152,7 +152,7 @@ class SystemUser(AbstractApplication):
         binding = self.token_binding
         if self.uses_certificate and binding == TokenBinding.BEARER:
             binding = TokenBinding.TLS
-        return str(dict(self._meta.get_field("token_binding").flatchoices)[binding])
+        return str(dict(self._meta.get_field("token_binding").choices or ())[binding])
 
     @property
     def is_limited(self) -> bool:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from tests.browser import Browser, open_window
 from tests.browser.support.accessibility import violations
-from tests.browser.support.clicks import find, press, says
+from tests.browser.support.clicks import Clicks, find, press, says
 from tests.browser.support.office import Office
 from tests.support.accounts import PASSWORD, new_staff, with_totp
 
@@ -38,14 +38,21 @@ def give_password(page: Any, name: str, password: str) -> None:
     page.get_by_role("button", name="Sign in", exact=True).click()
 
 
-def test_a_colleague_gets_an_account_in_4_clicks_and_leaves_in_2(
+def test_a_colleague_gets_an_account_in_5_clicks_another_role_in_3_and_leaves_in_2(
     office: Office, newcomer: Browser
 ) -> None:
     manager, colleague = office.page("account manager"), newcomer.page
+    clicks = Clicks(manager)
     password = _create(manager)
+    assert clicks.count == 5  # the last one copies the password
     _start(colleague, password)
+    find(manager, "staff/staffaccount", "chong")
+    clicks.reset()
     _give_another_role(manager)
+    assert clicks.count == 3
+    clicks.reset()
     _deactivate(manager)
+    assert clicks.count == 2
     colleague.goto("/admin/")
     colleague.wait_for_url("**/signin/**")
 
@@ -85,7 +92,6 @@ def _start(page: Any, password: str) -> None:
 
 
 def _give_another_role(page: Any) -> None:
-    find(page, "staff/staffaccount", "chong")
     press(page, "Change role")
     page.get_by_label("Registrar").check()
     page.get_by_label("Reason").fill("Moves to the registry")

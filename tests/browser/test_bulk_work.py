@@ -3,15 +3,15 @@
 import csv
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from tests.browser.support.accessibility import violations
-from tests.browser.support.clicks import press, says
+from tests.browser.support.clicks import Clicks, press, says
 from tests.browser.support.office import Office
 from tests.registry import workbooks
 
-TIN = "C7775550010"
 DEPOTS = ("Depot Ipoh", "Depot Kluang", "Depot Muar")
 
 
@@ -45,18 +45,25 @@ def test_an_export_opens_and_has_the_rows_that_are_on_screen(
 
 
 @pytest.fixture
-def depots(office: Office) -> list[dict[str, Any]]:
+def tin() -> str:
+    """Of a taxpayer of this test alone."""
+    return f"C{uuid4().int % 10**10:010}"
+
+
+@pytest.fixture
+def depots(office: Office, tin: str) -> list[dict[str, Any]]:
     """Three ERP systems of one taxpayer, with their credentials."""
     manage = office.service.manage
-    manage("register_taxpayer", TIN, "--name", "Pengedar Selatan Sdn Bhd")
-    return [manage("issue_credentials", TIN, "--name", name) for name in DEPOTS]
+    manage("register_taxpayer", tin, "--name", "Pengedar Selatan Sdn Bhd")
+    return [manage("issue_credentials", tin, "--name", name) for name in DEPOTS]
 
 
-def test_several_clients_are_stopped_at_once_and_let_in_again(
-    office: Office, depots: list[dict[str, Any]]
+def test_several_clients_are_stopped_at_once_in_4_clicks_and_let_in_again_in_4(
+    office: Office, tin: str, depots: list[dict[str, Any]]
 ) -> None:
     page = office.page("security officer")
-    page.goto("/admin/taxpayers/systemuser/?q=Depot")
+    clicks = Clicks(page)
+    page.goto(f"/admin/taxpayers/systemuser/?q={tin}")
     for name in DEPOTS[:2]:
         row_of(page, name).get_by_role("checkbox").check()
     page.get_by_label("Select action to run").select_option("Block the selected system users")
@@ -71,10 +78,12 @@ def test_several_clients_are_stopped_at_once_and_let_in_again(
     page.get_by_label("Reason").fill("The depots were sold")
     press(page, "Block the selected system users")
     says(page, "2 done")
+    assert clicks.count - 1 == 4  # one was too early
     states = [row_of(page, name).locator(".field-state").inner_text() for name in DEPOTS]
     assert states == ["Blocked", "Blocked", "Active"]
     assert logins(office, depots) == [400, 400, 200]
 
+    clicks.reset()
     for name in DEPOTS[:2]:
         row_of(page, name).get_by_role("checkbox").check()
     page.get_by_label("Select action to run").select_option("Unblock the selected system users")
@@ -85,7 +94,31 @@ def test_several_clients_are_stopped_at_once_and_let_in_again(
     page.get_by_label("Reason").fill("The sale was undone")
     press(page, "Unblock the selected system users")
     says(page, "2 done")
+    assert clicks.count == 4
     assert logins(office, depots) == [200, 200, 200]
+
+
+def test_the_secrets_of_several_clients_are_revoked_after_a_leak_in_6_clicks(
+    office: Office, tin: str, depots: list[dict[str, Any]]
+) -> None:
+    page = office.page("security officer")
+    clicks = Clicks(page)
+    page.goto(f"/admin/taxpayers/systemuser/?q={tin}")
+    for name in DEPOTS[:2]:
+        row_of(page, name).get_by_role("checkbox").check()
+    task = "Revoke secrets, keys and certificates of the selected system users"
+    page.get_by_label("Select action to run").select_option(task)
+    page.get_by_role("button", name="Run").click()
+    says(page, "None of them is safe to revoke.")
+    page.get_by_label("Every valid one, used or not").check()
+    press(page, "Show the preview again")
+    says(page, f"Revoked: secret …{depots[0]['secret_hint']}. Nothing else is valid")
+    assert violations(page) == []
+    page.get_by_label("Reason").fill("The maker of the ERP system was attacked")
+    press(page, task)
+    says(page, "2 done")
+    assert clicks.count == 6
+    assert logins(office, depots) == [400, 400, 200]
 
 
 def row_of(page: Any, name: str) -> Any:

@@ -8,34 +8,11 @@ import pytest
 from django.utils import timezone
 
 from tests.browser.support.accessibility import violations
-from tests.browser.support.clicks import press, says
+from tests.browser.support.clicks import Clicks, CountedClicks, press, says
 from tests.browser.support.office import Office
 
 TIN = "C7775560010"
 ERPS = ("Kedai Muar", "Kedai Batu Pahat", "Kedai Segamat")
-# Once for each page, however many tests of this window have asked for it.
-COUNT_CLICKS = """
-if (!window.countsClicks) {
-  window.countsClicks = true;
-  addEventListener("click", (event) => {
-    if (event.isTrusted) sessionStorage.clicks = Number(sessionStorage.clicks || 0) + 1;
-  }, true);
-}
-"""
-
-
-class Clicks:
-    """Counts the clicks of a person on all pages of the window, from now on."""
-
-    def __init__(self, page: Any) -> None:
-        self.page = page
-        page.add_init_script(COUNT_CLICKS)
-        page.goto("/admin/")
-        page.evaluate("sessionStorage.clicks = 0")
-
-    @property
-    def count(self) -> int:
-        return int(self.page.evaluate("Number(sessionStorage.clicks)"))
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +49,42 @@ def test_two_system_users_that_end_soon_are_extended_in_6_clicks(
     assert clicks.count == 6
     left = page.locator("tbody").inner_text()
     assert [name in left for name in ERPS] == [False, False, True]
+
+
+def test_a_permission_is_extended_by_a_year_in_2_clicks(office: Office) -> None:
+    page = office.page("registrar")
+    page.goto("/admin/ending-soon/?kind=permission&within=90")
+    page.locator("tbody a", has_text="→").first.click()
+    clicks = CountedClicks(page)
+    clicks.press("Extend")
+    says(page, "+ 1 year from the old end.")
+    page.get_by_label("Reason").fill("Asked for by the taxpayer")
+    clicks.press("Extend the permission")
+    says(page, "is now")
+    assert clicks.count == 2
+    says(page, "Changed the last day of the permission")
+
+
+def test_the_secret_of_a_protected_api_is_renewed_where_it_is_listed_in_4_clicks(
+    office: Office,
+) -> None:
+    day = (timezone.localtime() + timedelta(days=2)).date().isoformat()
+    register = ("register_protected_api", "Kastam", "--audience", "InvoicingAPI")
+    old = office.service.manage(*register, "--secret-expires", day)
+    page = office.page("security officer")
+    page.goto("/admin/")
+    clicks = CountedClicks(page)
+    page.get_by_role("row", name="Secrets of protected APIs").get_by_role("link").first.click()
+    row = page.locator("tbody tr", has_text=f"…{old['secret_hint']}")
+    assert "in 2 days" in row.inner_text()
+    row.get_by_role("link", name="Issue a new secret").click()
+    page.get_by_label("Reason").fill("It ends in two days")
+    clicks.press("Issue a new secret")
+    clicks.press("Copy all")
+    says(page, "Copied.")
+    assert clicks.count + 2 == 4
+    page.goto("/admin/ending-soon/?kind=api_secret&within=7")
+    assert "another secret is valid until" in row.inner_text()
 
 
 def test_all_rows_are_selected_and_the_list_is_printed_in_2_clicks(

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from identity.demo.sample_logins import set_last_used
 from taxpayers.models import ClientSecret
-from tests.browser.support.clicks import find, press, says
+from tests.browser.support.clicks import CountedClicks, find, says
 from tests.browser.support.office import Office
 
 TIN = "C7776660010"
@@ -35,7 +35,7 @@ def _age(hint: str) -> None:
     set_last_used(ClientSecret.objects.get(hint=hint), before)
 
 
-def test_the_old_secret_is_safe_to_revoke_once_the_new_one_is_in_use_and_ends_on_a_day(
+def test_the_old_secret_is_safe_to_revoke_once_the_new_one_is_in_use_and_ends_on_a_day_in_2_clicks(
     office: Office, client: dict[str, str]
 ) -> None:
     page = office.page("security officer")
@@ -43,28 +43,32 @@ def test_the_old_secret_is_safe_to_revoke_once_the_new_one_is_in_use_and_ends_on
     assert "Safe to revoke" in row_of(page, client["old"]).inner_text()
     assert "Safe to revoke" not in row_of(page, client["new"]).inner_text()
     last_day = datetime.now(UTC).date() + timedelta(days=30)
-    press(page, f"Set last day …{client['old'][-4:]}")
+    clicks = CountedClicks(page)
+    clicks.press(f"Set last day …{client['old'][-4:]}")
     page.get_by_label("Last day").fill(f"{last_day}")
     page.get_by_label("Reason").fill("The ERP system has moved")
-    press(page, "Set last day")
+    clicks.press("Set last day")
     says(page, "is set.")
+    assert clicks.count == 2
     expires = row_of(page, client["old"]).locator("td[data-label=Expires]").inner_text()
     assert expires == f"{last_day.day} {last_day:%b %Y}, 23:59"
     for secret in (client["old"], client["new"]):  # it was not revoked
         assert office.log_in(client["id"], secret).status_code == 200
 
 
-def test_a_login_with_a_revoked_secret_is_refused_and_staff_see_why(
+def test_an_old_secret_is_revoked_in_2_clicks_and_staff_see_why_its_login_is_refused(
     office: Office, client: dict[str, str]
 ) -> None:
     page = office.page("security officer")
     find(page, "taxpayers/systemuser", client["id"])
-    press(page, f"Revoke …{client['old'][-4:]}")
+    clicks = CountedClicks(page)
+    clicks.press(f"Revoke …{client['old'][-4:]}")
     says(page, f"Revoke …{client['old'][-4:]}")
     says(page, f"…{client['new'][-4:]} until")  # what remains valid
     page.get_by_label("Reason").fill("Nobody needs it any more")
-    press(page, "Revoke")
+    clicks.press("Revoke")
     says(page, "is revoked.")
+    assert clicks.count == 2
     ended = row_of(page, client["old"])
     assert "Revoked" in ended.locator("td[data-label=State]").inner_text()
     assert "Revoked" in ended.locator("td[data-label=Expires]").inner_text()  # not a day to come

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.support.clicks import find, press, says
+from tests.browser.support.clicks import CountedClicks, find, press, says
 from tests.browser.support.office import Office
 
 TIN, CLIENT_NAME = "C7771234010", "Perniagaan Baru Sdn Bhd"
@@ -143,17 +143,19 @@ def _change_the_secret(office: Office, officer: Any, client_id: str, first_secre
     assert office.log_in(client_id, second_secret).status_code == 200
 
 
-def test_a_file_with_errors_changes_nothing_until_it_is_corrected(
+def test_a_file_with_errors_changes_nothing_and_is_imported_once_corrected_in_2_clicks(
     office: Office, tmp_path: Path
 ) -> None:
     page = office.page("registrar")
     header, file = "tin,rob,name,active\n", tmp_path / "taxpayers.csv"
 
+    clicks = CountedClicks(page)
+
     def send(rows: str) -> None:
         file.write_text(header + rows)
         page.goto("/admin/taxpayers/taxpayer/import_registry/")
         page.locator("input[type=file]").set_input_files(file)
-        press(page, "Show the preview")
+        clicks.press("Show the preview")
         says(page, "Already registered, not changed")
 
     send(f"{GOOD_ROW}\nno tin,,Somebody,yes\nC7771234030,,Kedai Emas,perhaps\n")
@@ -169,9 +171,11 @@ def test_a_file_with_errors_changes_nothing_until_it_is_corrected(
     page.goto("/admin/taxpayers/taxpayer/?q=C777123402")
     assert page.locator("#result_list tbody tr").count() == 0
 
+    clicks.count = 0
     send(f"{GOOD_ROW}\nC7771234030,,Kedai Emas,no\n")
-    press(page, "Register 2 taxpayers")
+    clicks.press("Register 2 taxpayers")
     says(page, "2 taxpayers are registered.")
+    assert clicks.count == 2
 
     page.goto("/admin/taxpayers/taxpayer/?q=C77712340")
     with page.expect_download() as download:

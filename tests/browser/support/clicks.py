@@ -4,6 +4,16 @@ from typing import Any
 
 import pytest
 
+# Once for each page, however many tests of this window have asked for it.
+COUNT_CLICKS = """
+if (!window.countsClicks) {
+  window.countsClicks = true;
+  addEventListener("click", (event) => {
+    if (event.isTrusted) sessionStorage.clicks = Number(sessionStorage.clicks || 0) + 1;
+  }, true);
+}
+"""
+
 
 def press(page: Any, title: str) -> None:
     """The link or the button of that title, among the buttons of the page itself."""
@@ -61,3 +71,21 @@ def too_wide_parts(page: Any) -> list[str]:
         ".map(part => part.className || part.tagName)"
     )
     return found
+
+
+class Clicks:
+    """Counts the clicks of a person on all pages of the window, from now on."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        page.add_init_script(COUNT_CLICKS)
+        page.goto("/admin/")
+        self.reset()
+
+    def reset(self) -> None:
+        """Counts from now on."""
+        self.page.evaluate("sessionStorage.clicks = 0")
+
+    @property
+    def count(self) -> int:
+        return int(self.page.evaluate("Number(sessionStorage.clicks)"))
