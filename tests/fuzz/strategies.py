@@ -11,11 +11,19 @@ from tests.fuzz import planted as place
 from tests.fuzz.corpus import FuzzInput, Kind
 from tests.fuzz.planted import Planted
 
-_NAMES = ("grant_type", "client_id", "client_secret", "scope", "onbehalfof")
+_NAMES = (
+    *("grant_type", "client_id", "client_secret", "scope", "onbehalfof"),
+    *("client_assertion", "client_assertion_type"),
+)
 _RIGHT = (
     ("grant_type", "client_credentials"),
     ("client_id", place.CLIENT_ID.decode()),
     ("client_secret", place.CLIENT_SECRET.decode()),
+)
+_BOUND = (
+    ("grant_type", "client_credentials"),
+    ("client_id", place.BOUND_CLIENT_ID.decode()),
+    ("client_secret", place.BOUND_SECRET.decode()),
 )
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 # What a header line may hold: no line break and no NUL.
@@ -28,7 +36,12 @@ _PARAMETER = st.tuples(st.sampled_from(["charset", "charset*", "charset*0*", "bo
 @st.composite
 def form_bodies(draw: st.DrawFn) -> bytes:
     """The right form with fields changed, left out, doubled or added, in any order."""
-    fields = [pair for pair in _RIGHT if draw(st.integers(0, 9))]
+    right = draw(st.sampled_from([_RIGHT, _BOUND]))
+    fields = [pair for pair in right if draw(st.integers(0, 9))]
+    if not draw(st.integers(0, 3)):
+        jwt_bearer = place.JWT_BEARER.decode()
+        fields = [*_RIGHT[:1], ("client_assertion_type", jwt_bearer)]
+        fields.append(("client_assertion", draw(tokens()).decode()))
     more = st.tuples(st.sampled_from(_NAMES) | _TEXT, _TEXT)
     fields = draw(st.permutations([*fields, *draw(st.lists(more, max_size=4))]))
     encodings: list[Callable[[str], str]] = [quote_plus, str, lambda text: quote(quote(text))]
@@ -57,7 +70,12 @@ def tokens(draw: st.DrawFn) -> bytes:
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),
         max_leaves=5,
     )
-    names = st.sampled_from(["alg", "kid", "typ", "crit", "exp", "iss", "aud", "sub", "scope"])
+    names = st.sampled_from(
+        [
+            *("alg", "kid", "typ", "crit", "exp", "iss", "aud", "sub", "scope"),
+            *("jwk", "jti", "iat", "nbf", "htm", "htu", "ath", "nonce"),
+        ]
+    )
     parts = [draw(st.dictionaries(names, values, max_size=4)) for _ in range(2)]
     encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in parts]
     return b".".join([*encoded, draw(st.binary(max_size=8)).hex().encode()])
@@ -82,6 +100,7 @@ def requests(draw: st.DrawFn) -> FuzzInput:
         st.sampled_from([*(["/connect/token"] * 4), "/api/v1/me", "/status/0", "/status"])
         | st.just("/.well-known/jwks.json")
         | st.sampled_from(["/health/live", "/health/ready", "/signin/", "/metrics", "/nothing"])
+        | st.sampled_from(["/errors/x", "/errors/no_permission", "/api/v1/permissions"])
     )
     query = draw(st.just("") | _TEXT.map(lambda text: f"?{quote(text)}"))
     is_login = path == "/connect/token"
@@ -94,6 +113,10 @@ def requests(draw: st.DrawFn) -> FuzzInput:
         (b"onbehalfof", _HEADER_TEXT | st.just(place.REPRESENTED)),
         (b"User-Agent", _HEADER_TEXT),
         (b"X-Forwarded-For", _HEADER_TEXT),
+        (b"DPoP", tokens() | _HEADER_TEXT | st.just(place.proof("0" * 16))),
+        (b"SSL-Client-Verify", st.sampled_from([b"SUCCESS", b"NONE"]) | _HEADER_TEXT),
+        (b"SSL-Client-Cert", _HEADER_TEXT | st.just(place.CERTIFICATE)),
+        (b"Client-Cert", _HEADER_TEXT | st.just(place.CLIENT_CERT)),
     ):
         if draw(st.integers(0, 3)) == 0:
             headers.append(name + b": " + draw(values))
