@@ -53,7 +53,7 @@ def test_what_is_read_of_it() -> None:
     [({}, 0), ({"nbf": "5"}, 5), ({"iat": "7"}, 7), ({"nbf": "5", "iat": "7"}, 7)],
 )
 def test_it_is_valid_from_the_later_moment_that_it_names(
-    claims: dict[str, str], valid_from: float
+    claims: dict[str, Any], valid_from: float
 ) -> None:
     assert read(signed(**claims)).valid_from == valid_from
 

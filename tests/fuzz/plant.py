@@ -69,9 +69,10 @@ def _token(url: str, client: dict[str, str], **headers: str) -> bytes:
 
 def _bound_token(url: str, client: dict[str, str], planted: Planted) -> bytes:
     form = {"grant_type": "client_credentials", **client}
-    for jti in ("0" * 16, "1" * 16):  # the first answer has the nonce
-        headers = {"DPoP": planted.fill(proof(jti)).decode()}
-        answer = httpx.post(f"{url}{LOGIN_PATH}", data=form, headers=headers)
-        planted.learned.nonce = answer.headers["DPoP-Nonce"]
-    token: str = answer.json()["access_token"]
-    return token.encode()
+    first = httpx.post(f"{url}{LOGIN_PATH}", data=form, headers={"DPoP": _proof(planted, "0")})
+    planted.learned.nonce = first.headers["DPoP-Nonce"]
+    return _token(url, client, DPoP=_proof(planted, "1"))
+
+
+def _proof(planted: Planted, digit: str) -> str:
+    return planted.fill(proof(digit * 16)).decode()

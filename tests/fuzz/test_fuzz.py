@@ -246,7 +246,9 @@ def framed(path: str, *lines: bytes, body: bytes = b"") -> FuzzInput:
     return FuzzInput((FIXED.fill(head + b"\r\n\r\n" + body),), Kind.FRAMED)
 
 
-def with_token(client_id: bytes, token_type: bytes = b"Bearer", **bound_to: str) -> WireAnswer:
+def with_token(
+    client_id: bytes, token_type: bytes = b"Bearer", bound_to: dict[str, str] | None = None
+) -> WireAnswer:
     """A right answer with a token of this client."""
     token = issued_to(client_id, **({"cnf": bound_to} if bound_to else {}))
     body = b'{"access_token": "%b", "token_type": "%b", "expires_in": 3600}' % (token, token_type)
@@ -272,27 +274,31 @@ ACCEPTED = WireAnswer(200, "OK", {"content-type": "application/json"}, b"{}")
         (RIGHT, with_token(FIXED.client_id, token_type=b"DPoP"), "a token of the type DPoP"),
         (KEY, with_token(FIXED.key_client_id), ""),
         (RIGHT, with_token(FIXED.key_client_id), "a token without a right assertion"),
-        (BOUND, with_token(FIXED.bound_client_id, b"DPoP", jkt=RIGHT_KEY.thumbprint), ""),
+        (
+            BOUND,
+            with_token(FIXED.bound_client_id, b"DPoP", bound_to={"jkt": RIGHT_KEY.thumbprint}),
+            "",
+        ),
         (
             replace(BOUND, parts=(BOUND.data.replace(FIXED.bound_secret, b"x"),)),
-            with_token(FIXED.bound_client_id, b"DPoP", jkt=RIGHT_KEY.thumbprint),
+            with_token(FIXED.bound_client_id, b"DPoP", bound_to={"jkt": RIGHT_KEY.thumbprint}),
             "a bound token without the right secret",
         ),
         (
             BOUND,
-            with_token(FIXED.bound_client_id, b"DPoP", jkt=OTHER_KEY.thumbprint),
+            with_token(FIXED.bound_client_id, b"DPoP", bound_to={"jkt": OTHER_KEY.thumbprint}),
             "a bound token without a right proof",
         ),
         (
             BOUND,
-            with_token(FIXED.bound_client_id, jkt=RIGHT_KEY.thumbprint),
+            with_token(FIXED.bound_client_id, bound_to={"jkt": RIGHT_KEY.thumbprint}),
             "a token of the type Bearer bound to ['jkt']",
         ),
-        (CERTIFIED, with_token(FIXED.tls_client_id, **{"x5t#S256": "x"}), ""),
+        (CERTIFIED, with_token(FIXED.tls_client_id, bound_to={"x5t#S256": "x"}), ""),
         (CERTIFIED, with_token(FIXED.tls_client_id), "a token for a certificate"),
         (
             replace(CERTIFIED, is_outside=True),
-            with_token(FIXED.tls_client_id, **{"x5t#S256": "x"}),
+            with_token(FIXED.tls_client_id, bound_to={"x5t#S256": "x"}),
             "a token for a certificate",
         ),
         (BEARER, ACCEPTED, ""),
@@ -344,7 +350,11 @@ def test_what_comes_from_outside_comes_from_no_trusted_proxy() -> None:
     trusted = ip_network(traffic.TRUSTED)
     for is_outside in (False, True):
         peers: list[str] = []
-        with server_that(lambda one, to=peers: to.append(one.getpeername()[0])) as port:
+
+        def remember(connection: socket.socket, peers: list[str] = peers) -> None:
+            peers.append(connection.getpeername()[0])
+
+        with server_that(remember) as port:
             faults_at(port, replace(OTHER, is_outside=is_outside))
         assert (ip_address(peers[0]) in trusted) is not is_outside
 
