@@ -13,7 +13,6 @@ from taxpayers.rules import Refused
 from tests.certificates.addresses import PROXY, STRANGER
 from tests.certificates.certificate_erp import authority, certificate
 from tokens.client_auth.certificate import (
-    MAX_NAMES,
     CertificateFault,
     CertificateHeaders,
     ClientCertificate,
@@ -118,13 +117,33 @@ def test_a_long_certificate_is_refused_before_it_is_read() -> None:
     assert fault_of(escaped=long.escaped) == CertificateFault.TOO_LONG
 
 
+def test_a_certificate_has_at_most_8192_bytes() -> None:
+    def of(size: int) -> str:
+        padding = size - 1_000
+        while True:  # a signature is a byte longer or shorter now and then
+            more = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3"), b"x" * padding)
+            der = authority().issue("CN=long", extensions=[more]).der
+            if len(der) == size:
+                return f":{base64.b64encode(der).decode()}:"
+            padding += size - len(der)
+
+    assert read(of(8_192)).thumbprint
+    assert fault_of(of(8_193)) == CertificateFault.TOO_LONG
+
+
+def test_a_header_has_at_most_24576_characters() -> None:
+    """Percent-encoding triples a byte."""
+    assert fault_of(escaped="x" * 24_576) == CertificateFault.UNREADABLE  # it was read
+    assert fault_of(escaped="x" * 24_577) == CertificateFault.TOO_LONG
+
+
 def test_the_number_of_names_has_a_limit() -> None:
     def issued(count: int) -> str:
         sans = [x509.DNSName(f"{n}.example.com") for n in range(count)]
         return authority().issue("CN=many", *sans).escaped
 
-    assert len(read(escaped=issued(MAX_NAMES - 1)).lookups) == MAX_NAMES  # and the subject
-    assert fault_of(escaped=issued(MAX_NAMES)) == CertificateFault.TOO_MANY_NAMES
+    assert len(read(escaped=issued(31)).lookups) == 32  # and the subject
+    assert fault_of(escaped=issued(32)) == CertificateFault.TOO_MANY_NAMES
 
 
 def test_a_name_that_comes_twice_is_one() -> None:

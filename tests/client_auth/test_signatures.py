@@ -1,0 +1,158 @@
+"""Which signature is that of a key, and from when until when an assertion is accepted. Pure."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256, SHA384
+
+from taxpayers.client_keys import load_key
+from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.rules import Refused
+from tests.client_auth.key_erp import KeyPair, new_pair
+from tokens.client_auth.assertion import AssertionFault, ClientAssertion
+from tokens.client_auth.private_key_jwt import authenticate, last_moment
+from tokens.client_auth.signature import is_signature
+
+ALGORITHMS = ("ES256", "PS256", "EdDSA")
+SIGNED = b"header.claims"
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+PSS_OF_JWA = PSS(MGF1(SHA256()), salt_length=32)
+
+
+@cache
+def pair(algorithm: str, number: int = 0) -> KeyPair:
+    return new_pair(algorithm, f"{algorithm}-{number}")
+
+
+def made_by(key: KeyPair, signed: bytes = SIGNED) -> bytes:
+    """As RFC 7518 and RFC 8037 say; by the library, not by ours."""
+    if key.algorithm == "EdDSA":
+        return bytes(key.private.sign(signed))
+    if key.algorithm == "PS256":
+        return bytes(key.private.sign(signed, PSS_OF_JWA, SHA256()))
+    r, s = decode_dss_signature(key.private.sign(signed, ECDSA(SHA256())))
+    return r.to_bytes(32) + s.to_bytes(32)
+
+
+def jwk(key: KeyPair) -> str:
+    return json.dumps(key.public_jwk)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_signature_is_that_of_its_key_and_text(algorithm: str) -> None:
+    key, made = load_key(jwk(pair(algorithm))), made_by(pair(algorithm))
+    assert is_signature(key, made, SIGNED)
+    assert not is_signature(key, made, SIGNED + b"x")
+    assert not is_signature(load_key(jwk(pair(algorithm, 1))), made, SIGNED)
+    for wrong in (b"", made[:-1], made + b"\0", b"\0" * len(made), b"\xff" * len(made), made[::-1]):
+        assert not is_signature(key, wrong, SIGNED)
+
+
+def test_es256_is_two_numbers_of_32_bytes_and_no_der() -> None:
+    key = pair("ES256")
+    assert not is_signature(load_key(jwk(key)), key.private.sign(SIGNED, ECDSA(SHA256())), SIGNED)
+
+
+@pytest.mark.parametrize(
+    ("padding", "hash_"),
+    [
+        (PSS(MGF1(SHA256()), salt_length=31), SHA256()),
+        (PSS(MGF1(SHA256()), salt_length=0), SHA256()),
+        (PSS(MGF1(SHA384()), salt_length=32), SHA256()),
+        (PSS(MGF1(SHA384()), salt_length=48), SHA384()),
+        (PKCS1v15(), SHA256()),
+    ],
+)
+def test_ps256_has_one_padding_and_one_hash(padding: Any, hash_: Any) -> None:
+    key = pair("PS256")
+    assert not is_signature(load_key(jwk(key)), key.private.sign(SIGNED, padding, hash_), SIGNED)
+
+
+# --- Who is the client ----------------------------------------------------------------------------
+
+
+def facts_of(key: KeyPair) -> Facts:
+    client = ClientFacts(1, "ci_live_1", TaxpayerId("C1000000001"), True, (), 0, None, None, None)
+    secret = SecretFacts(1, "k", AT + timedelta(days=1), None)
+    return Facts(client, replace(secret, public_jwk=jwk(key)))
+
+
+def assertion(key: KeyPair, **changes: Any) -> ClientAssertion:
+    right = ClientAssertion(
+        client_id="ci_live_1",
+        kid=key.kid,
+        algorithm=key.algorithm,
+        jti="x",
+        expires=AT.timestamp() + 60,
+        valid_from=0,
+        signed=SIGNED,
+        signature=made_by(key),
+    )
+    return replace(right, **changes)
+
+
+def reason_of(sent: ClientAssertion, facts: Facts | None) -> str:
+    with pytest.raises(Refused) as refused:
+        authenticate(sent, facts, AT)
+    assert refused.value.parameter == "client_assertion"
+    return f"{refused.value.reason} {refused.value.detail}".strip()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_client_is_who_signs_with_its_key(algorithm: str) -> None:
+    key, other = pair(algorithm), pair(algorithm, 1)
+    client = authenticate(assertion(key), facts_of(key), AT)
+    assert (client.client_id, client.method) == ("ci_live_1", "private_key_jwt")
+    for sent, facts in (
+        (assertion(key), None),
+        (assertion(key), facts_of(other)),
+        (assertion(other), facts_of(key)),
+        (assertion(key, signed=b"another"), facts_of(key)),
+        (assertion(key, signature=b""), facts_of(key)),
+        (assertion(key, signature=b"\xff" * 256), facts_of(key)),
+        (assertion(key, signature=b"\xff" * 9_000), None),
+    ):
+        assert reason_of(sent, facts) == "invalid_credentials"
+
+
+@pytest.mark.parametrize("named", ALGORITHMS)
+@pytest.mark.parametrize("used", ALGORITHMS)
+def test_the_algorithm_is_that_of_the_key(used: str, named: str) -> None:
+    key = pair(used)
+    sent = assertion(key, algorithm=named)
+    if named == used:
+        assert authenticate(sent, facts_of(key), AT).client_id == "ci_live_1"
+    else:
+        assert reason_of(sent, facts_of(key)) == "invalid_credentials"
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"expires": -10.0}, ""),
+        ({"expires": -10.01}, AssertionFault.EXPIRED),
+        ({"expires": 310.0}, ""),
+        ({"expires": 310.01}, AssertionFault.TOO_FAR_AHEAD),
+        ({"valid_from": 10.0}, ""),
+        ({"valid_from": 10.01}, AssertionFault.NOT_YET_VALID),
+    ],
+)
+def test_clocks_may_differ_by_10_seconds(changes: dict[str, float], fault: str) -> None:
+    moments = {name: AT.timestamp() + seconds for name, seconds in changes.items()}
+    sent, facts = assertion(pair("EdDSA"), **moments), facts_of(pair("EdDSA"))
+    if fault:
+        assert reason_of(sent, facts) == f"malformed_credentials {fault}"
+    else:
+        assert authenticate(sent, facts, AT).client_id == "ci_live_1"
+
+
+def test_its_use_is_stored_until_it_cannot_be_accepted_any_more() -> None:
+    assert last_moment(assertion(pair("EdDSA"))) == AT + timedelta(seconds=70)
