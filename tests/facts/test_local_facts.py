@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +19,7 @@ from pytest_django import Settings
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts import local
 from taxpayers.facts.local import NoLocalFacts, SharedFacts
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.facts.values import Facts, FactsQuery, IntermediaryFacts, PermissionFacts
 from taxpayers.identifiers import TaxpayerId
 from tests.endpoint.test_rules import CLIENT, OTHER, OWN, REPRESENTED, SECRET
@@ -103,10 +104,17 @@ def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> Non
             blocked_at=AT,
             expires_at=AT,
             intermediary=IntermediaryFacts(is_active=False, active_until=AT),
+            token_binding=TokenBinding.DPOP,
             allowed_permissions=("documents:view",),
             has_allowed_taxpayers=True,
         ),
-        replace(SECRET, revoked_at=AT, allowed_networks=("192.0.2.0/24", "2001:db8::/32")),
+        replace(
+            SECRET,
+            revoked_at=AT,
+            public_jwk="{}",
+            allowed_networks=("192.0.2.0/24", "2001:db8::/32"),
+            is_certificate=True,
+        ),
         replace(REPRESENTED, permissions=permissions, is_allowed=False),
         epoch,
     )
@@ -117,6 +125,10 @@ def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> Non
     ):
         facts.store(QUERY, each)
         assert facts.find(QUERY) == each
+    # A value that is its default would not be missed: give each new one another here.
+    assert stored.represented is not None
+    for part in (stored.client, stored.secret, stored.represented):
+        assert [f.name for f in fields(part) if getattr(part, f.name) == f.default] == []
 
 
 def test_where_the_registry_is_local_nothing_is_stored_twice() -> None:
