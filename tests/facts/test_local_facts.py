@@ -20,7 +20,13 @@ from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts import local
 from taxpayers.facts.local import NoLocalFacts, SharedFacts
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.facts.values import Facts, FactsQuery, IntermediaryFacts, PermissionFacts
+from taxpayers.facts.values import (
+    Facts,
+    FactsQuery,
+    IntermediaryFacts,
+    PermissionFacts,
+    StatusFacts,
+)
 from taxpayers.identifiers import TaxpayerId
 from tests.endpoint.test_rules import CLIENT, OTHER, OWN, REPRESENTED, SECRET
 from tokens.endpoint.node import this_node
@@ -117,6 +123,7 @@ def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> Non
         ),
         replace(REPRESENTED, permissions=permissions, is_allowed=False),
         epoch,
+        StatusFacts(5, 6, ("InvoicingAPI",), ("documents:view",)),
     )
     for each in (
         stored,
