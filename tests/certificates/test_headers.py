@@ -106,6 +106,13 @@ def test_what_is_no_escaped_pem_is_refused(escaped: str) -> None:
     assert fault_of(escaped=escaped) == CertificateFault.UNREADABLE
 
 
+def test_padding_is_at_the_end_alone() -> None:
+    pem = certificate().pem
+    wrong = pem.replace("\nMIIB", "\nMIIB=", 1)
+    assert wrong != pem
+    assert fault_of(escaped=quote(wrong, safe="")) == CertificateFault.UNREADABLE
+
+
 def test_two_forms_at_once_are_refused() -> None:
     assert fault_of(RFC9440, ESCAPED) == CertificateFault.TWICE
 
@@ -149,6 +156,23 @@ def test_the_number_of_names_has_a_limit() -> None:
 def test_a_name_that_comes_twice_is_one() -> None:
     sans = [x509.DNSName("erp.example.com"), x509.DNSName("ERP.example.com")]
     assert len(read(escaped=authority().issue("CN=erp", *sans).escaped).lookups) == 2
+
+
+def test_what_stands_for_all_its_names_is_the_same_after_a_renewal() -> None:
+    names = [x509.DNSName("erp.example.com")]
+    first, renewed, other, more = (
+        read(escaped=issued.escaped)
+        for issued in (
+            authority().issue("CN=erp", *names),
+            authority().issue("CN=erp", *names),
+            authority().issue("CN=other", *names),
+            authority().issue("CN=erp", *names, x509.DNSName("x.example.com")),
+        )
+    )
+    assert first.thumbprint != renewed.thumbprint
+    assert first.lookup == renewed.lookup
+    assert len({first.lookup, other.lookup, more.lookup}) == 3
+    assert first.lookup.startswith("tls$")  # so no hash of a secret is the same
 
 
 def test_a_wrong_extension_is_refused() -> None:
