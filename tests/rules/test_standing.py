@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.facts.values import Facts
 from taxpayers.rules import AuthorizationRequest, Refused, decide
 from taxpayers.standing import standing_of
@@ -44,6 +45,17 @@ def test_it_gets_a_token_exactly_if_a_login_with_one_of_its_secrets_would() -> N
         for pair in PAIRS:
             standing = standing_of(client, pair, KNOWN_SCOPES, AT)
             assert standing.gets_token == any(decided[s.id] is None for s in pair), (client, pair)
+
+
+def test_that_its_tokens_must_be_bound_stops_no_system_user() -> None:
+    """Nobody knows what it will prove when it logs in; so the same is true as for any other."""
+    for client in CLIENTS:
+        unbound = standing_of(client, SECRETS, KNOWN_SCOPES, AT)
+        for binding in TokenBinding:
+            bound = standing_of(replace(client, token_binding=binding), SECRETS, KNOWN_SCOPES, AT)
+            assert bound.gets_token == unbound.gets_token
+            assert bound.valid_secrets == unbound.valid_secrets
+            assert [r.reason for r in bound.refusals] == [r.reason for r in unbound.refusals]
 
 
 def test_the_valid_secrets_are_those_that_the_rules_pass_whatever_else_is_wrong() -> None:
