@@ -54,6 +54,8 @@ def test_another(other: str) -> None:
 
 def test_an_empty_path_is_a_slash_and_escapes_have_no_case() -> None:
     assert is_same_target("https://h", "https://h/")
+    assert is_same_target("http://h:80/", "http://h/")
+    assert is_same_target("https://h:443/", "https://h/")
     assert is_same_target("https://h/%2f", "https://h/%2F")
 
 

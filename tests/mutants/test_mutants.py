@@ -24,15 +24,19 @@ PLAN = read_plan(Path(__file__).with_name("plan.toml"), CHECKOUT)
 CORE = (
     *("taxpayers/rules.py", "taxpayers/credentials.py", "taxpayers/identifiers.py"),
     *("taxpayers/redaction.py", "taxpayers/facts", "tokens/rate_limits", "tokens/client_auth"),
-    *("tokens/access_tokens", "tokens/keys", "tokens/resource_server"),
+    *("tokens/access_tokens", "tokens/keys", "tokens/resource_server", "tokens/dpop"),
+    "taxpayers/certificates",
     *(f"tokens/endpoint/{name}.py" for name in ("form", "request", "on_behalf_of")),
     *(f"tokens/endpoint/{name}.py" for name in ("proxies", "recording")),
     "tokens/login_events/postgresql_buckets.py",
 )
 
 
-# They decide no login: pages show what they read.
-FOR_PAGES = {f"taxpayers/facts/{name}.py" for name in ("as_of", "past_clients", "rows")}
+# They decide no login: pages show what they read, or call it so.
+FOR_PAGES = {
+    *(f"taxpayers/facts/{name}.py" for name in ("as_of", "past_clients", "rows")),
+    "taxpayers/facts/credential_kind.py",
+}
 
 
 def modules_of(part: str) -> list[str]:
