@@ -99,12 +99,11 @@ class ProofGrammar:
         is_right, is_nginx = chance() < 0.35, chance() < 0.6
         if is_nginx:
             value = place.CERTIFICATE if is_right else escaped_pem(self._wrong_certificate())
-            line = b"SSL-Client-Cert: " + value
         else:
             value = place.CLIENT_CERT if is_right else rfc9440(self._wrong_certificate())
-            line = b"Client-Cert: " + value
         if chance() < 0.1:
-            line = line[: rng.randrange(20, len(line))]
+            value = value[: rng.randrange(len(value))]
+        line = (b"SSL-Client-Cert: " if is_nginx else b"Client-Cert: ") + value
         lines = [b"SSL-Client-Verify: " + verified, line]
         if chance() < 0.05:
             lines.append(rng.choice(lines))
