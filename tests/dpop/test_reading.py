@@ -104,6 +104,12 @@ def test_json_however_deep_is_refused_and_nothing_else_happens(of: str) -> None:
         assert fault_of(signed(raw_object(jwk))) in (ProofFault.KEY, ProofFault.UNREADABLE)
 
 
+@pytest.mark.parametrize("member", ["kty", "crv", "x", "more"])
+def test_a_key_whose_text_is_not_utf_8_is_refused(member: str) -> None:
+    jwk = {"kty": b'"OKP"', "crv": b'"Ed25519"', "x": b'""'} | {member: b'"\xff"'}
+    assert fault_of(signed(raw_object(jwk))) in (ProofFault.KEY, ProofFault.UNREADABLE)
+
+
 def _nested(depth: int) -> bytes:
     return b"[" * depth + b"]" * depth
 

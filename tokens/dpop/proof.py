@@ -188,6 +188,6 @@ def _key(jwk: bytes) -> tuple[PublicKey, str, str]:
     try:
         members = msgspec.json.decode(jwk, type=dict[str, Any])
         key, thumbprint = read_public_jwk(members)
-    except (msgspec.DecodeError, UnusableKey, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, UnusableKey, RecursionError):
         raise InvalidProof(ProofFault.KEY) from None
     return key, thumbprint, ALGORITHMS[members["kty"]]

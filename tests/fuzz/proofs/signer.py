@@ -13,8 +13,9 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-# It begins where a word does: so long words without a dot take no time.
-_JWT = re.compile(rb"(?<![A-Za-z0-9_-])([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
+# It begins where a word does: so long words without a dot take no time. Anything may follow its 64
+# bytes of a signature: another request, for example.
+_JWT = re.compile(rb"(?<![A-Za-z0-9_-])([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{86})")
 
 _NESTED = re.compile(r"\[{2,}\]{2,}")  # deeper, perhaps, than the parser of this process can read
 
