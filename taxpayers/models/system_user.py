@@ -20,6 +20,11 @@ from taxpayers.rules import is_over
 
 DEFAULT_SCOPE = "InvoicingAPI"
 DEFAULT_LOGINS_PER_MINUTE = 12  # specification 8
+_BINDINGS = {
+    TokenBinding.BEARER: _("Nothing: anybody who has a token can use it"),
+    TokenBinding.DPOP: _("A key of the client (DPoP)"),
+    TokenBinding.TLS: _("The client's TLS certificate"),
+}
 
 
 class SystemUser(AbstractApplication):
@@ -64,11 +69,7 @@ class SystemUser(AbstractApplication):
     token_binding = models.CharField(
         _("tokens bound to"),
         max_length=8,
-        choices=[
-            (TokenBinding.BEARER, _("Nothing: anybody who has a token can use it")),
-            (TokenBinding.DPOP, _("A key of the client (DPoP)")),
-            (TokenBinding.TLS, _("The client's TLS certificate")),
-        ],
+        choices=[*_BINDINGS.items()],
         blank=True,
         default=TokenBinding.BEARER,
         db_default=TokenBinding.BEARER,
@@ -149,10 +150,10 @@ class SystemUser(AbstractApplication):
     @property
     def tokens_bound_to(self) -> str:
         """What its tokens are bound to, in words. With a certificate always to that."""
-        binding = self.token_binding
+        binding = TokenBinding(self.token_binding)
         if self.uses_certificate and binding == TokenBinding.BEARER:
             binding = TokenBinding.TLS
-        return str(dict(self._meta.get_field("token_binding").choices or ())[binding])
+        return str(_BINDINGS[binding])
 
     @property
     def is_limited(self) -> bool:
