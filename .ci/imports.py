@@ -23,8 +23,9 @@ def main() -> int:
     from django.apps import apps
 
     names, failed = list(modules()), 0
-    if not apps.is_installed("identity.staff"):
-        names = [name for name in names if not name.startswith("identity.staff.")]
+    for app in ("identity.staff", "identity.api"):
+        if not apps.is_installed(app):
+            names = [name for name in names if not name.startswith(f"{app}.")]
     for name in names:
         try:
             importlib.import_module(name)
