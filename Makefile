@@ -28,7 +28,7 @@ help:  ## say what each target does
 run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
 	@$(BIN)/python manage.py demo --port $(PORT)
 
-# Whoever installs, every user of the machine must be able to read what the service then runs.
+# Whatever the umask of the operator is, every user of the machine must be able to read what the service then runs.
 install:  ## a production in this folder: requirements.txt alone in .venv/, compiled (docs/operations.md)
 	@test ! -e $(DEV) || { \
 	  echo "$(VENV)/ holds the development tools: install a production in another folder." >&2; exit 1; }

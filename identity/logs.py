@@ -63,7 +63,7 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _printable(text: str) -> str:
-    """Without line breaks and escape sequences, by which a client could write lines of its own."""
+    """Without line breaks and escape sequences, by which a client could write whole lines."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

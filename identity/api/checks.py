@@ -15,7 +15,7 @@ def check_scopes(**_kwargs: Any) -> list[checks.CheckMessage]:
         checks.Error(
             f"The scopes {scope} and {other} have the same audience, {audience}: an API that gets"
             " tokens for one of them could use the other one.",
-            hint=f'Give {scope} an audience of its own in SCOPES, for example "RegistryAPI".',
+            hint=f'Give {scope} a separate audience in SCOPES, for example "RegistryAPI".',
             id="api.E001",
         )
         for scope, other, audience in _shared_audiences()

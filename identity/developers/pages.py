@@ -1,4 +1,4 @@
-"""One page in each language: at an address of its own, and at a plain one by `Accept-Language`.
+"""One page in each language: at a separate address, and at a plain one by `Accept-Language`.
 
 A page is the same for everybody, so each process makes it once. It needs no script and no cookie.
 """

@@ -39,7 +39,7 @@ class SandboxClient:
 
 
 CLIENTS = (
-    SandboxClient(SandboxName.WORKS, TOKEN, _("Gets a token, without a limit of its own.")),
+    SandboxClient(SandboxName.WORKS, TOKEN, _("Gets a token, without a limit.")),
     SandboxClient(
         SandboxName.INTERMEDIARY,
         TOKEN,

@@ -183,8 +183,8 @@ def test_what_ends_soon_says_what_it_is(officer: Client, case: Case) -> None:
     assert f"another {kind} is valid until" in text_of(officer.get(url))
     ending = ClientSecret.objects.earliest("expires_at")
     preview = text_of(officer.post(url, {"selected": f"secret:{ending.pk}"}))
-    said = {"certificate": "The registration of the certificate"}.get(kind, f"The {kind}")
-    assert f"{said} …" in preview
+    subject = {"certificate": "The registration of the certificate"}.get(kind, f"The {kind}")
+    assert f"{subject} …" in preview
     assert text_of(officer.get(url, {"print": "1"}))
     assert "Secrets, keys and certificates" in text_of(officer.get(reverse("admin:index")))
 

@@ -27,8 +27,8 @@ _LAST = (
     f" may be in wrong hands, repeat the request with ?{REVOKE_LAST}=true to revoke it now."
 )
 _SANDBOX = (
-    "This client is of the sandbox: everybody has its secret, so nobody can revoke it. Use a system"
-    " user of your own to test that."
+    "This client is of the sandbox: everybody has its secret, so nobody can revoke it. Use one of"
+    " your own system users to test that."
 )
 _OTHERS_LEFT = (
     "The secret is revoked, and no token that it issued is active any more. Log in with another"

@@ -19,7 +19,7 @@ class Kind:
     """`end` is the field of its last moment, by which an index finds `rows`.
 
     `extend_task` is the name of the task that extends it; of secrets, that issues a new one.
-    `shown_with`: the kind of record on whose page its rows are, if they have none of their own.
+    `shown_with`: the kind of record on whose page its rows are, if they have none.
     """
 
     name: str

@@ -153,7 +153,7 @@ def _differences(row: Change) -> Iterator[Difference]:
     kind = words.kind_in(row)
     for field in dict.fromkeys([*row.before, *row.after]):
         before, after = row.before.get(field), row.after.get(field)
-        if field == "credential":  # said by the titles of the others
+        if field == "credential":  # the titles of the others have it
             continue
         if field == "secret" or before != after:
             title = words.FIELDS.get(field, {}).get(kind) or _FIELDS.get(field, field)

@@ -1,6 +1,6 @@
 """What must hold for each token that is issued, and for each one that an API accepts.
 
-Whoever gets one has sent what its client logs in with; an assertion or a proof counts once.
+The client that gets one has sent what it logs in with; an assertion or a proof counts once.
 """
 
 from collections.abc import Iterator
