@@ -255,15 +255,23 @@ def test_the_first_client_that_is_let_in_gets_its_token(
     [
         (
             {"WEB_PROCESSES": "abc"},
-            "WEB_PROCESSES must be a whole number from 1 to 256, not 'abc'.",
+            "WEB_PROCESSES must be a whole number from 1 to 256, not 'abc'."
+            " Example: WEB_PROCESSES=4",
         ),
         (
             {"WEB_THREADS": "0", "WEB_REQUESTS": "-1"},
-            "WEB_THREADS must be a whole number from 1 to 256, not '0'.\n"
-            "WEB_REQUESTS must be a whole number from 1 to 100000, not '-1'.",
+            "WEB_THREADS must be a whole number from 1 to 256, not '0'. Example: WEB_THREADS=4\n"
+            "WEB_REQUESTS must be a whole number from 1 to 100000, not '-1'."
+            " Example: WEB_REQUESTS=256",
         ),
-        ({"PORT": "http"}, "PORT must be a whole number from 0 to 65535, not 'http'."),
-        ({"SERVE": "logins"}, "SERVE must be login, staff or both."),
+        (
+            {"PORT": "http"},
+            "PORT must be a whole number from 0 to 65535, not 'http'. Example: PORT=8000",
+        ),
+        (
+            {"SERVE": "logins"},
+            "SERVE must be login, staff or both, not 'logins'. Example: SERVE=login",
+        ),
         (
             {"DATABASE_URL": "mysql://x"},
             "The URL of a database must begin with postgresql:// or sqlite://, not 'mysql'.",
