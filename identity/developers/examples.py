@@ -5,7 +5,7 @@ Tests compare each with a real answer; what differs there are references, dates 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from uuid import UUID
@@ -74,7 +74,7 @@ class Example:
     status: int
     reason: str
     headers: Mapping[str, str]
-    body: str
+    body: str = field(repr=False)
 
     @property
     def text(self) -> str:

@@ -170,7 +170,7 @@ def test_the_random_changes_make_every_kind_of_change(settings: Settings) -> Non
 
 # What a change of a record stores that is not undone: a row keeps it for good, or has it elsewhere.
 NOT_UNDONE = {
-    *("revoked_at", "secret", "secret_expires_at", "secret_revoked_at"),
+    *("revoked_at", "secret", "credential", "secret_expires_at", "secret_revoked_at"),
     "allowed_networks",
 }
 

@@ -25,7 +25,7 @@ def recorded() -> tuple[str, str, str, dict[str, Any], dict[str, Any]]:
     """The newest change."""
     change = Change.objects.latest("pk")
     assert change.object_type == "protectedapi"
-    assert change.label == str(ProtectedApi.objects.get(pk=change.object_id))
+    assert change.label == ProtectedApi.objects.get(pk=change.object_id).history_label
     return change.action, change.by, change.reason, change.before, change.after
 
 

@@ -38,12 +38,12 @@ class Once:
     """
 
     row: Model
-    shown: Mapping[str, Any]
-    secret: str  # the name of what is never stored
+    shown: Mapping[str, Any] = field(repr=False)
+    secret_name: str  # of what is never stored
     note_later: str
 
     def shown_later(self) -> dict[str, Any]:
-        return {**self.shown, self.secret: None, "note": self.note_later}
+        return {**self.shown, self.secret_name: None, "note": self.note_later}
 
 
 @dataclass(frozen=True, slots=True)

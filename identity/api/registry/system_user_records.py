@@ -87,4 +87,4 @@ def show_once(issued: IssuedSecret) -> Once:
     """The system user, and the new secret for this answer alone."""
     data = secret_data(issued)
     shown = {**data, "secret_expires_at": moment_text(data["secret_expires_at"]), "note": _NOTE}
-    return Once(issued.system_user, shown, secret="client_secret", note_later=_NOTE_LATER)
+    return Once(issued.system_user, shown, secret_name="client_secret", note_later=_NOTE_LATER)
