@@ -284,9 +284,10 @@ def test_the_first_login_of_a_client_on_a_node_takes_two_queries_and_every_other
     for number, on_behalf_of in enumerate((None, str(represented.identifier))):
         with statements_sent() as sent:
             assert intermediary.login(on_behalf_of=on_behalf_of).status_code == 200
-        # The first token for a taxpayer takes its index in the status lists, once for all nodes.
+        # The first token for a taxpayer gets an index that the process has reserved; a new process
+        # reserves some with it.
         if is_postgresql:
-            assert sent == ["SELECT", "WITH", "WITH"]
+            assert sent == (["SELECT", "WITH", "WITH"] if number else first)
         else:
             assert sent[-len(ON_SQLITE) + 1 :] == ON_SQLITE[1:]
         this_node.cache_clear()

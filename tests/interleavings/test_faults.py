@@ -97,12 +97,12 @@ def a_first_token_that_ignores_the_epoch(patch: Patch) -> None:
 @fault
 def a_first_token_whose_index_is_not_stored(patch: Patch) -> None:
     replace_in_count_with_rows(patch, "WHERE tin IS NOT NULL AND", "WHERE false AND")
-    replace_in_count_with_rows(patch, "locked.tin IS NULL OR holder IS NOT NULL", "true")
+    replace_in_count_with_rows(patch, "tin IS NULL OR holder IS NOT NULL", "true")
 
 
 @fault
 def a_first_token_whose_index_another_one_has_taken(patch: Patch) -> None:
-    replace_in_count_with_rows(patch, "locked.tin IS NULL OR holder IS NOT NULL", "true")
+    replace_in_count_with_rows(patch, "tin IS NULL OR holder IS NOT NULL", "true")
 
 
 @fault

@@ -26,6 +26,7 @@ from tokens.login_events.events import (
     AssertionUse,
     CountedLogin,
     ProofUse,
+    ProofUsedBefore,
     TakenIndex,
     TakeStatusIndex,
     UsedBefore,
@@ -109,18 +110,38 @@ def test_in_a_batch_each_login_has_its_own_result() -> None:
     assert StatusIndex.objects.count() == 2
 
 
-def test_what_was_used_before_leaves_no_row() -> None:
-    (secret,) = clients(1)
+def test_a_login_whose_index_is_not_free_is_repeated_with_its_proof_and_assertion() -> None:
+    one, other = clients(2)
     soon = datetime.now(UTC) + timedelta(minutes=1)
-    assertion, proof = AssertionUse(uuid4(), soon), ProofUse(uuid4(), soon)
-    store.perform(assertion)
-    login = first_login(secret)._replace(assertion=assertion)
-    assert isinstance(store.perform(login), UsedBefore)
-    assert not StatusIndex.objects.exists()
-    right = login._replace(assertion=AssertionUse(uuid4(), soon), proof=proof)
-    assert is_stored(right)
-    assert (UsedAssertion.objects.count(), UsedProof.objects.count()) == (2, 1)
-    assert StatusIndex.objects.count() == 1
+    proved: dict[str, Any] = {
+        "assertion": AssertionUse(uuid4(), soon),
+        "proof": ProofUse(uuid4(), soon),
+    }
+    assert is_stored(first_login(one))
+    assert store.perform(first_login(other)._replace(**proved)) is None
+    assert not UsedAssertion.objects.exists()
+    assert not UsedProof.objects.exists()
+    assert is_stored(first_login(other, INDEX + 1)._replace(**proved))
+    again = counted(other)._replace(**proved)
+    assert isinstance(store.perform(again), ProofUsedBefore)
+    assert isinstance(store.perform(again._replace(proof=None)), UsedBefore)
+
+
+@pytest.mark.parametrize("refused", [{"scope": "Unknown"}, {}])
+def test_a_client_that_was_refused_before_keeps_the_index_of_its_first_token(
+    refused: dict[str, str],
+) -> None:
+    """Its node remembers it already, but no index."""
+    token_of(new_erp())
+    erp = new_erp()
+    if refused:
+        assert erp.login(**refused).status_code == 400
+    assert erp.login().status_code == 200
+    for _ in range(2):
+        with statements_sent() as words:
+            assert erp.login().status_code == 200
+        assert words == ["WITH"]
+    assert StatusIndex.objects.filter(system_user_id=erp.system_user.pk).count() == 1
 
 
 def test_reserved_ones_are_given_to_nobody_else() -> None:

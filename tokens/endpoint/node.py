@@ -34,8 +34,8 @@ class Node:
         return Reading(self.clock.now(), facts)
 
     def learn(self, query: FactsQuery, reading: Reading) -> None:
-        """Stores what the registry answered about a client that has proved itself."""
-        if reading.facts is not None and not reading.is_remembered:
+        """Stores what is known now of a client that has proved itself."""
+        if reading.facts is not None:
             self.local_facts.store(query, reading.facts)
 
 

@@ -79,10 +79,10 @@ WITH counted AS ({_ADD_ONE}
 )
 SELECT {NOW}, client, window_started_at, used FROM counted"""
 
-# The same for a batch in which logins add rows: a used assertion, a used DPoP proof, the index of
-# their tokens. Each is added only with a login that is counted; the constraint decides between two
-# nodes, whatever each sees. Proofs come first: one that was used before leaves the assertion
-# unused. Indexes come last, when nothing is left that could stop the login.
+# The same for a batch in which logins add rows: the index of their tokens, a used DPoP proof, a
+# used assertion. The constraints decide between two nodes, whatever each sees. In this order: a
+# login whose index is not free is repeated, with the same proof and assertion; a proof that was
+# used before leaves the assertion unused; and an index without a token does no harm.
 _COUNT_WITH_ROWS = f"""
 WITH locked AS MATERIALIZED (
     SELECT locked.* FROM json_to_recordset(%s::json)
@@ -96,33 +96,34 @@ WITH locked AS MATERIALIZED (
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS own_row
     WHERE {IS_RECENT} AND (tin IS NOT NULL OR {_HAS_INDEX})
+), new_index AS (
+    INSERT INTO status_indexes (index, version, system_user_id, secret_id, tin, rob, actor,
+        scopes, permissions, check_at)
+    SELECT status_index, status_version, client AS system_user_id, used_secret_id AS secret_id,
+        tin, rob, index_actor AS actor, scopes, permissions, check_at
+    FROM locked WHERE tin IS NOT NULL AND NOT EXISTS (
+        SELECT FROM ended_status_indexes e WHERE e.index = status_index)
+    ORDER BY {STATUS_KEY}
+    ON CONFLICT DO NOTHING RETURNING system_user_id AS holder
+), indexed AS MATERIALIZED (
+    SELECT locked.* FROM locked LEFT JOIN new_index ON holder = client
+    WHERE tin IS NULL OR holder IS NOT NULL
 ), first_proof AS (
     INSERT INTO used_proofs (id, expires_at)
-    SELECT proof, proof_expires_at FROM locked WHERE proof IS NOT NULL ORDER BY proof
+    SELECT proof, proof_expires_at FROM indexed WHERE proof IS NOT NULL ORDER BY proof
     ON CONFLICT DO NOTHING RETURNING id AS proof_id
 ), proved AS MATERIALIZED (
-    SELECT locked.* FROM locked LEFT JOIN first_proof ON proof_id = proof
+    SELECT indexed.* FROM indexed LEFT JOIN first_proof ON proof_id = proof
     WHERE proof IS NULL OR proof_id IS NOT NULL
 ), first_use AS (
     INSERT INTO used_assertions (id, expires_at)
     SELECT assertion, assertion_expires_at FROM proved WHERE assertion IS NOT NULL
     ORDER BY assertion
     ON CONFLICT DO NOTHING RETURNING id AS assertion_id
-), authenticated AS MATERIALIZED (
-    SELECT proved.* FROM proved LEFT JOIN first_use ON assertion_id = assertion
-    WHERE assertion IS NULL OR assertion_id IS NOT NULL
-), new_index AS (
-    INSERT INTO status_indexes (index, version, system_user_id, secret_id, tin, rob, actor,
-        scopes, permissions, check_at)
-    SELECT status_index, status_version, client AS system_user_id, used_secret_id AS secret_id,
-        tin, rob, index_actor AS actor, scopes, permissions, check_at
-    FROM authenticated WHERE tin IS NOT NULL AND NOT EXISTS (
-        SELECT FROM ended_status_indexes e WHERE e.index = status_index)
-    ORDER BY {STATUS_KEY}
-    ON CONFLICT DO NOTHING RETURNING system_user_id AS holder
 ), counted AS ({_ADD_ONE}
-    FROM authenticated AS locked LEFT JOIN new_index ON holder = locked.client
-    WHERE c.system_user_id = locked.client AND (locked.tin IS NULL OR holder IS NOT NULL)
+    FROM proved AS locked LEFT JOIN first_use ON assertion_id = locked.assertion
+    WHERE c.system_user_id = locked.client
+        AND (locked.assertion IS NULL OR assertion_id IS NOT NULL)
     RETURNING locked.*, c.window_started_at, c.used
 ), event AS (
     INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
@@ -132,7 +133,7 @@ UNION ALL SELECT {NOW}, client, NULL, NULL, 'assertion'
 FROM proved LEFT JOIN first_use ON assertion_id = assertion
 WHERE assertion IS NOT NULL AND assertion_id IS NULL
 UNION ALL SELECT {NOW}, client, NULL, NULL, 'proof'
-FROM locked LEFT JOIN first_proof ON proof_id = proof
+FROM indexed LEFT JOIN first_proof ON proof_id = proof
 WHERE proof IS NOT NULL AND proof_id IS NULL"""
 _USED_BEFORE: dict[str, type[UsedBefore | ProofUsedBefore]] = {
     "assertion": UsedBefore,
