@@ -219,11 +219,11 @@ class Login:
         raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
 
     def _learn(self, reading: Reading, outcome: Outcome) -> Reading:
-        has_new_index = isinstance(outcome, IssuedLogin) and outcome.index.new is not None
-        if isinstance(outcome, IssuedLogin) and has_new_index:
-            reading = _with_status(reading, outcome.index.status)
+        is_news = not reading.is_remembered
+        if isinstance(outcome, IssuedLogin) and outcome.index.new is not None:
+            reading, is_news = _with_status(reading, outcome.index.status), True
         # Nobody but a client that has proved itself can fill the memory of this node.
-        if self.client is not None and (has_new_index or not reading.is_remembered):
+        if is_news and self.client is not None:
             self.node.learn(self.query, reading)
         return reading
 
