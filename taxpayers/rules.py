@@ -1,8 +1,7 @@
 """May this client have a token, for whom, with what? (specification 3, contract 1 and 4). Pure.
 
-`decide` is the only maker of an `Authorization`, and nothing is signed without one. Every `until`
-and `expires_at` is the last moment at which a thing still holds; every `from` is the first. What is
-blocked or revoked is so whatever the clock says: its date is for people.
+`decide` is the only maker of an `Authorization`, and nothing is signed without one. What is blocked
+or revoked is so whatever the clock says: its date is for people.
 """
 
 from collections.abc import Callable
@@ -12,10 +11,10 @@ from enum import StrEnum
 
 from taxpayers.facts.source_networks import LoginSource, is_within
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
+from taxpayers.facts.validity import is_in_force, is_over, may_act_for_others
 from taxpayers.facts.values import (
     ClientFacts,
     Facts,
-    IntermediaryFacts,
     PermissionFacts,
     RepresentedFacts,
     SecretFacts,
@@ -134,27 +133,6 @@ def check_secret(secret: SecretFacts, at: datetime) -> None:
     """For callers that only authenticate: raises Refused if the secret that matched has ended."""
     _is_not_expired(secret, at)
     _is_not_revoked(secret)
-
-
-def is_over(until: datetime | None, at: datetime) -> bool:
-    """Whether the last moment has passed; None never passes."""
-    return until is not None and at > until
-
-
-def may_act_for_others(role: IntermediaryFacts, at: datetime) -> bool:
-    """Whether the registration as an intermediary is active."""
-    return role.is_active and not is_over(role.active_until, at)
-
-
-def is_in_force(permission: PermissionFacts, at: datetime) -> bool:
-    """From its first moment to its last, unless it is revoked, whatever the clock says."""
-    return permission.revoked_at is None and was_in_force(permission, at)
-
-
-def was_in_force(permission: PermissionFacts, at: datetime) -> bool:
-    """Whether it was in force at a moment of the past, though it may be revoked since."""
-    revoked = permission.revoked_at is not None and permission.revoked_at <= at
-    return permission.valid_from <= at and not revoked and not is_over(permission.valid_until, at)
 
 
 def _is_not_expired(secret: SecretFacts, at: datetime) -> None:
@@ -323,15 +301,3 @@ def _allowed_codes(
     codes = _codes_in_force(represented, at)
     allowed = client.allowed_permissions
     return tuple(code for code in codes if code in allowed) if allowed else codes
-
-
-def next_end(facts: Facts, at: datetime) -> datetime | None:
-    """The next last moment in these facts: until it has passed, time alone refuses nothing."""
-    role, represented = facts.client.intermediary, facts.represented
-    ends = [
-        facts.secret.expires_at,
-        facts.client.expires_at,
-        role.active_until if role else None,
-        *(p.valid_until for p in (represented.permissions if represented else ())),
-    ]
-    return min((end for end in ends if end is not None and end >= at), default=None)

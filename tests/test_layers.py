@@ -35,7 +35,8 @@ CROWDED = {
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
     *("taxpayers.client_keys", "taxpayers.certificates.names", "taxpayers.certificates.subject"),
-    *("taxpayers.redaction", "taxpayers.names", "taxpayers.facts.values", "taxpayers.standing"),
+    *("taxpayers.redaction", "taxpayers.names", "taxpayers.standing"),
+    *("taxpayers.facts.values", "taxpayers.facts.validity"),
     *(f"taxpayers.facts.epochs.{module}" for module in ("row", "postgresql", "sqlite", "triggers")),
     *(f"tokens.endpoint.{noun}" for noun in ("form", "on_behalf_of", "request")),
     "tokens.refusals.table",

@@ -11,10 +11,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.facts.validity import is_over
 from taxpayers.models.system_user import SystemUser
 from taxpayers.models.usage import RateLimitCounter
 from taxpayers.models.view_only import VIEW_ONLY
-from taxpayers.rules import is_over
 
 # A live secret has one of these slots, so that the database limits their number.
 SLOTS = (1, 2)

@@ -13,10 +13,10 @@ from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.facts.validity import is_over
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models.taxpayer import Taxpayer
 from taxpayers.models.view_only import VIEW_ONLY
-from taxpayers.rules import is_over
 
 DEFAULT_SCOPE = "InvoicingAPI"
 DEFAULT_LOGINS_PER_MINUTE = 12  # specification 8

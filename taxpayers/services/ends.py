@@ -8,9 +8,9 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import a_year_after, format_moment
-from taxpayers.rules import is_over
 from taxpayers.services.granted_permissions import codes_of, grant_permission
 from taxpayers.services.history import (
     Action,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from taxpayers.facts.source_networks import LoginSource
+from taxpayers.facts.validity import is_in_force, next_end, was_in_force
 from taxpayers.facts.values import (
     ClientFacts,
     Facts,
@@ -25,9 +26,6 @@ from taxpayers.rules import (
     RegistryReason,
     check_secret,
     decide,
-    is_in_force,
-    next_end,
-    was_in_force,
 )
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

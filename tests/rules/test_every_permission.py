@@ -9,8 +9,9 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
+from taxpayers.facts.validity import is_in_force
 from taxpayers.facts.values import Facts, PermissionFacts, RepresentedFacts
-from taxpayers.rules import AuthorizationRequest, is_in_force
+from taxpayers.rules import AuthorizationRequest
 from tests.rules.states import (
     AT,
     IN_ORDER,

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from taxpayers.facts.credential_kind import CredentialKind
-from taxpayers.rules import is_over
+from taxpayers.facts.validity import is_over
 
 
 class ProtectedApi(models.Model):

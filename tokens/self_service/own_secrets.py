@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db.models import F, Q
 
+from taxpayers.facts.validity import is_over
 from taxpayers.models import ClientSecret
-from taxpayers.rules import is_over
 from tokens.http import rfc3339, rfc3339_or_none
 
 RECENTLY = timedelta(days=30)

@@ -8,10 +8,10 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from taxpayers.facts.validity import is_in_force, may_act_for_others
 from taxpayers.facts.values import PermissionFacts
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
 from taxpayers.models import GrantedPermission
-from taxpayers.rules import is_in_force, may_act_for_others
 from taxpayers.validation import taxpayer_notation
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.resource_server.permissions import InsufficientScope

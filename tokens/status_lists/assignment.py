@@ -8,8 +8,9 @@ token may do more than those before.
 
 from typing import NamedTuple
 
+from taxpayers.facts.validity import next_end
 from taxpayers.facts.values import Facts, StatusFacts
-from taxpayers.rules import Authorization, next_end
+from taxpayers.rules import Authorization
 from tokens.login_events.events import TakeStatusIndex, TokenRevocation
 from tokens.status_lists.reserved import ReservedIndexes
 

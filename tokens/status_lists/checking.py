@@ -20,9 +20,10 @@ from taxpayers.facts.query import (
     facts_of,
     status_facts,
 )
+from taxpayers.facts.validity import next_end
 from taxpayers.facts.values import Facts
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.rules import next_end, required_confirmation
+from taxpayers.rules import required_confirmation
 from taxpayers.sql import Row, fetch_through_django
 from tokens.access_tokens.status import ACTIVE, TokenFacts, status_of
 from tokens.access_tokens.verification import AccessToken

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from identity.api.framework.fields import Moment, Words
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
+from taxpayers.facts.validity import is_over
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.rules import is_over
 
 
 class CredentialRecord(serializers.Serializer[ClientSecret]):

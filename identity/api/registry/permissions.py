@@ -14,9 +14,9 @@ from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.intermediaries import find_intermediary, given_reason
 from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
+from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
-from taxpayers.rules import is_over
 from taxpayers.services import end_earlier, extend, grant_permission, revoke_permission
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)

@@ -24,8 +24,8 @@ from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
 from identity.staff.templatetags.staff import moment_text
+from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
-from taxpayers.rules import is_over
 from taxpayers.services import Author, end_earlier, extend
 from taxpayers.services.ends import (
     Ending,

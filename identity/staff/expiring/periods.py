@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.record_pages import Text
-from taxpayers.rules import is_over
+from taxpayers.facts.validity import is_over
 
 ENDED = "ended"
 ENDED_DAYS = 30

@@ -12,9 +12,10 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.templatetags.staff import moment
 from taxpayers.facts.rows import standing_of_row
+from taxpayers.facts.validity import is_in_force, is_over
 from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.rules import RegistryReason, is_in_force, is_over
+from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.standing import Standing
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from identity.staff.framework.badges import facts_of
+from taxpayers.facts.validity import was_in_force
 from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import GrantedPermission, SystemUser, Taxpayer
-from taxpayers.rules import was_in_force
 from taxpayers.services.granted_permissions import codes_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
