@@ -94,6 +94,6 @@ def _read(text: str) -> Network:
 def _as_ipv4(network: Network) -> Network:
     """IPv4 that was written as IPv6 (RFC 4291 section 2.5.5.2), as the addresses of logins are."""
     if isinstance(network, IPv6Network) and network.subnet_of(_IPV4_IN_IPV6):
-        address = network.network_address.ipv4_mapped
-        return IPv4Network((int(address or 0), network.prefixlen - _IPV4_IN_IPV6.prefixlen))
+        address = int(network.network_address) - int(_IPV4_IN_IPV6.network_address)
+        return IPv4Network((address, network.prefixlen - _IPV4_IN_IPV6.prefixlen))
     return network

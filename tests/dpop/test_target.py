@@ -57,6 +57,7 @@ def test_an_empty_path_is_a_slash_and_escapes_have_no_case() -> None:
     assert is_same_target("http://h:80/", "http://h/")
     assert is_same_target("https://h:443/", "https://h/")
     assert is_same_target("https://h/%2f", "https://h/%2F")
+    assert not is_same_target("https://h/%2f", "https://h/2F")
 
 
 def test_what_is_no_address_is_the_same_as_nothing_not_even_itself() -> None:

@@ -36,6 +36,7 @@ class Report:
     explained: int = 0
     unexplained: list[Mutant] = field(default_factory=list)
     missing: int = 0
+    without_verdict: list[str] = field(default_factory=list)
 
     @property
     def total(self) -> int:
@@ -71,12 +72,14 @@ def main() -> int:
     prepare()
     report = Report()
     until = time.monotonic() + 60 * options.minutes
-    try:
-        for module in chosen:
+    for module in chosen:
+        try:
             _run_module(plan, module, results, report, until)
-    except NoVerdict as written:
-        _say(f"The tests of a module do not pass without a mutant, or there are none:\n{written}")
-        return 1
+        except NoVerdict as written:
+            report.without_verdict.append(module)
+            _say(
+                f"The tests of {module} do not pass without a mutant, or there are none:\n{written}"
+            )
     return _verdict(plan, report)
 
 
@@ -96,7 +99,7 @@ def _run_module(plan: Plan, module: str, results: Results, report: Report, until
     runs = plan.modules[module]
     mutants = list(mutants_of(module, plan.source(module)))
     waiting = [mutant for mutant in mutants if not _is_settled(plan, mutant, results)]
-    _kill_quickly(plan, module, waiting, results, until)
+    survived = _try_quickly(plan, module, waiting, results, until)
     limits: list[Limits] = []
     for mutant in waiting:
         if results.is_killed(mutant):
@@ -107,31 +110,38 @@ def _run_module(plan: Plan, module: str, results: Results, report: Report, until
         if plan.reason(mutant):  # counts as not killed, so nobody has to try harder
             results.store(mutant, _SURVIVED)
             continue
-        limits = limits or [_limits(tests, output) for tests in runs]
-        pairs = zip(runs, limits, strict=True)
-        done = (run_tests(tests, output, mutant, limit) for tests, limit in pairs)
-        run = next((one for one in done if one.outcome is not Outcome.SURVIVED), _SURVIVED)
+        run = _SURVIVED
+        if mutant.id not in survived:
+            limits = limits or [_limits(tests, output) for tests in runs]
+            pairs = zip(runs, limits, strict=True)
+            done = (run_tests(tests, output, mutant, limit) for tests, limit in pairs)
+            run = next((one for one in done if one.outcome is not Outcome.SURVIVED), _SURVIVED)
         results.store(mutant, run)
         if run.outcome is Outcome.SURVIVED:
             _say(f"SURVIVED {module}\n  {_line(mutant)}")
     _say(_add_up(plan, module, mutants, results, report))
 
 
-def _kill_quickly(
+def _try_quickly(
     plan: Plan, module: str, mutants: list[Mutant], results: Results, until: float
-) -> None:
-    """Those of functions that a test notices; the others of these are left."""
+) -> set[str]:
+    """Stores which mutants of functions a test notices; the ids of those that none can notice."""
     source, output = plan.source(module), results.path.with_name("output.txt")
     left = [mutant for mutant in mutants if changes_only_functions(source, mutant.source)]
+    survived: Counter[str] = Counter()  # so many of the runs
     for tests in plan.modules[module]:
         left = [mutant for mutant in left if not results.is_killed(mutant)]
         if not left or time.monotonic() >= until:
-            return
-        with closing(run_quickly(tests, output, plan.root, left)) as killed:
-            for mutant, run in killed:
-                results.store(mutant, run)
+            break
+        with closing(run_quickly(tests, output, plan.root, left)) as tried:
+            for mutant, run in tried:
+                if run.outcome is Outcome.SURVIVED:
+                    survived[mutant.id] += 1
+                else:
+                    results.store(mutant, run)
                 if time.monotonic() >= until:
-                    return
+                    break
+    return {id_ for id_, runs in survived.items() if runs == len(plan.modules[module])}
 
 
 def _is_settled(plan: Plan, mutant: Mutant, results: Results) -> bool:
@@ -176,6 +186,9 @@ def _verdict(plan: Plan, report: Report) -> int:
         f" ({report.outcomes[Outcome.TIMEOUT]} of them by a time limit);"
         f" survived: {report.explained} explained, {len(report.unexplained)} not"
     )
+    if report.without_verdict:
+        _say(f"FAILED: without a mutant the tests must pass: {', '.join(report.without_verdict)}")
+        return 1
     if report.unexplained or report.killed_percent < plan.killed_percent:
         _say(f"FAILED: kill or explain each survivor; at least {plan.killed_percent} % are killed")
         return 1

@@ -12,29 +12,28 @@ from types import CodeType, FunctionType
 
 # A global of the module while its functions record their calls.
 CALLS = "_qualified_names_of_called_functions"
+OURS = ("identity", "taxpayers", "tokens")
 # By its qualified name; None: several have that name.
 Codes = Mapping[str, CodeType | None]
 
 
 def codes_of(source: str, path: Path) -> Codes:
     """The code of each function, also of those inside others."""
-    return _codes_of(ast.parse(source), path)
-
-
-def recording_codes_of(source: str, path: Path) -> Codes:
-    """The same functions; each of them begins by adding its qualified name to the set CALLS."""
-    return _codes_of(ast.fix_missing_locations(_Recording().visit(ast.parse(source))), path)
-
-
-def _codes_of(tree: ast.Module, path: Path) -> Codes:
     found: dict[str, CodeType | None] = {}
-    pending = [compile(tree, str(path), "exec", dont_inherit=True)]
+    pending = [compile(source, str(path), "exec", dont_inherit=True)]
     while pending:
         inner = [value for value in pending.pop().co_consts if isinstance(value, CodeType)]
         pending += inner
         for code in inner:
             found[code.co_qualname] = None if code.co_qualname in found else code
     return found
+
+
+def recording(source: str) -> ast.Module:
+    """The module, whose functions begin by adding their qualified names to the set CALLS."""
+    tree: ast.Module = _Recording().visit(ast.parse(source))
+    _begin_with(f"{CALLS} = set()", tree)
+    return ast.fix_missing_locations(tree)
 
 
 class _Recording(ast.NodeTransformer):
@@ -47,7 +46,7 @@ class _Recording(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         name = ".".join((*self._around, node.name))
         self._inside(node, node.name, "<locals>")
-        node.body[:0] = ast.parse(f"{CALLS}.add({name!r})").body
+        _begin_with(f"{CALLS}.add({name!r})", node)
         return node
 
     def _inside(self, node: ast.AST, *names: str) -> ast.AST:
@@ -55,6 +54,11 @@ class _Recording(ast.NodeTransformer):
         self.generic_visit(node)
         self._around = before
         return node
+
+
+def _begin_with(statement: str, node: ast.Module | ast.FunctionDef) -> None:
+    place = 0 if ast.get_docstring(node) is None else 1
+    node.body[place:place] = ast.parse(statement).body
 
 
 def changes_only_functions(before: str, after: str) -> bool:
@@ -72,6 +76,10 @@ def _without_bodies(source: str) -> str:
     return ast.dump(_NoBodies().visit(ast.parse(source)))
 
 
+def _is_of_service(cache: object) -> bool:
+    return str(getattr(cache, "__module__", "")).split(".")[0] in OURS
+
+
 class Functions:
     """The functions of a module that was imported, and what they remember."""
 
@@ -82,14 +90,15 @@ class Functions:
         self.codes = codes_of(source, path)
         # By type(): to ask a lazy object for its class would make it work.
         objects = [o for o in gc.get_objects() if type(o) in (FunctionType, _lru_cache_wrapper)]
-        ours = [o for o in objects if self._has(o)]
-        self._caches = [o for o in ours if isinstance(o, _lru_cache_wrapper)]
+        # Also of other modules: what they remember may be made of what a function returned.
+        caches = [o for o in objects if isinstance(o, _lru_cache_wrapper)]
+        self._caches = [o for o in caches if _is_of_service(o) or self._has(o.__wrapped__)]
         self._in_use: dict[str, list[FunctionType]] = {}
-        for function in (o for o in ours if isinstance(o, FunctionType)):
+        for function in (o for o in objects if isinstance(o, FunctionType) and self._has(o)):
             self._in_use.setdefault(function.__code__.co_qualname, []).append(function)
 
     def _has(self, function: object) -> bool:
-        code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+        code = getattr(function, "__code__", None)
         return code is not None and code.co_filename == str(self._path)
 
     def changed_by(self, mutated: str) -> Codes:
@@ -109,8 +118,13 @@ class Functions:
             len(function.__code__.co_freevars) == len(code.co_freevars) for function in old
         )
 
+    def can_replace(self, changed: Codes) -> bool:
+        """Whether each of them, or the function around it, gets its new code."""
+        in_use = self._in_use.keys() & changed.keys()
+        return bool(in_use) and all(changed[name] is not None for name in in_use)
+
     def replace(self, changed: Codes) -> None:
-        """From now on these functions have this code, and the module remembers no result."""
+        """From now on these functions have this code, and no module remembers a result."""
         for name, code in changed.items():
             if code is not None:
                 for function in self._in_use.get(name, ()):

@@ -3,6 +3,7 @@
 The migrations take ten times as long as the tests that notice a mutant.
 """
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -25,7 +26,9 @@ def _create_test_db(self: Any, *arguments: Any, **options: Any) -> str:
     if path is None or not path.exists():
         name = _migrate(self, *arguments, **options)
         if path is not None:
-            _copy(name, path)
+            unfinished = path.with_suffix(f".{os.getpid()}")
+            _copy(name, unfinished)
+            unfinished.replace(path)  # another run may look for it at this moment
         return name
     name = self._create_test_db(verbosity=0, autoclobber=True)
     _copy(path, name)

@@ -2,8 +2,9 @@
 
 That process has imported everything, migrated the database and run all the tests once. A fork of
 it puts the mutant's code into the functions and runs only the tests that call them. What is worked
-out at an import stays as it was: so only a failed test counts here. What survives or does not end,
-and each mutant of anything but a function, is left to `runner`.
+out at an import stays as it was: so a mutant of a function that is called by an import survives
+here only for the time being. It is left to `runner`, as is one that does not end, and each mutant
+of anything but a function.
 """
 
 import gc
@@ -13,7 +14,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Sequence, Set
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -22,30 +23,48 @@ from typing import TextIO
 import pytest
 from pytest_django.plugin import blocking_manager_key
 
+from tests.mutants import migrated
 from tests.mutants.forks import Limits, end_group, run_in_fork, start_fork
-from tests.mutants.functions import CALLS, Codes, Functions, recording_codes_of
+from tests.mutants.functions import CALLS, Codes, Functions, recording
 from tests.mutants.mutants import Mutant
-from tests.mutants.runner import ARGUMENTS, NoVerdict, Outcome, Run, name_of, redirect
+from tests.mutants.runner import (
+    ARGUMENTS,
+    NoVerdict,
+    Outcome,
+    Run,
+    import_instead,
+    migrated_path,
+    name_of,
+    redirect,
+)
 
 _KILLED = 1
 # Of the processor; longer tests are not run a second time without a mutant.
 _LONG_SECONDS = 0.5
 
 
+# These pass a second time in one process: arguments of pytest.
+_passed_twice: set[tuple[str, ...]] = set()
+
+
 def run_quickly(
-    arguments: Sequence[str], output: Path, root: Path, mutants: Sequence[Mutant]
+    arguments: tuple[str, ...], output: Path, root: Path, mutants: Sequence[Mutant]
 ) -> Generator[tuple[Mutant, Run]]:
-    """Those of a module that the tests chosen by these arguments of pytest kill, as they die.
+    """Of the mutants of a module those whose outcome is certain by these arguments of pytest.
 
     `root` is the folder of the modules. Raises NoVerdict.
     """
     reader, writer = os.pipe()
+    module = mutants[0].module
 
     def run() -> int:
         os.close(reader)
         redirect(output)
+        migrated.path = migrated_path(arguments, output, mutants[0])
+        import_instead(module, recording((root / module).read_text(encoding="utf-8")))
         with os.fdopen(writer, "w") as report:
-            return int(pytest.main([*ARGUMENTS, *arguments], [_Forks(root, mutants, report)]))
+            forks = _Forks(root, mutants, report, passed_twice=arguments in _passed_twice)
+            return int(pytest.main([*ARGUMENTS, *arguments], [forks]))
 
     child = start_fork(run)
     os.close(writer)
@@ -63,18 +82,23 @@ def run_quickly(
         end_group(child)
     if status:
         raise NoVerdict(output.read_text(encoding="utf-8", errors="replace"))
+    _passed_twice.add(arguments)
 
 
 class _Forks:
     """For pytest: all tests once as they are, and those that call it for each changed function."""
 
-    def __init__(self, root: Path, mutants: Sequence[Mutant], report: TextIO) -> None:
+    def __init__(
+        self, root: Path, mutants: Sequence[Mutant], report: TextIO, *, passed_twice: bool
+    ) -> None:
         self._module = mutants[0].module
         self._path = root / self._module
         self._mutants = mutants
         self._report = report
+        self._passed_twice = passed_twice
         self._number: int | None = None  # of the mutant of this fork
         self._is_fork = False
+        self._called_by_imports: Set[str] = frozenset()
         self._calls: dict[pytest.Item, set[str]] = {}
         self._seconds: dict[pytest.Item, float] = {}
 
@@ -86,27 +110,31 @@ class _Forks:
         if functions is None:
             return True
         short = [item for item in session.items if self._seconds[item] < _LONG_SECONDS]
-        if run_in_fork(partial(self._run, session, short)).status:
+        if not self._passed_twice and run_in_fork(partial(self._run, session, short)).status:
             raise NoVerdict("The tests do not pass a second time in one process.")
         for number, mutant in enumerate(self._mutants):
             self._number = number
-            changed = functions.changed_by(mutant.source)
-            tests = [item for item in session.items if self._calls[item] & changed.keys()]
-            tests.sort(key=self._seconds.__getitem__)
-            limits = Limits.after(sum(self._seconds[item] for item in tests))
-            if not tests:
-                continue
+            self._try(session, functions, functions.changed_by(mutant.source))
+        return True
+
+    def _try(self, session: pytest.Session, functions: Functions, changed: Codes) -> None:
+        tests = [item for item in session.items if self._calls[item] & changed.keys()]
+        tests.sort(key=self._seconds.__getitem__)
+        limits = Limits.after(sum(self._seconds[item] for item in tests))
+        status = 0
+        if tests:
             ended = run_in_fork(partial(self._run, session, tests, functions, changed), limits)
+            status = ended.status
             if ended.is_timeout and ended.cpu_seconds >= limits.cpu_seconds:  # not: it waits
                 self._tell(Outcome.TIMEOUT)
-        return True
+        is_certain = functions.can_replace(changed) and not self._called_by_imports & changed.keys()
+        if not status and is_certain:
+            self._tell(Outcome.SURVIVED)
 
     def _run_recorded(self, session: pytest.Session) -> Functions | None:
         """Runs all the tests, and finds out what each of them calls; None if one fails."""
-        source = self._path.read_text(encoding="utf-8")
         globals_of_module = vars(import_module(name_of(self._module)))
-        functions = Functions(source, self._path)
-        functions.replace(recording_codes_of(source, self._path))
+        self._called_by_imports = frozenset(globals_of_module[CALLS])
         for item in session.items:
             globals_of_module[CALLS] = self._calls[item] = set()
             began = time.process_time()
@@ -115,8 +143,8 @@ class _Forks:
         if session.testsfailed:
             return None
         _close_connections()
-        functions = Functions(source, self._path)  # some may be new
-        functions.replace(functions.codes)
+        functions = Functions(self._path.read_text(encoding="utf-8"), self._path)
+        functions.replace(functions.codes)  # they need not record any more
         gc.collect()
         gc.freeze()
         return functions

@@ -4,6 +4,7 @@ That process is forked from one that has imported the libraries, but nothing of 
 one would need three times as long. It imports the mutant in place of the module; no file changes.
 """
 
+import ast
 import gc
 import importlib
 import os
@@ -25,6 +26,7 @@ import pytest
 
 from tests.mutants import migrated
 from tests.mutants.forks import GENEROUS, Limits, run_in_fork
+from tests.mutants.functions import OURS
 from tests.mutants.mutants import Mutant
 
 # Imported once, before the first test: none of them needs Django's settings.
@@ -43,7 +45,6 @@ ARGUMENTS = (
     *("-p", "no:unraisableexception"),
     *("-p", "no:faker"),  # reads its names of people each time; no test uses its fixture
 )
-_OURS = ("identity", "taxpayers", "tokens")
 # The migrations run what is in these: a mutant of it is migrated by itself.
 _MIGRATIONS = ("taxpayers/facts/epochs/", "taxpayers/facts/status_triggers.py")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
@@ -76,7 +77,7 @@ def prepare() -> None:
     for name in _LIBRARIES:
         importlib.import_module(name)
     gc.freeze()  # what is here already is no garbage of a run
-    ours = [name for name in sys.modules if name.split(".")[0] in _OURS]
+    ours = [name for name in sys.modules if name.split(".")[0] in OURS]
     assert not ours, f"a mutant of these would not be imported any more: {ours}"
 
 
@@ -90,9 +91,9 @@ def run_tests(
 
     def run() -> int:
         redirect(output)
-        migrated.path = _migrated_path(arguments, output, mutant)
+        migrated.path = migrated_path(arguments, output, mutant)
         if mutant is not None:
-            sys.meta_path.insert(0, _MutantFinder(mutant))
+            import_instead(mutant.module, mutant.source)
         traceback = "--tb=auto" if mutant is None else "--tb=no"  # it takes time
         return int(pytest.main([*ARGUMENTS, "-x", traceback, *arguments]))
 
@@ -115,14 +116,14 @@ def redirect(output: Path) -> None:
         os.dup2(file.fileno(), 2)
 
 
-def _migrated_path(arguments: Sequence[str], output: Path, mutant: Mutant | None) -> Path | None:
-    """The database that the run without a mutant leaves to the others with these arguments."""
+def migrated_path(arguments: Sequence[str], output: Path, mutant: Mutant | None) -> Path | None:
+    """The database that the first run leaves to the others with the same apps and migrations."""
     if mutant is not None and mutant.module.startswith(_MIGRATIONS):
         return None
-    path = output.with_name(f"migrated-{crc32(' '.join(arguments).encode()):x}.sqlite3")
-    if mutant is None:
-        path.unlink(missing_ok=True)
-    return path
+    served = [argument for argument in arguments if argument.startswith("--serve=")][-1:]
+    parts = [file.read_bytes() for file in sorted(Path.cwd().glob("*/**/migrations/*.py"))]
+    parts += [file.read_bytes() for file in sorted(Path("taxpayers/facts").rglob("*.py"))]
+    return output.with_name(f"migrated-{crc32(repr((served, parts)).encode()):x}.sqlite3")
 
 
 def name_of(module: str) -> str:
@@ -130,25 +131,29 @@ def name_of(module: str) -> str:
     return module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-class _MutantFinder(MetaPathFinder):
-    """Imports the mutant under the name of its module."""
+def import_instead(module: str, source: str | ast.Module) -> None:
+    """From now on this process imports that source under the name of the module."""
+    sys.meta_path.insert(0, _Finder(module, source))
 
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
-        self._name = name_of(mutant.module)
+
+class _Finder(MetaPathFinder):
+    def __init__(self, module: str, source: str | ast.Module) -> None:
+        self._name = name_of(module)
+        self._path = str(Path(module).absolute())
+        self._source = source
 
     def find_spec(
         self, fullname: str, path: Any = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname != self._name:
             return None
-        loader = _MutantLoader(fullname, self._mutant.module)
-        loader.source = self._mutant.source
-        return spec_from_file_location(fullname, self._mutant.module, loader=loader)
+        loader = _Loader(fullname, self._path)
+        loader.source = self._source
+        return spec_from_file_location(fullname, self._path, loader=loader)
 
 
-class _MutantLoader(SourceFileLoader):
-    source: str
+class _Loader(SourceFileLoader):
+    source: str | ast.Module
 
     def get_code(self, fullname: str) -> CodeType:
         code = compile(self.source, self.path, "exec", dont_inherit=True)

@@ -1,0 +1,172 @@
+"""What is asked and read of a token and of the API that asks, column by column. Pure."""
+
+import json
+from base64 import urlsafe_b64encode
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from taxpayers.facts.values import SecretFacts
+from taxpayers.identifiers import TaxpayerId
+from tests.facts.rows import AT, HOUR, row
+from tokens.access_tokens.token_query import (
+    ApiFacts,
+    TokenQuery,
+    TokenReading,
+    token_query,
+    token_statement,
+)
+
+JTI = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
+OTHER = TaxpayerId("C2000000002", "R-2")
+HASHED = "sha256$of-the-api"
+API = ApiFacts(
+    "ca_test_1", "Invoicing", "InvoicingAPI", False, SecretFacts(91, "x8Qz", AT + HOUR, AT - HOUR)
+)
+QUERY = TokenQuery(JTI, OTHER, "ca_test_1", HASHED)
+
+
+# --- What is asked --------------------------------------------------------------------------------
+
+
+def token_of(claims: Any) -> str:
+    """A text in three parts; nobody has signed it."""
+    payload = urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+    return f"e30.{payload}.x"
+
+
+def claims_of(tin: str = OTHER.tin, rob: str = OTHER.rob, **changes: Any) -> dict[str, Any]:
+    right = {"jti": str(JTI), "taxpayer": {"tin": tin, "rob": rob}, "act": {"sub": "D1"}}
+    return {name: value for name, value in (right | changes).items() if value is not None}
+
+
+def asked(claims: Any) -> tuple[UUID | None, TaxpayerId | None]:
+    query = token_query(token_of(claims), "ca_test_1", HASHED)
+    assert (query.client_id, query.hashed_secret) == ("ca_test_1", HASHED)
+    return query.jti, query.represented
+
+
+@pytest.mark.parametrize("length", range(4))
+def test_a_token_is_looked_up_by_its_id_and_whom_it_represents(length: int) -> None:
+    """Whatever the length of its payload: base64 has a rest of 0, 1 or 2."""
+    assert asked(claims_of(more="x" * length)) == (JTI, OTHER)
+
+
+def test_one_of_a_taxpayer_for_itself_is_looked_up_by_its_id() -> None:
+    assert asked(claims_of(act=None)) == (JTI, None)
+
+
+@pytest.mark.parametrize("text", ["", "x", "e30", "e30.", "e30.e30.e30", "a.!.b", "e30.W10.x"])
+def test_what_is_no_token_finds_nothing(text: str) -> None:
+    assert token_query(text, "ca_test_1", HASHED) == TokenQuery(None, None, "ca_test_1", HASHED)
+
+
+@pytest.mark.parametrize("jti", ["", "x" * 36, JTI.hex, f"{{{JTI}}}", f"urn:uuid:{JTI}"])
+def test_an_id_of_another_form_is_none(jti: str) -> None:
+    assert asked(claims_of(jti=jti))[0] is None
+
+
+@pytest.mark.parametrize(
+    ("tin", "rob", "is_sent"),
+    [
+        ("C" * 64, "R" * 64, True),
+        ("C" * 65, "", False),
+        ("C1", "R" * 65, False),
+        ("C\0", "", False),
+        ("C1", "R\n", False),
+        ("Cé", "", False),
+    ],
+)
+def test_only_a_name_that_a_database_takes_is_sent(tin: str, rob: str, is_sent: bool) -> None:
+    assert asked(claims_of(tin, rob)) == (JTI, TaxpayerId(tin, rob) if is_sent else None)
+
+
+def test_what_is_sent_to_the_database() -> None:
+    nobody = TokenQuery(None, None)
+    (sent,) = token_statement([QUERY, nobody]).parameters
+    assert sent == (
+        f'[{{"number":0,"client_id":"ca_test_1","hashed":"{HASHED}","jti":"{JTI}",'
+        '"tin":"C2000000002","rob":"R-2"},'
+        '{"number":1,"client_id":null,"hashed":null,"jti":null,"tin":null,"rob":null}]'
+    )
+
+
+def test_the_hash_of_a_secret_is_not_shown_by_accident() -> None:
+    assert HASHED not in repr(QUERY)
+
+
+# --- What is read ---------------------------------------------------------------------------------
+
+OF_API: dict[str, Any] = {
+    "client_id": "ca_test_1",
+    "name": "Invoicing",
+    "audience": "InvoicingAPI",
+    "is_active": False,
+    "secret": 91,
+    "hashed": HASHED,
+    "hint": "x8Qz",
+    "expires_at": AT + HOUR,
+    "revoked_at": AT - HOUR,
+    "revoked_jti": JTI,
+    "compromised_at": None,
+    "of_client": "ci_test_1",
+}
+
+
+def read(query: TokenQuery = QUERY, facts: Any = None, **changes: Any) -> TokenReading:
+    assert changes.keys() <= OF_API.keys()
+    found = row(*(OF_API | changes).values(), **(facts or {}))
+    (reading,) = token_statement([query]).parse([found])
+    return reading
+
+
+def test_each_column_becomes_its_fact() -> None:
+    reading = read()
+    assert (reading.at, reading.caller) == (AT, API)
+    assert (reading.token.is_revoked, reading.token.key_is_compromised) == (True, False)
+    login = reading.token.login
+    assert login is not None
+    assert (login.client.client_id, login.client.id, login.secret.id) == ("ci_test_1", 41, 51)
+    assert login.represented is not None
+    assert login.represented.taxpayer == OTHER
+
+
+def test_a_compromised_key_is_no_revoked_token() -> None:
+    token = read(revoked_jti=None, compromised_at=AT).token
+    assert (token.is_revoked, token.key_is_compromised) == (False, True)
+
+
+def test_a_token_of_a_taxpayer_for_itself_represents_nobody_else() -> None:
+    login = read(TokenQuery(JTI, None, "ca_test_1", HASHED)).token.login
+    assert login is not None
+    assert login.represented is None
+
+
+def test_without_a_secret_that_it_was_issued_for_there_is_no_login() -> None:
+    assert read(facts={"secret": None}).token.login is None
+
+
+@pytest.mark.parametrize(
+    "changes", [{"hashed": "sha256$of-another"}, {"hashed": None}, {"secret": None}]
+)
+def test_who_has_not_the_very_secret_is_nobody(changes: dict[str, Any]) -> None:
+    assert read(**changes).caller is None
+
+
+def test_where_nobody_asks_nobody_is_found() -> None:
+    assert read(TokenQuery(JTI, OTHER), hashed=None, secret=None).caller is None
+
+
+def test_an_active_api_and_a_secret_that_has_not_ended() -> None:
+    caller = read(is_active=True, revoked_at=None).caller
+    assert caller is not None
+    assert (caller.is_active, caller.secret.revoked_at) == (True, None)
+
+
+def test_many_are_read_at_once_each_for_its_own_query() -> None:
+    queries = [QUERY, TokenQuery(None, None)]
+    rows = [row(*OF_API.values(), number=number, client=number) for number in (1, 0)]
+    found = token_statement(queries).parse(rows)
+    assert [one.token.login and one.token.login.client.id for one in found] == [0, 1]
+    assert [one.caller for one in found] == [API, None]
