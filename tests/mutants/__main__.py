@@ -129,8 +129,10 @@ def _try_quickly(
     source, output = plan.source(module), results.path.with_name("output.txt")
     left = [mutant for mutant in mutants if changes_only_functions(source, mutant.source)]
     survived: Counter[str] = Counter()  # so many of the runs
-    for tests in plan.modules[module]:
+    for number, tests in enumerate(plan.modules[module]):
         left = [mutant for mutant in left if not results.is_killed(mutant)]
+        if number:  # an explained one counts as not killed: it is worth the first run alone
+            left = [mutant for mutant in left if not plan.reason(mutant)]
         if not left or time.monotonic() >= until:
             break
         with closing(run_quickly(tests, output, plan.root, left)) as tried:

@@ -9,6 +9,8 @@ from taxpayers.facts.source_networks import (
     is_within,
     read_networks,
 )
+from taxpayers.services.limits.source_networks import validate_networks
+from taxpayers.validation import ServiceError
 
 PREFIX_24_IN_54_DIGITS = f"{24:054}"
 
@@ -79,6 +81,13 @@ def test_one_with_an_address_inside_is_refused_with_what_was_meant(text: str, in
 @pytest.mark.parametrize("text", ["0.0.0.0/0", "::/0", "::ffff:0:0/96"])
 def test_everywhere_is_no_limit(text: str) -> None:
     assert fault_of(text) == (NetworkFault.EVERYWHERE, text, "")
+
+
+def test_a_secret_has_20_networks_at_most() -> None:
+    twenty = [f"192.0.2.{n}" for n in range(20)]
+    assert len(validate_networks([*twenty, "192.0.2.0/32"]).split()) == 20
+    with pytest.raises(ServiceError, match="Give 20 networks at most, not 21"):
+        validate_networks([*twenty, "192.0.2.20"])
 
 
 NETWORKS = ("192.0.2.0/30", "2001:db8::/64")

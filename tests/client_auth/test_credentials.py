@@ -1,0 +1,236 @@
+"""Which method a request uses, what it is looked up by, and what a failure is counted by. Pure."""
+
+from collections.abc import Generator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from taxpayers.credentials import hash_secret
+from taxpayers.facts.local import NoLocalFacts
+from taxpayers.facts.values import Facts, FactsQuery
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.rules import Refused
+from tests.client_auth.test_signatures import assertion, facts_of, pair
+from tests.endpoint.test_rules import CLIENT, SECRET
+from tokens.client_auth.assertion import JWT_BEARER, SentAssertion
+from tokens.client_auth.authenticated import Method
+from tokens.client_auth.certificate import CertificateHeaders, ClientCertificate
+from tokens.client_auth.client_secret import ClientSecretCredentials
+from tokens.client_auth.credentials import (
+    Credentials,
+    authenticate,
+    check_form,
+    facts_query,
+    read_credentials,
+)
+from tokens.client_auth.failures import check_failures, count_failure
+from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
+from tokens.client_auth.uses import use_of
+from tokens.endpoint.arrival import Arrival
+from tokens.endpoint.node import Node
+from tokens.endpoint.throttle import RateLimited
+from tokens.login_events.events import AssertionUse, FailedAuthentication
+from tokens.rate_limits.throttle import Throttle, ThrottleCause
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
+BASIC = "Basic Y2lfMTpjc18x"  # ci_1:cs_1
+HEADERS = CertificateHeaders(client_cert="x", verified="SUCCESS")
+BY_SECRET = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
+CERTIFICATE = ClientCertificate(("tls$a", "tls$b"), "a-thumbprint", AT - HOUR, AT + HOUR)
+BY_CERTIFICATE = CertificateCredentials(CLIENT_ID, CERTIFICATE)
+FACTS = Facts(CLIENT, SECRET)
+
+
+# --- What was sent --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("form", "authorization", "sent"),
+    [
+        ({}, "", SentCertificate("", HEADERS)),
+        ({"client_id": "ci_1"}, "", SentCertificate("ci_1", HEADERS)),
+        ({"client_id": "ci_1"}, "Bearer stale", SentCertificate("ci_1", HEADERS)),
+        (
+            {"client_id": "ci_1", "client_secret": "cs_1"},
+            "",
+            ClientSecretCredentials(Method.CLIENT_SECRET_POST, "ci_1", "cs_1"),
+        ),
+        ({}, BASIC, ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "ci_1", "cs_1")),
+        (  # also without a secret
+            {},
+            "Basic Y2lfMTo=",
+            ClientSecretCredentials(Method.CLIENT_SECRET_BASIC, "ci_1", ""),
+        ),
+        (
+            {"client_assertion": "a.b.c", "client_assertion_type": JWT_BEARER},
+            "",
+            SentAssertion("", "a.b.c", JWT_BEARER),
+        ),
+        ({"client_assertion": "a.b.c"}, "", SentAssertion("", "a.b.c", "")),
+        ({"client_assertion_type": JWT_BEARER}, "", SentAssertion("", "", JWT_BEARER)),
+    ],
+)
+def test_a_certificate_counts_only_where_nothing_else_is_sent(
+    form: dict[str, str], authorization: str, sent: Any
+) -> None:
+    assert read_credentials(form, authorization, HEADERS) == sent
+    if not isinstance(sent, SentCertificate):
+        assert read_credentials(form, authorization) == sent
+
+
+def test_without_any_of_them_it_is_a_secret_that_is_missing() -> None:
+    nothing = ClientSecretCredentials(Method.CLIENT_SECRET_POST, "", "")
+    assert read_credentials({}, "") == nothing
+
+
+@pytest.mark.parametrize(
+    ("form", "authorization"),
+    [
+        ({"client_assertion": "a", "client_secret": "x"}, ""),
+        ({"client_assertion_type": JWT_BEARER, "client_secret": "x"}, ""),
+        ({"client_assertion": "a"}, BASIC),
+        ({"client_assertion": "a", "client_assertion_type": "saml2-bearer"}, ""),
+    ],
+)
+def test_two_methods_or_an_unknown_one_are_refused(
+    form: dict[str, str], authorization: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        read_credentials(form, authorization)
+    assert refused.value.reason == "malformed_request"
+
+
+# --- Its form -------------------------------------------------------------------------------------
+
+
+def test_a_right_form_is_accepted() -> None:
+    assert check_form(BY_SECRET, "test", "https://id.example.org") == BY_SECRET
+
+
+@pytest.mark.parametrize(
+    ("sent", "parameter"),
+    [
+        (replace(BY_SECRET, client_id="ci_test_cut"), "client_id"),
+        (replace(BY_SECRET, client_secret="cs_test_cut"), "client_secret"),
+        (replace(BY_SECRET, client_id=CLIENT_SECRET), "client_id"),
+        (SentCertificate("ci_test_cut", HEADERS), "client_id"),
+        (SentCertificate(CLIENT_ID, HEADERS), "client_certificate"),
+        (SentAssertion("", "a.b.c", JWT_BEARER), "client_assertion"),
+    ],
+)
+def test_what_was_never_issued_is_refused_by_its_form(sent: Any, parameter: str) -> None:
+    with pytest.raises(Refused) as refused:
+        check_form(sent, "test", "https://id.example.org")
+    assert (refused.value.reason, refused.value.parameter) == ("malformed_credentials", parameter)
+
+
+def test_what_must_be_there_and_what_is_not_shown() -> None:
+    assert SentCertificate("ci_1", HEADERS).parameters == {"client_id": "ci_1"}
+    assert "SUCCESS" not in repr(SentCertificate("ci_1", HEADERS))
+
+
+# --- Who it is ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("credentials", "hashed", "lookups"),
+    [
+        (BY_SECRET, hash_secret(CLIENT_SECRET), None),
+        (assertion(pair("EdDSA")), f"kid${pair('EdDSA').kid}", None),
+        (BY_CERTIFICATE, CERTIFICATE.lookup, ("tls$a", "tls$b")),
+    ],
+    ids=["secret", "key", "certificate"],
+)
+def test_each_is_looked_up_by_its_own_name(
+    credentials: Credentials, hashed: str, lookups: tuple[str, ...] | None
+) -> None:
+    for other in (None, TaxpayerId("C2000000002")):
+        expected = FactsQuery(credentials.client_id, hashed, other, lookups)
+        assert facts_query(credentials, other) == expected
+
+
+@pytest.mark.parametrize(
+    ("credentials", "facts"),
+    [
+        (BY_SECRET, FACTS),
+        (assertion(pair("EdDSA")), facts_of(pair("EdDSA"))),
+        (BY_CERTIFICATE, FACTS),
+    ],
+    ids=["secret", "key", "certificate"],
+)
+def test_a_client_is_who_proves_it_and_an_unknown_one_nobody(
+    credentials: Credentials, facts: Facts
+) -> None:
+    client = authenticate(credentials, facts, AT)
+    assert (client.method, client.facts) == (credentials.method, facts)
+    with pytest.raises(Refused) as refused:
+        authenticate(credentials, None, AT)
+    assert refused.value.reason == "invalid_credentials"
+
+
+def test_a_certificate_that_has_ended_since_the_connection_began_proves_nothing() -> None:
+    for at in (AT - 2 * HOUR, AT + 2 * HOUR):
+        for facts in (FACTS, None):
+            with pytest.raises(Refused) as refused:
+                authenticate(BY_CERTIFICATE, facts, at)
+            assert refused.value.reason == "malformed_credentials"
+    with pytest.raises(Refused) as refused:
+        authenticate(BY_CERTIFICATE, None, AT)
+    assert refused.value.parameter == "client_certificate"
+
+
+def test_only_an_assertion_is_used_up() -> None:
+    sent = assertion(pair("EdDSA"))
+    skew = timedelta(seconds=10)
+    expires_at = datetime.fromtimestamp(sent.expires, UTC) + skew
+    assert use_of(sent) == AssertionUse(sent.use_id, expires_at)
+    assert use_of(BY_SECRET) is None
+    assert use_of(BY_CERTIFICATE) is None
+
+
+# --- Failures -------------------------------------------------------------------------------------
+
+
+def arrival(address: str = "192.0.2.1", at: datetime = AT) -> Arrival:
+    return Arrival(uuid4(), at, address, "")
+
+
+def counted(
+    node: Node, credentials: Credentials = BY_SECRET, result: Throttle | None = None
+) -> FailedAuthentication:
+    """What a failure asks of the database, which answers with `result`."""
+    step: Generator[Any, Any, None] = count_failure(node, arrival(), credentials)
+    asked = next(step)
+    assert isinstance(asked, FailedAuthentication)
+    with pytest.raises(StopIteration if result is None else RateLimited) as ended:
+        step.send(result)
+    if isinstance(ended.value, RateLimited):
+        assert (ended.value.throttle, ended.value.cause) == (result, ThrottleCause.FAILURES)
+    return asked
+
+
+@pytest.mark.parametrize(
+    "credentials", [BY_SECRET, assertion(pair("EdDSA")), BY_CERTIFICATE], ids=lambda c: c.method
+)
+def test_a_failure_that_must_wait_is_denied_until_then_and_nobody_else(
+    credentials: Credentials,
+) -> None:
+    node = Node(NoLocalFacts())
+    check_failures(node, arrival(), credentials)
+    counted(node, credentials)
+    check_failures(node, arrival(), credentials)  # it did not have to wait
+    throttle = Throttle(AT + HOUR)
+    counted(node, credentials, throttle)
+    with pytest.raises(RateLimited) as limited:
+        check_failures(node, arrival(), credentials)
+    assert (limited.value.throttle, limited.value.cause) == (throttle, ThrottleCause.FAILURES)
+    check_failures(node, arrival(at=AT + HOUR), credentials)
+    check_failures(node, arrival("192.0.2.2"), credentials)
+    right = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, "cs_test_right")
+    check_failures(node, arrival(), right)

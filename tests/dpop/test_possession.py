@@ -1,0 +1,137 @@
+"""What a client proves with the header DPoP, and what its token says of it. Pure."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
+from taxpayers.facts.values import Facts
+from taxpayers.rules import Refused
+from tests.endpoint.test_rules import CLIENT, SECRET
+from tests.fuzz.proofs.signer import RIGHT, raw_object
+from tokens.access_tokens.binding import confirmation_claim, read_confirmation, token_type
+from tokens.client_auth.authenticated import AuthenticatedClient, Method
+from tokens.dpop.possession import must_prove_key, nonces, with_proof
+from tokens.dpop.proof import read_proof
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+BASE = "https://id.example.org"
+ADDRESS = f"{BASE}/connect/token"
+
+
+def client(binding: str = "dpop", **secret: Any) -> AuthenticatedClient:
+    facts = Facts(replace(CLIENT, token_binding=binding), replace(SECRET, **secret))
+    return AuthenticatedClient(Method.CLIENT_SECRET_POST, facts)
+
+
+def proof(nonce: str | None = None, method: str = "POST") -> str:
+    claims = {
+        "jti": b'"x"',
+        "htm": f'"{method}"'.encode(),
+        "htu": f'"{ADDRESS}"'.encode(),
+        "iat": repr(AT.timestamp()).encode(),
+        "nonce": f'"{nonces().current(AT) if nonce is None else nonce}"'.encode(),
+    }
+    header = {"typ": b'"dpop+jwt"', "alg": b'"EdDSA"', "jwk": RIGHT.jwk.encode()}
+    return RIGHT.sign(raw_object(header), raw_object(claims)).decode()
+
+
+def proved(
+    one: AuthenticatedClient, sent: str | None, *, was_used: bool = False
+) -> AuthenticatedClient:
+    return with_proof(one, sent, AT, called=BASE, was_used=was_used)
+
+
+def refused(one: AuthenticatedClient, sent: str, *, was_used: bool = False) -> tuple[str, str, str]:
+    with pytest.raises(Refused) as no:
+        proved(one, sent, was_used=was_used)
+    return no.value.reason, no.value.parameter, no.value.detail
+
+
+def test_a_right_proof_binds_the_token_to_its_key_and_is_used_up() -> None:
+    found, read = (
+        proved(client(), proof()),
+        read_proof(proof(), method="POST", address=ADDRESS, at=AT),
+    )
+    assert found.confirmation == Confirmation(TokenBinding.DPOP, RIGHT.thumbprint)
+    assert found.proof is not None
+    assert found.proof.id == read.use_id(CLIENT.client_id, RIGHT.thumbprint)
+    assert found.proof.expires_at == AT + timedelta(seconds=60)
+    assert replace(found, confirmation=UNBOUND, proof=None) == client()
+
+
+@pytest.mark.parametrize("binding", ["", "tls", "other"])
+def test_who_need_not_prove_a_key_proves_nothing(binding: str) -> None:
+    one = client(binding)
+    assert not must_prove_key(one)
+    for sent in (None, proof(), "x"):
+        assert proved(one, sent) == one
+
+
+def test_that_a_proof_is_missing_is_for_the_decision() -> None:
+    assert must_prove_key(client())
+    assert proved(client(), None) == client()
+
+
+def test_a_wrong_proof_is_refused_by_its_name() -> None:
+    fault = ("invalid_dpop_proof", "DPoP")
+    assert refused(client(), "x") == (*fault, "proof_unreadable")
+    assert refused(client(), proof(method="GET")) == (*fault, "proof_htm")
+    assert refused(client(), proof(), was_used=True) == (*fault, "proof_used_before")
+    assert refused(client(), proof(nonce="")) == ("use_dpop_nonce", "DPoP", "")
+    # Who has no right nonce is not told anything else.
+    assert refused(client(), proof(nonce="x"), was_used=True)[0] == "use_dpop_nonce"
+
+
+def test_a_secret_that_has_ended_is_named_before_the_proof() -> None:
+    for sent in (proof(), "x"):
+        assert refused(client(revoked_at=AT), sent)[0] == "secret_revoked"
+
+
+def test_all_processes_of_a_service_have_the_same_nonces(settings: Settings) -> None:
+    known = nonces().current(AT)
+    nonces.cache_clear()
+    assert nonces().is_accepted(known, AT)
+    settings.SECRET_KEY = "that of another service"
+    nonces.cache_clear()
+    assert not nonces().is_accepted(known, AT)
+    nonces.cache_clear()
+
+
+# --- The claim `cnf` ------------------------------------------------------------------------------
+
+KEY, CERTIFICATE = Confirmation("dpop", "a-thumbprint"), Confirmation("tls", "a-thumbprint")
+
+
+@pytest.mark.parametrize(
+    ("confirmation", "claim", "sent_as"),
+    [
+        (UNBOUND, None, "Bearer"),
+        (KEY, {"jkt": "a-thumbprint"}, "DPoP"),
+        (CERTIFICATE, {"x5t#S256": "a-thumbprint"}, "Bearer"),
+    ],
+)
+def test_what_a_token_is_bound_to_is_written_and_read(
+    confirmation: Confirmation, claim: Any, sent_as: str
+) -> None:
+    assert read_confirmation(claim) == confirmation
+    assert token_type(confirmation) == sent_as
+    if claim is not None:
+        assert confirmation_claim(confirmation) == claim
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{}, [], "jkt", 1, {"jkt": ""}, {"jkt": None}, {"jwk": {}}, {"jkt": "a", "x5t#S256": "b"}],
+)
+def test_a_confirmation_that_is_not_known_is_never_ignored(claim: Any) -> None:
+    with pytest.raises(ValueError, match="not known"):
+        read_confirmation(claim)
+
+
+def test_nothing_is_written_where_nothing_was_proved() -> None:
+    with pytest.raises(KeyError):
+        confirmation_claim(UNBOUND)
