@@ -18,7 +18,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tests.client_auth.key_erp import KeyPair, new_pair
 from tokens.client_auth.assertion import AssertionFault, ClientAssertion
-from tokens.client_auth.private_key_jwt import authenticate, last_moment
+from tokens.client_auth.private_key_jwt import _stand_in, authenticate, last_moment
 from tokens.client_auth.signature import is_signature
 
 ALGORITHMS = ("ES256", "PS256", "EdDSA")
@@ -132,6 +132,17 @@ def test_the_algorithm_is_that_of_the_key(used: str, named: str) -> None:
         assert authenticate(sent, facts_of(key), AT).client_id == "ci_live_1"
     else:
         assert reason_of(sent, facts_of(key)) == "invalid_credentials"
+
+
+@pytest.mark.parametrize(
+    ("signature_bytes", "bits"),
+    [(0, 2048), (255, 2048), (256, 2048), (257, 2056), (512, 4096), (513, 2048), (9_000, 2048)],
+)
+def test_a_stand_in_costs_as_much_as_a_registered_key_and_never_more(
+    signature_bytes: int, bits: int
+) -> None:
+    stand_in: Any = _stand_in("PS256", signature_bytes)
+    assert stand_in.key_size == bits
 
 
 @pytest.mark.parametrize(

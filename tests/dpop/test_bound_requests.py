@@ -1,0 +1,176 @@
+"""How a token must be sent to an API, by what it is bound to (RFC 9449 7, RFC 8705 3). Pure."""
+
+import base64
+import hashlib
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+from rest_framework.request import Request
+from rest_framework.test import APIRequestFactory
+
+from taxpayers.facts.token_binding import UNBOUND, Confirmation
+from tests.certificates.addresses import MTLS_URL, PROXY
+from tests.certificates.certificate_erp import certificate, nginx
+from tests.fuzz.proofs.signer import OTHER, RIGHT, Signer, raw_object
+from tests.introspection.test_status import TOKEN
+from tokens.access_tokens.verification import InvalidToken
+from tokens.dpop.proof import InvalidProof, Proof, hash_of_token
+from tokens.resource_server.authentication import AccessTokenAuthentication, DpopChallenge
+from tokens.resource_server.possession import BEARER, DPOP, MustBeBound, check_possession
+
+ENCODED = "the.encoded.token"
+BASE, PATH = "https://id.example.org", "/api/v1/me"
+VALID_FROM = certificate().certificate.not_valid_before_utc
+AT = VALID_FROM + timedelta(minutes=1)
+THUMBPRINT = base64.urlsafe_b64encode(hashlib.sha256(certificate().der).digest()).decode()[:43]
+KEY, CERTIFICATE = Confirmation("dpop", RIGHT.thumbprint), Confirmation("tls", THUMBPRINT)
+
+
+@pytest.fixture(autouse=True)
+def _behind_a_proxy(settings: Settings) -> None:
+    settings.MTLS_URL, settings.TRUSTED_PROXIES = MTLS_URL, [PROXY]
+
+
+def proof(signer: Signer = RIGHT, *, method: str = "GET", **claims: bytes) -> dict[str, str]:
+    """The header with a right proof but for these claims."""
+    right = {
+        "jti": b'"x"',
+        "htm": f'"{method}"'.encode(),
+        "htu": f'"{BASE}{PATH}"'.encode(),
+        "iat": repr(AT.timestamp()).encode(),
+        "ath": f'"{hash_of_token(ENCODED)}"'.encode(),
+    }
+    header = {"typ": b'"dpop+jwt"', "alg": b'"EdDSA"', "jwk": signer.jwk.encode()}
+    return {"DPoP": signer.sign(raw_object(header), raw_object(right | claims)).decode()}
+
+
+def check(
+    scheme: str,
+    confirmation: Confirmation,
+    headers: dict[str, str] | None = None,
+    *,
+    at: datetime = AT,
+    method: str = "GET",
+) -> Proof | None:
+    request = Request(
+        APIRequestFactory().generic(method, PATH, headers=headers or {}, REMOTE_ADDR=PROXY)
+    )
+    token = replace(TOKEN, confirmation=confirmation)
+    return check_possession(request, scheme, ENCODED, token, at, BASE)
+
+
+def refused(scheme: str, confirmation: Confirmation, *sent: Any, **more: Any) -> InvalidToken:
+    with pytest.raises(InvalidToken) as no:
+        check(scheme, confirmation, *sent, **more)
+    return no.value
+
+
+def test_one_that_is_bound_to_nothing_is_a_bearer_token() -> None:
+    for headers in ({}, proof(), nginx(certificate()), nginx(certificate(), "FAILED:x")):
+        assert check(BEARER, UNBOUND, headers) is None
+    assert "not bound to a key" in str(refused(DPOP, UNBOUND, proof()))
+
+
+def test_one_that_is_bound_to_a_key_is_sent_with_a_proof() -> None:
+    found = check(DPOP, KEY, proof())
+    assert found is not None
+    assert found.jti == "x"
+    assert check(DPOP, KEY, proof(method="POST"), method="POST")
+    without = refused(BEARER, KEY, proof())
+    assert isinstance(without, MustBeBound)
+    assert "bound to a key of its client" in str(without)
+
+
+@pytest.mark.parametrize(
+    ("headers", "fault"),
+    [
+        ({}, "proof_unreadable"),
+        ({"DPoP": "x"}, "proof_unreadable"),
+        (proof(method="POST"), "proof_htm"),
+        (proof(htu=b'"https://id.example.org/api/v1/you"'), "proof_htu"),
+        (proof(ath=b'""'), "proof_of_other_token"),
+        (proof(ath=b'"\xc3\xa9"'), "proof_of_other_token"),
+        (proof(ath=f'"{hash_of_token("another")}"'.encode()), "proof_of_other_token"),
+        (proof(OTHER), "proof_of_other_key"),
+    ],
+)
+def test_the_proof_is_for_this_request_this_token_and_this_key(
+    headers: dict[str, str], fault: str
+) -> None:
+    with pytest.raises(InvalidProof) as no:
+        check(DPOP, KEY, headers)
+    assert no.value.fault == fault
+
+
+def test_one_that_is_bound_to_a_certificate_comes_with_it() -> None:
+    assert check(BEARER, CERTIFICATE, nginx(certificate())) is None
+    assert "not bound to a key" in str(refused(DPOP, CERTIFICATE, nginx(certificate())))
+
+
+@pytest.mark.parametrize(
+    ("headers", "after"),
+    [
+        ({}, timedelta(0)),
+        (nginx(certificate("CN=other,C=MY")), timedelta(0)),
+        (nginx(certificate(), "FAILED:x"), timedelta(0)),
+        (nginx(certificate()), timedelta(days=-1)),
+        (nginx(certificate()), timedelta(days=3650)),
+    ],
+)
+def test_without_that_very_certificate_or_at_another_time_it_is_refused(
+    headers: dict[str, str], after: timedelta
+) -> None:
+    no = refused(BEARER, CERTIFICATE, headers, at=AT + after)
+    assert not isinstance(no, MustBeBound)
+    assert "bound to a TLS certificate of its client" in str(no)
+
+
+def test_a_binding_that_nobody_knows_is_proved_by_nothing() -> None:
+    unknown = Confirmation("other", THUMBPRINT)
+    for headers in ({}, nginx(certificate()), proof()):
+        refused(BEARER, unknown, headers)
+        refused(DPOP, unknown, headers)
+
+
+# --- The header Authorization ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("", "No access token was sent"),
+        ("Basic x", "No access token was sent"),
+        ("Bearer", "must be Bearer and one token"),
+        ("bearer a b", "must be Bearer and one token"),
+        ("Bearerx", "must be Bearer and one token"),
+        ("Bearer \N{KELVIN SIGN}", "must be Bearer and one token"),  # is a K in any case
+    ],
+)
+def test_what_is_no_token_is_refused_before_a_key_is_read(header: str, says: str) -> None:
+    request = Request(APIRequestFactory().get(PATH, headers={"Authorization": header}))
+    with pytest.raises(Exception, match=says) as no:
+        AccessTokenAuthentication().authenticate(request)
+    assert no.value.__class__.__name__ == "AuthenticationFailed"
+
+
+def test_a_malformed_token_with_the_scheme_of_proofs_is_answered_in_its_words() -> None:
+    request = Request(APIRequestFactory().get(PATH, headers={"Authorization": "DPoP a b"}))
+    with pytest.raises(DpopChallenge) as no:
+        AccessTokenAuthentication().authenticate(request)
+    assert (no.value.status_code, no.value.error) == (401, "invalid_token")
+    assert str(no.value.detail).startswith("The header Authorization must be DPoP and one token.")
+    assert no.value.auth_header == ('DPoP error="invalid_token", algs="ES256 Ed25519 EdDSA PS256"')
+
+
+def test_an_api_is_called_at_one_of_the_two_addresses(settings: Settings) -> None:
+    settings.AUTH_URL = BASE
+    factory, authentication = APIRequestFactory(), AccessTokenAuthentication()
+    plain = Request(factory.get(PATH, REMOTE_ADDR=PROXY))
+    assert authentication.called_url(plain) == BASE
+    with_it = factory.get(PATH, headers=nginx(certificate()), REMOTE_ADDR=PROXY)
+    assert authentication.called_url(Request(with_it)) == MTLS_URL
+    assert authentication.authenticate_header(plain) == 'Bearer error="invalid_token"'
+    assert authentication.caller_of(ENCODED, TOKEN) is TOKEN
