@@ -13,6 +13,7 @@ from taxpayers.facts.local import NoLocalFacts
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
+from tests.client_auth.test_assertion_form import ISSUER, signed
 from tests.client_auth.test_signatures import assertion, facts_of, pair
 from tests.endpoint.test_rules import CLIENT, SECRET
 from tokens.client_auth.assertion import JWT_BEARER, SentAssertion
@@ -109,8 +110,15 @@ def test_two_methods_or_an_unknown_one_are_refused(
 # --- Its form -------------------------------------------------------------------------------------
 
 
+def sent_assertion(client_id: str = CLIENT_ID) -> SentAssertion:
+    name = f'"{client_id}"'
+    return SentAssertion("", signed(iss=name, sub=name), JWT_BEARER)
+
+
 def test_a_right_form_is_accepted() -> None:
-    assert check_form(BY_SECRET, "test", "https://id.example.org") == BY_SECRET
+    assert check_form(BY_SECRET, "test", ISSUER) == BY_SECRET
+    read = check_form(sent_assertion(), "test", ISSUER)
+    assert (read.method, read.client_id) == ("private_key_jwt", CLIENT_ID)
 
 
 @pytest.mark.parametrize(
@@ -122,11 +130,12 @@ def test_a_right_form_is_accepted() -> None:
         (SentCertificate("ci_test_cut", HEADERS), "client_id"),
         (SentCertificate(CLIENT_ID, HEADERS), "client_certificate"),
         (SentAssertion("", "a.b.c", JWT_BEARER), "client_assertion"),
+        (sent_assertion("ci_test_cut"), "client_id"),
     ],
 )
 def test_what_was_never_issued_is_refused_by_its_form(sent: Any, parameter: str) -> None:
     with pytest.raises(Refused) as refused:
-        check_form(sent, "test", "https://id.example.org")
+        check_form(sent, "test", ISSUER)
     assert (refused.value.reason, refused.value.parameter) == ("malformed_credentials", parameter)
 
 
@@ -172,6 +181,22 @@ def test_a_client_is_who_proves_it_and_an_unknown_one_nobody(
     with pytest.raises(Refused) as refused:
         authenticate(credentials, None, AT)
     assert refused.value.reason == "invalid_credentials"
+
+
+def test_an_assertion_proves_nothing_without_its_signature() -> None:
+    forged = replace(assertion(pair("EdDSA")), signature=bytes(64))
+    with pytest.raises(Refused) as refused:
+        authenticate(forged, facts_of(pair("EdDSA")), AT)
+    assert refused.value.reason == "invalid_credentials"
+
+
+def test_what_stands_for_the_very_thing_that_was_sent() -> None:
+    """By it a denial is remembered: of a right secret it is the secret itself."""
+    assert BY_SECRET.digest == BY_SECRET.hashed_secret
+    again = assertion(pair("EdDSA"), signed=b"another")
+    assert again.hashed_secret == assertion(pair("EdDSA")).hashed_secret
+    assert again.digest != assertion(pair("EdDSA")).digest
+    assert BY_CERTIFICATE.digest == "x5t$a-thumbprint"
 
 
 def test_a_certificate_that_has_ended_since_the_connection_began_proves_nothing() -> None:
@@ -230,7 +255,7 @@ def test_a_failure_that_must_wait_is_denied_until_then_and_nobody_else(
     with pytest.raises(RateLimited) as limited:
         check_failures(node, arrival(), credentials)
     assert (limited.value.throttle, limited.value.cause) == (throttle, ThrottleCause.FAILURES)
-    check_failures(node, arrival(at=AT + HOUR), credentials)
     check_failures(node, arrival("192.0.2.2"), credentials)
-    right = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, "cs_test_right")
-    check_failures(node, arrival(), right)
+    check_failures(node, arrival(), replace(BY_SECRET, client_secret="cs_test_right"))
+    check_failures(node, arrival(), replace(BY_SECRET, client_id="ci_test_other"))
+    check_failures(node, arrival(at=AT + HOUR), credentials)

@@ -45,6 +45,12 @@ def test_a_proof_has_at_most_4096_characters() -> None:
     assert fault_of(longest + "A") == ProofFault.TOO_LONG
 
 
+def test_its_jti_has_1_to_128_characters() -> None:
+    assert thumbprint_of(signed(jti=f'"{"j" * 128}"'.encode())) == RIGHT.thumbprint
+    for jti in (b'""', f'"{"j" * 129}"'.encode()):
+        assert fault_of(signed(jti=jti)) == ProofFault.JTI
+
+
 @pytest.mark.parametrize("mark", ["!", "\n", "=", "+/", " ", "é"])
 def test_characters_that_no_jwt_has_are_not_skipped(mark: str) -> None:
     header, claims, signature = signed().split(".")

@@ -164,6 +164,22 @@ def test_a_full_file_is_emptied_and_goes_on(
     assert sum(file.stat().st_size for file in folder.rglob("data.mdb")) <= MIB
 
 
+class Full:
+    """What a file is that cannot even be emptied."""
+
+    def begin(self, **_: object) -> None:
+        raise lmdb.MapFullError("full")
+
+
+def test_a_full_file_that_cannot_be_emptied_is_logged_and_no_error(
+    facts: SharedFacts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(facts, "_environment", Full)
+    facts.store(QUERY, FACTS)
+    assert caplog.records[-1].message == "local facts cannot be emptied"
+    assert caplog.records[-1].exc_info
+
+
 def test_a_file_that_another_process_has_filled_goes_on(folder: Path) -> None:
     elsewhere(fill, folder)
     facts = facts_in(folder, max_bytes=MIB)

@@ -8,12 +8,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError
 
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts.values import Facts, FactsQuery, Reading
+from taxpayers.rules import Refused
 from tests.facts.login_cases import (
     BLOCKED,
     CASES,
@@ -44,15 +46,18 @@ from tests.facts.login_cases import (
 )
 from tests.support.erp import FORM
 from tokens.endpoint import toolkit
-from tokens.endpoint.arrival import receive
+from tokens.endpoint.arrival import Arrival, receive
 from tokens.endpoint.login import EndedLogin, log_in
 from tokens.endpoint.node import Node
+from tokens.endpoint.recording import unreadable_call
+from tokens.endpoint.request import UnreadableRequest
 from tokens.keys import signer
 from tokens.keys.ring import Key, KeyRing, generate
 from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest
 from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
+from tokens.refusals.table import ProtocolReason
 from tokens.steps import LockedRead, advance
 
 SECOND = timedelta(seconds=1)
@@ -351,6 +356,16 @@ def test_a_rejected_request_counts_for_its_address_whatever_it_sends() -> None:
     assert here != rejected("192.0.2.2").bucket
     assert rejected("2001:db8::1").bucket == rejected("2001:db8::f:2").bucket
     assert rejected("2001:db8::1").bucket != rejected("2001:db8:0:1::1").bucket
+
+
+def test_of_what_a_stranger_wrote_so_much_is_recorded() -> None:
+    arrival = Arrival(uuid4(), NOW, "192.0.2.1", "u." * 150)
+    refused = Refused(ProtocolReason.MALFORMED_REQUEST, parameter="scope", detail="d." * 150)
+    event = unreadable_call(arrival, UnreadableRequest("c." * 50, OTHER), refused).event
+    assert (event.client_id, event.subject) == ("c." * 32, str(OTHER))
+    assert (event.detail, event.user_agent) == ("d." * 100, "u." * 100)
+    assert (event.reason, event.parameter) == ("malformed_request", "scope")
+    assert (event.actor, event.system_user_id, event.secret_id) == ("", None, None)
 
 
 def again(node: Node, form: dict[str, str], address: str, results: list[Any]) -> tuple[str, int]:

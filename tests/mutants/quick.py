@@ -85,6 +85,27 @@ def run_quickly(
     _passed_twice.add(arguments)
 
 
+class _Calls(set[str]):
+    """The qualified names of called functions; forks of this process write theirs into a file."""
+
+    def __init__(self, file: int) -> None:
+        self._file, self._process = file, os.getpid()
+
+    def add(self, name: str) -> None:
+        if name not in self:
+            super().add(name)
+            if os.getpid() != self._process:
+                os.write(self._file, f"{name}\n".encode())  # all share one place in the file
+
+    def of_all(self) -> Set[str]:
+        """Also those of the forks, which have ended."""
+        os.lseek(self._file, 0, os.SEEK_SET)
+        written = b"".join(iter(lambda: os.read(self._file, 65536), b""))
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.ftruncate(self._file, 0)
+        return self | set(written.decode().splitlines())
+
+
 class _Forks:
     """For pytest: all tests once as they are, and those that call it for each changed function."""
 
@@ -99,7 +120,7 @@ class _Forks:
         self._number: int | None = None  # of the mutant of this fork
         self._is_fork = False
         self._called_by_imports: Set[str] = frozenset()
-        self._calls: dict[pytest.Item, set[str]] = {}
+        self._calls: dict[pytest.Item, Set[str]] = {}
         self._seconds: dict[pytest.Item, float] = {}
 
     @pytest.hookimpl(tryfirst=True)
@@ -135,11 +156,13 @@ class _Forks:
         """Runs all the tests, and finds out what each of them calls; None if one fails."""
         globals_of_module = vars(import_module(name_of(self._module)))
         self._called_by_imports = frozenset(globals_of_module[CALLS])
-        for item in session.items:
-            globals_of_module[CALLS] = self._calls[item] = set()
-            began = time.process_time()
-            _run_test(item, session)
-            self._seconds[item] = time.process_time() - began
+        with tempfile.TemporaryFile(buffering=0) as of_forks:
+            for item in session.items:
+                globals_of_module[CALLS] = calls = _Calls(of_forks.fileno())
+                began = time.process_time()
+                _run_test(item, session)
+                self._seconds[item] = time.process_time() - began
+                self._calls[item] = calls.of_all()
         if session.testsfailed:
             return None
         _close_connections()

@@ -20,15 +20,17 @@ PLAN = read_plan(Path(__file__).with_name("plan.toml"), CHECKOUT)
 
 # --- The plan -----------------------------------------------------------------------------------
 
-# What decides, counts, reads a request, records it, signs and verifies: each new module too.
+# What decides, counts, reads a request, records it, signs and verifies, and what says how a client
+# may log in: each new module too.
 CORE = (
     *("taxpayers/rules.py", "taxpayers/credentials.py", "taxpayers/identifiers.py"),
     *("taxpayers/redaction.py", "taxpayers/facts", "tokens/rate_limits", "tokens/client_auth"),
     *("tokens/access_tokens", "tokens/keys", "tokens/resource_server", "tokens/dpop"),
-    "taxpayers/certificates",
+    *("taxpayers/certificates", "taxpayers/client_keys.py", "taxpayers/services/login_method"),
     *(f"tokens/endpoint/{name}.py" for name in ("form", "request", "on_behalf_of")),
-    *(f"tokens/endpoint/{name}.py" for name in ("proxies", "recording")),
-    "tokens/login_events/postgresql_buckets.py",
+    *(f"tokens/endpoint/{name}.py" for name in ("proxies", "recording", "login")),
+    *("tokens/login_events/postgresql.py", "tokens/login_events/postgresql_buckets.py"),
+    *("tokens/steps.py", "tokens/status_lists/reserved.py"),
 )
 
 

@@ -14,10 +14,12 @@ from django.db import OperationalError, connection, connections, transaction
 from uuid_utils.compat import uuid7
 
 from tests.support.erp import Erp
+from tokens.access_tokens import revoked_tokens
+from tokens.client_auth import used_assertions
 from tokens.login_events import partition_changes
 from tokens.login_events.partition_changes import drop_partition, make_partitions
 from tokens.login_events.partitions import first_id, has_partition, partitions_before
-from tokens.models import LoginEvent
+from tokens.models import LoginEvent, RevokedToken, UsedAssertion, UsedProof
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=500)
@@ -219,3 +221,36 @@ def test_an_age_before_1970_deletes_nothing() -> None:
 def test_a_wrong_age_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(CommandError):
         call_command("prune_logins", f"--older-than={text}")
+
+
+# --- What is stored until it expires --------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_used_assertions_and_proofs_are_deleted_in_batches_once_they_have_expired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(used_assertions, "_BATCH", 2)
+    for kind, expired in ((UsedAssertion, 5), (UsedProof, 3)):
+        for number in range(-1, expired):
+            expires_at = NOW - timedelta(seconds=number)
+            kind._default_manager.create(id=uuid7(), expires_at=expires_at)
+    assert used_assertions.prune_used_assertions(NOW) == 4 + 2
+    left = [*UsedAssertion.objects.all(), *UsedProof.objects.all()]
+    # One that expires at this moment is accepted at this moment.
+    assert sorted(row.expires_at for row in left) == [NOW] * 2 + [NOW + timedelta(seconds=1)] * 2
+    assert used_assertions.prune_used_assertions(NOW) == 0
+
+
+@pytest.mark.django_db
+def test_revoked_tokens_are_deleted_in_batches_once_they_have_expired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(revoked_tokens, "_BATCH", 2)
+    for number in range(-1, 5):
+        expires_at = NOW - timedelta(seconds=number)
+        RevokedToken.objects.create(jti=uuid7(), expires_at=expires_at, revoked_at=NOW)
+    assert revoked_tokens.prune_revoked_tokens(NOW) == 4
+    left = [row.expires_at for row in RevokedToken.objects.order_by("expires_at")]
+    assert left == [NOW, NOW + timedelta(seconds=1)]
+    assert revoked_tokens.prune_revoked_tokens(NOW) == 0
