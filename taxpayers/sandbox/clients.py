@@ -45,6 +45,7 @@ CREDENTIALS: Mapping[SandboxName, Credentials] = MappingProxyType(
     {name: public_credentials(f"sandbox {name}") for name in SandboxName}
 )
 _NAMES = {credentials.client_id: name for name, credentials in CREDENTIALS.items()}
+SANDBOX_CLIENT_IDS = frozenset(_NAMES)
 
 
 def sandbox_name(client_id: str) -> SandboxName | None:

@@ -11,10 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from identity.sandbox.registry import make_sandbox
 from identity.staff.expiring import listing, page
+from identity.staff.expiring.kinds import KIND_NAMES
 from identity.staff.expiring.periods import days_left
-from taxpayers.models import Change
+from taxpayers.models import Change, SystemUser
 from taxpayers.moments import end_of_day
+from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.factories import (
     ClientSecretFactory,
@@ -29,6 +32,7 @@ from tests.support.staff import (
     SECURITY_OFFICER,
     VIEWER,
     errors_of,
+    list_url,
     staff_client,
     task_url,
     text_of,
@@ -105,6 +109,35 @@ def test_what_no_longer_counts_is_not_listed() -> None:
     page = staff_client(VIEWER).get(URL)
     assert values_of(page) == []
     assert "Nothing ends in this time." in text_of(page)
+
+
+def test_clients_of_the_sandbox_are_not_listed_counted_or_printed() -> None:
+    make_sandbox(timezone.now())
+    ends_tomorrow = CREDENTIALS[SandboxName.SECRET_ENDS_TOMORROW].client_id
+    works = CREDENTIALS[SandboxName.WORKS].client_id
+    SystemUser.objects.filter(client_id=works).update(expires_at=in_days(3))
+    client = staff_client(SECURITY_OFFICER)
+    page = client.get(list_url(SystemUser), {"q": ends_tomorrow})
+    assert "Ends soon Sandbox" in text_of(page)
+    for query in ({}, {"kind": "secret"}, {"kind": "system_user"}, {"within": "ended"}):
+        assert values_of(client.get(URL, query)) == []
+    secret = ClientSecretFactory.create(expires_at=in_days(2))
+    assert values_of(client.get(URL)) == [f"secret:{secret.pk}"]
+    printed = text_of(client.get(URL, {"print": "1"}))
+    assert str(secret.system_user.taxpayer) in printed
+    assert "Sandbox" not in printed
+    rows = client.get(reverse("admin:index")).context["expiry_rows"]
+    counts = {str(row.title): [count.count for count, _url in row.counts] for row in rows}
+    assert counts["Secrets, keys and certificates"] == [1, 1, 1]
+    assert counts["System users"] == [0, 0, 0]
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("name", ["secret", "system_user"])
+def test_clients_of_the_sandbox_are_looked_up_once_and_not_for_each_row(name: str) -> None:
+    kind = KIND_NAMES[name]
+    plan = kind.rows().filter(**{f"{kind.end}__gte": timezone.now()}).explain()
+    assert "hashed SubPlan" in plan, plan
 
 
 def test_a_secret_whose_successor_was_issued_is_marked(records: dict[str, Any]) -> None:
@@ -235,7 +268,7 @@ def test_the_secret_of_a_protected_api_is_replaced_from_the_list(
     ((row, task),) = page.context["rows"]
     api = api_secret.protected_api
     assert f"Secret of a protected API {api} {api_secret}" in text_of(page)
-    assert (row.owner, row.last_use, row.note) == (api, "Not recorded", None)
+    assert (row.owner, row.last_use, row.note) == (api, "No use recorded", None)
     assert (task.may_select, task.link.url) == (False, task_url(api, "rotate_secret"))
     assert client.get(task.link.url).status_code == 200
     assert row.value in values_of(client.get(URL))
@@ -246,6 +279,15 @@ def test_the_secret_of_a_protected_api_is_replaced_from_the_list(
     assert str(api) in text_of(client.get(URL, {"kind": "api_secret", "print": "1"}))
     overview = client.get(reverse("admin:index")).content.decode()
     assert f"{URL}?kind=api_secret&amp;within=7" in overview
+
+
+def test_the_last_use_of_the_secret_of_a_protected_api_is_shown(
+    api_secret: ProtectedApiSecret,
+) -> None:
+    at = timezone.now()
+    ProtectedApiSecret.objects.update(last_used_at=at)
+    ((row, _task),) = staff_client(SECURITY_OFFICER).get(URL).context["rows"]
+    assert row.last_use.startswith(f"{timezone.localtime(at).day} {timezone.localtime(at):%b %Y}")
 
 
 def test_the_secret_of_a_protected_api_that_has_a_successor_is_marked(

@@ -14,3 +14,11 @@ def api(db: None) -> "Api":
     from tests.introspection.api import new_api
 
     return new_api()
+
+
+@pytest.fixture
+def later_in_the_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process has stored in this minute that the secret of the API was used."""
+    from tokens.protected_apis.last_use import UsesOfThisMinute
+
+    monkeypatch.setattr(UsesOfThisMinute, "is_first", lambda *_args: False)

@@ -38,6 +38,7 @@ def answers_to(requests: Sequence[Sent]) -> list[Answer]:
     return answers
 
 
+@pytest.mark.usefixtures("later_in_the_minute")
 def test_each_of_many_introspections_gets_the_answer_of_its_own_token(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

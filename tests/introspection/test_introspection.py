@@ -111,6 +111,7 @@ def test_each_of_two_live_secrets_authenticates(api: Api, erp: Erp) -> None:
         assert body_of(api.introspect(token, client_secret=secret))["active"] is True
 
 
+@pytest.mark.usefixtures("later_in_the_minute")
 def test_an_introspection_is_one_statement_and_changes_nothing(
     api: Api, erp: Erp, on_behalf: OnBehalf
 ) -> None:

@@ -25,6 +25,7 @@ from identity.staff.overview.throttled import throttled_clients
 from identity.staff.overview.traffic import Traffic, traffic
 from taxpayers.models import SystemUser
 from taxpayers.rules import RegistryReason
+from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.erp import Erp
 from tests.support.factories import (
@@ -238,6 +239,20 @@ def test_nobody_else_is_throttled() -> None:
     counted(SystemUserFactory.create(logins_per_minute=2), [5, 4, 3], RegistryReason.SECRET_EXPIRED)
     counted(SystemUserFactory.create(logins_per_minute=2), [700, 699, 698])
     assert throttled_clients(NOW) == []
+
+
+def test_clients_of_the_sandbox_are_neither_throttled_nor_failing() -> None:
+    for name in (SandboxName.WORKS, SandboxName.ONE_LOGIN_A_MINUTE):
+        client_id = CREDENTIALS[name].client_id
+        user = SystemUserFactory.create(client_id=client_id, logins_per_minute=2)
+        counted(user, [300])
+        counted(user, [299, 298], RegistryReason.NO_PERMISSION)
+    assert throttled_clients(NOW) == []
+    assert failing_clients(NOW).clients == []
+    SystemUser.objects.filter(client_id=client_id).update(client_id="ci_test_other")
+    LoginEvent.objects.filter(client_id=client_id).update(client_id="ci_test_other")
+    assert [client.system_user for client in throttled_clients(NOW)] == [user]
+    assert [client.system_user for client in failing_clients(NOW).clients] == [user]
 
 
 # --- Expiring soon -----------------------------------------------------------------------------

@@ -132,6 +132,22 @@ def test_one_of_its_secrets_is_revoked_and_the_last_one_with_a_warning(
     assert "It has no valid secret. Issue a new one." in text_of(officer.get(page_url(api)))
 
 
+def test_who_revokes_a_secret_sees_when_each_was_last_used(
+    officer: Client, api: ProtectedApi
+) -> None:
+    rotate(officer, api)
+    old, new = ProtectedApiSecret.objects.order_by("pk")
+    at = timezone.localtime().replace(year=2026, month=3, day=5, hour=14, minute=7)
+    ProtectedApiSecret.objects.filter(pk=old.pk).update(last_used_at=at)
+    page = text_of(officer.get(page_url(api)))
+    assert "Last used" in page
+    assert "5 Mar 2026, 14:07" in page
+    assert page.count("No use recorded") == 1
+    choices = text_of(officer.get(task_url(api, "revoke_secret")))
+    assert re.search(rf"{old}, issued [^…]+, last used 2026-03-05 14:07", choices)
+    assert re.search(rf"{new}, issued [^…]+, no use recorded", choices)
+
+
 def test_the_secret_of_another_api_cannot_be_revoked_here(
     officer: Client, api: ProtectedApi
 ) -> None:

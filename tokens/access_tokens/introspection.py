@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError
 
 from taxpayers.rules import Refused, check_secret
 from tokens.access_tokens.accept import choose_media_type
@@ -32,6 +33,7 @@ from tokens.endpoint.response import (
     error_answer,
 )
 from tokens.keys.signer import current_key_ring, sign
+from tokens.login_events.events import ApiSecretUse
 from tokens.login_events.store import Call
 from tokens.metrics import INACTIVE, count_introspection
 from tokens.refusals.table import REFUSALS, ProtocolReason
@@ -71,6 +73,7 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
         reading: TokenReading = yield token_query(token, client_id, credentials.hashed_secret)
         at = reading.at
         api = yield from _authenticate(node, arrival, credentials, reading)
+        yield from _note_use(node, arrival, api, at)
         media_type = choose_media_type(raw.accept, _MEDIA_TYPES)
         if media_type is None:
             answer = error_answer(arrival.id, 406, "invalid_request", _NOT_ACCEPTABLE_TEXT)
@@ -115,6 +118,18 @@ def _authenticate(
             yield from count_failure(node, arrival, credentials)
         raise
     return reading.caller
+
+
+def _note_use(
+    node: Node, arrival: Arrival, api: ApiFacts, at: datetime
+) -> Generator[Call, Any, None]:
+    """Stores the use of its secret, for staff; the answer does not depend on it."""
+    if not node.api_secret_uses.is_first(api.secret.id, at):
+        return
+    try:
+        yield ApiSecretUse(api.secret.id)
+    except DatabaseError:
+        logger.warning("use of a secret not stored", extra={"reference": str(arrival.id)})
 
 
 def _status(token: str, reading: TokenReading, api: ApiFacts) -> tuple[str, AccessToken | None]:

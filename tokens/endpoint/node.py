@@ -13,6 +13,7 @@ from django.db import connection
 from taxpayers.facts.local import LocalFacts, NoLocalFacts, SharedFacts
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.endpoint.clock import DatabaseClock, LocalClock
+from tokens.protected_apis.last_use import UsesOfThisMinute
 from tokens.rate_limits.denial_cache import DenialCache
 from tokens.status_lists.reserved import ReservedIndexes
 
@@ -25,6 +26,7 @@ class Node:
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     denials: DenialCache = field(default_factory=DenialCache)
     reserved_indexes: ReservedIndexes = field(default_factory=ReservedIndexes)
+    api_secret_uses: UsesOfThisMinute = field(default_factory=UsesOfThisMinute)
 
     def recall(self, query: FactsQuery) -> Reading | None:
         """What this node knows of the client; None if it must ask, also because of its clock."""

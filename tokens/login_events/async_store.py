@@ -17,6 +17,7 @@ from taxpayers.facts.values import FactsQuery, Reading
 from tokens.access_tokens.token_query import TokenQuery
 from tokens.login_events import sqlite
 from tokens.login_events.events import (
+    ApiSecretUse,
     AssertionUse,
     CountedLogin,
     FailedAuthentication,
@@ -109,7 +110,8 @@ class AsyncStore:
         lanes: dict[type, Lane] = {
             kind: Lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
         }
-        return {**lanes, FailedAuthentication: lanes[FailedLogin]}
+        seldom = Lane(_ClosingExecutor(self._observe))
+        return {**lanes, FailedAuthentication: lanes[FailedLogin], ApiSecretUse: seldom}
 
 
 class _PostgresqlExecutor:
@@ -138,13 +140,23 @@ class _PostgresqlExecutor:
         await self._session.close()
 
 
+class _ClosingExecutor(_PostgresqlExecutor):
+    """For what comes once a minute: its connection would be idle until the next time."""
+
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
+        try:
+            return await super().execute(calls, send_by)
+        finally:
+            await self.close()
+
+
 def _sqlite_lanes() -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers wait for nobody.
     reader, writer = Lane(_SqliteExecutor()), Lane(_SqliteExecutor(takes_turns=True))
     return {
         **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
-        **dict.fromkeys((FailedAuthentication, TokenRevocation), writer),
+        **dict.fromkeys((FailedAuthentication, TokenRevocation, ApiSecretUse), writer),
         **dict.fromkeys((AssertionUse, ProofUse, TakeStatusIndex), writer),
     }
 

@@ -107,6 +107,12 @@ class TokenRevocation(NamedTuple):
     status_index: int | None
 
 
+class ApiSecretUse(NamedTuple):
+    """A protected API has just used this secret; no answer depends on that it is stored."""
+
+    secret_id: int
+
+
 class TakeStatusIndex(NamedTuple):
     """The index for tokens that say this, an unused one if there is none yet.
 

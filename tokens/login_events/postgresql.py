@@ -13,6 +13,7 @@ from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row, Statement
 from tokens.access_tokens.token_query import TokenQuery, token_statement
 from tokens.login_events.events import (
+    ApiSecretUse,
     AssertionUse,
     CountedLogin,
     CountResult,
@@ -31,6 +32,7 @@ from tokens.login_events.postgresql_buckets import (
     count_rejections,
 )
 from tokens.login_events.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, statement
+from tokens.protected_apis.last_use import use_statement
 from tokens.rate_limits.quota import WINDOW, Quota
 from tokens.status_lists.postgresql import KEY as STATUS_KEY
 from tokens.status_lists.postgresql import names_in, take_statement
@@ -254,5 +256,6 @@ _STATEMENTS: dict[type, Callable[[Sequence[Any]], Statement[list[Any]]]] = {
     AssertionUse: _use,
     ProofUse: _use,
     TakeStatusIndex: take_statement,
+    ApiSecretUse: use_statement,
     RejectedRequest: count_rejections,
 }

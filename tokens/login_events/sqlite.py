@@ -18,6 +18,7 @@ from taxpayers.models import StatusIndex
 from taxpayers.sql import fetch_through_django
 from tokens.access_tokens.token_query import TokenQuery, read_token_from_sqlite
 from tokens.login_events.events import (
+    ApiSecretUse,
     AssertionUse,
     CountedLogin,
     CountResult,
@@ -32,6 +33,7 @@ from tokens.login_events.events import (
     UsedBefore,
 )
 from tokens.models import FailureBucket, RevokedToken
+from tokens.protected_apis.last_use import store_use_on_sqlite
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, count_login
 from tokens.rate_limits.throttle import Throttle
@@ -165,5 +167,6 @@ _PERFORM: dict[type, Callable[[Any], Any]] = {
     AssertionUse: _use_assertion,
     ProofUse: _use_proof,
     TakeStatusIndex: take_status_index,
+    ApiSecretUse: store_use_on_sqlite,
     RejectedRequest: _count_rejection,
 }

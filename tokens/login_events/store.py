@@ -17,6 +17,7 @@ from taxpayers.sql import fetch, fetch_with_reconnect
 from tokens.access_tokens.token_query import TokenQuery
 from tokens.login_events import postgresql, sqlite
 from tokens.login_events.events import (
+    ApiSecretUse,
     AssertionUse,
     CountedLogin,
     FailedAuthentication,
@@ -38,6 +39,7 @@ Call = (
     | AssertionUse
     | ProofUse
     | TakeStatusIndex
+    | ApiSecretUse
 )
 
 LOCK_CLIENT = """
@@ -52,8 +54,8 @@ def perform(call: Call) -> Any:
     `ProofUsedBefore`, or None if it was not stored for another reason; whether it is the first use
     for an `AssertionUse` or a `ProofUse`;
     a `Throttle` for a `FailedLogin`, `FailedAuthentication` or `RejectedRequest` that has to wait,
-    or None if it was stored; a `TokenReading` for a `TokenQuery`; None for a `TokenRevocation`;
-    a `TakenIndex` for a `TakeStatusIndex`.
+    or None if it was stored; a `TokenReading` for a `TokenQuery`; a `TakenIndex` for a
+    `TakeStatusIndex`; None for a `TokenRevocation` or an `ApiSecretUse`.
     Raises django.db.DatabaseError.
     """
     engine = connection.vendor

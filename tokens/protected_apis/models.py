@@ -49,6 +49,8 @@ class ProtectedApiSecret(models.Model):
     created_at = models.DateTimeField(editable=False)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, editable=False)
+    # The start of the minute in which it was last used to ask.
+    last_used_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         db_table = "protected_api_secrets"

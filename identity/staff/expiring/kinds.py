@@ -11,12 +11,15 @@ from django.utils.translation import gettext_lazy
 from identity.staff.framework.record_pages import Text
 from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.sandbox.rows import sandbox_users
 from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """`end` is the field of its last moment, by which an index finds `rows`.
+
+    Clients of the sandbox are not among them: they end by design, and nobody renews them.
 
     `extend_task` is the name of the task that extends it; of secrets, that issues a new one.
     `shown_with`: the kind of record on whose page its rows are, if they have none.
@@ -68,7 +71,9 @@ KINDS = (
         plural=gettext_lazy("Secrets, keys and certificates"),
         model=ClientSecret,
         end="expires_at",
-        rows=lambda: ClientSecret.objects.filter(slot__isnull=False),
+        rows=lambda: ClientSecret.objects.filter(slot__isnull=False).exclude(
+            system_user__in=sandbox_users()
+        ),
         owner=lambda row: row.system_user.taxpayer,
         page=lambda row: row.system_user,
         related=("system_user__taxpayer", "system_user__usage"),
@@ -81,7 +86,7 @@ KINDS = (
         plural=gettext_lazy("System users"),
         model=SystemUser,
         end="expires_at",
-        rows=SystemUser.objects.all,
+        rows=lambda: SystemUser.objects.exclude(pk__in=sandbox_users()),
         owner=lambda row: row.taxpayer,
         page=_itself,
         related=("taxpayer", "usage"),

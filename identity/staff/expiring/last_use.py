@@ -51,8 +51,9 @@ def _of(record: Any) -> str:
     match record:
         case ClientSecret():
             return _text(record.last_used_at)
-        case ProtectedApiSecret():
-            return _("Not recorded")
+        case ProtectedApiSecret():  # before it was recorded it may have been used as well
+            used_at = record.last_used_at
+            return moment_text(used_at) if used_at else _("No use recorded")
         case SystemUser():
             usage: RateLimitCounter | None = getattr(record, "usage", None)
             return _text(usage.last_used_at if usage else None)

@@ -11,6 +11,7 @@ from django.db.models import DateTimeField
 from django.db.models.expressions import RawSQL
 
 from taxpayers.models import SystemUser
+from taxpayers.sandbox.rows import sandbox_users
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 
@@ -66,6 +67,7 @@ def failing_clients(at: datetime) -> FailingClients:
             system_user__isnull=False,
         )
         .exclude(reason="")
+        .exclude(system_user__in=sandbox_users())
         .order_by("-pk")
         .values_list("system_user_id", "at", "reason")
     )

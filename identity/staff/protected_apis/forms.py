@@ -13,6 +13,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from identity.staff.framework.forms import LastDayField, NameField, ReasonField, TaskForm
 from identity.staff.framework.secret_once import IssueOnceForm
 from taxpayers.moments import format_moment
+from tokens.protected_apis.models import ProtectedApiSecret
 from tokens.protected_apis.registration import live_secrets
 
 _STANDARD_LIFETIME = gettext_lazy(
@@ -67,14 +68,16 @@ class RevokeApiSecretForm(TaskForm):
         self.valid = live_secrets(self.record, timezone.now())
         field = self.fields["secret"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
-        field.choices = [
-            (
-                str(secret.pk),
-                _("{secret}, issued {issued}, valid until {end}").format(
-                    secret=secret,
-                    issued=format_moment(secret.created_at),
-                    end=format_moment(secret.expires_at),
-                ),
-            )
-            for secret in self.valid
-        ]
+        field.choices = [(str(secret.pk), _label(secret)) for secret in self.valid]
+
+
+def _label(secret: ProtectedApiSecret) -> str:
+    text = _("{secret}, issued {issued}, valid until {end}, last used {used}")
+    if secret.last_used_at is None:
+        text = _("{secret}, issued {issued}, valid until {end}, no use recorded")
+    return text.format(
+        secret=secret,
+        issued=format_moment(secret.created_at),
+        end=format_moment(secret.expires_at),
+        used=format_moment(secret.last_used_at) if secret.last_used_at else "",
+    )

@@ -1,0 +1,153 @@
+"""When a secret of a protected API was last used: stored once a minute at most, and shown."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from tests.introspection.api import Api, new_api
+from tests.introspection.test_at_once import answers_to, asked
+from tests.lanes.calls import results, with_store
+from tests.support.answers import body_of
+from tests.support.factories import ProtectedApiSecretFactory
+from tests.support.queries import statements_sent
+from tokens.endpoint import view
+from tokens.endpoint.node import this_node
+from tokens.login_events import async_store
+from tokens.login_events.events import ApiSecretUse
+from tokens.models import ProtectedApiSecret
+from tokens.protected_apis.last_use import UsesOfThisMinute, minute_of
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture(autouse=True)
+def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has met no secret yet."""
+    monkeypatch.setattr(this_node().api_secret_uses, "_minutes", {})
+
+
+def last_use(api: Api) -> datetime | None:
+    return ProtectedApiSecret.objects.get(protected_api=api.registered).last_used_at
+
+
+def test_a_process_sends_the_first_use_of_each_minute() -> None:
+    uses = UsesOfThisMinute()
+    assert uses.is_first(1, NOON)
+    assert not uses.is_first(1, NOON + 59 * SECOND)
+    assert uses.is_first(2, NOON + 59 * SECOND)
+    assert uses.is_first(1, NOON + 60 * SECOND)
+    assert not uses.is_first(1, NOON + 61 * SECOND)
+
+
+@pytest.mark.django_db
+def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api: Api) -> None:
+    other = ProtectedApiSecretFactory.create(protected_api=new_api("Archive").registered)
+    before = minute_of(datetime.now(UTC))
+    assert body_of(api.introspect("x")) == {"active": False}
+    stored = last_use(api)
+    assert stored is not None
+    assert before <= stored <= datetime.now(UTC)
+    assert stored == minute_of(stored)
+    other.refresh_from_db()
+    assert other.last_used_at is None
+
+
+@pytest.mark.django_db
+def test_a_wrong_secret_and_one_that_has_ended_are_no_use(api: Api) -> None:
+    api.introspect("x", client_secret="cs_test_wrong")
+    ProtectedApiSecret.objects.update(revoked_at=NOON)
+    assert api.introspect("x").status_code == 401
+    assert last_use(api) is None
+
+
+@pytest.mark.django_db
+def test_the_second_introspection_of_a_minute_writes_nothing(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_at = iter([True, False, False])
+    monkeypatch.setattr(UsesOfThisMinute, "is_first", lambda *_args: next(asked_at))
+    sent = []
+    for _ in range(3):
+        with statements_sent() as words:
+            api.introspect("x")
+        sent.append([word for word in words if word not in ("SAVEPOINT", "RELEASE")])
+    assert sent[0][:2] in (["SELECT", "UPDATE"], ["SELECT", "WITH"])  # the use comes second
+    assert sent[1:] == [["SELECT"], ["SELECT"]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_has_this_minute_is_not_written_again() -> None:
+    secret = ProtectedApiSecretFactory.create()
+    use = ApiSecretUse(secret.pk)
+
+    def written() -> Any:
+        assert with_store(lambda store: results(store, [use, use])) == [None, None]
+        secret.refresh_from_db()
+        with connection.cursor() as cursor:
+            if connection.vendor != "postgresql":
+                return secret.last_used_at
+            cursor.execute("SELECT xmin::text FROM protected_api_secrets")
+            return cursor.fetchone()
+
+    # The minute may change between the two, but not twice.
+    assert len({*(written() for _ in range(3))}) < 3
+    ProtectedApiSecret.objects.update(last_used_at=NOON)
+    written()
+    assert secret.last_used_at > NOON
+
+
+@pytest.mark.django_db
+def test_an_introspection_is_answered_also_if_its_use_cannot_be_stored(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform = view.store.perform
+
+    def without_uses(call: Any) -> Any:
+        if isinstance(call, ApiSecretUse):
+            raise DatabaseError("cannot write")
+        return perform(call)
+
+    monkeypatch.setattr(view.store, "perform", without_uses)
+    assert body_of(api.introspect("x")) == {"active": False}
+    assert last_use(api) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_uses_at_once_are_one_statement_whose_connection_is_closed(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = []
+    close = async_store._PostgresqlExecutor.close
+
+    async def noting(self: Any) -> None:
+        closed.append(type(self))
+        await close(self)
+
+    monkeypatch.setattr(async_store._PostgresqlExecutor, "close", noting)
+
+    def use() -> datetime:
+        assert [answer.status for answer in answers_to([asked(api, "x")] * 3)] == [200] * 3
+        moment = last_use(api)
+        assert moment is not None
+        return moment
+
+    assert use() >= NOON
+    if connection.vendor == "postgresql":
+        # Once after the statement, and once with the store, as every other one.
+        assert closed.count(async_store._ClosingExecutor) == 2
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_somebody_has_locked_keeps_no_introspection_waiting(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    with transaction.atomic():
+        ProtectedApiSecret.objects.select_for_update().get(protected_api=api.registered)
+        (answer,) = answers_to([asked(api, "x")])
+        assert answer.status == 200
+        assert last_use(api) is None
+    assert "not stored" not in caplog.text  # it was left out, not given up
