@@ -20,10 +20,17 @@ def with_secrets(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
 
 def standing_of_row(row: SystemUser, at: datetime) -> Standing:
     """What a login of this system user for its own taxpayer would get at this moment."""
-    loaded = getattr(row, _PREFETCHED, None)
-    stored = _unrevoked().filter(system_user=row) if loaded is None else loaded
-    usable = [secret_facts(secret) for secret in stored if secret.fits(row)]
+    usable = [secret_facts(secret) for secret in _unrevoked_of(row) if secret.fits(row)]
     return standing_of(client_facts(row), usable, tuple(settings.SCOPES), at)
+
+
+def credentials_of(row: SystemUser) -> list[ClientSecret]:
+    """Its secrets, keys or certificates that are neither revoked nor replaced, the oldest first.
+
+    Two at most; they may have expired.
+    """
+    present = (secret for secret in _unrevoked_of(row) if secret.slot is not None)
+    return sorted(present, key=lambda secret: secret.pk)
 
 
 def client_facts(row: SystemUser) -> ClientFacts:
@@ -55,6 +62,11 @@ def secret_facts(row: ClientSecret) -> SecretFacts:
         tuple(row.allowed_networks.split()),
         row.is_certificate,
     )
+
+
+def _unrevoked_of(row: SystemUser) -> list[ClientSecret]:
+    loaded: list[ClientSecret] | None = getattr(row, _PREFETCHED, None)
+    return list(_unrevoked().filter(system_user=row)) if loaded is None else loaded
 
 
 def _unrevoked() -> "QuerySet[ClientSecret]":

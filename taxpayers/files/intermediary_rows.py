@@ -12,7 +12,11 @@ from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError
 
-COLUMNS = Columns(("tin",), ("rob", "active_until"), ignored=("name", "active", "registered_at"))
+COLUMNS = Columns(
+    ("tin",),
+    ("rob", "active_until"),
+    ignored=("name", "active", "registered_at", "taxpayer_active"),
+)
 
 
 @dataclass(frozen=True, slots=True)

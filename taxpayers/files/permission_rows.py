@@ -15,7 +15,7 @@ from taxpayers.validation import ServiceError
 COLUMNS = Columns(
     ("taxpayer", "intermediary", "codes"),
     ("valid_from", "valid_until"),
-    ignored=("taxpayer_name", "intermediary_name", "revoked_at"),
+    ignored=("taxpayer_name", "intermediary_name", "revoked_at", "granted_at"),
 )
 
 

@@ -16,12 +16,17 @@ from taxpayers.moments import format_moment
 from taxpayers.validation import ServiceError, validate_name
 
 _MAX_DIGITS = 9  # of a number; more than the service allows
+# An export has them, and an import cannot set them: without them a system user may do more.
+_NARROWING = ("token_binding", "allowed_permissions", "allowed_taxpayers")
+_OF_CREDENTIALS = ("", "_kind", "_name", "_expires_at", "_last_used_at", "_allowed_networks")
 COLUMNS = Columns(
     ("taxpayer", "name"),
     ("scopes", "logins_per_minute", "expires_at"),
     ignored=(
         *("client_id", "taxpayer_name", "registered_at"),
         *("blocked_at", "blocked_by", "blocked_reason"),
+        *("state", "last_used_at", "login_method", *_NARROWING),
+        *(f"credential_{number}{name}" for number in (1, 2) for name in _OF_CREDENTIALS),
     ),
 )
 
@@ -65,6 +70,14 @@ def read_system_users(
 
 
 def _parse(row: CsvRow, notation: Notation) -> SystemUserRow:
+    for column in _NARROWING:
+        if row.cells.get(column, "") not in ("", "none"):
+            raise ServiceError(
+                _(
+                    "an import cannot set {column}: remove the row, or empty the cell, and set it"
+                    " on the page of the system user"
+                ).format(column=column)
+            )
     return SystemUserRow(
         line=row.line,
         taxpayer=notation.parse(row.cells["taxpayer"]),

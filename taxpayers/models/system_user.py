@@ -148,12 +148,21 @@ class SystemUser(AbstractApplication):
         return CredentialKind.KEY if self.uses_key else CredentialKind.SECRET
 
     @property
+    def required_binding(self) -> TokenBinding:
+        """What its tokens are bound to; with a certificate always to that."""
+        chosen = TokenBinding(self.token_binding)
+        return chosen or (TokenBinding.TLS if self.uses_certificate else TokenBinding.BEARER)
+
+    @property
     def tokens_bound_to(self) -> str:
-        """What its tokens are bound to, in words. With a certificate always to that."""
-        binding = TokenBinding(self.token_binding)
-        if self.uses_certificate and binding == TokenBinding.BEARER:
-            binding = TokenBinding.TLS
-        return str(_BINDINGS[binding])
+        """The same in words."""
+        return str(_BINDINGS[self.required_binding])
+
+    @property
+    def last_used_at(self) -> datetime | None:
+        """When it last got a token, to the minute; refused logins do not count."""
+        usage = getattr(self, "usage", None)
+        return usage.last_used_at if usage else None
 
     @property
     def is_limited(self) -> bool:

@@ -57,6 +57,15 @@ def elements_of(client: Client, path: str) -> list[tuple[str, dict[str, str]]]:
     return Elements(client.get(path).content.decode()).elements
 
 
+@pytest.mark.parametrize("page", ["password_change/done", "taxpayers", "tokens", "staff"])
+def test_the_pages_of_the_theme_lead_to_the_first_page(boss: Client, page: str) -> None:
+    """They would have no heading and the theme's English."""
+    response = boss.get(f"/admin/{page}/")
+    assert (response.status_code, response["Location"]) == (302, "/admin/")
+    nobody = Client().get(f"/admin/{page}/", follow=True)
+    assert nobody.redirect_chain[-1][0].startswith(SIGN_IN)
+
+
 def test_no_attribute_is_code(boss: Client, paths: list[str]) -> None:
     """Neither of the browser nor of the theme's Alpine.js and htmx, which are not loaded."""
     code = re.compile(r"x-\w|@|:|hx-|on[a-z]+$|style$")

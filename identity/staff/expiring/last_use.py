@@ -49,14 +49,11 @@ def last_uses(records: Sequence[Any], at: datetime) -> dict[Any, str]:
 
 def _of(record: Any) -> str:
     match record:
-        case ClientSecret():
+        case ClientSecret() | SystemUser():
             return _text(record.last_used_at)
         case ProtectedApiSecret():  # before it was recorded it may have been used as well
             used_at = record.last_used_at
             return moment_text(used_at) if used_at else _("No use recorded")
-        case SystemUser():
-            usage: RateLimitCounter | None = getattr(record, "usage", None)
-            return _text(usage.last_used_at if usage else None)
         case _:
             raise TypeError(type(record))
 

@@ -72,7 +72,7 @@ class LoginEventAdmin(ExportingAdmin):
         conditions = self._conditions(request, changelist.query)
         changelist.query = ""
         rows = changelist.get_queryset(request)
-        return all_found(rows, conditions) if conditions else rows
+        return exports.with_hints(all_found(rows, conditions) if conditions else rows)
 
     def _conditions(self, request: HttpRequest, search_term: str) -> list[Q]:
         term = " ".join(search_term.split())

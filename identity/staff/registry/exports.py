@@ -20,6 +20,7 @@ INTERMEDIARIES = Export(
         ("active", lambda row: row.is_active),
         field("active_until"),
         ("registered_at", lambda row: row.created_at),
+        ("taxpayer_active", lambda row: row.taxpayer.is_active),
     ),
 )
 PERMISSIONS = Export(
@@ -33,21 +34,6 @@ PERMISSIONS = Export(
         field("valid_from"),
         field("valid_until"),
         field("revoked_at"),
-    ),
-)
-SYSTEM_USERS = Export(
-    Action.EXPORT_REGISTRY,
-    (
-        field("client_id"),
-        field("name"),
-        ("taxpayer", lambda row: row.taxpayer.identifier),
-        ("taxpayer_name", lambda row: row.taxpayer.name),
-        field("scopes"),
-        field("logins_per_minute"),
-        field("expires_at"),
-        field("blocked_at"),
-        field("blocked_by"),
-        field("blocked_reason"),
-        ("registered_at", lambda row: row.created),
+        ("granted_at", lambda row: row.created_at),
     ),
 )

@@ -27,8 +27,8 @@ from identity.staff.framework.filters import expires_within, expiry_choices
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
-from identity.staff.registry import exports
 from identity.staff.registry.credentials import IssueCredentials
+from identity.staff.system_users import exports
 from identity.staff.system_users.binding_task import BindTokens
 from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
 from identity.staff.system_users.certificate_tasks import (
@@ -47,8 +47,8 @@ from identity.staff.system_users.secret_filter import SecretExpiryFilter, withou
 from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
 from identity.staff.system_users.system_user_tasks import ChangeSystemUser
 from identity.staff.templatetags.staff import moment
-from taxpayers.facts.rows import with_secrets
-from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
+from taxpayers.facts.rows import credentials_of, with_secrets
+from taxpayers.models import SystemUser, Taxpayer
 
 MAX_SECRETS = 20
 
@@ -173,7 +173,6 @@ class SystemUserAdmin(ExportingAdmin):
             "state": badge_of_system_user(record, at),
             "taxpayer_state": badge_of_taxpayer(record.taxpayer),
             "secrets": self._secrets(request, record, at),
-            "last_used_at": last_used_at(record),
             "changes": recent_changes(request, record),
         }
 
@@ -214,15 +213,8 @@ class SystemUserAdmin(ExportingAdmin):
 
     @admin.display(description=gettext_lazy("credentials end"))
     def secret_ends(self, row: SystemUser) -> str:
-        ends = [secret.expires_at for secret in row.secrets.all() if secret.slot is not None]
-        return moment(min(ends, default=None))
+        return moment(min((secret.expires_at for secret in credentials_of(row)), default=None))
 
     @admin.display(description=gettext_lazy("last used"))
     def last_used(self, row: SystemUser) -> str:
-        return moment(last_used_at(row), gettext("Never"))
-
-
-def last_used_at(row: SystemUser) -> datetime | None:
-    """When it last got a token, to the minute; refused logins do not count."""
-    usage: RateLimitCounter | None = getattr(row, "usage", None)
-    return usage.last_used_at if usage else None
+        return moment(row.last_used_at, gettext("Never"))

@@ -1,0 +1,70 @@
+"""The columns of the export of system users; names and values are for programs, not translated.
+
+They are those of the management API where it has them. New ones come last: some programs count.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.utils import timezone
+
+from identity.staff.framework.export import Column, Export, field
+from taxpayers.facts.rows import credentials_of, standing_of_row
+from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models.secret import SLOTS
+from taxpayers.services import Action
+
+ACTIVE, NO_VALID_CREDENTIAL = "active", "no_valid_credential"
+
+
+def state_of(row: SystemUser) -> str:
+    """What its next login gets: `active`, or the reason of each thing that refuses it."""
+    standing = standing_of_row(row, timezone.now())
+    missing = [] if standing.valid_secrets else [NO_VALID_CREDENTIAL]
+    return " ".join([*missing, *(refused.reason for refused in standing.refusals)]) or ACTIVE
+
+
+def _credential_columns(number: int) -> tuple[Column, ...]:
+    """Of one secret, key or certificate, the oldest first; empty if it has fewer."""
+
+    def column(name: str, value: Callable[[ClientSecret], Any]) -> Column:
+        def of_row(row: SystemUser) -> Any:
+            credentials = credentials_of(row)
+            return value(credentials[number - 1]) if len(credentials) >= number else None
+
+        return f"credential_{number}{name}", of_row
+
+    values: dict[str, Callable[[ClientSecret], Any]] = {
+        "": str,
+        "_kind": lambda secret: secret.kind.value,
+        "_name": lambda secret: secret.name,
+        "_expires_at": lambda secret: secret.expires_at,
+        "_last_used_at": lambda secret: secret.last_used_at,
+        "_allowed_networks": lambda secret: secret.allowed_networks,
+    }
+    return tuple(column(name, value) for name, value in values.items())
+
+
+SYSTEM_USERS = Export(
+    Action.EXPORT_REGISTRY,
+    (
+        field("client_id"),
+        field("name"),
+        ("taxpayer", lambda row: row.taxpayer.identifier),
+        ("taxpayer_name", lambda row: row.taxpayer.name),
+        field("scopes"),
+        field("logins_per_minute"),
+        field("expires_at"),
+        field("blocked_at"),
+        field("blocked_by"),
+        field("blocked_reason"),
+        ("registered_at", lambda row: row.created),
+        ("state", state_of),
+        field("last_used_at"),
+        ("login_method", lambda row: row.token_endpoint_auth_method or "client_secret"),
+        ("token_binding", lambda row: row.required_binding.value or "none"),
+        field("allowed_permissions"),
+        field("allowed_taxpayers"),
+        *(column for number in SLOTS for column in _credential_columns(number)),
+    ),
+)
