@@ -12,9 +12,8 @@ from tests.lanes.calls import results, with_store
 from tests.support.answers import body_of
 from tests.support.factories import ProtectedApiSecretFactory
 from tests.support.queries import statements_sent
-from tokens.endpoint import view
 from tokens.endpoint.node import this_node
-from tokens.login_events import async_store
+from tokens.login_events import async_store, store
 from tokens.login_events.events import ApiSecretUse
 from tokens.models import ProtectedApiSecret
 from tokens.protected_apis.last_use import UsesOfThisMinute, minute_of
@@ -96,21 +95,21 @@ def test_a_row_that_has_this_minute_is_not_written_again() -> None:
     assert len({*(written() for _ in range(3))}) < 3
     ProtectedApiSecret.objects.update(last_used_at=NOON)
     written()
-    assert secret.last_used_at > NOON
+    assert secret.last_used_at != NOON
 
 
 @pytest.mark.django_db
 def test_an_introspection_is_answered_also_if_its_use_cannot_be_stored(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    perform = view.store.perform
+    perform = store.perform
 
     def without_uses(call: Any) -> Any:
         if isinstance(call, ApiSecretUse):
             raise DatabaseError("cannot write")
         return perform(call)
 
-    monkeypatch.setattr(view.store, "perform", without_uses)
+    monkeypatch.setattr(store, "perform", without_uses)
     assert body_of(api.introspect("x")) == {"active": False}
     assert last_use(api) is None
 

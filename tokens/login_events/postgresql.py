@@ -32,7 +32,7 @@ from tokens.login_events.postgresql_buckets import (
     count_rejections,
 )
 from tokens.login_events.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, statement
-from tokens.protected_apis.last_use import use_statement
+from tokens.protected_apis.store_use import use_statement
 from tokens.rate_limits.quota import WINDOW, Quota
 from tokens.status_lists.postgresql import KEY as STATUS_KEY
 from tokens.status_lists.postgresql import names_in, take_statement

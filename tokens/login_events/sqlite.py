@@ -33,7 +33,7 @@ from tokens.login_events.events import (
     UsedBefore,
 )
 from tokens.models import FailureBucket, RevokedToken
-from tokens.protected_apis.last_use import store_use_on_sqlite
+from tokens.protected_apis.store_use import store_use_on_sqlite
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, count_login
 from tokens.rate_limits.throttle import Throttle

@@ -1,34 +1,13 @@
-"""When each secret of a protected API was last used, to the minute (contract 3).
+"""Which secrets of protected APIs this process has met in the present minute (contract 3). Pure.
 
-It is written at most once a minute: a process sends the first use of a minute, and the database
-leaves alone a row that has this minute already.
+The first use of a minute is stored (`tokens.protected_apis.store_use`), the others are not.
 """
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
-
-from taxpayers.sql import Statement
-from tokens.login_events.events import ApiSecretUse
-from tokens.login_events.postgresql_event import NOW
-from tokens.protected_apis.models import ProtectedApiSecret
-
-_MINUTE = f"date_trunc('minute', {NOW})"
-# A row that somebody else has locked is skipped: nobody waits for what staff or another node do.
-_STORE = f"""
-WITH stored AS (
-    UPDATE protected_api_secrets s SET last_used_at = {_MINUTE}
-    FROM (
-        SELECT id FROM protected_api_secrets
-        WHERE id = ANY(%s::bigint[]) AND last_used_at IS DISTINCT FROM {_MINUTE}
-        FOR NO KEY UPDATE SKIP LOCKED
-    ) AS used
-    WHERE s.id = used.id
-)
-SELECT {NOW}"""  # noqa: S608 - put together from constants alone
+from datetime import datetime
 
 
 class UsesOfThisMinute:
-    """Which secrets this process has met in this minute; as many as authenticate protected APIs."""
+    """As many entries as there are secrets that authenticate protected APIs."""
 
     def __init__(self) -> None:
         self._minutes: dict[int, datetime] = {}
@@ -45,16 +24,3 @@ class UsesOfThisMinute:
 def minute_of(at: datetime) -> datetime:
     """The start of the minute of this moment."""
     return at.replace(second=0, microsecond=0)
-
-
-def use_statement(uses: Sequence[ApiSecretUse]) -> Statement[list[None]]:
-    """Stores all of these uses, by the clock of the database."""
-    ids = sorted({use.secret_id for use in uses})
-    return Statement(_STORE, (ids,), lambda _rows: [None] * len(uses))
-
-
-def store_use_on_sqlite(use: ApiSecretUse) -> None:
-    """The same on SQLite. Raises django.db.DatabaseError."""
-    minute = minute_of(datetime.now(UTC))
-    rows = ProtectedApiSecret.objects.filter(pk=use.secret_id)
-    rows.exclude(last_used_at=minute).update(last_used_at=minute)
