@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Sequence
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -31,6 +32,17 @@ def whole_number(name: str, default: int, *, most: int, least: int = 1) -> int:
             return number
     _wrong(name, f"must be a whole number from {least} to {most}, not {text!r}.")
     return default
+
+
+def networks(name: str) -> list[str]:
+    """The networks `name`, comma-separated; what is none is left out, and a wrong setting."""
+    found = []
+    for text in filter(None, map(str.strip, env.str(name, "").split(","))):
+        try:
+            found.append(str(ip_network(text)))
+        except ValueError:
+            _wrong(name, f"must be networks, separated by commas; {text!r} is none.")
+    return found
 
 
 def flag(name: str, default: bool) -> bool:

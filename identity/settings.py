@@ -182,6 +182,7 @@ else:
         *STAFF_LIBRARIES,
         *INSTALLED_APPS,
         "identity.staff",
+        "identity.webhooks",
         "identity.api",
     ]
     MIDDLEWARE = [*MIDDLEWARE, *STAFF_MIDDLEWARE]

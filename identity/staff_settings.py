@@ -10,7 +10,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from identity.deployment import AUTH_URL, BASE_DIR, IS_EMBEDDED, IS_HTTPS, IS_TRIAL, VAR_DIR
-from identity.env import env, flag, whole_number
+from identity.env import env, flag, networks, whole_number
 
 # --- Django -----------------------------------------------------------------------------------
 
@@ -206,3 +206,9 @@ UNFOLD: dict[str, Any] = {
     "COLORS": {"primary": _PRIMARY},
     "SIDEBAR": {"show_search": False, "navigation": "identity.staff.navigation.sidebar"},
 }
+
+# --- Webhooks ---------------------------------------------------------------------------------
+
+# Networks to which messages are sent though they are not public; of http, these alone.
+WEBHOOK_ALLOWED_NETWORKS = networks("WEBHOOK_ALLOWED_NETWORKS")
+WEBHOOK_RETENTION_DAYS = whole_number("WEBHOOK_RETENTION_DAYS", 30, least=4, most=36_500)

@@ -18,7 +18,10 @@ STAFF_ROOMS = (
     ("history",),
     ("framework",),
 )  # from top to bottom
-APPLICATIONS = ("identity.staff", "identity.api", "identity.demo", "tokens", "taxpayers")
+APPLICATIONS = (
+    *("identity.staff", "identity.api", "identity.webhooks", "identity.demo"),
+    *("tokens", "taxpayers"),
+)
 FOLDERS = (*ROOMS, "templates", "tests", "bench", "packages")
 MOST_FILES = 16
 
@@ -54,6 +57,7 @@ PURE = {
     *("taxpayers.facts.credential_kind", "tokens.refusals.credential_words"),
     "taxpayers.facts.source_networks",
     "tokens.access_tokens.binding",
+    *(f"identity.webhooks.{n}" for n in ("attempts", "destination", "event_types", "signatures")),
     *("tokens.client_auth.signature", *(f"tokens.dpop.{n}" for n in ("nonce", "proof", "target"))),
 }
 OAUTH_LIBRARIES = ("taxpayers.models.system_user", "tokens.endpoint.toolkit")

@@ -19,6 +19,7 @@ STAFF_APPLICATIONS = {
         "csp",
         "fido2",
         "identity.api",
+        "identity.webhooks",
         "drf_spectacular",
         "identity.staff",
         "identity.staff_settings",
@@ -28,6 +29,8 @@ STAFF_APPLICATIONS = {
 STAFF_COMMANDS = {
     *("account_unsetmultipleprimaryemails", "clearsessions", "collectstatic", "findstatic"),
     *("reset_second_factor", "set_first_password"),
+    *("deliver_webhooks", "disable_webhook", "enable_webhook", "list_webhooks", "nightly_webhooks"),
+    *("register_webhook", "repeat_webhook", "rotate_webhook_secret", "send_test_webhook"),
 }
 SETTINGS = "import json; from django.conf import settings as s; print(json.dumps({0}))"
 

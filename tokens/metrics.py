@@ -4,7 +4,7 @@ A throttled login is counted here and nowhere else. Counting one login takes 3 Â
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from django.db import DatabaseError
@@ -75,8 +75,8 @@ def count_revocation(outcome: str) -> None:
     _revocations.labels(outcome).inc()
 
 
-def exposition() -> bytes:
-    """The metrics of all processes of this service, in the Prometheus text format."""
+def exposition(more: Iterable[Collector] = ()) -> bytes:
+    """The metrics of all processes of this service, and `more`, in the Prometheus text format."""
     registry = CollectorRegistry()
     if _IS_SHARED:
         MultiProcessCollector(registry)
@@ -86,7 +86,8 @@ def exposition() -> bytes:
         registry.register(_seconds)
         registry.register(_introspections)
         registry.register(_revocations)
-    registry.register(_SigningKey())
+    for collector in (_SigningKey(), *more):
+        registry.register(collector)
     return generate_latest(registry)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from django.urls import URLPattern, path
 
+from identity.api.events import changes, webhooks
 from identity.api.framework.address import BASE_PATH
 from identity.api.framework.kinds import Kind, Task
 from identity.api.framework.records import Listing, ListView, RecordView
@@ -86,6 +87,12 @@ records: list[URLPattern] = [
     _history(system_users.KIND),
     _list(logins.KIND, logins.LISTING),
     _record(logins.KIND),
+    path(f"{BASE_PATH}/changes", changes.ChangesView.as_view()),
+    _list(webhooks.KIND, webhooks.LISTING, webhooks.CREATE),
+    _record(webhooks.KIND, webhooks.CHANGE),
+    *_tasks(webhooks.KIND, webhooks.TASKS),
+    _part(webhooks.KIND, "deliveries", webhooks.DELIVERIES),
+    _history(webhooks.KIND),
 ]
 urlpatterns: list[URLPattern] = [
     *records,

@@ -212,6 +212,20 @@ _ALL = (
         "1024",
     ),
     Setting(
+        "WEBHOOK_ALLOWED_NETWORKS",
+        "",
+        "networks to which webhooks are sent though they are not public, comma-separated; `http` is"
+        " for these alone (`docs/webhooks.md`)",
+        "10.20.0.0/24",
+        default_in_words="none",
+    ),
+    Setting(
+        "WEBHOOK_RETENTION_DAYS",
+        "30",
+        "how many days deliveries of webhooks are kept",
+        "90",
+    ),
+    Setting(
         "DEBUG",
         "False",
         "Django's error pages with settings and code: only for developers",

@@ -25,6 +25,8 @@ class Change(models.Model):
     after = models.JSONField(_("after"), default=dict, editable=False)
     # The same for all changes that were made as one: an import, or one task for several records.
     task_id = models.UUIDField(_("task"), null=True, editable=False)
+    # Its place in the feed, given after its transaction was committed (taxpayers.services.feed).
+    position = models.BigIntegerField(null=True, editable=False)
 
     class Meta:
         db_table = "changes"
@@ -33,7 +35,19 @@ class Change(models.Model):
         default_permissions: ClassVar = VIEW_ONLY
         # The changes of one task, which have one moment and one person, are next to each other.
         ordering: ClassVar = ["-at", "-by", "-id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["position"],
+                name="change_by_position",
+                condition=Q(position__isnull=False),
+            ),
+        ]
         indexes: ClassVar = [
+            models.Index(
+                fields=["id"],
+                name="change_without_position",
+                condition=Q(position__isnull=True),
+            ),
             models.Index(fields=["object_type", "object_id", "-at"], name="change_of_object"),
             models.Index(fields=["-at", "-by", "-id"], name="change_by_time"),
             models.Index(fields=["by", "-at", "-id"], name="change_by_who"),

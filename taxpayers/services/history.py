@@ -102,6 +102,15 @@ class Action(TextChoices):
         "change_own_second_step",
         gettext_lazy("Changed their own second step"),
     )
+    # For operators and the management API; they have no page.
+    REGISTER_WEBHOOK = "register_webhook", gettext_lazy("Registered the webhook")
+    CHANGE_WEBHOOK = "change_webhook", gettext_lazy("Changed the webhook")
+    ROTATE_WEBHOOK_SECRET = (
+        "rotate_webhook_secret",
+        gettext_lazy("Issued a new secret of the webhook"),
+    )
+    ENABLE_WEBHOOK = "enable_webhook", gettext_lazy("Enabled the webhook")
+    DISABLE_WEBHOOK = "disable_webhook", gettext_lazy("Disabled the webhook")
     # These change nothing, but data leave the service.
     EXPORT_REGISTRY = "export_registry", gettext_lazy("Exported a list")
     EXPORT_LOGINS = "export_logins", gettext_lazy("Exported logins")

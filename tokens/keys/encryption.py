@@ -1,4 +1,5 @@
-"""Private keys at rest: encrypted with secrets that the database does not hold (contract 2).
+"""Private keys, and what else must be read again, at rest: encrypted with secrets that the database
+does not hold (contract 2).
 
 Each of KEY_ENCRYPTION_KEYS becomes a Fernet key by HKDF-SHA256 (RFC 5869). The first one encrypts,
 all of them decrypt. To replace one: put the new one in front, rotate the signing key, and remove
@@ -28,23 +29,31 @@ _PURPOSE = b"signing keys at rest"
 def encrypt(private_key: PrivateKey) -> bytes:
     """The private key as it is stored."""
     plaintext = private_key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-    return _fernet(tuple(settings.KEY_ENCRYPTION_KEYS)).encrypt(plaintext)
+    return fernet_for(_PURPOSE).encrypt(plaintext)
 
 
 def decrypt(stored: bytes) -> PrivateKey:
     """The stored private key. Raises cryptography.fernet.InvalidToken if no secret decrypts it."""
-    plaintext = _fernet(tuple(settings.KEY_ENCRYPTION_KEYS)).decrypt(stored)
+    plaintext = fernet_for(_PURPOSE).decrypt(stored)
     # It is authentic, and was valid when it was made: RSA's own checks would take milliseconds.
     private_key = load_der_private_key(plaintext, None, unsafe_skip_rsa_key_validation=True)
     return cast("PrivateKey", private_key)  # only `encrypt` makes what decrypts
 
 
-@lru_cache(maxsize=4)
-def _fernet(secrets: tuple[str, ...]) -> MultiFernet:
-    return MultiFernet([Fernet(_fernet_key(secret)) for secret in secrets])
+def fernet_for(purpose: bytes) -> MultiFernet:
+    """Encrypts with the newest key and decrypts with all; what is for one purpose is for no other.
+
+    Its `rotate` encrypts anew, with the newest key, what an older one has encrypted.
+    """
+    return _fernet(tuple(settings.KEY_ENCRYPTION_KEYS), purpose)
 
 
-def _fernet_key(secret: str) -> bytes:
+@lru_cache(maxsize=8)
+def _fernet(secrets: tuple[str, ...], purpose: bytes) -> MultiFernet:
+    return MultiFernet([Fernet(_fernet_key(secret, purpose)) for secret in secrets])
+
+
+def _fernet_key(secret: str, purpose: bytes) -> bytes:
     # No salt: the secrets are long and random, and every node must derive the same key.
-    key = HKDF(SHA256(), length=32, salt=None, info=_PURPOSE).derive(secret.encode())
+    key = HKDF(SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
     return base64.urlsafe_b64encode(key)

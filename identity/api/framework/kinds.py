@@ -52,6 +52,7 @@ class Change:
 
     by: Author
     at: datetime
+    client_id: str = ""
 
     @property
     def context(self) -> dict[str, Any]:

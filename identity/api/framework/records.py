@@ -82,7 +82,8 @@ class RecordView(ManagementView):
                     headers = {**before.headers, **REPLAYED}
                     return Response(before.body, status=before.status, headers=headers)
             row = self.locked(request, address)
-            done = task.act(row, values, address, Change(self.author, self.caller.at))
+            asking = Change(self.author, self.caller.at, self.caller.token.client_id)
+            done = task.act(row, values, address, asking)
             return self.answer(done, asked, is_new=row is None)
 
     def idempotent(self, request: Request) -> IdempotentRequest | None:

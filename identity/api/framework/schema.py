@@ -117,7 +117,11 @@ class ManagementSchema(AutoSchema):
 
 
 def _type_of(name: str) -> dict[str, Any]:
-    return {"type": "integer", "minimum": 1} if name in ("permission", "credential") else _TEXT
+    return (
+        {"type": "integer", "minimum": 1}
+        if name in ("permission", "credential", "webhook")
+        else _TEXT
+    )
 
 
 def _header(

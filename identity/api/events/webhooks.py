@@ -1,0 +1,229 @@
+"""`/webhooks`: where events are sent; a program sees and changes its own."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from identity.api.framework.fields import Body, Moment, Start, Text, Texts
+from identity.api.framework.kinds import Change, Kind, Once, Task, Values
+from identity.api.framework.query import Filters
+from identity.api.framework.records import Listing
+from identity.api.registry.intermediaries import given_reason
+from identity.api.registry.taxpayers import ReasonBody
+from identity.webhooks.endpoints import (
+    IssuedWebhookSecret,
+    change_webhook,
+    register_webhook,
+    repeat_failed,
+    rotate_webhook_secret,
+    send_test,
+    set_webhook_active,
+)
+from identity.webhooks.event_types import EVENT_TYPES
+from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
+
+_NOTE = "Store the secret now: it is not shown again."
+_NOTE_LATER = (
+    "The secret was shown in the first answer to this request. If that answer was lost, issue"
+    " another one: POST .../rotate-secret with a new Idempotency-Key."
+)
+_TYPES = f"Some of {', '.join(EVENT_TYPES)}; none: all."
+
+
+class WebhookRecord(serializers.Serializer[WebhookEndpoint]):
+    """An endpoint; never its secret."""
+
+    id = serializers.IntegerField()
+    url = serializers.CharField()
+    description = serializers.CharField()
+    event_types = serializers.ListField(child=serializers.CharField(), help_text=_TYPES)
+    is_active = serializers.BooleanField()
+    client_id = serializers.CharField(help_text="What registered it; empty: an operator.")
+    registered_at = Moment(source="created_at")
+    former_secret_until = Moment(
+        allow_null=True, help_text="Until when the secret before signs as well."
+    )
+
+
+class IssuedWebhookRecord(serializers.Serializer[Any]):
+    """A new secret. The repeated answer to the same request does not have it."""
+
+    secret = serializers.CharField(allow_null=True, help_text="whsec_ and base64.")
+    note = serializers.CharField()
+
+
+class WebhookWithSecretRecord(WebhookRecord):
+    """An endpoint with its new secret, which no other answer has."""
+
+    issued = IssuedWebhookRecord(required=False)
+
+
+class DeliveryRecord(serializers.Serializer[WebhookDelivery]):
+    """One event for this endpoint, and what has come of it."""
+
+    webhook_id = serializers.CharField(source="event.message_id")
+    event = serializers.CharField(source="event.type")
+    state = serializers.CharField(help_text="pending, delivered or failed.")
+    created_at = Moment()
+    attempts = serializers.IntegerField()
+    last_attempt_at = Moment(allow_null=True)
+    last_result = serializers.CharField(help_text="The status of the answer, or why there is none.")
+    next_attempt_at = serializers.SerializerMethodField()
+
+    def get_next_attempt_at(self, row: WebhookDelivery) -> str | None:
+        """null: there is none."""
+        is_pending = row.state == WebhookDelivery.PENDING
+        return Moment().to_representation(row.due_at) if is_pending else None
+
+
+class NewWebhookBody(Body):
+    """What is needed to register an endpoint."""
+
+    url = Text(help_text="An https address.")
+    event_types = Texts(required=False, help_text=_TYPES)
+    description = Text(required=False)
+    reason = Text(required=False)
+
+
+class ChangeWebhookBody(Body):
+    """What can be changed of an endpoint; what is left out stays as it is."""
+
+    url = Text(required=False)
+    event_types = Texts(required=False, help_text=_TYPES)
+    description = Text(required=False)
+    reason = Text()
+
+
+class NoBody(Body):
+    """An empty object."""
+
+
+class RepeatBody(Body):
+    """Which of the failed deliveries are tried again; left out: all."""
+
+    since = Start(required=False, help_text="Events from this day or moment on.")
+
+
+class WebhookFilters(Filters):
+    """A list without filters."""
+
+
+class DeliveryFilters(Filters):
+    """Which deliveries are listed."""
+
+    state = serializers.ChoiceField(
+        [WebhookDelivery.PENDING, WebhookDelivery.DELIVERED, WebhookDelivery.FAILED],
+        required=False,
+    )
+
+
+def _find(text: str) -> WebhookEndpoint | None:
+    is_number = text.isascii() and text.isdigit() and len(text) <= 18
+    return WebhookEndpoint.objects.filter(pk=int(text)).first() if is_number else None
+
+
+def _rows(_given: dict[str, Any], _owner: Any) -> "QuerySet[WebhookEndpoint]":
+    return WebhookEndpoint.objects.all()
+
+
+def _deliveries(given: dict[str, Any], owner: WebhookEndpoint) -> "QuerySet[WebhookDelivery]":
+    rows = owner.deliveries.select_related("event")
+    return rows.filter(state=given["state"]) if "state" in given else rows
+
+
+def _once(issued: IssuedWebhookSecret) -> Once:
+    shown = {"secret": issued.secret, "note": _NOTE}
+    return Once(issued.endpoint, shown, secret_name="secret", note_later=_NOTE_LATER)
+
+
+def _register(_row: None, values: Values, _address: Values, change: Change) -> Once:
+    return _once(
+        register_webhook(
+            url=values["url"],
+            event_types=values.get("event_types", ()),
+            description=values.get("description", ""),
+            client_id=change.client_id,
+            reason=given_reason(values),
+            **change.context,
+        )
+    )
+
+
+def _change(
+    row: WebhookEndpoint, values: Values, _address: Values, change: Change
+) -> WebhookEndpoint:
+    return change_webhook(endpoint=row, **values, **change.context)
+
+
+def _rotate(row: WebhookEndpoint, values: Values, _address: Values, change: Change) -> Once:
+    return _once(rotate_webhook_secret(endpoint=row, reason=values["reason"], **change.context))
+
+
+def _set_active(*, is_active: bool) -> Any:
+    def act(
+        row: WebhookEndpoint, values: Values, _address: Values, change: Change
+    ) -> WebhookEndpoint:
+        return set_webhook_active(
+            endpoint=row, is_active=is_active, reason=values["reason"], **change.context
+        )
+
+    return act
+
+
+def _test(
+    row: WebhookEndpoint, _values: Values, _address: Values, change: Change
+) -> WebhookEndpoint:
+    send_test(endpoint=row, at=change.at)
+    return row
+
+
+def _repeat(
+    row: WebhookEndpoint, values: Values, _address: Values, change: Change
+) -> WebhookEndpoint:
+    repeat_failed(endpoint=row, since=values.get("since"), at=change.at)
+    return row
+
+
+KIND = Kind(
+    name="webhooks",
+    singular="webhook",
+    parameter="webhook",
+    names="The id of the webhook.",
+    find=_find,
+    address=lambda row: str(row.pk),
+    record=WebhookRecord,
+)
+LISTING = Listing("webhooks", "List webhooks", WebhookRecord, WebhookFilters, ("pk",), _rows)
+DELIVERIES = Listing(
+    "deliveries",
+    "List the deliveries of the webhook, the newest first",
+    DeliveryRecord,
+    DeliveryFilters,
+    ("-pk",),
+    _deliveries,
+)
+CREATE = Task(
+    "",
+    "Register a webhook",
+    NewWebhookBody,
+    _register,
+    "It gets what is committed from now on, as long as this client may use the management API. The"
+    " secret is only in this answer.",
+    WebhookWithSecretRecord,
+)
+CHANGE = Task("", "Change the address or the types of the webhook", ChangeWebhookBody, _change)
+TASKS = (
+    Task(
+        "rotate-secret",
+        "Issue a new secret",
+        ReasonBody,
+        _rotate,
+        "For a day messages are signed with the present one, too.",
+        WebhookWithSecretRecord,
+    ),
+    Task("disable", "Send nothing to the webhook", ReasonBody, _set_active(is_active=False)),
+    Task("enable", "Send to the webhook again", ReasonBody, _set_active(is_active=True)),
+    Task("test", "Send a webhook.test event", NoBody, _test),
+    Task("repeat-failed", "Try again what was given up", RepeatBody, _repeat),
+)

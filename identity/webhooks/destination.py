@@ -1,0 +1,77 @@
+"""Where a message may be sent: no address inside of our own networks (SSRF), no path without TLS.
+
+A name is looked up when the connection is made, and the very address that was checked is connected
+to: what the name means a moment later does not matter. Pure.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
+
+LONGEST_URL = 2_000
+_PORTS = {"http": 80, "https": 443}
+# IPv6 addresses that stand for an IPv4 one: what is behind them is not what the address shows.
+_TRANSITION = tuple(map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
+
+
+class NotAllowed(ValueError):
+    """A URL or an address to which nothing is sent; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A URL in its parts; `target` is path and query."""
+
+    is_https: bool
+    host: str
+    port: int
+    target: str
+
+
+def read_url(url: str, allowed_networks: Collection[str]) -> Destination:
+    """Raises NotAllowed with what is wrong with the URL.
+
+    http is for `allowed_networks` alone, so without any it is refused here already.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise NotAllowed("it is no URL") from None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise NotAllowed("it must begin with https:// and name a host")
+    if not (url.isascii() and url.isprintable()) or " " in url or len(url) > LONGEST_URL:
+        raise NotAllowed(f"it must be at most {LONGEST_URL} ASCII characters without blanks")
+    if parts.username is not None or parts.fragment:
+        raise NotAllowed("it must have no user, no password and no #")
+    if port == 0:
+        raise NotAllowed("its port cannot be 0")
+    if parts.scheme == "http" and not allowed_networks:
+        raise NotAllowed("it must begin with https://")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Destination(
+        parts.scheme == "https", parts.hostname, port or _PORTS[parts.scheme], target
+    )
+
+
+def is_allowed(address: str, *, is_https: bool, allowed_networks: Collection[str]) -> bool:
+    """Whether a message may be sent to this address, which a host name means now.
+
+    Of `allowed_networks` each address is, also without TLS; of all others the public ones with it.
+    """
+    try:
+        ip = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    if any(ip in ip_network(network) for network in allowed_networks):
+        return True
+    return is_https and _is_public(ip)
+
+
+def _is_public(ip: IPv4Address | IPv6Address) -> bool:
+    if ip.is_multicast or not ip.is_global:
+        return False
+    return not any(ip in network for network in _TRANSITION)

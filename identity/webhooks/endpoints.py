@@ -1,0 +1,178 @@
+"""Changes of endpoints: keyword-only, atomic, recorded in the history."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from identity.webhooks.destination import NotAllowed, read_url
+from identity.webhooks.event_types import EVENT_TYPES, TEST
+from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from identity.webhooks.publishing import moment_text, publish_all_changes
+from identity.webhooks.secret_storage import encrypt
+from identity.webhooks.signatures import new_secret
+from taxpayers.services.history import (
+    Action,
+    Author,
+    ChangeContext,
+    lock_for_update,
+    record_change,
+    update_and_record,
+)
+from taxpayers.validation import ServiceError, validate_known, validate_reason, validate_text
+
+MOST_ENDPOINTS = 20
+FORMER_SECRET_SIGNS = timedelta(hours=24)
+_LONGEST_DESCRIPTION = 255
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedWebhookSecret:
+    """An endpoint and its new secret in clear, to be shown once."""
+
+    endpoint: WebhookEndpoint
+    secret: str = field(repr=False)
+
+
+@transaction.atomic
+def register_webhook(
+    *,
+    url: str,
+    event_types: Collection[str] = (),
+    description: str = "",
+    client_id: str = "",
+    reason: str = "",
+    by: Author,
+    at: datetime,
+) -> IssuedWebhookSecret:
+    """Register an endpoint, which gets what is committed from now on; no types: all of them.
+
+    `client_id`: the system user without which it gets nothing. Raises ServiceError.
+    """
+    if WebhookEndpoint.objects.filter(is_active=True).count() >= MOST_ENDPOINTS:
+        raise ServiceError(
+            f"There are {MOST_ENDPOINTS} enabled webhooks. First disable one that is not needed."
+        )
+    publish_all_changes(at)  # what was before is not for it
+    secret = new_secret()
+    row = WebhookEndpoint(
+        url=_validate_url(url),
+        description=_validate_description(description),
+        event_types=_validate_types(event_types),
+        client_id=client_id,
+        created_at=at,
+        secret=encrypt(secret),
+    )
+    row.save(force_insert=True)
+    after = {"url": _without_query(row.url), "event_types": row.event_types}
+    record_change(row, ChangeContext(Action.REGISTER_WEBHOOK, by, at, reason), after=after)
+    return IssuedWebhookSecret(row, secret)
+
+
+@transaction.atomic
+def change_webhook(
+    *,
+    endpoint: WebhookEndpoint,
+    url: str | None = None,
+    event_types: Collection[str] | None = None,
+    description: str | None = None,
+    reason: str,
+    by: Author,
+    at: datetime,
+) -> WebhookEndpoint:
+    """Change what is given. Raises ServiceError."""
+    context = ChangeContext(Action.CHANGE_WEBHOOK, by, at, validate_reason(reason))
+    row = lock_for_update(endpoint)
+    before = {"url": _without_query(row.url), "event_types": row.event_types}
+    if url is not None:
+        row.url = _validate_url(url)
+    if event_types is not None:
+        row.event_types = _validate_types(event_types)
+    if description is not None:
+        row.description = _validate_description(description)
+    row.save(update_fields=["url", "event_types", "description"])
+    after = {"url": _without_query(row.url), "event_types": row.event_types}
+    record_change(row, context, before=before, after=after)
+    return row
+
+
+@transaction.atomic
+def rotate_webhook_secret(
+    *, endpoint: WebhookEndpoint, reason: str, by: Author, at: datetime
+) -> IssuedWebhookSecret:
+    """Issue a new secret; for a day messages are signed with the present one, too."""
+    context = ChangeContext(Action.ROTATE_WEBHOOK_SECRET, by, at, validate_reason(reason))
+    row, secret = lock_for_update(endpoint), new_secret()
+    row.former_secret, row.former_secret_until = row.secret, at + FORMER_SECRET_SIGNS
+    row.secret = encrypt(secret)
+    row.save(update_fields=["secret", "former_secret", "former_secret_until"])
+    record_change(row, context, after={"former_secret_until": row.former_secret_until})
+    return IssuedWebhookSecret(row, secret)
+
+
+@transaction.atomic
+def set_webhook_active(
+    *, endpoint: WebhookEndpoint, is_active: bool, reason: str, by: Author, at: datetime
+) -> WebhookEndpoint:
+    """Send to it, or not; nothing happens if it is so already.
+
+    What waits for it is sent when it is enabled again. What happens in between is not.
+    """
+    action = Action.ENABLE_WEBHOOK if is_active else Action.DISABLE_WEBHOOK
+    context = ChangeContext(action, by, at, validate_reason(reason))
+    if is_active:
+        publish_all_changes(at)  # what happened in between is not for it
+    row = lock_for_update(endpoint)
+    if update_and_record(row, context, is_active=is_active) and is_active:
+        row.paused_until, row.failures = None, 0
+        row.save(update_fields=["paused_until", "failures"])
+    return row
+
+
+@transaction.atomic
+def send_test(*, endpoint: WebhookEndpoint, at: datetime) -> WebhookDelivery:
+    """A `webhook.test` event for this endpoint alone, whatever types it wants.
+
+    Raises ServiceError if it is disabled.
+    """
+    if not endpoint.is_active:
+        raise ServiceError("The webhook is disabled. Enable it first.")
+    content = f'{{"type":"{TEST}","timestamp":"{moment_text(at)}","data":{{}}}}'
+    event = WebhookEvent.objects.create(type=TEST, body=content, created_at=at)
+    return WebhookDelivery.objects.create(
+        event=event, endpoint=endpoint, record=f"test {event.pk}", created_at=at, due_at=at
+    )
+
+
+@transaction.atomic
+def repeat_failed(*, endpoint: WebhookEndpoint, since: datetime | None = None, at: datetime) -> int:
+    """Try again what was given up (all, or events from `since` on); how many deliveries."""
+    failed = endpoint.deliveries.filter(state=WebhookDelivery.FAILED)
+    if since is not None:
+        failed = failed.filter(created_at__gte=since)
+    pending = WebhookDelivery.PENDING
+    return failed.update(state=pending, attempts=0, due_at=at, finished_at=None)
+
+
+def _validate_url(url: str) -> str:
+    try:
+        read_url(url, settings.WEBHOOK_ALLOWED_NETWORKS)
+    except NotAllowed as fault:
+        raise ServiceError(f"The URL cannot be used: {fault}.") from None
+    return url
+
+
+def _validate_types(given: Collection[str]) -> list[str]:
+    return validate_known(given, EVENT_TYPES, "event type") if given else []
+
+
+def _validate_description(text: str) -> str:
+    return validate_text(text, "a description", _LONGEST_DESCRIPTION) if text.strip() else ""
+
+
+def _without_query(url: str) -> Any:
+    """As the history stores it: some receivers have a secret in the query."""
+    return url.partition("?")[0]

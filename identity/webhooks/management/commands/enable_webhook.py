@@ -1,0 +1,34 @@
+"""`enable_webhook ID`: its receiver gets what changes from now on."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from identity.webhooks.endpoints import set_webhook_active
+from identity.webhooks.management.webhook_command import (
+    add_reason,
+    add_webhook,
+    find_webhook,
+    webhook_data,
+)
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.services import Author
+
+
+class Command(ServiceCommand):
+    help = "Send to a webhook again: what waits for it, and what changes from now on."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_webhook(parser)
+        add_reason(parser)
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        row = set_webhook_active(
+            endpoint=find_webhook(options["webhook"]),
+            is_active=True,
+            reason=options["reason"],
+            by=by,
+            at=at,
+        )
+        return Answer(webhook_data(row), f"{row} gets what changes from now on.")

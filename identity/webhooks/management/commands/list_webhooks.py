@@ -1,0 +1,27 @@
+"""`list_webhooks`: every webhook, what waits for it and how it answers."""
+
+from datetime import datetime
+from typing import Any
+
+from identity.webhooks.management.webhook_command import waiting_data, webhook_data
+from identity.webhooks.models import WebhookEndpoint
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.services import Author
+
+
+class Command(ServiceCommand):
+    help = "List the webhooks: what waits for each, what was given up, and how it answers."
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        rows = WebhookEndpoint.objects.order_by("pk")
+        data = [{**webhook_data(row), **waiting_data(row, at)} for row in rows]
+        return Answer({"webhooks": data}, "\n".join(map(_line, data)) or "There is no webhook.")
+
+
+def _line(data: dict[str, Any]) -> str:
+    state = "enabled" if data["is_active"] else "disabled"
+    return (
+        f"{data['id']}  {state}  {data['url']}: {data['delivered']} delivered,"
+        f" {data['waiting']} waiting for up to {data['oldest_waiting_seconds']} seconds,"
+        f" {data['failed']} given up; last attempt: {data['last_result'] or 'none'}"
+    )

@@ -1,0 +1,27 @@
+"""`nightly_webhooks`: announces what ends soon, deletes old deliveries, renews the encryption."""
+
+from datetime import datetime
+from typing import Any
+
+from identity.webhooks.ends_soon import announce_ends
+from identity.webhooks.publishing import publish_all_changes
+from identity.webhooks.upkeep import delete_old, give_up_old, renew_encryption
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.services import Author
+
+
+class Command(ServiceCommand):
+    help = (
+        "Announce to webhooks what ends in 30, 7 and 1 days; give up and delete old deliveries;"
+        " encrypt the secrets of webhooks with the newest key. Safe to repeat."
+    )
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        publish_all_changes(at)
+        announced = announce_ends(at)
+        given_up, deleted = give_up_old(at), delete_old(at)
+        renew_encryption()
+        return Answer(
+            {"announced": announced, "given_up": given_up, "deleted": deleted},
+            f"Ends announced: {announced}. Deliveries given up: {given_up}, deleted: {deleted}.",
+        )

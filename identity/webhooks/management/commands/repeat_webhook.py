@@ -1,0 +1,27 @@
+"""`repeat_webhook ID [--since DATE]`: what was given up is sent again."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from identity.webhooks.endpoints import repeat_failed
+from identity.webhooks.management.webhook_command import add_webhook, find_webhook
+from taxpayers.management.arguments import parse_start
+from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.services import Author
+
+
+class Command(ServiceCommand):
+    help = "Send again what was given up after ten attempts."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_webhook(parser)
+        parser.add_argument(
+            "--since", metavar="DATE", type=parse_start, help="only events from this day on"
+        )
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        webhook = find_webhook(options["webhook"])
+        count = repeat_failed(endpoint=webhook, since=options["since"], at=at)
+        return Answer({"repeated": count}, f"{count} messages are sent again.")

@@ -1,0 +1,72 @@
+"""What the commands about one webhook have in common."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from identity.webhooks.endpoints import IssuedWebhookSecret
+from identity.webhooks.models import WebhookEndpoint
+from taxpayers.management.command import NO_REASON
+from taxpayers.validation import ServiceError
+
+
+def add_webhook(parser: CommandParser) -> None:
+    """The number of the webhook."""
+    parser.add_argument("webhook", metavar="ID", type=int, help="as list_webhooks shows it")
+
+
+def add_reason(parser: CommandParser) -> None:
+    """Why, for the history."""
+    parser.add_argument("--reason", default=NO_REASON, help="why, for the history")
+
+
+def find_webhook(number: int) -> WebhookEndpoint:
+    """Raises ServiceError if there is none."""
+    row = WebhookEndpoint.objects.filter(pk=number).first()
+    if row is None:
+        raise ServiceError(f"There is no webhook {number}. See them all: manage.py list_webhooks")
+    return row
+
+
+def webhook_data(row: WebhookEndpoint) -> dict[str, Any]:
+    """For machines; never a secret."""
+    return {
+        "id": row.pk,
+        "url": row.url,
+        "description": row.description,
+        "event_types": row.event_types,
+        "is_active": row.is_active,
+        "registered_by": row.client_id,
+    }
+
+
+def issued_data(issued: IssuedWebhookSecret) -> dict[str, Any]:
+    """The same, with the new secret in clear."""
+    return {**webhook_data(issued.endpoint), "secret": issued.secret}
+
+
+def issued_text(issued: IssuedWebhookSecret) -> str:
+    """For people, with the new secret in clear."""
+    return (
+        f"webhook  {issued.endpoint.pk}\n"
+        f"url      {issued.endpoint.url}\n"
+        f"secret   {issued.secret}\n"
+        "\nGive the secret to the receiver. It is not shown again."
+    )
+
+
+def waiting_data(row: WebhookEndpoint, at: datetime) -> dict[str, Any]:
+    """What waits for it and how it answers."""
+    states = {state: row.deliveries.filter(state=state) for state in ("pending", "failed")}
+    oldest = states["pending"].order_by("created_at").first()
+    latest = row.deliveries.exclude(last_attempt_at=None).order_by("-last_attempt_at").first()
+    return {
+        "waiting": states["pending"].count(),
+        "oldest_waiting_seconds": int((at - oldest.created_at).total_seconds()) if oldest else 0,
+        "failed": states["failed"].count(),
+        "delivered": row.delivered,
+        "last_delivered_at": row.last_delivered_at,
+        "last_result": latest.last_result if latest else "",
+        "paused_until": row.paused_until,
+    }

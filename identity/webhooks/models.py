@@ -1,0 +1,133 @@
+"""Who hears what has changed, what is to be delivered to them, and what was announced before."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from uuid_utils.compat import uuid7
+
+
+class WebhookEndpoint(models.Model):
+    """An address of a program of the authority, to which events are sent."""
+
+    url = models.CharField(max_length=2000)
+    description = models.CharField(max_length=255, blank=True)
+    event_types = models.JSONField(default=list)  # none: all
+    is_active = models.BooleanField(default=True)
+    # The system user that registered it, without which it gets nothing; empty: an operator.
+    client_id = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField()
+    secret = models.TextField(editable=False)  # encrypted
+    former_secret = models.TextField(blank=True, editable=False)  # encrypted; signs as well
+    former_secret_until = models.DateTimeField(null=True, editable=False)
+    # How it answers.
+    paused_until = models.DateTimeField(null=True, editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False)  # one after the other
+    delivered = models.BigIntegerField(default=0, editable=False)
+    failed_attempts = models.BigIntegerField(default=0, editable=False)
+    given_up = models.BigIntegerField(default=0, editable=False)
+    last_delivered_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        db_table = "webhook_endpoints"
+        default_permissions: ClassVar = ()  # no page shows it
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def history_label(self) -> str:
+        """Its name in the history."""
+        return f"webhook {self.pk} {self.url}"
+
+    def wants(self, event_type: str) -> bool:
+        return not self.event_types or event_type in self.event_types
+
+
+class WebhookEvent(models.Model):
+    """What is sent, the same bytes in each attempt and to each endpoint."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    type = models.CharField(max_length=64)
+    body = models.TextField()
+    created_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        db_table = "webhook_events"
+        default_permissions: ClassVar = ()
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.message_id}"
+
+    @property
+    def message_id(self) -> str:
+        """What receivers know it by, so that they do nothing twice."""
+        return str(self.id)
+
+
+class WebhookDelivery(models.Model):
+    """One event for one endpoint."""
+
+    PENDING, DELIVERED, FAILED = "pending", "delivered", "failed"
+
+    event = models.ForeignKey(WebhookEvent, models.CASCADE, related_name="deliveries")
+    endpoint = models.ForeignKey(WebhookEndpoint, models.CASCADE, related_name="deliveries")
+    record = models.CharField(max_length=80)  # its events are sent in their order
+    state = models.CharField(max_length=16, default=PENDING)
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    leased_until = models.DateTimeField(null=True)  # a deliverer is sending it
+    attempts = models.PositiveSmallIntegerField(default=0)
+    last_attempt_at = models.DateTimeField(null=True)
+    last_result = models.CharField(max_length=96, blank=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "webhook_deliveries"
+        default_permissions: ClassVar = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["event", "endpoint"], name="webhook_delivery_once")
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["endpoint", "due_at", "id"],
+                name="webhook_delivery_due",
+                condition=Q(state="pending"),
+            ),
+            models.Index(
+                fields=["endpoint", "record", "id"],
+                name="webhook_delivery_in_order",
+                condition=Q(state="pending"),
+            ),
+            models.Index(fields=["endpoint", "state", "-id"], name="webhook_delivery_by_state"),
+            models.Index(
+                fields=["finished_at"],
+                name="webhook_delivery_by_end",
+                condition=Q(finished_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_id} to {self.endpoint_id}: {self.state}"
+
+
+class EndReminder(models.Model):
+    """That the coming end of a record was announced so many days before."""
+
+    kind = models.CharField(max_length=16)
+    record_id = models.BigIntegerField()
+    ends_at = models.DateTimeField()
+    days = models.PositiveSmallIntegerField()
+
+    class Meta:
+        db_table = "webhook_end_reminders"
+        default_permissions: ClassVar = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["kind", "record_id", "ends_at", "days"], name="webhook_end_reminder_once"
+            )
+        ]
+        indexes: ClassVar = [models.Index(fields=["ends_at"], name="webhook_end_reminder_by_end")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.record_id}, {self.days} days"

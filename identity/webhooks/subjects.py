@@ -1,0 +1,71 @@
+"""Of which record a change is, in the words and identifiers of the management API."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model
+
+from identity.api.framework.address import BASE_PATH
+from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A record: its kind, its public identifier, and its address in the management API."""
+
+    kind: str
+    id: str
+
+    @property
+    def path(self) -> str:
+        return f"/{BASE_PATH}/{_LISTS[self.kind]}/{self.id}"
+
+    def as_json(self) -> dict[str, str]:
+        """No name, and nothing that is secret: who needs more reads the record."""
+        return {"kind": self.kind, "id": self.id, "path": self.path}
+
+
+_LISTS = {
+    "taxpayer": "taxpayers",
+    "intermediary": "intermediaries",
+    "permission": "permissions",
+    "system_user": "system-users",
+}
+
+
+def subject_of(row: Model) -> Subject:
+    """The record itself."""
+    match row:
+        case Taxpayer():
+            return Subject("taxpayer", str(row.identifier))
+        case Intermediary():
+            return Subject("intermediary", str(row.taxpayer.identifier))
+        case GrantedPermission():
+            return Subject("permission", str(row.pk))
+        case SystemUser():
+            return Subject("system_user", row.client_id)
+        case _:
+            raise TypeError(f"no kind of the management API: {row!r}")
+
+
+_ROWS: Mapping[str, Callable[[], Any]] = {
+    "taxpayer": Taxpayer.objects.all,
+    "intermediary": lambda: Intermediary.objects.select_related("taxpayer"),
+    "grantedpermission": GrantedPermission.objects.all,
+    "systemuser": SystemUser.objects.all,
+}
+
+
+def subjects_of(changes: Iterable[Change]) -> dict[int, Subject]:
+    """The records of these changes, by the ids of the changes; without those that are not there."""
+    keys: dict[str, set[int]] = {}
+    listed = [change for change in changes if change.object_type in _ROWS]
+    for change in listed:
+        keys.setdefault(change.object_type, set()).add(int(change.object_id))
+    rows = {name: _ROWS[name]().in_bulk(list(ids)) for name, ids in keys.items()}
+    return {
+        change.pk: subject_of(rows[change.object_type][int(change.object_id)])
+        for change in listed
+        if int(change.object_id) in rows[change.object_type]
+    }

@@ -1,0 +1,1 @@
+"""The history as a feed: what its readers need to miss nothing."""

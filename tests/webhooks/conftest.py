@@ -1,0 +1,24 @@
+"""Receivers on this machine: the loopback network is allowed."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from pytest_django import Settings
+
+if TYPE_CHECKING:
+    from tests.webhooks.receiver import Receiver
+
+
+@pytest.fixture(autouse=True)
+def loopback_is_allowed(settings: Settings) -> None:
+    settings.WEBHOOK_ALLOWED_NETWORKS = ["127.0.0.0/8"]
+
+
+@pytest.fixture
+def receiver() -> Iterator["Receiver"]:
+    """A receiver that accepts everything."""
+    from tests.webhooks.receiver import receiving
+
+    with receiving() as started:
+        yield started

@@ -1,0 +1,48 @@
+"""Endpoints and deliveries for tests."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from identity.webhooks.delivering import Deliverer
+from identity.webhooks.endpoints import register_webhook
+from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from taxpayers.services import Author
+
+BY = Author("tester", "192.0.2.7")
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_endpoint(url: str = "https://portal.example.org/hooks", **fields: Any) -> WebhookEndpoint:
+    return register_webhook(url=url, by=BY, at=now(), **fields).endpoint
+
+
+def deliver_all() -> None:
+    """What is due now is sent, and marked."""
+    deliverer = Deliverer(jitter=lambda: 0.0)
+    try:
+        while deliverer.step(5):
+            pass
+    finally:
+        deliverer.close()
+
+
+def make_due(**filters: Any) -> None:
+    """As if the time until the next attempt had passed."""
+    rows = WebhookDelivery.objects.filter(state=WebhookDelivery.PENDING, **filters)
+    rows.update(due_at=now())
+    WebhookEndpoint.objects.update(paused_until=None)
+
+
+def bodies() -> list[dict[str, Any]]:
+    """Of every event, in their order."""
+    return [json.loads(event.body) for event in WebhookEvent.objects.order_by("created_at", "id")]
+
+
+def states() -> list[tuple[str, int, str]]:
+    """Of every delivery: state, attempts and last result."""
+    rows = WebhookDelivery.objects.order_by("pk")
+    return [(row.state, row.attempts, row.last_result) for row in rows]

@@ -1,0 +1,90 @@
+"""When a message is tried again, and when a receiver is left alone."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from identity.webhooks.attempts import (
+    MOST_ATTEMPTS,
+    Outcome,
+    next_attempt,
+    pause_until,
+    retry_after,
+)
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+FAILED = Outcome(500)
+
+
+def test_a_message_is_tried_ten_times_in_about_three_days() -> None:
+    at, count = AT, 1
+    while (due := next_attempt(count, FAILED, at, lambda: 0.0)) is not None:
+        at, count = due, count + 1
+    assert count == MOST_ATTEMPTS == 10
+    # As in the table of the specification.
+    assert at - AT == timedelta(hours=75, minutes=35, seconds=5)
+
+
+def test_each_delay_is_longer_by_up_to_a_quarter() -> None:
+    first = next_attempt(2, FAILED, AT, lambda: 0.0)
+    last = next_attempt(2, FAILED, AT, lambda: 1.0)
+    assert (first, last) == (AT + timedelta(minutes=5), AT + timedelta(minutes=6, seconds=15))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("", 0),
+        ("120", 120),
+        (" 120 ", 120),
+        ("-1", 0),
+        ("1.5", 0),
+        ("soon", 0),
+        ("\u0661", 0),
+        ("9" * 60, 86_400),
+        ("Sun, 01 Mar 2026 12:10:00 GMT", 600),
+        ("Sun, 01 Mar 2026 12:10:00", 600),
+        ("Sun, 01 Mar 2026 11:00:00 GMT", 0),
+        ("Sun, 01 Mar 2037 11:00:00 GMT", 86_400),
+        ("Sun, 99 Mar 2037 11:00:00 GMT", 0),
+    ],
+)
+def test_what_a_receiver_asks_for_is_heard_up_to_a_day(text: str, seconds: int) -> None:
+    assert retry_after(Outcome(429, retry_after=text), AT) == timedelta(seconds=seconds)
+
+
+def test_no_attempt_is_made_before_the_receiver_wants_it() -> None:
+    outcome = Outcome(503, retry_after="3600")
+    assert next_attempt(1, outcome, AT, lambda: 0.0) == AT + timedelta(hours=1)
+    assert next_attempt(9, outcome, AT, lambda: 0.0) == AT + timedelta(hours=24)
+    assert pause_until(1, outcome, AT) == AT + timedelta(hours=1)
+
+
+def test_a_receiver_is_left_alone_for_longer_and_longer_up_to_five_minutes() -> None:
+    pauses = [(pause_until(n, Outcome(429), AT) - AT).total_seconds() for n in (1, 2, 8, 9, 9999)]
+    assert pauses == [2, 4, 256, 300, 300]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_success", "is_about_the_receiver"),
+    [
+        (Outcome(199), False, False),
+        (Outcome(200), True, False),
+        (Outcome(299), True, False),
+        (Outcome(302), False, False),
+        (Outcome(404), False, False),
+        (Outcome(429), False, True),
+        (Outcome(500), False, False),
+        (Outcome(502), False, True),
+        (Outcome(503), False, True),
+        (Outcome(504), False, True),
+        (Outcome(fault="connection refused"), False, True),
+    ],
+)
+def test_only_2xx_is_a_success_and_some_faults_concern_every_message(
+    outcome: Outcome, is_success: bool, is_about_the_receiver: bool
+) -> None:
+    assert outcome.is_success is is_success
+    assert outcome.is_about_the_receiver is is_about_the_receiver
+    assert not outcome.is_gone
+    assert Outcome(410).is_gone

@@ -1,0 +1,318 @@
+"""Deliveries to real receivers: at least once, in the order of each record, until they arrive."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+from standardwebhooks.webhooks import Webhook
+
+from identity.webhooks import delivering
+from identity.webhooks.attempts import Outcome
+from identity.webhooks.delivering import lease_due
+from identity.webhooks.endpoints import (
+    register_webhook,
+    repeat_failed,
+    rotate_webhook_secret,
+    send_test,
+    set_webhook_active,
+)
+from identity.webhooks.marking import mark
+from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
+from taxpayers.models import Change
+from taxpayers.services import block_system_user, unblock_system_user
+from tests.support.erp import new_erp
+from tests.support.factories import SystemUserFactory
+from tests.webhooks.endpoints import BY, deliver_all, make_due, new_endpoint, now, states
+from tests.webhooks.receiver import Receiver, receiving, status
+
+DAY = timedelta(days=1)
+
+
+def changes_of(user: Any, count: int = 1) -> None:
+    """So many events, in turn blocked and unblocked."""
+    for number in range(count):
+        service = unblock_system_user if number % 2 else block_system_user
+        service(system_user=user, reason="x", by=BY, at=now())
+
+
+@pytest.mark.django_db
+def test_a_block_is_delivered_and_its_signature_is_right(receiver: Receiver) -> None:
+    issued = register_webhook(url=receiver.url, by=BY, at=now())
+    user = SystemUserFactory.create()
+    changes_of(user)
+    deliver_all()
+    (request,) = receiver.received
+    body = Webhook(issued.secret).verify(request.body, request.headers)
+    assert (body["type"], body["data"]["id"]) == ("system_user.blocked", user.client_id)
+    assert request.line == "POST /hooks?a=1 HTTP/1.1"
+    assert request.headers["content-type"] == "application/json"
+    assert states() == [("delivered", 1, "HTTP 204")]
+    endpoint = WebhookEndpoint.objects.get()
+    assert (endpoint.delivered, endpoint.failed_attempts, endpoint.given_up) == (1, 0, 0)
+    assert endpoint.last_delivered_at is not None
+
+
+@pytest.mark.django_db
+def test_for_a_day_the_former_secret_signs_as_well(receiver: Receiver) -> None:
+    first = register_webhook(url=receiver.url, by=BY, at=now())
+    second = rotate_webhook_secret(endpoint=first.endpoint, reason="x", by=BY, at=now())
+    send_test(endpoint=first.endpoint, at=now())
+    deliver_all()
+    WebhookEndpoint.objects.update(former_secret_until=now())
+    send_test(endpoint=first.endpoint, at=now())
+    deliver_all()
+    during, after = receiver.received
+    for secret in (first.secret, second.secret):
+        assert Webhook(secret).verify(during.body, during.headers)["type"] == "webhook.test"
+    assert len(during.headers["webhook-signature"].split()) == 2
+    assert Webhook(second.secret).verify(after.body, after.headers)
+    assert len(after.headers["webhook-signature"].split()) == 1
+
+
+@pytest.mark.django_db
+def test_what_failed_is_tried_again_with_the_same_id_and_body_and_a_new_timestamp() -> None:
+    with receiving(status(500)) as receiver:
+        new_endpoint(receiver.url)
+        changes_of(SystemUserFactory.create())
+        deliver_all()
+        assert states() == [("pending", 1, "HTTP 500")]
+        row = WebhookDelivery.objects.get()
+        assert timedelta(seconds=3) < row.due_at - now() <= timedelta(seconds=5)
+        make_due()
+        deliver_all()
+        first, second = receiver.received
+    assert states() == [("delivered", 2, "HTTP 204")]
+    assert (first.body, first.headers["webhook-id"]) == (second.body, second.headers["webhook-id"])
+
+
+@pytest.mark.django_db
+def test_after_ten_attempts_it_is_given_up_and_can_be_repeated() -> None:
+    with receiving(*[status(400)] * 10) as receiver:
+        endpoint = new_endpoint(receiver.url)
+        changes_of(SystemUserFactory.create())
+        for _attempt in range(10):
+            make_due()
+            deliver_all()
+        assert states() == [("failed", 10, "HTTP 400")]
+        make_due()
+        deliver_all()
+        assert len(receiver.received) == 10
+        assert repeat_failed(endpoint=endpoint, since=now(), at=now()) == 0
+        assert repeat_failed(endpoint=endpoint, since=now() - DAY, at=now()) == 1
+        deliver_all()
+        assert len(set(receiver.ids)) == 1
+    assert states() == [("delivered", 1, "HTTP 204")]
+    endpoint.refresh_from_db()
+    assert (endpoint.delivered, endpoint.failed_attempts, endpoint.given_up) == (1, 10, 1)
+
+
+@pytest.mark.django_db
+def test_events_of_one_record_come_in_their_order_and_others_do_not_wait() -> None:
+    with receiving(status(500)) as receiver:
+        new_endpoint(receiver.url)
+        first, other = SystemUserFactory.create(), SystemUserFactory.create()
+        changes_of(first)
+        deliver_all()  # fails, and is tried again later
+        changes_of(first, 2)  # it is blocked before: only the second one changes something
+        changes_of(other)
+        deliver_all()
+        assert [state for state, *_ in states()] == ["pending", "pending", "delivered"]
+        make_due()
+        deliver_all()
+        bodies = [request.body for request in receiver.received]
+    mine = [body for body in bodies if first.client_id.encode() in body]
+    assert [b"unblocked" in body for body in mine] == [False, False, True]
+    assert {state for state, *_ in states()} == {"delivered"}
+
+
+@pytest.mark.django_db
+def test_410_disables_the_endpoint_with_its_reason_in_the_history() -> None:
+    with receiving(status(410)) as receiver:
+        endpoint = new_endpoint(receiver.url)
+        changes_of(SystemUserFactory.create())
+        deliver_all()
+        changes_of(SystemUserFactory.create())
+        deliver_all()
+        assert len(receiver.received) == 1
+    endpoint.refresh_from_db()
+    assert not endpoint.is_active
+    assert states() == [("failed", 1, "HTTP 410")]
+    change = Change.objects.get(action="disable_webhook")
+    assert (change.by, change.after) == ("deliver_webhooks (manage.py)", {"is_active": False})
+    assert "410 Gone" in change.reason
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_receiver_that_has_too_much_gets_nothing_until_it_wants_it(code: int) -> None:
+    with receiving(status(code, "Retry-After: 3600")) as receiver:
+        endpoint = new_endpoint(receiver.url)
+        for _ in range(3):
+            send_test(endpoint=endpoint, at=now())
+        endpoint.failures = 1  # one at a time, to see how it answers
+        endpoint.save()
+        deliver_all()
+        assert len(receiver.received) == 1
+        endpoint.refresh_from_db()
+        assert endpoint.paused_until is not None
+        assert timedelta(minutes=59) < endpoint.paused_until - now() <= timedelta(hours=1)
+        first = WebhookDelivery.objects.order_by("pk")[0]
+        assert first.due_at - now() > timedelta(minutes=59)
+        make_due()
+        deliver_all()
+    assert [state for state, *_ in states()] == ["delivered"] * 3
+    endpoint.refresh_from_db()
+    assert (endpoint.failures, endpoint.paused_until) == (0, None)
+
+
+@pytest.mark.django_db
+def test_a_receiver_that_is_away_is_asked_once_and_then_left_alone() -> None:
+    with receiving() as receiver:
+        url = receiver.url
+    endpoint = new_endpoint(url)
+    for _ in range(6):
+        send_test(endpoint=endpoint, at=now())
+    deliver_all()
+    endpoint.refresh_from_db()
+    assert endpoint.paused_until is not None
+    assert endpoint.failed_attempts <= 4  # those that had begun
+    before = endpoint.failed_attempts
+    WebhookEndpoint.objects.update(paused_until=None)
+    WebhookDelivery.objects.update(due_at=now())
+    deliver_all()
+    endpoint.refresh_from_db()
+    assert endpoint.failed_attempts == before + 1
+
+
+@pytest.mark.django_db
+def test_one_receiver_that_hangs_does_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    sent: list[str] = []
+
+    def post(url: str, *_more: Any, **_options: Any) -> Outcome:
+        if "slow" in url:
+            go_on.wait(20)
+        sent.append(url)
+        if len(sent) == 5:
+            go_on.set()
+        return Outcome(204)
+
+    monkeypatch.setattr(delivering.http_client, "post", post)
+    slow = new_endpoint("https://slow.example/")
+    quick = new_endpoint("https://quick.example/")
+    for _ in range(5):
+        send_test(endpoint=slow, at=now())
+    for _ in range(5):
+        send_test(endpoint=quick, at=now())
+    deliver_all()
+    assert sent[:5] == ["https://quick.example/"] * 5
+    assert sorted(sent[5:]) == ["https://slow.example/"] * 5
+
+
+@pytest.mark.django_db
+def test_a_disabled_endpoint_gets_what_waits_when_it_is_enabled_again(receiver: Receiver) -> None:
+    endpoint = new_endpoint(receiver.url)
+    user = SystemUserFactory.create()
+    send_test(endpoint=endpoint, at=now())
+    set_webhook_active(endpoint=endpoint, is_active=False, reason="x", by=BY, at=now())
+    changes_of(user)
+    deliver_all()
+    assert receiver.received == []
+    set_webhook_active(endpoint=endpoint, is_active=True, reason="x", by=BY, at=now())
+    changes_of(user, 2)
+    deliver_all()
+    kinds = [request.body.split(b'"')[3] for request in receiver.received]
+    assert sorted(kinds) == [b"system_user.unblocked", b"webhook.test"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"blocked_at": now(), "blocked_by": "officer", "blocked_reason": "x"},
+        {"expires_at": now() - DAY},
+        {"scopes": "InvoicingAPI"},
+    ],
+)
+def test_what_ends_the_client_that_registered_it_ends_its_messages(
+    receiver: Receiver, fields: dict[str, Any]
+) -> None:
+    portal = new_erp(scopes="RegistryAPI:read")
+    endpoint = new_endpoint(receiver.url, client_id=portal.client_id)
+    send_test(endpoint=endpoint, at=now())
+    deliver_all()
+    assert len(receiver.received) == 1
+    for name, value in fields.items():
+        setattr(portal.system_user, name, value)
+    portal.system_user.created = now() - 9 * DAY
+    portal.system_user.save()
+    send_test(endpoint=endpoint, at=now())
+    deliver_all()
+    assert len(receiver.received) == 1
+
+
+@pytest.mark.django_db
+def test_a_message_to_an_address_inside_is_not_sent(receiver: Receiver, settings: Settings) -> None:
+    new_endpoint(receiver.url)
+    settings.WEBHOOK_ALLOWED_NETWORKS = []
+    changes_of(SystemUserFactory.create())
+    deliver_all()
+    assert receiver.received == []
+    assert states() == [("pending", 1, "not allowed: it must begin with https://")]
+
+
+@pytest.mark.django_db
+def test_a_secret_that_cannot_be_decrypted_is_named(receiver: Receiver, settings: Settings) -> None:
+    new_endpoint(receiver.url)
+    settings.KEY_ENCRYPTION_KEYS = ["another-one-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789"]
+    changes_of(SystemUserFactory.create())
+    deliver_all()
+    ((state, _attempts, result),) = states()
+    assert (state, result[:31]) == ("pending", "its secret cannot be decrypted:")
+    assert receiver.received == []
+
+
+@pytest.mark.django_db
+def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_ended() -> None:
+    endpoint = new_endpoint()
+    send_test(endpoint=endpoint, at=now())
+    at = now()
+    (first,) = lease_due(at, 16)
+    assert lease_due(at + delivering.LEASE - timedelta(seconds=1), 16) == []
+    (second,) = lease_due(at + delivering.LEASE, 16)
+    assert first.delivery.pk == second.delivery.pk
+    # The first one was only slow: what it marks now does not count.
+    assert not mark(first.delivery, Outcome(500), now(), lambda: 0.0)
+    assert mark(second.delivery, Outcome(200), now(), lambda: 0.0)
+    assert states() == [("delivered", 1, "HTTP 200")]
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_of_several_deliverers_each_sends_other_messages(receiver: Receiver) -> None:
+    endpoint = new_endpoint(receiver.url)
+    users = [SystemUserFactory.create() for _ in range(20)]
+    for user in users:
+        changes_of(user, 2)
+
+    def deliver() -> None:
+        try:
+            deliver_all()
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=deliver) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    deliver_all()
+    assert len(receiver.ids) == len(set(receiver.ids)) == 40
+    endpoint.refresh_from_db()
+    assert endpoint.delivered == 40
+    for user in users:
+        mine = [r.body for r in receiver.received if user.client_id.encode() in r.body]
+        assert [b"unblocked" in body for body in mine] == [False, True]

@@ -1,0 +1,206 @@
+"""One message over real sockets, to receivers that behave well, and to those that do not."""
+
+import contextlib
+import itertools
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from identity.webhooks import http_client
+from identity.webhooks.attempts import Outcome
+from identity.webhooks.http_client import post
+from tests.webhooks.receiver import OK, Answer, receiving, status
+
+LOOPBACK = ["127.0.0.0/8"]
+HEADERS = {"Content-Type": "application/json", "webhook-id": "msg_1"}
+
+
+def sent_to(*answers: bytes | Answer, seconds: float = 5.0) -> Outcome:
+    with receiving(*answers) as receiver:
+        outcome = post(receiver.url, HEADERS, b"{}", allowed_networks=LOOPBACK, seconds=seconds)
+        assert len(receiver.received) == 1
+    return outcome
+
+
+def test_a_message_is_posted_with_its_headers() -> None:
+    with receiving() as receiver:
+        outcome = post(receiver.url, HEADERS, b'{"a":1}', allowed_networks=LOOPBACK)
+        (request,) = receiver.received
+    assert (outcome, request.line, request.body) == (
+        Outcome(204),
+        "POST /hooks?a=1 HTTP/1.1",
+        b'{"a":1}',
+    )
+    assert request.headers["host"] == f"127.0.0.1:{receiver.port}"
+    assert request.headers["content-length"] == "7"
+    assert HEADERS.items() <= {**request.headers, "Content-Type": "application/json"}.items()
+
+
+@pytest.mark.parametrize("code", [200, 204, 299, 400, 410, 500])
+def test_the_status_is_the_outcome(code: int) -> None:
+    assert sent_to(status(code)) == Outcome(code)
+
+
+def test_retry_after_is_read() -> None:
+    assert sent_to(status(429, "Retry-After: 17")) == Outcome(429, retry_after="17")
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with receiving() as inner:
+        outcome = sent_to(status(307, f"Location: {inner.url}"))
+        metadata = sent_to(status(302, "Location: http://169.254.169.254/latest/meta-data/"))
+        assert inner.received == []
+    assert (outcome.status, metadata.status) == (307, 302)
+    assert not outcome.is_success
+
+
+def hang(line: socket.socket) -> None:
+    line.recv(1)  # until the other side has had enough
+
+
+def headers_without_an_end(line: socket.socket) -> None:
+    line.sendall(b"HTTP/1.1 200 OK\r\n")
+    for number in itertools.count():
+        line.sendall(f"X-{number}: {'x' * 100}\r\n".encode())
+
+
+def one_byte_now_and_then(line: socket.socket) -> None:
+    while True:
+        line.sendall(b"H")
+        time.sleep(0.01)
+
+
+def continue_for_ever(line: socket.socket) -> None:
+    while True:
+        line.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def body_without_an_end(line: socket.socket) -> None:
+    line.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        line.sendall(b"x" * 65_536)
+
+
+@pytest.mark.parametrize("answer", [hang, continue_for_ever])
+def test_a_receiver_that_does_not_end_its_answer_is_left_in_time(answer: Answer) -> None:
+    began = time.monotonic()
+    assert sent_to(answer, seconds=0.3) == Outcome(fault="no answer in time")
+    assert time.monotonic() - began < 4
+
+
+def test_a_slow_answer_does_not_extend_the_time() -> None:
+    assert sent_to(one_byte_now_and_then, seconds=0.3).fault in (
+        "no answer in time",
+        "the answer is no HTTP",
+    )
+
+
+def test_a_body_without_an_end_is_not_read() -> None:
+    began = time.monotonic()
+    assert sent_to(body_without_an_end, seconds=20) == Outcome(200)
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("answer", [headers_without_an_end, b"\x16\x03\x01nonsense\r\n\r\n"])
+def test_what_is_no_http_is_a_fault(answer: bytes | Answer) -> None:
+    assert sent_to(answer) == Outcome(fault="the answer is no HTTP")
+
+
+def test_a_connection_that_is_closed_is_a_fault() -> None:
+    assert sent_to(b"").fault == "connection lost"
+
+
+def test_nobody_listening_is_a_fault() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    outcome = post(f"http://127.0.0.1:{port}/", {}, b"", allowed_networks=LOOPBACK)
+    assert outcome == Outcome(fault="connection refused")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1", "2130706433", "[::1]"])
+def test_an_address_of_this_machine_is_refused_when_it_is_connected_to(host: str) -> None:
+    with receiving() as receiver:
+        url = f"https://{host}:{receiver.port}/"
+        outcome = post(url, {}, b"", allowed_networks=["10.0.0.0/8"])
+        assert receiver.received == []
+    assert outcome.fault in (
+        "not allowed: the address of the host is not public",
+        "the host has no address",
+    )
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A name that means something else at each look-up (DNS rebinding)."""
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def rebinding(host: str, port: int, *more: object, **options: int) -> object:
+        asked.append(host)
+        return real("127.0.0.1" if len(asked) == 1 else "169.254.169.254", port, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    with receiving() as receiver:
+        url = f"http://rebinding.example:{receiver.port}/"
+        assert post(url, {}, b"", allowed_networks=LOOPBACK) == Outcome(204)
+    assert asked == ["rebinding.example"]
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://127.0.0.1:99999/", "https://u@h/"])
+def test_a_url_that_became_wrong_is_a_fault(url: str) -> None:
+    assert post(url, {}, b"", allowed_networks=LOOPBACK).fault.startswith("not allowed: ")
+
+
+def test_a_name_that_is_none_is_a_fault() -> None:
+    url = f"https://{'x' * 70}.example/"
+    assert post(url, {}, b"", allowed_networks=[]).fault
+
+
+@pytest.fixture
+def tls_receiver(tmp_path: Path) -> Iterator[tuple[int, Path]]:
+    """The port of a receiver with TLS for the name localhost, and its own authority."""
+    from tests.webhooks.certificate import write_certificate
+
+    certificate = write_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    line, _address = listener.accept()
+                    with (
+                        contextlib.suppress(OSError),
+                        context.wrap_socket(line, server_side=True) as tls,
+                    ):
+                        while not tls.recv(65_536).endswith(b"{}"):
+                            pass
+                        tls.sendall(OK)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1], certificate
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+
+
+def test_the_certificate_of_the_receiver_is_checked_with_its_name(
+    tls_receiver: tuple[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, certificate = tls_receiver
+    url = f"https://localhost:{port}/"
+    unknown = post(url, {}, b"{}", allowed_networks=LOOPBACK)
+    assert unknown == Outcome(fault="TLS failed: CERTIFICATE_VERIFY_FAILED")
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    monkeypatch.setattr(http_client, "_tls", lambda: trusting)
+    assert post(url, {}, b"{}", allowed_networks=LOOPBACK) == Outcome(204)
+    other = post(f"https://127.0.0.1:{port}/", {}, b"{}", allowed_networks=LOOPBACK)
+    assert other == Outcome(fault="TLS failed: CERTIFICATE_VERIFY_FAILED")

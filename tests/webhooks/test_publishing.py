@@ -1,0 +1,215 @@
+"""Changes become events: all that were committed, nothing else, in their order."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from identity.webhooks.event_types import EVENT_TYPES, event_type_of
+from identity.webhooks.models import WebhookDelivery, WebhookEvent
+from identity.webhooks.publishing import publish_all_changes, publish_changes
+from taxpayers import services
+from taxpayers.models import Change
+from taxpayers.services import Author
+from taxpayers.services.feed import numbering
+from tests.support.factories import (
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+from tests.webhooks.endpoints import BY, bodies, new_endpoint, now
+
+AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+BECAUSE = {"reason": "x", "by": BY, "at": AT}
+
+
+def test_each_kind_of_event_has_a_name_of_the_specification() -> None:
+    for name in EVENT_TYPES:
+        kind, _, what = name.partition(".")
+        assert kind in {"taxpayer", "intermediary", "permission", "system_user", "credential"}
+        assert what.replace("_", "").isalpha()
+    assert event_type_of("protectedapi", "rotate_secret") == ""
+    assert event_type_of("taxpayer", "import_registry") == ""
+
+
+@pytest.mark.django_db
+def test_a_block_is_an_event_with_identifiers_and_nothing_else() -> None:
+    new_endpoint()
+    system_user = SystemUserFactory.create(name="Secret name")
+    task = Author("officer").in_one_task()
+    services.block_system_user(system_user=system_user, reason="stolen", by=task, at=AT)
+    publish_all_changes(now())
+    assert bodies() == [
+        {
+            "type": "system_user.blocked",
+            "timestamp": "2026-03-01T12:00:00Z",
+            "data": {
+                "kind": "system_user",
+                "id": system_user.client_id,
+                "path": f"/api/v1/management/system-users/{system_user.client_id}",
+                "reference": str(task.task_id),
+            },
+        }
+    ]
+
+
+@pytest.mark.django_db
+def test_every_kind_of_record_has_its_events() -> None:
+    new_endpoint()
+    taxpayer = TaxpayerFactory.create(tin="C2584563222", rob="202001234567")
+    agent = IntermediaryFactory.create(taxpayer__tin="C9876543210")
+    granted = GrantedPermissionFactory.create(taxpayer=taxpayer, intermediary=agent)
+    user = SystemUserFactory.create(taxpayer=taxpayer)
+    services.set_taxpayer_active(taxpayer=taxpayer, is_active=False, **BECAUSE)
+    services.set_intermediary_active(intermediary=agent, is_active=False, until=None, **BECAUSE)
+    services.revoke_permission(permission=granted, **BECAUSE)
+    issued = services.issue_secret(system_user=user, by=BY, at=AT)
+    services.revoke_secret(secret=issued.secret, **BECAUSE)
+    publish_all_changes(now())
+    assert [(body["type"], body["data"]["id"]) for body in bodies()] == [
+        ("taxpayer.deactivated", "C2584563222:202001234567"),
+        ("intermediary.changed", "C9876543210"),
+        ("permission.revoked", str(granted.pk)),
+        ("credential.issued", user.client_id),
+        ("credential.revoked", user.client_id),
+    ]
+    text = "".join(WebhookEvent.objects.values_list("body", flat=True))
+    assert issued.credentials.client_secret not in text
+    assert issued.secret.hint not in text
+
+
+@pytest.mark.django_db
+def test_an_endpoint_gets_the_types_that_it_wants() -> None:
+    everything = new_endpoint()
+    blocks = new_endpoint(event_types=["system_user.blocked"])
+    user = SystemUserFactory.create()
+    services.block_system_user(system_user=user, **BECAUSE)
+    services.unblock_system_user(system_user=user, **BECAUSE)
+    publish_all_changes(now())
+    rows = WebhookDelivery.objects.order_by("pk").values_list("endpoint", "event__type")
+    assert list(rows) == [
+        (everything.pk, "system_user.blocked"),
+        (blocks.pk, "system_user.blocked"),
+        (everything.pk, "system_user.unblocked"),
+    ]
+    assert WebhookEvent.objects.count() == 2  # the same one for both
+
+
+@pytest.mark.django_db
+def test_what_was_before_the_registration_is_not_sent_and_nothing_is_sent_twice() -> None:
+    user = SystemUserFactory.create()
+    services.block_system_user(system_user=user, **BECAUSE)
+    new_endpoint()
+    publish_all_changes(now())
+    publish_all_changes(now())
+    assert bodies() == []
+    services.unblock_system_user(system_user=user, **BECAUSE)
+    publish_all_changes(now())
+    publish_all_changes(now())
+    assert [body["type"] for body in bodies()] == ["system_user.unblocked"]
+
+
+@pytest.mark.django_db
+def test_a_change_that_is_rolled_back_leaves_nothing() -> None:
+    new_endpoint()
+    user = SystemUserFactory.create()
+
+    class Undone(Exception):
+        pass
+
+    def block_and_fail() -> None:
+        with transaction.atomic():
+            services.block_system_user(system_user=user, **BECAUSE)
+            raise Undone
+
+    with pytest.raises(Undone):
+        block_and_fail()
+    user.refresh_from_db()
+    assert user.blocked_at is None
+    publish_all_changes(now())
+    assert bodies() == []
+
+
+@pytest.mark.django_db
+def test_without_an_endpoint_changes_only_get_their_places(
+    django_assert_max_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numbering, "BATCH", 2)
+    taxpayer = TaxpayerFactory.create()
+    for number in range(5):
+        services.rename_taxpayer(taxpayer=taxpayer, name=f"Name {number}", **BECAUSE)
+    assert [publish_changes(now()) for _ in range(4)] == [2, 2, 1, 0]
+    assert list(Change.objects.order_by("pk").values_list("position", flat=True)) == [1, 2, 3, 4, 5]
+    assert not WebhookEvent.objects.exists()
+    with django_assert_max_num_queries(1):  # as long as nothing happens
+        publish_changes(now())
+
+
+@pytest.mark.django_db
+def test_a_login_writes_nothing_to_it(erp: Any) -> None:
+    new_endpoint()
+    publish_all_changes(now())
+    assert erp.login().status_code == 200
+    assert numbering.is_numbered()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_change_that_is_committed_late_is_behind_those_that_were_seen() -> None:
+    """The id of the late one is smaller: who had read by ids would never see it."""
+    new_endpoint()
+    late, early = TaxpayerFactory.create(), TaxpayerFactory.create()
+    recorded, go_on = threading.Event(), threading.Event()
+
+    def change_and_wait() -> None:
+        try:
+            with transaction.atomic():
+                services.rename_taxpayer(taxpayer=late, name="Late", **BECAUSE)
+                recorded.set()
+                assert go_on.wait(20)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=change_and_wait)
+    thread.start()
+    assert recorded.wait(20)
+    services.rename_taxpayer(taxpayer=early, name="Early", **BECAUSE)
+    publish_all_changes(now())
+    assert [body["data"]["id"] for body in bodies()] == [str(early.identifier)]
+    go_on.set()
+    thread.join(20)
+    publish_all_changes(now() + timedelta(seconds=1))
+    assert [body["data"]["id"] for body in bodies()] == [
+        str(early.identifier),
+        str(late.identifier),
+    ]
+    renamed = Change.objects.filter(action="rename_taxpayer").order_by("position")
+    assert [change.after["name"] for change in renamed] == ["Early", "Late"]
+    assert renamed[0].pk > renamed[1].pk
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_two_that_publish_at_once_publish_each_change_once() -> None:
+    new_endpoint()
+    taxpayer = TaxpayerFactory.create()
+    for number in range(40):
+        services.rename_taxpayer(taxpayer=taxpayer, name=f"Name {number}", **BECAUSE)
+
+    def publish() -> None:
+        try:
+            publish_all_changes(now())
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=publish) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert WebhookEvent.objects.count() == 40
+    positions = Change.objects.order_by("pk").values_list("position", flat=True)
+    assert list(positions) == list(range(1, 42))  # the first one is the registration
