@@ -5,7 +5,7 @@ They need no authentication, so no answer contains a secret, an address or a nam
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 
@@ -17,7 +17,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from tokens.endpoint.clock import DatabaseClock
-from tokens.http import read_only
+from tokens.http import View, read_only
 from tokens.keys.ring import NoUsableKey
 from tokens.keys.signer import current_key_ring
 from tokens.login_events.partitions import has_partition
@@ -170,10 +170,16 @@ _CHECKS: dict[str, Check] = {
 }
 
 
-@read_only
-def metrics(request: HttpRequest, more: Iterable[Collector] = ()) -> HttpResponse:
+def metrics(*more: Collector) -> View:
     """`GET /metrics` for Prometheus. Do not publish it: it shows how busy the service is.
 
     `more`: what is not counted where logins are served.
     """
-    return HttpResponse(exposition(more), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers=_NO_STORE)
+
+    @read_only
+    def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(
+            exposition(more), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers=_NO_STORE
+        )
+
+    return view

@@ -24,7 +24,7 @@ health_paths: list[URLPattern] = [
     path("health", health.status),
     path("health/live", health.live),
     path("health/ready", health.ready),
-    path("metrics", health.metrics, {"more": metrics_of_staff}),
+    path("metrics", health.metrics(*metrics_of_staff)),
 ]
 urlpatterns = [
     *(() if settings.SERVE == "staff" else (*protocol, *developers, *sandbox)),

@@ -57,7 +57,8 @@ PURE = {
     *("taxpayers.facts.credential_kind", "tokens.refusals.credential_words"),
     "taxpayers.facts.source_networks",
     "tokens.access_tokens.binding",
-    *(f"identity.webhooks.{n}" for n in ("attempts", "destination", "event_types", "signatures")),
+    *(f"identity.webhooks.sending.{n}" for n in ("attempts", "destination", "signatures")),
+    "identity.webhooks.event_types",
     *("tokens.client_auth.signature", *(f"tokens.dpop.{n}" for n in ("nonce", "proof", "target"))),
 }
 OAUTH_LIBRARIES = ("taxpayers.models.system_user", "tokens.endpoint.toolkit")

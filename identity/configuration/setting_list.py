@@ -222,7 +222,7 @@ _ALL = (
     Setting(
         "WEBHOOK_RETENTION_DAYS",
         "30",
-        "how many days deliveries of webhooks are kept",
+        "how many days deliveries of webhooks are stored after their end",
         "90",
     ),
     Setting(

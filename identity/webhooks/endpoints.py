@@ -3,17 +3,16 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
-from identity.webhooks.destination import NotAllowed, read_url
 from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.publishing import moment_text, publish_all_changes
 from identity.webhooks.secret_storage import encrypt
-from identity.webhooks.signatures import new_secret
+from identity.webhooks.sending.destination import NotAllowed, read_url
+from identity.webhooks.sending.signatures import new_secret
 from taxpayers.services.history import (
     Action,
     Author,
@@ -67,7 +66,7 @@ def register_webhook(
         secret=encrypt(secret),
     )
     row.save(force_insert=True)
-    after = {"url": _without_query(row.url), "event_types": row.event_types}
+    after = {"url": row.address, "event_types": row.event_types}
     record_change(row, ChangeContext(Action.REGISTER_WEBHOOK, by, at, reason), after=after)
     return IssuedWebhookSecret(row, secret)
 
@@ -86,7 +85,7 @@ def change_webhook(
     """Change what is given. Raises ServiceError."""
     context = ChangeContext(Action.CHANGE_WEBHOOK, by, at, validate_reason(reason))
     row = lock_for_update(endpoint)
-    before = {"url": _without_query(row.url), "event_types": row.event_types}
+    before = {"url": row.address, "event_types": row.event_types}
     if url is not None:
         row.url = _validate_url(url)
     if event_types is not None:
@@ -94,7 +93,7 @@ def change_webhook(
     if description is not None:
         row.description = _validate_description(description)
     row.save(update_fields=["url", "event_types", "description"])
-    after = {"url": _without_query(row.url), "event_types": row.event_types}
+    after = {"url": row.address, "event_types": row.event_types}
     record_change(row, context, before=before, after=after)
     return row
 
@@ -171,8 +170,3 @@ def _validate_types(given: Collection[str]) -> list[str]:
 
 def _validate_description(text: str) -> str:
     return validate_text(text, "a description", _LONGEST_DESCRIPTION) if text.strip() else ""
-
-
-def _without_query(url: str) -> Any:
-    """As the history stores it: some receivers have a secret in the query."""
-    return url.partition("?")[0]

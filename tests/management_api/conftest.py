@@ -17,6 +17,7 @@ def management_scopes(settings: Settings) -> None:
     from tests.management_api.portal import SCOPES
 
     settings.SCOPES = SCOPES
+    settings.WEBHOOK_ALLOWED_NETWORKS = ["127.0.0.0/8"]
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from tests.conftest import StartService
 from tests.management_api.portal import BASE, new_portal
 from tests.servers.processes import CHECKOUT, free_port
 from tests.support.answers import body_of
+from tests.support.erp import new_erp
 
 GUIDE = (CHECKOUT / "docs" / "management-api.md").read_text(encoding="utf-8")
 FIRST, OTHERS = GUIDE.partition("\n## Addresses\n")[::2]
@@ -76,10 +77,20 @@ def test_its_commands_work_as_they_are(
 
 @pytest.mark.django_db
 def test_the_example_of_an_error_is_the_real_answer() -> None:
-    (shown,) = (json.loads(text) for kind, text in _BLOCK.findall(OTHERS) if kind == "json")
+    _feed, shown = (json.loads(text) for kind, text in _BLOCK.findall(OTHERS) if kind == "json")
     shown["type"] = shown["type"].replace("https://staff.id.example.org", "http://localhost:8000")
     answer = body_of(new_portal().post("/taxpayers", {"name": "Aminah", "nme": 1}))
     assert_as_shown(shown, answer)
+
+
+@pytest.mark.django_db
+def test_the_example_of_the_feed_is_a_real_answer() -> None:
+    shown, _error = (json.loads(text) for kind, text in _BLOCK.findall(OTHERS) if kind == "json")
+    client = new_erp()
+    portal = new_portal()
+    path = f"/system-users/{client.client_id}/block"
+    assert portal.post(path, {"reason": "x"}, If_Match="*").status_code == 200
+    assert_as_shown(shown, body_of(portal.get("/changes")))
 
 
 def test_its_table_of_problems_is_that_of_the_service() -> None:

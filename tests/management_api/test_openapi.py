@@ -22,6 +22,7 @@ from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem,
 from tests.support.answers import body_of
 from tests.support.erp import new_erp
 from tests.support.factories import GrantedPermissionFactory
+from tests.webhooks.endpoints import new_endpoint
 
 RULES = Path(drf_spectacular.__file__).parent / "validation" / "openapi_3_1_schema.json"
 OPENAPI = f"{BASE}/openapi.json"
@@ -94,6 +95,7 @@ def test_requests_made_from_it_get_the_answers_that_it_describes(
         "client_id": client.client_id,
         "permission": granted.pk,
         "credential": client.system_user.secrets.get().pk,
+        "webhook": new_endpoint().pk,
         "reference": "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f",
     }
     statuses: set[int] = set()

@@ -63,6 +63,7 @@ def test_a_service_is_closed_to_the_machine(program: str, name: str) -> None:
 def test_the_units_are_the_known_ones() -> None:
     assert [name.partition(".")[0] for name in SERVICES] == [
         *("identity-count", "identity-login@", "identity-nightly", "identity-staff"),
+        "identity-webhooks",
     ]
     assert TIMERS == ["identity-count.timer", "identity-nightly.timer"]
     assert all(name.replace(".timer", ".service") in SERVICES for name in TIMERS)

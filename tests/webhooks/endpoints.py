@@ -4,9 +4,9 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from identity.webhooks.delivering import Deliverer
 from identity.webhooks.endpoints import register_webhook
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from identity.webhooks.sending.delivering import Deliverer
 from taxpayers.services import Author
 
 BY = Author("tester", "192.0.2.7")

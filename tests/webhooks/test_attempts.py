@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from identity.webhooks.attempts import (
+from identity.webhooks.sending.attempts import (
     MOST_ATTEMPTS,
     Outcome,
     next_attempt,

@@ -9,9 +9,6 @@ from django.db import connection
 from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook
 
-from identity.webhooks import delivering
-from identity.webhooks.attempts import Outcome
-from identity.webhooks.delivering import lease_due
 from identity.webhooks.endpoints import (
     register_webhook,
     repeat_failed,
@@ -19,8 +16,11 @@ from identity.webhooks.endpoints import (
     send_test,
     set_webhook_active,
 )
-from identity.webhooks.marking import mark
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
+from identity.webhooks.sending import delivering
+from identity.webhooks.sending.attempts import Outcome
+from identity.webhooks.sending.delivering import lease_due
+from identity.webhooks.sending.marking import mark
 from taxpayers.models import Change
 from taxpayers.services import block_system_user, unblock_system_user
 from tests.support.erp import new_erp

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from identity.webhooks import http_client
-from identity.webhooks.attempts import Outcome
-from identity.webhooks.http_client import post
+from identity.webhooks.sending import http_client
+from identity.webhooks.sending.attempts import Outcome
+from identity.webhooks.sending.http_client import post
 from tests.webhooks.receiver import OK, Answer, receiving, status
 
 LOOPBACK = ["127.0.0.0/8"]

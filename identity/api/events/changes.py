@@ -17,6 +17,7 @@ from identity.webhooks.event_types import event_type_of
 from identity.webhooks.publishing import publish_changes
 from identity.webhooks.subjects import Subject, subjects_of
 from taxpayers.models import Change
+from taxpayers.services.feed.numbering import is_numbered
 
 _CURSOR = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{1,16})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -77,7 +78,7 @@ class ChangesView(ManagementView):
         body = {
             "items": FeedRecord(items, many=True).data,
             "next_after": _after(page[-1]) if page else after,
-            "has_more": len(rows) > limit,
+            "has_more": len(rows) > limit or not is_numbered(),
         }
         return Response(body)
 

@@ -69,6 +69,9 @@ _FIELDS: dict[str, Any] = {
     "recovery_codes_created_at": gettext_lazy("Recovery codes created"),
     "first_password_expires_at": gettext_lazy("First password expires"),
     "extra_permissions": gettext_lazy("Extra permissions"),
+    "url": gettext_lazy("URL"),
+    "event_types": gettext_lazy("Event types"),
+    "former_secret_until": gettext_lazy("Former secret signs until"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import Error, connections
 
-from identity.webhooks.delivering import Deliverer
+from identity.webhooks.sending.delivering import Deliverer
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
 

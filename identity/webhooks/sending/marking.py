@@ -5,9 +5,9 @@ from datetime import datetime
 
 from django.db import transaction
 
-from identity.webhooks.attempts import Outcome, next_attempt, pause_until
 from identity.webhooks.endpoints import set_webhook_active
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
+from identity.webhooks.sending.attempts import Outcome, next_attempt, pause_until
 from taxpayers.services.history import Author
 
 _BY = Author("deliver_webhooks (manage.py)")

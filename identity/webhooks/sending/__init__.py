@@ -1,0 +1,1 @@
+"""One message to one receiver: signed, sent, tried again."""

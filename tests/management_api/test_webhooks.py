@@ -1,0 +1,148 @@
+"""Webhooks by the management API: registered, changed, rotated, tested, repeated."""
+
+from typing import Any
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from identity.webhooks.endpoints import MOST_ENDPOINTS
+from identity.webhooks.models import WebhookEndpoint, WebhookEvent
+from taxpayers.models import Change
+from tests.management_api.portal import Portal, assert_ok, assert_problem, new_portal
+from tests.support.answers import body_of
+from tests.webhooks.endpoints import deliver_all, make_due, new_endpoint
+from tests.webhooks.receiver import receiving, status
+
+pytestmark = pytest.mark.django_db
+NEW = {"url": "https://portal.example.org/hooks?code=abc", "event_types": ["system_user.blocked"]}
+KEY = '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
+
+
+def actions_of(portal: Portal, path: str) -> list[str]:
+    return [change["action"] for change in body_of(portal.get(f"{path}/history"))["items"]]
+
+
+def test_a_webhook_is_registered_and_its_secret_is_shown_once(portal: Portal) -> None:
+    answer = portal.post("/webhooks", NEW | {"description": "Portal"}, Idempotency_Key=KEY)
+    record = assert_ok(answer, 201)
+    row = WebhookEndpoint.objects.get()
+    issued = record.pop("issued")
+    assert issued["secret"].startswith("whsec_")
+    assert record == {
+        "id": row.pk,
+        "url": NEW["url"],
+        "description": "Portal",
+        "event_types": ["system_user.blocked"],
+        "is_active": True,
+        "client_id": portal.erp.client_id,
+        "registered_at": row.created_at.isoformat().replace("+00:00", "Z"),
+        "former_secret_until": None,
+    }
+    again = assert_ok(
+        portal.post("/webhooks", NEW | {"description": "Portal"}, Idempotency_Key=KEY), 201
+    )
+    assert again["issued"]["secret"] is None
+    assert "rotate-secret" in again["issued"]["note"]
+    assert assert_ok(portal.get(f"/webhooks/{row.pk}")) == record
+    assert body_of(portal.get("/webhooks"))["items"] == [record]
+    # At rest it is encrypted, and the history has neither it nor the query of the URL.
+    stored = f"{row.secret} {Change.objects.get().after} {Change.objects.get().label}"
+    assert issued["secret"] not in stored
+    assert issued["secret"][6:] not in stored
+    assert Change.objects.get().after["url"] == "https://portal.example.org/hooks"
+    assert "abc" not in stored
+
+
+def test_it_is_changed_disabled_and_enabled(portal: Portal) -> None:
+    path = f"/webhooks/{assert_ok(portal.post('/webhooks', NEW), 201)['id']}"
+    body = {"url": "https://other.example.org/", "event_types": [], "reason": "moved"}
+    stale = portal.etag(path)
+    record = assert_ok(portal.patch(path, body, If_Match=stale))
+    assert (record["url"], record["event_types"]) == ("https://other.example.org/", [])
+    assert_problem(portal.patch(path, body, If_Match=stale), 412, "changed_meanwhile")
+    for task, is_active in (("disable", False), ("enable", True)):
+        done = portal.post(f"{path}/{task}", {"reason": "x"}, If_Match=portal.etag(path))
+        assert assert_ok(done)["is_active"] is is_active
+    assert actions_of(portal, path) == [
+        *("enable_webhook", "disable_webhook", "change_webhook", "register_webhook"),
+    ]
+
+
+def test_a_rotated_secret_is_shown_once_and_both_sign() -> None:
+    portal = new_portal()
+    with receiving() as receiver:
+        first = assert_ok(portal.post("/webhooks", {"url": receiver.url}), 201)
+        path = f"/webhooks/{first['id']}"
+        second = assert_ok(portal.post(f"{path}/rotate-secret", {"reason": "x"}, If_Match="*"))
+        assert_ok(portal.post(f"{path}/test", If_Match="*"))
+        deliver_all()
+        (test,) = [r for r in receiver.received if b"webhook.test" in r.body]
+    for record in (first, second):
+        event = Webhook(record["issued"]["secret"]).verify(test.body, test.headers)
+        assert (event["type"], event["data"]) == ("webhook.test", {})
+    assert second["former_secret_until"] is not None
+
+
+def test_what_was_given_up_is_listed_and_repeated() -> None:
+    portal = new_portal()
+    with receiving(*[status(400)] * 10) as receiver:
+        path = f"/webhooks/{assert_ok(portal.post('/webhooks', {'url': receiver.url}), 201)['id']}"
+        assert_ok(portal.post(f"{path}/test", If_Match="*"))
+        waiting = body_of(portal.get(f"{path}/deliveries?state=pending"))["items"]
+        assert [(item["attempts"], item["state"]) for item in waiting] == [(0, "pending")]
+        assert waiting[0]["next_attempt_at"] is not None
+        for _attempt in range(10):
+            make_due()
+            deliver_all()
+        (failed,) = body_of(portal.get(f"{path}/deliveries?state=failed"))["items"]
+        assert failed == {
+            "webhook_id": WebhookEvent.objects.get().message_id,
+            "event": "webhook.test",
+            "state": "failed",
+            "created_at": failed["created_at"],
+            "attempts": 10,
+            "last_attempt_at": failed["last_attempt_at"],
+            "last_result": "HTTP 400",
+            "next_attempt_at": None,
+        }
+        later = {"since": "2037-01-01"}
+        assert_ok(portal.post(f"{path}/repeat-failed", later, If_Match="*"))
+        assert body_of(portal.get(f"{path}/deliveries?state=pending"))["items"] == []
+        assert_ok(portal.post(f"{path}/repeat-failed", If_Match="*"))
+        deliver_all()
+    (item,) = body_of(portal.get(f"{path}/deliveries"))["items"]
+    assert (item["state"], item["attempts"], item["last_result"]) == ("delivered", 1, "HTTP 204")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"url": "ftp://x.example/"}, "it must begin with https://"),
+        ({"url": "https://u:p@x.example/"}, "no user"),
+        (NEW | {"event_types": ["nonsense"]}, "There is no event type nonsense"),
+        (NEW | {"description": "x" * 300}, "Shorten a description"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(portal: Portal, body: dict[str, Any], says: str) -> None:
+    assert_problem(portal.post("/webhooks", body), 422, "change_refused", says)
+    assert not WebhookEndpoint.objects.exists()
+
+
+def test_there_are_so_many_at_most_and_disabled_ones_do_not_count(portal: Portal) -> None:
+    for _ in range(MOST_ENDPOINTS):
+        row = new_endpoint()
+    assert_problem(portal.post("/webhooks", NEW), 422, "change_refused", "First disable one")
+    assert_ok(portal.post(f"/webhooks/{row.pk}/disable", {"reason": "x"}, If_Match="*"))
+    assert_problem(portal.post(f"/webhooks/{row.pk}/test", If_Match="*"), 422, "change_refused")
+    assert_ok(portal.post("/webhooks", NEW), 201)
+
+
+@pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 18, "9" * 40, "%00", "\u0661"])
+def test_a_webhook_that_is_none_is_a_404(portal: Portal, number: str) -> None:
+    assert_problem(portal.get(f"/webhooks/{number}"), 404, "not_found")
+
+
+def test_who_may_only_read_changes_none(portal: Portal) -> None:
+    reader = new_portal("RegistryAPI:read")
+    assert reader.post("/webhooks", NEW).status_code == 403
+    assert_ok(reader.get("/webhooks"))

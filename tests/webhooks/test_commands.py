@@ -1,0 +1,150 @@
+"""The commands of operators, and what they and Prometheus see."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from cryptography.fernet import InvalidToken
+from prometheus_client.parser import text_string_to_metric_families
+from pytest_django import Settings
+from standardwebhooks.webhooks import Webhook
+
+from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from identity.webhooks.secret_storage import secrets_in_force
+from taxpayers.models import Change
+from tests.support.command_line import error_of, json_output_of, output_of
+from tests.webhooks.endpoints import make_due, new_endpoint, now, states
+from tests.webhooks.receiver import Receiver, receiving, status
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+def command(name: str, row: WebhookEndpoint | int, *more: str) -> dict[str, Any]:
+    number = row if isinstance(row, int) else row.pk
+    return json_output_of(name, str(number), *more)
+
+
+def test_an_operator_registers_tests_and_lists_a_webhook(receiver: Receiver) -> None:
+    issued = json_output_of("register_webhook", receiver.url, "--reason", "portal")
+    assert issued["secret"].startswith("whsec_")
+    sent = command("send_test_webhook", issued["id"])
+    output_of("deliver_webhooks", "--once")
+    (request,) = receiver.received
+    assert request.headers["webhook-id"] == sent["webhook_id"]
+    assert Webhook(issued["secret"]).verify(request.body, request.headers)
+    (listed,) = json_output_of("list_webhooks")["webhooks"]
+    assert (listed["delivered"], listed["waiting"], listed["failed"]) == (1, 0, 0)
+    assert listed["last_result"] == "HTTP 204"
+    assert "1 delivered, 0 waiting" in output_of("list_webhooks")
+    change = Change.objects.get(action="register_webhook")
+    assert (change.reason, change.by[-11:]) == ("portal", "(manage.py)")
+
+
+def test_a_secret_is_shown_to_people_once(receiver: Receiver) -> None:
+    text = output_of("register_webhook", receiver.url, "--event", "system_user.blocked")
+    assert "whsec_" in text
+    assert "not shown again" in text
+    row = WebhookEndpoint.objects.get()
+    assert row.event_types == ["system_user.blocked"]
+    assert "whsec_" in output_of("rotate_webhook_secret", str(row.pk))
+    assert "whsec_" not in output_of("list_webhooks")
+
+
+def test_a_webhook_is_disabled_and_enabled_and_what_failed_is_repeated() -> None:
+    with receiving(*[status(400)] * 10) as receiver:
+        row = new_endpoint(receiver.url)
+        command("send_test_webhook", row)
+        for _ in range(10):
+            make_due()
+            output_of("deliver_webhooks", "--once")
+        assert command("disable_webhook", row)["is_active"] is False
+        assert "disabled" in output_of("list_webhooks")
+        assert "Enable it first" in error_of("send_test_webhook", str(row.pk))
+        assert command("enable_webhook", row)["is_active"] is True
+        assert command("repeat_webhook", row, "--since", "2037-01-01") == {"repeated": 0}
+        assert command("repeat_webhook", row) == {"repeated": 1}
+        output_of("deliver_webhooks", "--once")
+    assert states() == [("delivered", 1, "HTTP 204")]
+
+
+def test_a_webhook_that_is_none_and_a_wrong_url_are_one_line() -> None:
+    assert error_of("disable_webhook", "7").startswith("There is no webhook 7.")
+    assert "it must begin with https://" in error_of("register_webhook", "ftp://x.example/")
+    assert output_of("list_webhooks") == "There is no webhook.\n"
+
+
+def test_every_night_old_deliveries_go_and_what_waits_too_long_is_given_up(
+    settings: Settings,
+) -> None:
+    settings.WEBHOOK_RETENTION_DAYS = 30
+    row = new_endpoint()
+    for age, state in [(31, "delivered"), (29, "delivered"), (31, "pending"), (29, "pending")]:
+        sent = command("send_test_webhook", row)["webhook_id"]
+        moment = now() - age * DAY
+        end = moment if state == "delivered" else None
+        rows = WebhookDelivery.objects.filter(event=sent)
+        rows.update(created_at=moment, state=state, finished_at=end)
+        WebhookEvent.objects.filter(pk=sent).update(created_at=moment)
+    assert json_output_of("nightly_webhooks") == {"announced": 0, "given_up": 1, "deleted": 1}
+    assert [state for state, *_ in states()] == ["delivered", "failed", "pending"]
+    assert WebhookEvent.objects.count() == 3
+    row.refresh_from_db()
+    assert row.given_up == 1
+    assert json_output_of("nightly_webhooks") == {"announced": 0, "given_up": 0, "deleted": 0}
+
+
+def test_every_night_secrets_are_encrypted_with_the_newest_key(settings: Settings) -> None:
+    row = new_endpoint()
+    output_of("rotate_webhook_secret", str(row.pk))
+    row.refresh_from_db()
+    before = secrets_in_force(row, now())
+    (old,) = settings.KEY_ENCRYPTION_KEYS
+    new = "another-one-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789"
+    settings.KEY_ENCRYPTION_KEYS = [new, old]
+    output_of("nightly_webhooks")
+    row.refresh_from_db()
+    settings.KEY_ENCRYPTION_KEYS = [new]
+    assert secrets_in_force(row, now()) == before
+    settings.KEY_ENCRYPTION_KEYS = [old]
+    with pytest.raises(InvalidToken):
+        secrets_in_force(row, now())
+
+
+def metrics() -> dict[str, float]:
+    from django.test import Client
+
+    text = Client().get("/metrics").content.decode()
+    return {
+        f"{sample.name}{''.join(sample.labels.values())}": sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith("webhook")
+    }
+
+
+def test_prometheus_sees_what_was_delivered_and_how_long_the_oldest_waits() -> None:
+    assert metrics() == {
+        "webhook_deliveries_totaldelivered": 0,
+        "webhook_deliveries_totalfailed_attempt": 0,
+        "webhook_deliveries_totalgiven_up": 0,
+        "webhook_waiting": 0,
+        "webhook_oldest_waiting_seconds": 0,
+    }
+    with receiving(status(500)) as receiver:
+        row = new_endpoint(receiver.url)
+        command("send_test_webhook", row)
+        output_of("deliver_webhooks", "--once")
+        command("send_test_webhook", row)
+        output_of("deliver_webhooks", "--once")
+    WebhookDelivery.objects.update(created_at=now() - DAY)
+    seen = metrics()
+    assert 86_400 <= seen.pop("webhook_oldest_waiting_seconds") < 86_460
+    assert seen == {
+        "webhook_deliveries_totaldelivered": 1,
+        "webhook_deliveries_totalfailed_attempt": 1,
+        "webhook_deliveries_totalgiven_up": 0,
+        "webhook_waiting": 1,
+    }
+    WebhookEndpoint.objects.update(is_active=False)  # nobody has to do anything
+    assert metrics()["webhook_waiting"] == 0

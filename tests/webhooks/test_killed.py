@@ -1,0 +1,98 @@
+"""`deliver_webhooks` as it runs in production: killed in the middle of a delivery, and stopped."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import DjangoDbBlocker
+
+from identity.webhooks.models import WebhookDelivery
+from tests.servers.processes import CHECKOUT
+from tests.servers.service import Service, service_environment
+from tests.webhooks.endpoints import new_endpoint, now
+from tests.webhooks.receiver import OK, Receiver, receiving
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(autouse=True)
+def database_of_the_service(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """This process may query the database of a service, without `pytest.mark.django_db`."""
+    with django_db_blocker.unblock():
+        yield
+
+
+@contextlib.contextmanager
+def deliverer(environment: Any) -> Iterator["subprocess.Popen[bytes]"]:
+    """The command as systemd starts it."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "deliver_webhooks"],
+        cwd=CHECKOUT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+        process.wait(20)
+
+
+def wait_for(receiver: Receiver, count: int) -> None:
+    """Until so many requests have arrived."""
+    deadline = time.monotonic() + 60
+    while len(receiver.received) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_deliverer_that_is_killed_sends_again_with_the_same_id_and_one_that_is_stopped_does_not(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    environment = service_environment(
+        tmp_path,
+        0,
+        DATABASE_URL=postgres_url,
+        SERVE="staff",
+        WEBHOOK_ALLOWED_NETWORKS="127.0.0.0/8",
+    )
+    node = Service("", environment, None, tmp_path)  # type: ignore[arg-type]  # its database alone
+    go_on = threading.Event()
+
+    def answer_later(line: socket.socket) -> None:
+        go_on.wait(30)
+        line.sendall(OK)
+
+    with receiving(lambda line: line.recv(1), answer_later) as receiver:  # type: ignore[arg-type,return-value]
+        node.run(lambda: new_endpoint(receiver.url))
+        first = node.manage("send_test_webhook", "1")["webhook_id"]
+        with deliverer(environment) as killed:
+            wait_for(receiver, 1)  # it has arrived, and nothing of that is stored
+            os.kill(killed.pid, signal.SIGKILL)
+            killed.wait(20)
+        leased = node.run(WebhookDelivery.objects.get)
+        assert (leased.state, leased.attempts) == ("pending", 0)
+        assert leased.leased_until is not None
+        assert leased.leased_until > now()
+        # As if the time of the lease had passed.
+        node.run(lambda: WebhookDelivery.objects.update(leased_until=now() - timedelta(seconds=1)))
+        with deliverer(environment) as stopped:
+            wait_for(receiver, 2)
+            stopped.send_signal(signal.SIGTERM)
+            go_on.set()
+            assert stopped.wait(30) == 0
+    assert receiver.ids == [first, first]
+    done = node.run(WebhookDelivery.objects.get)
+    assert (done.state, done.attempts) == ("delivered", 1)
