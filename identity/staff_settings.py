@@ -4,6 +4,7 @@ Every name is a setting; `settings` takes them over, unless SERVE=login.
 """
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from csp.constants import NONCE, NONE, SELF
@@ -66,7 +67,8 @@ TEMPLATES = [
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # templates/ may replace those of widgets
 
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
+# Elsewhere where they come with the program, as in the image of deploy/container/.
+STATIC_ROOT = Path(env.str("STATIC_DIR", "") or VAR_DIR / "static")
 WHITENOISE_USE_FINDERS = IS_EMBEDDED  # `collectstatic` fills STATIC_ROOT in production
 # As in all of var/: only the owner can open it. Run `collectstatic` as the user of the service.
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700

@@ -251,5 +251,12 @@ _ALL = (
         "/var/lib/identity",
         default_in_words="`var/` of the checkout",
     ),
+    Setting(
+        "STATIC_DIR",
+        "",
+        "where `collectstatic` puts the static files of the staff pages, and a node reads them",
+        "/opt/identity/static",
+        default_in_words="`static` in `VAR_DIR`",
+    ),
 )
 SETTINGS = {setting.name: setting for setting in _ALL}

@@ -1,0 +1,92 @@
+#!/bin/sh
+# nginx in a container, with deploy/nginx.conf itself: its hosts, nodes, ports, files and the network of
+# the staff are replaced by those of the environment. nginx 1.27.3 or newer, which finds nodes by name
+# again when they get new addresses. Used by deploy/container/compose.yaml and deploy/helm/.
+set -eu
+
+: "${PUBLIC_HOST:?the host name that ERP systems call}"
+: "${STAFF_HOST:?the host name that staff open}"
+: "${LOGIN_NODES:?the login nodes, as name:port, separated by blanks}"
+: "${STAFF_NODES:?the staff nodes, as name:port, separated by blanks}"
+: "${STAFF_NETWORKS:?the networks of the staff, separated by blanks}"
+original=${NGINX_CONF:-/etc/identity/nginx.conf}
+folder=${NGINX_DIR:-/tmp/nginx}
+certificate=${TLS_CERTIFICATE:-/run/secrets/tls.crt}
+key=${TLS_KEY:-/run/secrets/tls.key}
+authorities=${CLIENT_AUTHORITIES:-/run/secrets/client-authorities.pem}
+mtls_host=${MTLS_HOST:-}  # empty: no client certificates, and no server that asks for them
+
+mkdir -p "$folder"
+service=$folder/service.conf
+
+# Each line that is replaced must be there: deploy/nginx.conf does not change unnoticed.
+replace() {
+  grep -Eq -- "$1" "$service" || { echo "$original has no line with $1" >&2; exit 1; }
+  sed -E "s|$1|$2|g" "$service" >"$service.new"
+  mv "$service.new" "$service"
+}
+
+servers() {  # one directive for each node
+  parameters=$1
+  shift
+  for node; do printf 'server %s%s resolve; ' "$node" "$parameters"; done
+}
+
+without_mtls() {  # leaves out the server block of that name
+  awk '
+    /^server [{]/ { inside = 1; block = ""; dropped = 0 }
+    inside {
+      block = block $0 "\n"
+      if ($0 ~ /server_name mtls[.]id[.]example[.]org;/) dropped = 1
+      if ($0 ~ /^}/) { inside = 0; if (!dropped) printf "%s", block }
+      next
+    }
+    { print }
+  ' "$1"
+}
+
+if [ "$mtls_host" ]; then cat "$original" >"$service"; else without_mtls "$original" >"$service"; fi
+
+replace '/etc/ssl/id\.example\.org\.pem' "$certificate"
+replace '/etc/ssl/id\.example\.org\.key' "$key"
+if [ "$mtls_host" ]; then
+  replace '/etc/ssl/client-authorities\.pem' "$authorities"
+  replace 'server_name mtls\.id\.example\.org;' "server_name $mtls_host;"
+fi
+replace 'server_name staff\.id\.example\.org;' "server_name $STAFF_HOST;"
+replace 'server_name id\.example\.org;' "server_name $PUBLIC_HOST;"
+replace 'https://id\.example\.org/' "https://$PUBLIC_HOST/"
+replace 'listen 80;' "listen ${HTTP_PORT:-8080};"
+replace 'listen 443 ssl;' "listen ${HTTPS_PORT:-8443} ssl;"
+# shellcheck disable=SC2086 - a list
+replace 'server 127\.0\.0\.1:8000 max_fails=0;' "$(servers ' max_fails=0' $LOGIN_NODES)"
+replace 'server 127\.0\.0\.1:8001 max_fails=0;' ''
+# shellcheck disable=SC2086 - a list
+replace 'server 127\.0\.0\.1:8002;' "zone staff_nodes 64k; $(servers '' $STAFF_NODES)"
+allowed=''
+for network in $STAFF_NETWORKS; do allowed="$allowed allow $network;"; done
+replace 'allow 10\.0\.0\.0/8;' "$allowed"
+replace 'access_log /var/log/nginx/login\.log login;' 'access_log /dev/stdout login;'
+replace 'error_log  /var/log/nginx/error\.log crit;' 'error_log  stderr crit;'
+
+# Names are looked up where the container looks them up; an IPv6 address goes between brackets.
+resolver=${RESOLVER:-$(awk '$1 == "nameserver" { print ($2 ~ /:/) ? "[" $2 "]" : $2; exit }' /etc/resolv.conf)}
+
+cat >"$folder/nginx.conf" <<END
+daemon off;
+worker_processes auto;
+worker_rlimit_nofile 65536;
+pid $folder/nginx.pid;
+error_log stderr warn;
+events { worker_connections 16384; }
+http {
+    resolver $resolver valid=5s;
+    client_body_temp_path $folder/body;
+    proxy_temp_path $folder/proxy;
+    fastcgi_temp_path $folder/fastcgi;
+    uwsgi_temp_path $folder/uwsgi;
+    scgi_temp_path $folder/scgi;
+    include $service;
+}
+END
+exec nginx -e stderr -c "$folder/nginx.conf" "$@"
