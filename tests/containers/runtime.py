@@ -1,0 +1,115 @@
+"""Containers by crun: an unpacked image as it is run in a production, without a registry or a daemon.
+
+The root is read-only, the user a number without any capability, and only the volumes and /tmp can
+be written. The network is that of the machine, on its loopback address.
+"""
+
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.servers.processes import NotAvailable, start_process, stop_process
+
+_NOTHING = {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")}
+_MEMORY = ["nosuid", "nodev", "noexec"]
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image on the disk: its files, and what its configuration says about a process in it."""
+
+    root: Path
+    config: Mapping[str, Any]
+
+    @property
+    def user(self) -> tuple[int, int]:
+        user, _, group = self.config["User"].partition(":")
+        return int(user), int(group)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return dict(line.split("=", 1) for line in self.config["Env"])
+
+
+@dataclass
+class Container:
+    """A program in an image, with these settings; `volumes` are folders by their place in it."""
+
+    image: Image
+    folder: Path
+    environment: Mapping[str, str]
+    volumes: Mapping[str, Path]
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """What a command in it did, after its end."""
+        return subprocess.run(
+            self._prepared(command), capture_output=True, text=True, check=False, timeout=120
+        )
+
+    def start(self, log: Path, ready: Callable[[], bool]) -> subprocess.Popen[bytes]:
+        """The command of the image, as soon as `ready()` is true."""
+        return start_process(self._prepared(self.image.config["Cmd"]), log, ready)
+
+    def stop(self, process: subprocess.Popen[bytes]) -> None:
+        """As a runtime stops it: the signal of the image, for its first process."""
+        name = self._name
+        how = self.image.config.get("StopSignal", "SIGTERM")
+        subprocess.run([*_crun(self.folder), "kill", name, how], check=True)
+        process.wait(25)
+        stop_process(process, signal.SIGKILL)  # nothing of it is left behind
+
+    @property
+    def _name(self) -> str:
+        return self.folder.name
+
+    def _prepared(self, command: Sequence[str]) -> list[str]:
+        self.folder.mkdir(exist_ok=True)
+        uid, gid = self.image.user
+        given = {**self.image.environment, **self.environment}
+        configuration = {
+            "ociVersion": "1.0.2",
+            "process": {
+                "user": {"uid": uid, "gid": gid},
+                "args": list(command),
+                "env": [f"{name}={value}" for name, value in given.items()],
+                "cwd": self.image.config["WorkingDir"],
+                "capabilities": _NOTHING,
+                "noNewPrivileges": True,
+            },
+            "root": {"path": str(self.image.root), "readonly": True},
+            "hostname": "container",
+            "mounts": [
+                _mount("/proc", "proc", "proc"),
+                _mount("/dev", "tmpfs", "tmpfs", "nosuid", "mode=755"),
+                _mount("/dev/shm", "tmpfs", "shm", *_MEMORY, "mode=1777", "size=64m"),  # noqa: S108
+                _mount("/tmp", "tmpfs", "tmpfs", *_MEMORY, "mode=1777", "size=64m"),  # noqa: S108
+                *(
+                    _mount(place, "bind", str(path), "bind", "rw" if path.is_dir() else "ro")
+                    for place, path in self.volumes.items()
+                ),
+            ],
+            "linux": {
+                "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")],
+            },
+        }
+        (self.folder / "config.json").write_text(json.dumps(configuration))
+        return [*_crun(self.folder), "run", "--bundle", str(self.folder), self._name]
+
+
+def _mount(place: str, kind: str, source: str, *options: str) -> dict[str, Any]:
+    return {"destination": place, "type": kind, "source": source, "options": list(options)}
+
+
+def _crun(folder: Path) -> list[str]:
+    program = shutil.which("crun")
+    if program is None:
+        raise NotAvailable("no crun here (Debian: apt install crun)")
+    # crun refuses a machine with both kinds of cgroups, although it needs neither here: hidden from it.
+    hidden = "umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\""
+    as_seen = ["unshare", "--mount", "sh", "-c", hidden, "crun"]
+    return [*as_seen, program, "--cgroup-manager=disabled", f"--root={folder.parent}/crun"]
