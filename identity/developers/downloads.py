@@ -1,6 +1,7 @@
 """Files below `/developers/`: the style sheet of the pages, and programs that fetch a token."""
 
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from tokens.http import read_only
 STYLE = "style.css"
 
 _FOLDER = Path(__file__).parent
-_HEADERS = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"}
+_HEADERS = {"Cache-Control": "public, max-age=3600"}
+_NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 
 
 def download(request: HttpRequest, name: str) -> HttpResponse:
@@ -23,11 +25,19 @@ def download(request: HttpRequest, name: str) -> HttpResponse:
 
     @read_only
     def view(request: HttpRequest) -> HttpResponse:
-        etag = etag_of(body)
-        response = HttpResponse(body, content_type=content_type, headers=_HEADERS | {"ETag": etag})
-        return get_conditional_response(request, etag=etag, response=response) or response
+        return static_answer(request, content_type, body, _NO_SNIFFING)
 
     return view(request)
+
+
+def static_answer(
+    request: HttpRequest, content_type: str, body: bytes, headers: Mapping[str, str]
+) -> HttpResponse:
+    """What is the same for everybody: caches may store it for an hour; 304 if it is there."""
+    etag = etag_of(body)
+    all_headers = {**_HEADERS, **headers, "ETag": etag}
+    response = HttpResponse(body, content_type=content_type, headers=all_headers)
+    return get_conditional_response(request, etag=etag, response=response) or response
 
 
 def etag_of(body: bytes) -> str:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
+from django.urls import is_valid_path
+
 _LOGIN = "/connect/token"
 _INTROSPECTION, _REVOCATION = "/connect/introspect", "/connect/revocation"
 _METADATA, _OTHER_METADATA = (
@@ -20,7 +22,9 @@ _METHODS: Mapping[str, str] = {
     "/health": "GET",
     "/health/live": "GET",
     "/errors/": "GET",
-    "/openapi.yaml": "GET",
+    **dict.fromkeys(("/openapi.yaml", "/postman.json", "/bruno.zip", "/clientcheck.py"), "GET"),
+    **dict.fromkeys(("/sandbox", "/sandbox.json"), "GET"),
+    "/sandbox/reset": "POST",
 }
 # The last part of a path as other services name theirs, without punctuation.
 _LAST_PARTS: Mapping[str, str] = {
@@ -40,7 +44,8 @@ _LONGEST = 200
 def meant_by(path: str) -> str:
     """The method and the path that were probably meant, as `POST /connect/token`; or nothing."""
     for meant in _candidates(path[:_LONGEST]):
-        return f"{_METHODS[meant]} {meant}"
+        if "sandbox" not in meant or is_valid_path(meant):  # it is in the test environment alone
+            return f"{_METHODS[meant]} {meant}"
     return ""
 
 

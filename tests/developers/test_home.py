@@ -61,6 +61,16 @@ def test_a_login_node_has_it_without_what_is_served_elsewhere(service: StartServ
     assert httpx.get(f"{node.url}/ms/").headers["Content-Language"] == "ms"
     assert httpx.get(f"{node.url}/openapi.json").json()["servers"] == [{"url": node.url}]
     assert httpx.get(f"{node.url}/health").json()["environment"] == "live"
+    described = httpx.get(f"{node.url}/openapi.json").json()
+    assert "/clientcheck.py" in described["paths"]
+    assert "andbox" not in json.dumps(described)
+    collection = httpx.get(f"{node.url}/postman.json").json()
+    assert [folder["name"] for folder in collection["item"]] == [
+        *("Clients", "Protected APIs", "Public")
+    ]
+    assert "andbox" not in json.dumps(collection)
+    nothing = httpx.get(f"{node.url}/Sandbox").json()["error_description"]
+    assert nothing == "There is nothing at this path."
     hint = httpx.post(f"{node.url}/connect/token/").json()["error_description"]
     assert f"POST to {node.url}/connect/token" in hint
 

@@ -14,6 +14,7 @@ from django.test import Client
 from drf_spectacular.validation import validate_schema
 
 from identity.developers.examples import refused_example
+from identity.sandbox.urls import urlpatterns as sandbox
 from identity.urls import health_paths
 from tests.introspection.api import new_api, revoke, token_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, call, explanation_path, second_secret
@@ -49,9 +50,12 @@ def test_everything_that_it_refers_to_is_there(description: dict[str, Any]) -> N
 
 
 def test_it_describes_every_public_address(description: dict[str, Any]) -> None:
-    patterns = (str(path.pattern) for path in (*protocol, *health_paths))
+    patterns = (str(path.pattern) for path in (*protocol, *health_paths, *sandbox))
     served = {"/" + re.sub(r"<str:(\w+)>", r"{\1}", pattern) for pattern in patterns}
-    assert set(description["paths"]) == served - NOT_PUBLIC
+    # Of the pages in several languages the plain one; of other pages none.
+    translated = {path for path in served if path.startswith(("/en/", "/ms/"))}
+    files = {"/postman.json", "/bruno.zip"}
+    assert set(description["paths"]) == (served - translated - NOT_PUBLIC) | files
 
 
 def test_the_same_in_yaml(description: dict[str, Any]) -> None:
@@ -117,16 +121,24 @@ def assert_described(
 ) -> None:
     """By its schema and, where there is one, with the members of its example."""
     response = description["paths"][path][method]["responses"][str(answer.status_code)]
-    content = response["content"][answer["Content-Type"].partition(";")[0]]
+    for name in response.get("headers", {}):
+        header = header_of(description, response, name)
+        assert name in answer.headers or not header["required"], name
+    media_type = answer["Content-Type"].partition(";")[0]
+    content = response["content"][media_type]
+    if media_type != "application/json":
+        return
     schema = {**content["schema"], "components": description["components"]}
     body = json.loads(answer.content)
     jsonschema.validate(body, schema, format_checker=jsonschema.FormatChecker())
     if "example" in content:
         jsonschema.validate(content["example"], schema)
         assert shape(content["example"]) == shape(body), path
-    for name in response.get("headers", {}):
-        header = description["components"]["headers"][name]
-        assert name in answer.headers or not header["required"], name
+
+
+def header_of(description: dict[str, Any], response: dict[str, Any], name: str) -> dict[str, Any]:
+    header: dict[str, Any] = response["headers"][name]
+    return description["components"]["headers"][name] if "$ref" in header else header
 
 
 @pytest.mark.django_db
@@ -249,3 +261,24 @@ def test_what_everybody_may_read_is_as_described(description: dict[str, Any], er
     metadata = description["paths"]["/.well-known/oauth-authorization-server"]["get"]
     example = metadata["responses"]["200"]["content"]["application/json"]["example"]
     assert example == json.loads(Client().get("/.well-known/oauth-authorization-server").content)
+
+
+@pytest.mark.django_db
+def test_the_sandbox_and_the_files_answer_as_described(description: dict[str, Any]) -> None:
+    for path in ("/sandbox", "/sandbox.json", "/postman.json", "/bruno.zip", "/clientcheck.py"):
+        answer: Any = Client().get(path)
+        assert answer.status_code == 200
+        assert_described(description, "get", path, answer)
+        refused: Any = Client().post(path)
+        assert refused.status_code == 405
+        assert_described(description, "get", path, refused)
+    operation = description["paths"]["/sandbox/reset"]["post"]
+    form = operation["requestBody"]["content"]["application/x-www-form-urlencoded"]["example"]
+    for status, sent in ((200, form), (400, form | {"client_secret": "x"})):
+        reset: Any = Client().post("/sandbox/reset", sent)
+        assert reset.status_code == status
+        assert_described(description, "post", "/sandbox/reset", reset)
+        shown = operation["responses"][str(status)]["content"]["application/json"]["example"]
+        assert json.loads(reset.content) == shown
+    wrong: Any = Client().get("/sandbox/reset")
+    assert_described(description, "post", "/sandbox/reset", wrong)

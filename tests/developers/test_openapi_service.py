@@ -25,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.servers.service import Service
 
 TIN = "C8888888801"
@@ -82,6 +83,7 @@ def test_every_answer_is_described(registry: Service, is_known: bool) -> None:
         for name in ("POST /connect/token", "POST /connect/introspect", "GET /api/v1/me"):
             assert 200 in seen[name], name
         assert {200, 400} <= seen["GET /api/v1/permissions"]
+        assert 200 in seen["POST /sandbox/reset"]
     else:
         assert 200 not in seen["POST /connect/token"]
         assert 401 in seen["GET /api/v1/me"]
@@ -99,6 +101,9 @@ def answered(node: Service, operation: Any, *, is_known: bool) -> set[int]:
     if is_known:
         client = new_client(node)
         credentials = new_api(node) if operation.path == "/connect/introspect" else client
+        if operation.path == "/sandbox/reset":
+            public = CREDENTIALS[SandboxName.ONE_LOGIN_A_MINUTE]
+            credentials = {"client_id": public.client_id, "client_secret": public.client_secret}
         if operation.path.startswith("/api/v1/"):
             headers = {"Authorization": f"Bearer {log_in(node, client)}"}
 

@@ -36,6 +36,9 @@ LOGIN = "POST /connect/token"
         ("/api/v1/permissions/", "GET /api/v1/permissions"),
         *((path, "GET /openapi.json") for path in ("/swagger.json", "/docs", "/openapi")),
         *((path, "GET /errors/") for path in ("/errors", "/Errors/", "/error")),
+        *((path, "GET /sandbox") for path in ("/sandbox/", "/Sandbox", "//sandbox")),
+        ("/sandbox/reset/", "POST /sandbox/reset"),
+        ("/ClientCheck.py", "GET /clientcheck.py"),
         *((path, "") for path in ("/nothing", "/", "", "///", "/tokens/of/mine", "/x" * 500)),
     ],
 )

@@ -241,6 +241,53 @@ def test_what_is_for_operators_and_staff_is_not_public(
     assert "There is nothing at this path. Reference: " in answer.json["error_description"]
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        *((path, "{}/connect/token") for path in ("//connect/token", "/connect//token")),
+        *((path, "{}/connect/token") for path in ("//Connect/Token?a=b", "/connect///token/")),
+        ("/connect//revocation#x", "{}/connect/revocation"),
+        ("//connect/introspect", "id.example.org/connect/introspect"),
+    ],
+)
+@pytest.mark.parametrize("name", ["id.example.org", "mtls.id.example.org"])
+def test_a_doubled_slash_is_not_passed_on_and_the_answer_names_the_right_address(
+    careless: Cluster, name: str, path: str, meant: str
+) -> None:
+    body = urlencode(careless.erp.form).encode()
+    host, right = b"Host: %b\r\n" % name.encode(), meant.format(name)
+    head = f"POST {path} HTTP/1.1\r\n".encode() + host + CLOSE + FORM_TYPE
+    before = careless.events(careless.erp)
+    request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    (answer,) = assert_only_json(careless.on_the_wire(request))
+    assert (answer.status, answer.json["error"]) == (404, "not_found")
+    text = f"There is nothing at this path. Send POST to https://{right} instead, exactly so"
+    assert answer.json["error_description"].startswith(text)
+    assert answer.json["error_description"].endswith(answer.headers["correlationid"])
+    assert "location" not in answer.headers
+    assert careless.events(careless.erp) == before
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("//connect/tokens", "//connect/token/x", "//x/connect/token", "/connect//%74oken"),
+        *(
+            "//connect/token;x",
+            "/connect/../connect/token",
+            "//api/v1/me",
+            "//connect/token/..",
+            "//",
+        ),
+    ],
+)
+def test_where_another_path_is_ambiguous_no_address_is_named(careless: Cluster, path: str) -> None:
+    head = f"POST {path} HTTP/1.1\r\n".encode() + NAME + CLOSE + b"Content-Length: 0\r\n\r\n"
+    (answer,) = assert_only_json(careless.on_the_wire(head))
+    assert (answer.status, answer.json["error"]) == (404, "not_found")
+    assert "There is nothing at this path. Reference: " in answer.json["error_description"]
+
+
 def test_what_machines_need_is_public(careless: Cluster) -> None:
     with careless.client() as client:
         assert client.get("/health/live").json() == {"status": "ok"}

@@ -29,6 +29,7 @@ from taxpayers.services.sandbox.clients import (
 )
 from tests.support.erp import Erp, assert_refused, claims_of, new_erp
 from tests.support.factories import TaxpayerFactory
+from tests.support.outages import database_out_of_reach
 from tokens.models import LoginEvent
 from tokens.rate_limits.backoff import PAIR_BACKOFF, Backoff
 from tokens.refusals.table import REFUSALS
@@ -248,6 +249,13 @@ def test_a_wrong_secret_resets_nothing(sandbox: None) -> None:
 def test_a_reset_is_posted() -> None:
     answer = Client().get("/sandbox/reset")
     assert (answer.status_code, answer["Allow"]) == (405, "POST")
+
+
+def test_without_a_database_a_reset_is_to_be_tried_again(sandbox: None) -> None:
+    with database_out_of_reach():
+        answer = reset(SandboxName.ONE_LOGIN_A_MINUTE)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert answer.json()["error"] == "temporarily_unavailable"
 
 
 # --- The list -------------------------------------------------------------------------------------

@@ -9,8 +9,17 @@ from functools import cache
 from typing import Any
 
 from django.conf import settings
+from django.urls import is_valid_path
 
-from identity.developers.openapi import errors, login, own, own_schemas, published
+from identity.developers.openapi import (
+    errors,
+    files,
+    login,
+    own,
+    own_schemas,
+    published,
+    sandbox,
+)
 from identity.developers.openapi.parts import Part
 
 _DESCRIPTION = (
@@ -23,6 +32,7 @@ _DESCRIPTION = (
 @cache
 def document(auth_url: str) -> dict[str, Any]:
     """The description of the service at this address."""
+    has_sandbox = is_valid_path("/sandbox")
     return {
         "openapi": "3.1.0",
         "info": {
@@ -35,6 +45,8 @@ def document(auth_url: str) -> dict[str, Any]:
             {"name": "Clients", "description": "For ERP systems."},
             {"name": "Protected APIs", "description": "For APIs that accept the tokens."},
             {"name": "Public", "description": "Without credentials."},
+            {"name": "Files", "description": "For tests of your ERP system."},
+            *(sandbox.TAGS if has_sandbox else ()),
         ],
         "paths": {
             "/connect/token": login.token_path(auth_url),
@@ -42,9 +54,11 @@ def document(auth_url: str) -> dict[str, Any]:
             "/connect/introspect": login.introspection_path(),
             **own.own_paths(),
             **published.published_paths(auth_url),
+            **files.file_paths(),
+            **(sandbox.sandbox_paths() if has_sandbox else {}),
         },
         "components": {
-            "schemas": _schemas(),
+            "schemas": _schemas() | (sandbox.SCHEMAS if has_sandbox else {}),
             "headers": {**errors.HEADERS, **login.HEADERS},
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},

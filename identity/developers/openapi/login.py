@@ -23,7 +23,7 @@ from tokens.endpoint.response import ERP_SYSTEM, PROTECTED_API
 from tokens.system_warnings import HEADER as WARNING
 
 _FORM = "application/x-www-form-urlencoded"
-_CREDENTIALS: Part = {
+CREDENTIALS: Part = {
     "client_id": described(TEXT, "Begins with `ci_live_` or `ci_test_`."),
     "client_secret": described(
         {"type": "string", "format": "password"}, "Begins with `cs_live_` or `cs_test_`."
@@ -69,10 +69,10 @@ def token_path(auth_url: str) -> Part:
             " cookie, no redirect.",
             "security": [{}, {"basic": []}],
             "parameters": [_on_behalf_of(), _dpop()],
-            "requestBody": _body(
+            "requestBody": form_body(
                 {
                     "grant_type": {"const": GRANT_TYPE},
-                    **_CREDENTIALS,
+                    **CREDENTIALS,
                     "scope": described(TEXT, "Separated by one space; may be left out."),
                     **_ASSERTION,
                 },
@@ -108,9 +108,9 @@ def introspection_path() -> Part:
             "summary": "Ask whether a token is active",
             "description": "For registered protected APIs (RFC 7662).",
             "security": [{}, {"basic": []}],
-            "requestBody": _body(
+            "requestBody": form_body(
                 {
-                    **_CREDENTIALS,
+                    **CREDENTIALS,
                     "token": described(TEXT, "The access token."),
                     "token_type_hint": described(TEXT, "Is ignored."),
                 },
@@ -138,8 +138,8 @@ def revocation_path() -> Part:
             "summary": "End a token before it expires",
             "description": "For the client that owns it (RFC 7009). Safe to repeat.",
             "security": [{}, {"basic": []}],
-            "requestBody": _body(
-                {**_CREDENTIALS, **_ASSERTION, "token": described(TEXT, "The access token.")},
+            "requestBody": form_body(
+                {**CREDENTIALS, **_ASSERTION, "token": described(TEXT, "The access token.")},
                 required=["token"],
             ),
             "responses": {
@@ -153,7 +153,8 @@ def revocation_path() -> Part:
     }
 
 
-def _body(properties: Part, *, required: list[str], example: Part | None = None) -> Part:
+def form_body(properties: Part, *, required: list[str], example: Part | None = None) -> Part:
+    """A form as the body of a request."""
     content: Part = {"schema": {"type": "object", "required": required, "properties": properties}}
     if example:
         content["example"] = example

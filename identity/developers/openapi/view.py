@@ -6,32 +6,25 @@ from functools import cache
 import yaml
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils.cache import get_conditional_response
 
-from identity.developers.downloads import etag_of
+from identity.developers.downloads import static_answer
 from identity.developers.openapi.document import document
 from tokens.http import read_only
 
 # Tools in a browser may read it from another site.
-_HEADERS = {"Cache-Control": "public, max-age=3600", "Access-Control-Allow-Origin": "*"}
+_HEADERS = {"Access-Control-Allow-Origin": "*"}
 
 
 @read_only
 def as_json(request: HttpRequest) -> HttpResponse:
     """The description in JSON."""
-    return _answer(request, "application/json", _json(settings.AUTH_URL))
+    return static_answer(request, "application/json", _json(settings.AUTH_URL), _HEADERS)
 
 
 @read_only
 def as_yaml(request: HttpRequest) -> HttpResponse:
     """The same in YAML (RFC 9512)."""
-    return _answer(request, "application/yaml", _yaml(settings.AUTH_URL))
-
-
-def _answer(request: HttpRequest, content_type: str, body: bytes) -> HttpResponse:
-    etag = etag_of(body)
-    response = HttpResponse(body, content_type=content_type, headers=_HEADERS | {"ETag": etag})
-    return get_conditional_response(request, etag=etag, response=response) or response
+    return static_answer(request, "application/yaml", _yaml(settings.AUTH_URL), _HEADERS)
 
 
 @cache
