@@ -30,7 +30,7 @@ from tokens.refusals.table import ProtocolReason
 
 TIN, INTERMEDIARY = "C8888888811", "C8888888812"
 SECONDS = 60.0
-# How each is run here; C# and ABAP are not: their tools cannot be had.
+# How each is run here. C# and ABAP are only parsed, in test_readers.py: their tools cannot be had.
 COMMANDS = {
     "token_client.sh": ("sh",),
     "token_client.py": (sys.executable, "-W", "error"),
