@@ -38,6 +38,11 @@ class SandboxClient:
         return CREDENTIALS[self.name]
 
 
+def _refused(reason: str, does: Promise, on_behalf_of: str = "") -> SandboxClient:
+    """One that is always refused for this reason, and named by it."""
+    return SandboxClient(SandboxName(reason), reason, does, on_behalf_of)
+
+
 CLIENTS = (
     SandboxClient(SandboxName.WORKS, TOKEN, _("Gets a token, without a limit.")),
     SandboxClient(
@@ -81,103 +86,68 @@ CLIENTS = (
             " not: to test that somebody reads it."
         ),
     ),
-    SandboxClient(
-        SandboxName.RATE_LIMITED,
-        ProtocolReason.RATE_LIMITED,
-        _("Always over its limit: 429 with Retry-After 30."),
-    ),
-    SandboxClient(
-        SandboxName.TEMPORARILY_UNAVAILABLE,
+    _refused(ProtocolReason.RATE_LIMITED, _("Always over its limit: 429 with Retry-After 30.")),
+    _refused(
         ProtocolReason.TEMPORARILY_UNAVAILABLE,
         _(
             "Always 503 with Retry-After, as when the database is out of reach. Nothing is"
             " recorded."
         ),
     ),
-    SandboxClient(
-        SandboxName.SERVER_ERROR,
+    _refused(
         ProtocolReason.SERVER_ERROR,
         _("Always 500, as after an error of ours. Nothing is recorded."),
     ),
-    SandboxClient(
-        SandboxName.SECRET_EXPIRED, RegistryReason.SECRET_EXPIRED, _("Its secret has expired.")
-    ),
-    SandboxClient(
-        SandboxName.SECRET_REVOKED, RegistryReason.SECRET_REVOKED, _("Its secret was revoked.")
-    ),
-    SandboxClient(
-        SandboxName.SOURCE_NETWORK_NOT_ALLOWED,
+    _refused(RegistryReason.SECRET_EXPIRED, _("Its secret has expired.")),
+    _refused(RegistryReason.SECRET_REVOKED, _("Its secret was revoked.")),
+    _refused(
         RegistryReason.SOURCE_NETWORK_NOT_ALLOWED,
         _("Its secret may be used from a network alone in which nobody is (192.0.2.0/24)."),
     ),
-    SandboxClient(
-        SandboxName.DPOP_PROOF_MISSING,
+    _refused(
         RegistryReason.DPOP_PROOF_MISSING,
         _(
             "Gets only tokens that are bound to a key: refused without a header DPoP. With a"
             " right proof it gets a token."
         ),
     ),
-    SandboxClient(
-        SandboxName.SYSTEM_USER_BLOCKED, RegistryReason.SYSTEM_USER_BLOCKED, _("It is blocked.")
+    _refused(
+        RegistryReason.CERTIFICATE_MISSING,
+        _("Gets only tokens that are bound to its TLS certificate: refused without one."),
     ),
-    SandboxClient(
-        SandboxName.SYSTEM_USER_EXPIRED, RegistryReason.SYSTEM_USER_EXPIRED, _("It has expired.")
-    ),
-    SandboxClient(
-        SandboxName.TAXPAYER_INACTIVE,
-        RegistryReason.TAXPAYER_INACTIVE,
-        _("Its taxpayer is not active."),
-    ),
-    SandboxClient(
-        SandboxName.NOT_AN_INTERMEDIARY,
+    _refused(RegistryReason.SYSTEM_USER_BLOCKED, _("It is blocked.")),
+    _refused(RegistryReason.SYSTEM_USER_EXPIRED, _("It has expired.")),
+    _refused(RegistryReason.TAXPAYER_INACTIVE, _("Its taxpayer is not active.")),
+    _refused(
         RegistryReason.NOT_AN_INTERMEDIARY,
         _("Its taxpayer is no intermediary, and the header is sent."),
         REPRESENTED,
     ),
-    SandboxClient(
-        SandboxName.INTERMEDIARY_INACTIVE,
+    _refused(
         RegistryReason.INTERMEDIARY_INACTIVE,
         _("Its registration as an intermediary has ended."),
         REPRESENTED,
     ),
-    SandboxClient(
-        SandboxName.OWN_TAXPAYER_NOT_ALLOWED,
+    _refused(
         RegistryReason.OWN_TAXPAYER_NOT_ALLOWED,
         _("It is limited to acting for others, and the header is missing."),
     ),
-    SandboxClient(
-        SandboxName.TAXPAYER_NOT_ALLOWED,
+    _refused(
         RegistryReason.TAXPAYER_NOT_ALLOWED,
         _("It is limited to another taxpayer than the header names."),
         WITHOUT_PERMISSION,
     ),
-    SandboxClient(
-        SandboxName.NO_PERMISSION,
+    _refused(
         RegistryReason.NO_PERMISSION,
         _("The taxpayer that the header names has granted nothing."),
         WITHOUT_PERMISSION,
     ),
-    SandboxClient(
-        SandboxName.PERMISSION_NOT_YET_VALID,
-        RegistryReason.PERMISSION_NOT_YET_VALID,
-        _("The permission begins later."),
-        NOT_YET_VALID,
+    _refused(
+        RegistryReason.PERMISSION_NOT_YET_VALID, _("The permission begins later."), NOT_YET_VALID
     ),
-    SandboxClient(
-        SandboxName.PERMISSION_EXPIRED,
-        RegistryReason.PERMISSION_EXPIRED,
-        _("The permission has expired."),
-        EXPIRED,
-    ),
-    SandboxClient(
-        SandboxName.PERMISSION_REVOKED,
-        RegistryReason.PERMISSION_REVOKED,
-        _("The permission was revoked."),
-        REVOKED,
-    ),
-    SandboxClient(
-        SandboxName.PERMISSIONS_NOT_ALLOWED,
+    _refused(RegistryReason.PERMISSION_EXPIRED, _("The permission has expired."), EXPIRED),
+    _refused(RegistryReason.PERMISSION_REVOKED, _("The permission was revoked."), REVOKED),
+    _refused(
         RegistryReason.PERMISSIONS_NOT_ALLOWED,
         _("It is limited to documents:reject, and the taxpayer has granted other permissions."),
         REPRESENTED,
@@ -201,9 +171,5 @@ BY_REQUEST: Mapping[str, str | Promise] = {
         "Send the header DPoP with any text, as dpop_proof_missing."
     ),
     ProtocolReason.USE_DPOP_NONCE: _("Send a right proof without a nonce, as dpop_proof_missing."),
-    RegistryReason.CERTIFICATE_MISSING: _(
-        "Only with a client that the tax authority has bound to its"
-        " certificate: the sandbox has none."
-    ),
     RegistryReason.INVALID_SCOPE: _("Send scope=Unknown."),
 }

@@ -36,7 +36,6 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from taxpayers.services import (
-    bind_tokens,
     block_system_user,
     revoke_permission,
     revoke_secret,
@@ -106,9 +105,12 @@ def _make_network(name: SandboxName, at: datetime) -> None:
     new_client(name, at, allowed_networks=[NOBODYS_NETWORK])
 
 
-def _make_bound(name: SandboxName, at: datetime) -> None:
-    user = new_client(name, at).system_user
-    bind_tokens(system_user=user, binding=TokenBinding.DPOP, reason=REASON, by=SANDBOX, at=at)
+def _make_bound_to_key(name: SandboxName, at: datetime) -> None:
+    new_client(name, at, token_binding=TokenBinding.DPOP)
+
+
+def _make_bound_to_certificate(name: SandboxName, at: datetime) -> None:
+    new_client(name, at, token_binding=TokenBinding.TLS)
 
 
 def _make_blocked(name: SandboxName, at: datetime) -> None:
@@ -176,7 +178,8 @@ _MAKERS: dict[SandboxName, Callable[[SandboxName, datetime], Any]] = {
     SandboxName.SECRET_EXPIRED: _make_expired_secret,
     SandboxName.SECRET_REVOKED: _make_revoked_secret,
     SandboxName.SOURCE_NETWORK_NOT_ALLOWED: _make_network,
-    SandboxName.DPOP_PROOF_MISSING: _make_bound,
+    SandboxName.DPOP_PROOF_MISSING: _make_bound_to_key,
+    SandboxName.CERTIFICATE_MISSING: _make_bound_to_certificate,
     SandboxName.SYSTEM_USER_BLOCKED: _make_blocked,
     SandboxName.SYSTEM_USER_EXPIRED: _make_expired,
     SandboxName.TAXPAYER_INACTIVE: _make_inactive,

@@ -9,6 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from taxpayers.credentials import Credentials, public_credentials
+from taxpayers.rules import RegistryReason
 
 
 class SandboxName(StrEnum):
@@ -20,23 +21,24 @@ class SandboxName(StrEnum):
     SECRET_ENDS_TOMORROW = "secret_ends_tomorrow"
     SYSTEM_WARNING = "system_warning"
     INTERMEDIARY = "intermediary"
-    SECRET_EXPIRED = "secret_expired"
-    SECRET_REVOKED = "secret_revoked"
-    SOURCE_NETWORK_NOT_ALLOWED = "source_network_not_allowed"
-    DPOP_PROOF_MISSING = "dpop_proof_missing"
+    SECRET_EXPIRED = RegistryReason.SECRET_EXPIRED
+    SECRET_REVOKED = RegistryReason.SECRET_REVOKED
+    SOURCE_NETWORK_NOT_ALLOWED = RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
+    DPOP_PROOF_MISSING = RegistryReason.DPOP_PROOF_MISSING
+    CERTIFICATE_MISSING = RegistryReason.CERTIFICATE_MISSING
     RATE_LIMITED = "rate_limited"
-    SYSTEM_USER_BLOCKED = "system_user_blocked"
-    SYSTEM_USER_EXPIRED = "system_user_expired"
-    TAXPAYER_INACTIVE = "taxpayer_inactive"
-    NOT_AN_INTERMEDIARY = "not_an_intermediary"
-    INTERMEDIARY_INACTIVE = "intermediary_inactive"
-    OWN_TAXPAYER_NOT_ALLOWED = "own_taxpayer_not_allowed"
-    TAXPAYER_NOT_ALLOWED = "taxpayer_not_allowed"
-    NO_PERMISSION = "no_permission"
-    PERMISSION_NOT_YET_VALID = "permission_not_yet_valid"
-    PERMISSION_EXPIRED = "permission_expired"
-    PERMISSION_REVOKED = "permission_revoked"
-    PERMISSIONS_NOT_ALLOWED = "permissions_not_allowed"
+    SYSTEM_USER_BLOCKED = RegistryReason.SYSTEM_USER_BLOCKED
+    SYSTEM_USER_EXPIRED = RegistryReason.SYSTEM_USER_EXPIRED
+    TAXPAYER_INACTIVE = RegistryReason.TAXPAYER_INACTIVE
+    NOT_AN_INTERMEDIARY = RegistryReason.NOT_AN_INTERMEDIARY
+    INTERMEDIARY_INACTIVE = RegistryReason.INTERMEDIARY_INACTIVE
+    OWN_TAXPAYER_NOT_ALLOWED = RegistryReason.OWN_TAXPAYER_NOT_ALLOWED
+    TAXPAYER_NOT_ALLOWED = RegistryReason.TAXPAYER_NOT_ALLOWED
+    NO_PERMISSION = RegistryReason.NO_PERMISSION
+    PERMISSION_NOT_YET_VALID = RegistryReason.PERMISSION_NOT_YET_VALID
+    PERMISSION_EXPIRED = RegistryReason.PERMISSION_EXPIRED
+    PERMISSION_REVOKED = RegistryReason.PERMISSION_REVOKED
+    PERMISSIONS_NOT_ALLOWED = RegistryReason.PERMISSIONS_NOT_ALLOWED
     TEMPORARILY_UNAVAILABLE = "temporarily_unavailable"
     SERVER_ERROR = "server_error"
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import new_client_id
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
 from taxpayers.services.history import (
@@ -77,6 +78,7 @@ def create_system_user(
     allowed_permissions: Collection[str] = (),
     allowed_taxpayers: Collection[TaxpayerId] = (),
     token_endpoint_auth_method: str = "",
+    token_binding: TokenBinding = TokenBinding.BEARER,
     public_id: str = "",
     at: datetime,
 ) -> tuple[SystemUser, dict[str, Any]]:
@@ -98,6 +100,8 @@ def create_system_user(
         fields |= validate_limit(taxpayer, allowed_permissions, allowed_taxpayers)
     if token_endpoint_auth_method:
         fields["token_endpoint_auth_method"] = token_endpoint_auth_method
+    if token_binding:
+        fields["token_binding"] = token_binding.value
     owner = _new_system_user(taxpayer, fields, public_id)
     owner.save(force_insert=True)
     return owner, {"taxpayer": str(taxpayer.identifier), **fields}

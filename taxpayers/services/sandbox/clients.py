@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
@@ -30,10 +31,14 @@ def register_sandbox_client(
     allowed_permissions: Collection[str] = (),
     allowed_taxpayers: Collection[TaxpayerId] = (),
     allowed_networks: Collection[str] = (),
+    token_binding: TokenBinding = TokenBinding.BEARER,
     by: Author,
     at: datetime,
 ) -> IssuedSecret:
-    """As `register_system_user`, with the public id and secret of this client."""
+    """As `register_system_user`, with the public id and secret of this client.
+
+    Its tokens may have to be bound to a certificate even where MTLS_URL is not set: it is refused.
+    """
     _only_in_test()
     public = CREDENTIALS[name]
     owner, fields = create_system_user(
@@ -44,6 +49,7 @@ def register_sandbox_client(
         logins_per_minute=logins_per_minute,
         allowed_permissions=allowed_permissions,
         allowed_taxpayers=allowed_taxpayers,
+        token_binding=token_binding,
         public_id=public.client_id,
         at=at,
     )
