@@ -3,16 +3,16 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic
 
 import jwt
 import psycopg
 
 from tests.chaos.answers import Answer
-from tests.chaos.cluster import Cluster
 from tests.chaos.load import Load
 from tests.chaos.promises import Forbidden, Observed, broken_promises
-from tests.chaos.scenarios.scenario import Scenario, Stage
+from tests.chaos.scenarios.scenario import AnySite, Scenario, Stage
+from tests.chaos.site import Site
 from tests.servers.processes import NotAvailable
 
 _STEADY_BEFORE, _STEADY_AFTER = 1.0, 1.5
@@ -22,17 +22,17 @@ _MAX_CLOCK_DIFFERENCE = 3.0
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Generic[AnySite]):
     """How one scenario went."""
 
-    scenario: Scenario
+    scenario: Scenario[AnySite]
     seen: Observed | None = None  # None if it did not run
     broken: Sequence[str] = ()
     not_tested: str = ""  # why it did not run
     seconds: float = 0.0
 
 
-def run(scenario: Scenario, cluster: Cluster) -> Result:
+def run(scenario: Scenario[AnySite], cluster: AnySite) -> Result[AnySite]:
     """The scenario, from a steady load before it to a steady load after it."""
     try:
         return _run(scenario, cluster)
@@ -40,7 +40,7 @@ def run(scenario: Scenario, cluster: Cluster) -> Result:
         return Result(scenario, broken=[f"the drill itself failed: {error!r}"])
 
 
-def _run(scenario: Scenario, cluster: Cluster) -> Result:
+def _run(scenario: Scenario[AnySite], cluster: AnySite) -> Result[AnySite]:
     started = time.monotonic()
     population = cluster.population
     before = cluster.issued()
@@ -77,7 +77,7 @@ def _run(scenario: Scenario, cluster: Cluster) -> Result:
     return Result(scenario, seen, broken, seconds=time.monotonic() - started)
 
 
-def _issued(cluster: Cluster) -> frozenset[str]:
+def _issued(cluster: Site) -> frozenset[str]:
     """The stored ones, as soon as the database answers."""
     deadline = time.monotonic() + _RECORDS_WITHIN_SECONDS
     while True:
@@ -89,7 +89,7 @@ def _issued(cluster: Cluster) -> frozenset[str]:
             time.sleep(0.2)
 
 
-def _verified(answers: Sequence[Answer], cluster: Cluster) -> list[Answer]:
+def _verified(answers: Sequence[Answer], cluster: Site) -> list[Answer]:
     """The same answers; a token that a protected API would refuse is a fault."""
     published = cluster.keys_of(cluster.nodes[0])
     keys = {key["kid"]: jwt.PyJWK(key) for key in published}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from os import cpu_count
 from pathlib import Path
+from typing import Any
 
 from tests.chaos.answers import NO_ANSWER
 from tests.chaos.drill import Result
@@ -13,6 +14,7 @@ from tests.servers.processes import CHECKOUT
 
 DOCUMENT = CHECKOUT / "docs" / "reliability.md"
 BEGIN, END = "<!-- drill -->", "<!-- /drill -->"
+PATRONI = ("<!-- patroni -->", "<!-- /patroni -->")
 _HEAD = (
     "| scenario | what is done | honest logins | other logins | slowest s | recovery s"
     " | in vain (told 503 by a node) | promises |\n"
@@ -20,7 +22,7 @@ _HEAD = (
 )
 
 
-def written(results: Sequence[Result], minutes: float) -> str:
+def written(results: Sequence[Result[Any]], minutes: float) -> str:
     """The part of the document that the drill writes."""
     ran = [result for result in results if result.seen]
     passed = [result for result in ran if not result.broken]
@@ -39,7 +41,7 @@ def written(results: Sequence[Result], minutes: float) -> str:
     return "\n\n".join(parts)
 
 
-def line_of(result: Result) -> str:
+def line_of(result: Result[Any]) -> str:
     """One line for the terminal."""
     name = result.scenario.name
     if result.not_tested:
@@ -57,14 +59,15 @@ def line_of(result: Result) -> str:
     return f"{name:18} {figures}{notes}{problems}"
 
 
-def write(text: str, document: Path = DOCUMENT) -> None:
-    """Replaces what an earlier drill wrote."""
-    before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    document.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+def write(text: str, document: Path = DOCUMENT, marks: tuple[str, str] = (BEGIN, END)) -> None:
+    """Replaces what an earlier drill wrote between these marks."""
+    begin, end = marks
+    before, _, rest = document.read_text(encoding="utf-8").partition(begin)
+    after = rest.partition(end)[2]
+    document.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
-def _row(result: Result) -> str:
+def _row(result: Result[Any]) -> str:
     seen = result.seen
     assert seen is not None
     cells = (

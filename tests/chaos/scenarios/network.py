@@ -10,6 +10,7 @@ from tests.chaos.scenarios.scenario import Scenario, Stage
 # that nothing repeats it, for 8 honest callers, each told 503 a few times.
 IN_VAIN_AT_MOST = 60
 _SLOW_SECONDS, _TOO_SLOW_SECONDS = 0.1, 1.0  # in each direction
+_END_WAITING = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 
 def _slow(stage: Stage) -> None:
@@ -75,6 +76,30 @@ def _lose_standby(stage: Stage) -> None:
     stage.afterwards.callback(cluster.standby.stop)
 
 
+def _lose_standby_and_sessions(stage: Stage) -> None:
+    """What waits for the standby is in the log of the primary alone, when both are lost.
+
+    A node whose session ends looks up what it has stored: that alone is no record.
+    """
+    cluster = stage.cluster
+    stage.begins()
+    cluster.standby.crash()
+    ended = 0
+    with cluster.connect() as connection:
+        for _ in range(15):
+            stage.wait(0.2)
+            ended += len(connection.execute(_END_WAITING).fetchall())
+    cluster.primary.crash()
+    cluster.standby.restart()
+    former = cluster.promote_standby()
+    stage.ends()
+    stage.afterwards.callback(cluster.add_standby)
+    stage.afterwards.callback(former.stop)
+    stage.note(f"{ended} sessions ended while their commits waited for the standby")
+    if not ended:
+        raise AssertionError("no commit waited for the standby")
+
+
 SCENARIOS = (
     Scenario(
         "slow-database",
@@ -101,6 +126,12 @@ SCENARIOS = (
         _lose_standby,
         # Commits wait for the standby after they are in the log: what gave up is stored.
         Promise(recovers_within=2, issued_in_vain=IN_VAIN_AT_MOST),
+    ),
+    Scenario(
+        "unconfirmed",
+        "the standby is lost, sessions end meanwhile, then the primary: the standby is promoted",
+        _lose_standby_and_sessions,
+        Promise(recovers_within=2, issued_in_vain=UNDER_WAY),
     ),
     Scenario(
         "failover",

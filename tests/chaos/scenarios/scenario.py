@@ -4,19 +4,25 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Generic
+
+from typing_extensions import TypeVar
 
 from tests.chaos.answers import Answer
 from tests.chaos.callers import Caller
-from tests.chaos.cluster import Cluster, Node
+from tests.chaos.cluster import Cluster
 from tests.chaos.load import Load
 from tests.chaos.promises import Forbidden, Promise
+from tests.chaos.site import Node, Site
+
+AnySite = TypeVar("AnySite", bound=Site, default=Cluster)
 
 
 @dataclass
-class Stage:
+class Stage(Generic[AnySite]):
     """The cluster under load, and the marks that a scenario leaves on its time line."""
 
-    cluster: Cluster
+    cluster: AnySite
     load: Load
     began_at: float = 0.0
     ended_at: float = 0.0
@@ -62,10 +68,10 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Scenario:
+class Scenario(Generic[AnySite]):
     """One fault: what is done, and what is promised meanwhile and afterwards."""
 
     name: str
     title: str
-    act: Callable[[Stage], None]
+    act: Callable[[Stage[AnySite]], None]
     promise: Promise = field(default_factory=Promise)
