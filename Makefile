@@ -19,7 +19,7 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
            --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run install quick test lint format types check bench interleavings fuzz chaos mutants messages screenshots \
+.PHONY: help run install quick test lint format types check bench interleavings fuzz chaos container mutants messages screenshots \
         sbom audit lock check-lock clean
 
 help:  ## say what each target does
@@ -69,6 +69,9 @@ fuzz: $(DEV)  ## a million hostile inputs against the running service; INPUTS=50
 
 chaos: $(DEV)  ## faults under load with real processes, into docs/reliability.md (within 15 min)
 	@$(BIN)/python -m tests.chaos $(or $(ARGS),--write)
+
+container: $(DEV)  ## the container image, built and run read-only (as root; Debian: buildah crun debootstrap)
+	@$(BIN)/python -m pytest -n 0 tests/containers/drill.py $(ARGS)
 
 mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="taxpayers/rules.py" chooses
 	@$(BIN)/python -m tests.mutants $(ARGS)

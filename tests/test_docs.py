@@ -15,8 +15,8 @@ DOCUMENTS = [
     *sorted((CHECKOUT / "docs").glob("*.md")),
     CHECKOUT / "deploy" / "conformance" / "README.md",
 ]
-# Folders that `make` creates, an address, and what developers of ERP systems download.
-NOT_FILES = (".venv/", ".bench/", "var/", "STAFF_URL/", "clientcheck.py")
+# Folders that `make` and a script create, an address, and what developers of ERP systems download.
+NOT_FILES = (".venv/", ".bench/", "var/", "STAFF_URL/", "secrets/", "clientcheck.py")
 # Placeholders for the name of a setting or of a command, and a variable of psql.
 PLACEHOLDERS = {"NAME_FILE", "COMMAND", "ON_ERROR_STOP"}
 
@@ -82,6 +82,7 @@ def missing_settings(text: str) -> Iterator[str]:
     folders = ("identity", "tokens", "taxpayers")
     files = [file for folder in folders for file in (CHECKOUT / folder).glob("**/*.py")]
     files += [CHECKOUT / "Makefile", CHECKOUT / ".ci/run"]
+    files += [CHECKOUT / "deploy" / "container" / name for name in ("Containerfile", "example.env")]
     known = set(re.findall(r"\w+", "\n".join(file.read_text(encoding="utf-8") for file in files)))
     for code in code_of(text):
         for name in _SETTING.findall(code):

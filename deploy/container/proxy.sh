@@ -87,6 +87,7 @@ http {
     uwsgi_temp_path $folder/uwsgi;
     scgi_temp_path $folder/scgi;
     include $service;
+    access_log /dev/stdout login;  # of the staff pages, for which it names no log
 }
 END
 exec nginx -e stderr -c "$folder/nginx.conf" "$@"

@@ -19,7 +19,12 @@ CONTAINERFILE = CHECKOUT / "deploy" / "container" / "Containerfile"
 _BASE = "localhost/debian-with-python:bookworm"
 _PACKAGES = "python3,python3-venv,ca-certificates"
 # Of the machine: how pip and apt reach their indexes.
-_NETWORK = ("/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt", "/etc/resolv.conf", "/opt/wheels")
+_NETWORK = (
+    "/etc/pip.conf",
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/resolv.conf",
+    "/opt/wheels",
+)
 
 
 class Builder:

@@ -1,4 +1,4 @@
-"""`make container`: the image of `deploy/container/Containerfile` is built and run as in a production.
+"""`make container`: `deploy/container/Containerfile` is built, and run as in a production.
 
 It takes minutes, so it is no part of `make test`: tests/containers/test_containerfile.py is.
 """
@@ -42,7 +42,7 @@ class Deployment:
     count: int = 0
 
     def container(self, serve: str, port: int) -> Container:
-        """With an empty volume that belongs to root and is open to everybody, as Kubernetes has it."""
+        """With an empty volume of root that is open to everybody, as Kubernetes has it."""
         self.count += 1
         volume = self.folder / f"volume-{self.count}"
         volume.mkdir()
@@ -111,7 +111,9 @@ def test_a_client_gets_a_token_from_a_node_that_can_write_to_its_volume_alone(
     url, container = login_node
     before = files_of(deployment.image.root)
     deployment.manage("register_taxpayer", "C1000000001", "--name", "Sample")
-    issued = json.loads(deployment.manage("issue_credentials", "C1000000001", "--name", "A", "--json"))
+    issued = json.loads(
+        deployment.manage("issue_credentials", "C1000000001", "--name", "A", "--json")
+    )
     form = {
         "grant_type": "client_credentials",
         "client_id": issued["client_id"],
@@ -129,7 +131,8 @@ def test_a_client_gets_a_token_from_a_node_that_can_write_to_its_volume_alone(
 
 
 def test_nothing_but_the_volume_and_tmp_can_be_written(deployment: Deployment) -> None:
-    try_all = "for folder in / /etc /opt/identity /var /run /home /usr; do touch $folder/x && echo $folder; done"
+    places = "/ /etc /opt/identity /var /run /home /usr"
+    try_all = f"for place in {places}; do touch $place/x && echo $place; done"
     done = deployment.container("login", 8000).run("sh", "-c", f"{try_all}; touch /tmp/x && id -u")
     assert done.stdout.split() == ["10001"], done.stderr
 

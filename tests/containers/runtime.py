@@ -1,4 +1,4 @@
-"""Containers by crun: an unpacked image as it is run in a production, without a registry or a daemon.
+"""Containers by crun: an unpacked image, run as in a production, without registry or daemon.
 
 The root is read-only, the user a number without any capability, and only the volumes and /tmp can
 be written. The network is that of the machine, on its loopback address.
@@ -109,7 +109,7 @@ def _crun(folder: Path) -> list[str]:
     program = shutil.which("crun")
     if program is None:
         raise NotAvailable("no crun here (Debian: apt install crun)")
-    # crun refuses a machine with both kinds of cgroups, although it needs neither here: hidden from it.
-    hidden = "umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\""
+    # crun refuses a machine with both kinds of cgroups, although it needs neither: hidden from it.
+    hidden = 'umount /sys/fs/cgroup/unified 2>/dev/null; exec "$@"'
     as_seen = ["unshare", "--mount", "sh", "-c", hidden, "crun"]
     return [*as_seen, program, "--cgroup-manager=disabled", f"--root={folder.parent}/crun"]

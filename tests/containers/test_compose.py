@@ -1,4 +1,4 @@
-"""`deploy/container/compose.yaml`: right for Docker Compose, closed to the machine, true to this repository.
+"""`deploy/container/compose.yaml`: right for Docker Compose, and closed to the machine.
 
 That nginx, PgBouncer and PostgreSQL work as they are started there is in the other tests of this
 folder; that the image does, in `make container`.
@@ -101,7 +101,7 @@ def test_secrets_are_closed_to_other_users_and_never_replaced(secrets: Path) -> 
     before = {path.name: path.read_text() for path in secrets.iterdir()}
     # Docker mounts single files: the folder is closed on the machine, not in a container.
     assert {path.stat().st_mode & 0o777 for path in secrets.iterdir()} == {0o644}
-    assert len({text for text in before.values()}) == len(before)
+    assert len(set(before.values())) == len(before)
     (secrets / "pooler_users").unlink()
     subprocess.run([FOLDER / "make_secrets.sh", secrets], check=True)
     assert {path.name: path.read_text() for path in secrets.iterdir()} == before
@@ -154,4 +154,6 @@ def test_the_documented_commands_name_what_exists() -> None:
     for name in re.findall(r"(?:run --rm manage|manage\.py) ([a-z_]+)", blocks):
         assert name in get_commands()
     for file in re.findall(r"(?:\./|deploy/)([\w./-]+\.(?:sh|env|yaml))", blocks):
-        assert (FOLDER / file).exists() or (CHECKOUT / "deploy" / file).exists() or file == ".env", file
+        assert (
+            (FOLDER / file).exists() or (CHECKOUT / "deploy" / file).exists() or file == ".env"
+        ), file

@@ -1,4 +1,4 @@
-"""`deploy/container/Containerfile` and what a build may see; `make container` builds and runs it."""
+"""`deploy/container/Containerfile`, and what a build may see; `make container` builds it."""
 
 import os
 import re

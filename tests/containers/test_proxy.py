@@ -1,4 +1,4 @@
-"""`deploy/container/proxy.sh` with the real nginx, `deploy/nginx.conf` and a node behind it, which it finds by name."""
+"""`deploy/container/proxy.sh`: the real nginx with `deploy/nginx.conf` finds nodes by name."""
 
 import os
 import re
@@ -15,9 +15,9 @@ import httpx
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
+from tests.conftest import StartService
 from tests.containers.composed import service as composed
 from tests.containers.names import name_server
-from tests.conftest import StartService
 from tests.servers.nginx import CONFIGURATION, nginx_program, write_certificate
 from tests.servers.processes import (
     CHECKOUT,
@@ -172,7 +172,7 @@ def test_a_login_reaches_a_node_that_is_found_by_its_name(
 
 
 def _wait_for_names(client: httpx.Client) -> None:
-    """nginx looks names up when it has started."""
+    """Names are looked up when nginx has started."""
     deadline = time.monotonic() + START_SECONDS
     while client.get("/health/live").status_code != 200:
         assert time.monotonic() < deadline, "nginx found no node"

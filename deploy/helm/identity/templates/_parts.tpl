@@ -80,6 +80,9 @@ env:
   {{- range list "DATABASE_URL" "SECRET_KEY" "KEY_ENCRYPTION_KEYS" }}
   - {name: {{ . }}_FILE, value: /run/secrets/identity/{{ . }}}
   {{- end }}
+  {{- if $root.Values.secretKeyFallbacks }}
+  - {name: SECRET_KEY_FALLBACKS_FILE, value: /run/secrets/identity/SECRET_KEY_FALLBACKS}
+  {{- end }}
 volumeMounts:
   - {name: secrets, mountPath: /run/secrets/identity, readOnly: true}
   - {name: data, mountPath: /var/lib/identity}
@@ -97,6 +100,9 @@ volumes:
         - {key: {{ index . 1 }}, path: DATABASE_URL}
         - {key: SECRET_KEY, path: SECRET_KEY}
         - {key: KEY_ENCRYPTION_KEYS, path: KEY_ENCRYPTION_KEYS}
+        {{- if $root.Values.secretKeyFallbacks }}
+        - {key: SECRET_KEY_FALLBACKS, path: SECRET_KEY_FALLBACKS}
+        {{- end }}
   - name: data
     emptyDir: {sizeLimit: {{ index . 2 }}}
   - name: temporary
