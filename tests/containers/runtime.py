@@ -15,7 +15,9 @@ from typing import Any
 
 from tests.servers.processes import NotAvailable, start_process, stop_process
 
-_NOTHING = {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")}
+_NOTHING: dict[str, list[str]] = {
+    kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")
+}
 _MEMORY = ["nosuid", "nodev", "noexec"]
 
 
