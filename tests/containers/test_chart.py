@@ -64,6 +64,12 @@ def pods(found: list[Object]) -> Iterator[tuple[str, Object]]:
             yield one["metadata"]["name"], spec["template"]["spec"]
 
 
+def commands(pod: Object) -> list[str]:
+    """What is run of manage.py, with its arguments."""
+    text = " ".join(pod["containers"][0]["command"])
+    return re.findall(r"manage\.py (.+?)(?: &&|$)", text)
+
+
 @pytest.mark.parametrize("values", [{}, EVERYTHING, LITTLE], ids=["usual", "everything", "little"])
 def test_helm_and_kubernetes_find_no_fault(values: dict[str, Any]) -> None:
     report = helm_python.lint(FOLDER, values, strict=True)
@@ -97,7 +103,7 @@ def test_the_chart_makes_what_it_promises() -> None:
 
 def test_every_pod_is_closed_to_its_machine_and_to_the_cluster() -> None:
     found = list(pods(objects(EVERYTHING)))
-    assert len(found) == 6
+    assert len(found) == 7
     for name, pod in found:
         assert pod["automountServiceAccountToken"] is False, name
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -198,10 +204,16 @@ def test_the_jobs_are_those_of_systemd() -> None:
         job = usual()["CronJob", f"identity-{name}"]
         assert job["spec"]["timeZone"] == SETTINGS["TIME_ZONE"].default
         ((_, pod),) = pods([job])
-        ours = re.findall(r"manage\.py (.+?)(?: &&|$)", " ".join(pod["containers"][0]["command"]))
-        text = commands_of(f"{unit}.service")
-        assert ours == [command.partition("manage.py ")[2] for command in text]
-        assert {command.split()[0] for command in ours} <= set(get_commands())
+        assert commands(pod) == arguments_of(unit)
+    webhooks = dict(pods(list(usual().values())))["identity-webhooks"]
+    assert commands(webhooks) == arguments_of("identity-webhooks")
+
+
+def arguments_of(unit: str) -> list[str]:
+    """What the unit of systemd runs of manage.py."""
+    found = [command.partition("manage.py ")[2] for command in commands_of(f"{unit}.service")]
+    assert {command.split()[0] for command in found} <= set(get_commands())
+    return found
 
 
 def test_a_node_has_the_time_that_it_needs_to_stop() -> None:

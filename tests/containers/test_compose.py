@@ -22,8 +22,13 @@ from tests.servers.processes import CHECKOUT
 pytestmark = pytest.mark.processes
 
 NODES = ["login-1", "login-2", "staff"]
-OURS = [*NODES, "migrate", "nightly", "counts", "manage"]
+OURS = [*NODES, "migrate", "nightly", "counts", "webhooks", "manage"]
 ALL = [*OURS, "nginx", "pooler", "primary", "standby"]
+_JOBS = (
+    ("nightly", "identity-nightly"),
+    ("counts", "identity-count"),
+    ("webhooks", "identity-webhooks"),
+)
 IMAGE = (FOLDER / "Containerfile").read_text(encoding="utf-8")
 
 
@@ -72,7 +77,8 @@ def test_only_nginx_can_be_reached_and_the_database_reaches_nobody_else() -> Non
     assert [name for name in ALL if service(name).get("ports")] == ["nginx"]
     assert rendered()["networks"]["database"]["internal"] is True
     assert set(service("nginx")["networks"]) == {"front"}
-    for name in ("pooler", "primary", "standby", *set(OURS) - set(NODES)):
+    inside = set(OURS) - {*NODES, "webhooks"}  # which sends to others
+    for name in ("pooler", "primary", "standby", *inside):
         assert set(service(name)["networks"]) == {"database"}, name
     address = service("nginx")["networks"]["front"]["ipv4_address"]
     for name in OURS:
@@ -130,7 +136,7 @@ def test_every_command_exists_and_the_nightly_work_is_that_of_systemd() -> None:
 
     named = {name: commands(" ".join(service(name).get("command") or ())) for name in OURS}
     assert named["migrate"] == ["migrate"]
-    for name, unit in (("nightly", "identity-nightly"), ("counts", "identity-count")):
+    for name, unit in _JOBS:
         assert named[name] == commands(" ".join(commands_of(f"{unit}.service")))
     for each in [command.split()[0] for commands_ in named.values() for command in commands_]:
         assert each in get_commands()
