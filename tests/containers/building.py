@@ -53,6 +53,14 @@ class Builder:
         root = Path(self._buildah("mount", self._buildah("from", name)))
         return Image(root, config["Docker"]["config"])
 
+    def clean(self) -> None:
+        """Leaves only the base, which takes longest to make."""
+        self._buildah("rm", "--all")
+        for name in self._buildah("images", "--format={{.Name}}:{{.Tag}}").splitlines():
+            if name != _BASE:
+                self._buildah("rmi", "--force", name)
+        self._buildah("rmi", "--prune", "--force")
+
     def _debian(self) -> str:
         if self._buildah("images", "--quiet", "--filter", f"reference={_BASE}"):
             return _BASE

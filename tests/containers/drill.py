@@ -26,10 +26,17 @@ STAFF = {"X-Forwarded-Proto": "https", "Host": "staff.id.example.org"}
 
 
 @pytest.fixture(scope="session")
-def image() -> Image:
+def builder() -> Iterator[Builder]:
     folder = CHECKOUT / "var" / "container"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Builder(folder).build("service")
+    made = Builder(folder)
+    yield made
+    made.clean()
+
+
+@pytest.fixture(scope="session")
+def image(builder: Builder) -> Image:
+    return builder.build("service")
 
 
 @dataclass
@@ -181,6 +188,14 @@ def test_the_staff_pages_come_with_their_static_files(deployment: Deployment) ->
         assert style.headers["Content-Type"].startswith("text/css")
     finally:
         stop_process(process, signal.SIGKILL)
+
+
+def test_the_image_of_the_pooler_runs_as_a_number(builder: Builder, tmp_path: Path) -> None:
+    image = builder.build("pgbouncer")
+    done = Container(image, tmp_path / "pooler", {}, {}).run("pgbouncer", "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("PgBouncer 1.")
+    assert image.user == (10002, 10002)
 
 
 def test_the_image_has_no_tool_to_install_with_and_no_test(deployment: Deployment) -> None:

@@ -79,7 +79,7 @@ class Container:
                 "user": {"uid": uid, "gid": gid},
                 "args": list(command),
                 "env": [f"{name}={value}" for name, value in given.items()],
-                "cwd": self.image.config["WorkingDir"],
+                "cwd": self.image.config.get("WorkingDir") or "/",
                 "capabilities": _NOTHING,
                 "noNewPrivileges": True,
             },
