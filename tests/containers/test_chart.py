@@ -22,6 +22,7 @@ from tests.servers.processes import CHECKOUT
 
 FOLDER = CHECKOUT / "deploy" / "helm" / "identity"
 PROXY = CHECKOUT / "deploy" / "container" / "proxy.sh"
+KUBERNETES = ("1.29", "1.37")  # the oldest that the chart allows, and the newest
 Object = Mapping[str, Any]
 EVERYTHING: dict[str, Any] = {
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
@@ -79,14 +80,20 @@ def test_helm_and_kubernetes_find_no_fault(values: dict[str, Any]) -> None:
     assert len(found) >= 9
     for one in found:
         if one["kind"] != "ServiceMonitor":  # not of Kubernetes itself
-            kubernetes_validate.validate(one, "1.34", strict=True)
+            for version in KUBERNETES:
+                kubernetes_validate.validate(one, version, strict=True)
+
+
+def test_the_chart_says_which_kubernetes_it_needs() -> None:
+    needed = yaml.safe_load((FOLDER / "Chart.yaml").read_text())["kubeVersion"]
+    assert needed == f">={KUBERNETES[0]}.0-0"
 
 
 def test_kubernetes_finds_a_fault() -> None:
     deployment = dict(usual()["Deployment", "identity-login"])
     deployment["spec"] = {**deployment["spec"], "replica": 3}
     with pytest.raises(kubernetes_validate.ValidationError, match="replica"):
-        kubernetes_validate.validate(deployment, "1.34", strict=True)
+        kubernetes_validate.validate(deployment, KUBERNETES[-1], strict=True)
 
 
 def test_the_chart_makes_what_it_promises() -> None:
