@@ -5,7 +5,6 @@ It takes minutes, so it is no part of `make test`: tests/containers/test_contain
 
 import json
 import os
-import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import pytest
 from tests.containers.building import Builder
 from tests.containers.runtime import Container, Image
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, free_port, stop_process
+from tests.servers.processes import CHECKOUT, free_port
 from tests.servers.service import TEST_SECRETS, is_ready
 from tests.support.over_http import SIGN_IN
 
@@ -109,7 +108,8 @@ def login_node(deployment: Deployment) -> Iterator[tuple[str, Container]]:
     url = f"http://127.0.0.1:{port}"
     process = container.start(deployment.log, lambda: is_ready(url))
     yield url, container
-    stop_process(process, signal.SIGKILL)
+    container.end(process)
+    assert not is_ready(url)  # nothing is left behind
 
 
 def test_a_client_gets_a_token_from_a_node_that_can_write_to_its_volume_alone(
@@ -168,10 +168,13 @@ def test_a_stop_answers_what_was_accepted_and_ends_in_time(deployment: Deploymen
     container = deployment.container("login", port)
     url = f"http://127.0.0.1:{port}"
     process = container.start(deployment.log, lambda: is_ready(url))
-    with httpx.Client(base_url=url, headers=HTTPS) as client:
-        assert client.get("/health/live").status_code == 200  # an open connection
-        began = time.monotonic()
-        container.stop(process)
+    try:
+        with httpx.Client(base_url=url, headers=HTTPS) as client:
+            assert client.get("/health/live").status_code == 200  # an open connection
+            began = time.monotonic()
+            container.stop(process)
+    finally:
+        container.end(process)
     assert time.monotonic() - began < 20
     assert process.returncode == 0, deployment.log.read_text()
 
@@ -179,7 +182,8 @@ def test_a_stop_answers_what_was_accepted_and_ends_in_time(deployment: Deploymen
 def test_the_staff_pages_come_with_their_static_files(deployment: Deployment) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    process = deployment.container("staff", port).start(deployment.log, lambda: is_ready(url))
+    container = deployment.container("staff", port)
+    process = container.start(deployment.log, lambda: is_ready(url))
     try:
         page = httpx.get(f"{url}{SIGN_IN}", headers=STAFF)
         assert page.status_code == 200, page.text
@@ -187,7 +191,7 @@ def test_the_staff_pages_come_with_their_static_files(deployment: Deployment) ->
         assert style.status_code == 200
         assert style.headers["Content-Type"].startswith("text/css")
     finally:
-        stop_process(process, signal.SIGKILL)
+        container.end(process)
 
 
 def test_the_image_of_the_pooler_runs_as_a_number(builder: Builder, tmp_path: Path) -> None:
