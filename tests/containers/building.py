@@ -57,7 +57,7 @@ class Builder:
         """Leaves only the base, which takes longest to make."""
         self._buildah("rm", "--all")
         for name in self._buildah("images", "--format={{.Name}}:{{.Tag}}").splitlines():
-            if name != _BASE:
+            if name != _BASE and "<none>" not in name:
                 self._buildah("rmi", "--force", name)
         self._buildah("rmi", "--prune", "--force")
 
