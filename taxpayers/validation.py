@@ -5,13 +5,19 @@ from datetime import datetime
 
 from django.conf import settings
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
-from taxpayers.identifiers import Notation
+from taxpayers.identifiers import ROB_PATTERN, TIN_PATTERN, MalformedIdentifier, Notation
 from taxpayers.moments import format_moment
 from taxpayers.redaction import hide_marked_secrets, hide_secrets
 
 MAX_NAME_LENGTH = 255
 MAX_REASON_LENGTH = 500
+# Not everybody reads regular expressions. Another country's pattern is shown.
+_DESCRIPTIONS = {
+    TIN_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters and digits"),
+    ROB_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters, digits and hyphens"),
+}
 
 
 class ServiceError(Exception):
@@ -21,6 +27,12 @@ class ServiceError(Exception):
 def taxpayer_notation() -> Notation:
     """How this country writes a TIN and a ROB number."""
     return Notation(tin=settings.TIN_PATTERN, rob=settings.ROB_PATTERN)
+
+
+def rule_of(fault: MalformedIdentifier) -> str:
+    """The rule that an identifier breaks, without a full stop, in the active language."""
+    text = _DESCRIPTIONS.get(fault.pattern, fault.text)
+    return _(text).format(kind=_(fault.kind), pattern=fault.pattern)
 
 
 def validate_text(text: str, what: str, longest: int) -> str:

@@ -12,12 +12,11 @@ from typing import BinaryIO, Generic, Protocol, TypeVar
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from taxpayers.files.csv_reader import CsvRow, read_rows
-from taxpayers.identifiers import ROB_PATTERN, TIN_PATTERN, MalformedIdentifier, Notation
+from taxpayers.identifiers import MalformedIdentifier, Notation
 from taxpayers.moments import end_of_day, parse_moment, start_of_day
-from taxpayers.validation import ServiceError
+from taxpayers.validation import ServiceError, rule_of
 
 # Of every kind: what a list of bad rows has beside them, so that it can be imported again.
 IGNORED = ("line", "fault")
@@ -32,11 +31,6 @@ _YES_OR_NO = {
 }
 # A workbook shows a day as this moment of it.
 _MIDNIGHT = re.compile("T00:00(:00)?$")
-# People who make tables do not read regular expressions. Another country's pattern is shown.
-_DESCRIPTIONS = {
-    TIN_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters and digits"),
-    ROB_PATTERN: gettext_noop("the {kind} must be 5 to 20 letters, digits and hyphens"),
-}
 
 
 class Row(Protocol):
@@ -122,7 +116,7 @@ def read_file(
                 )
             parsed.rows.append(row)
         except MalformedIdentifier as fault:
-            parsed.bad_rows.append(BadRow(csv_row.line, _describe(fault)))
+            parsed.bad_rows.append(BadRow(csv_row.line, rule_of(fault)))
         except ServiceError as fault:
             parsed.bad_rows.append(BadRow(csv_row.line, fault_text(fault)))
     if not parsed.rows and not parsed.bad_rows:
@@ -133,11 +127,6 @@ def read_file(
 def fault_text(fault: ServiceError) -> str:
     """The error of a row, which follows its line: without the full stop."""
     return str(fault).rstrip(".")
-
-
-def _describe(fault: MalformedIdentifier) -> str:
-    text = _DESCRIPTIONS.get(fault.pattern, fault.text)
-    return _(text).format(kind=_(fault.kind), pattern=fault.pattern)
 
 
 # --- Cells ------------------------------------------------------------------------------------

@@ -151,7 +151,10 @@ def test_a_record_that_came_later_was_not_registered(story: Story, auditor: Clie
         ({"about": "C9999999999", "day": "2026-03-01"}, "There is no taxpayer C9999999999."),
         ({"about": "ci_test_x", "day": "2026-03-01"}, "There is no system user"),
         ({"about": "ci_\0", "day": "2026-03-01"}, "Null characters"),
-        ({"about": "?", "day": "2026-03-01"}, "This is not a valid identifier."),
+        (
+            {"about": "?", "day": "2026-03-01"},
+            "is not a valid identifier: the TIN must be",
+        ),
         ({"about": TIN, "day": "2026-03-01", "time": "25:00"}, "valid time"),
     ],
 )

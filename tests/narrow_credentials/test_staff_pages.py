@@ -68,7 +68,10 @@ def test_many_taxpayers_are_counted_and_some_are_named(officer: Client, intermed
     ("form", "error"),
     [
         ({"taxpayers": "C9999999999"}, "There is no taxpayer C9999999999."),
-        ({"taxpayers": "C12345, ?"}, "This is not a valid identifier."),
+        (
+            {"taxpayers": "C12345, ?"},
+            "is not a valid identifier: the TIN must be",
+        ),
         ({"permissions": ["documents:shred"]}, "Select a valid choice."),
     ],
 )

@@ -175,7 +175,7 @@ def test_a_simulation_uses_the_secret_that_expires_last(viewer: Client) -> None:
     ("asked", "shown"),
     [
         ({"client_id": "ci_test_nobody"}, "There is no system user with this client ID."),
-        ({"client_id": "{known}", "on_behalf_of": "C-1"}, "This is not a valid identifier"),
+        ({"client_id": "{known}", "on_behalf_of": "C-1"}, "'C-1' is not a valid identifier"),
         ({"client_id": "{known}", "moment": "soon"}, "Enter a valid date/time."),
         ({"client_id": "{known}"}, "It has no secret, so it cannot log in."),
     ],

@@ -55,7 +55,11 @@ def test_a_taxpayer_is_registered_and_its_page_is_shown(registrar: Client) -> No
     ("form", "error"),
     [
         ({"identifier": "", "name": "Kedai"}, "required"),
-        ({"identifier": "C-1", "name": "Kedai"}, "This is not a valid identifier"),
+        (
+            {"identifier": "C-1", "name": "Kedai"},
+            "'C-1' is not a valid identifier: the TIN must be",
+        ),
+        ({"identifier": "C12345:", "name": "Kedai"}, "there is no ROB number after the colon."),
         ({"identifier": "C100001", "name": "Another"}, "already registered under the name Known"),
         ({"identifier": "C200001", "name": "x" * 256}, "at most 255 characters"),
     ],

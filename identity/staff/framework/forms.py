@@ -19,7 +19,7 @@ from unfold.widgets import (
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.models import Intermediary, SystemUser, Taxpayer
 from taxpayers.moments import end_of_day, start_of_day
-from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH
+from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, rule_of
 
 MAX_IDENTIFIER_LENGTH = 129  # TIN:ROB, as long as the columns are
 
@@ -198,7 +198,9 @@ def parsed_identifier(text: str) -> TaxpayerId:
     """The identifier in the text. Raises ValidationError, in the language of the reader."""
     try:
         return Notation(tin=settings.TIN_PATTERN, rob=settings.ROB_PATTERN).parse(text)
-    except MalformedIdentifier:
+    except MalformedIdentifier as fault:
         raise ValidationError(
-            _("This is not a valid identifier. Write TIN or TIN:ROB with letters A-Z and digits.")
+            _("{given} is not a valid identifier: {rule}. Write TIN or TIN:ROB.").format(
+                given=repr(text[:30]), rule=rule_of(fault)
+            )
         ) from None
