@@ -148,6 +148,17 @@ def test_who_revokes_a_secret_sees_when_each_was_last_used(
     assert re.search(rf"{new}, issued [^…]+, no use recorded", choices)
 
 
+def test_who_revokes_a_secret_is_warned_of_those_in_use(officer: Client, api: ProtectedApi) -> None:
+    rotate(officer, api)
+    old, new = ProtectedApiSecret.objects.order_by("pk")
+    at = timezone.now()
+    ProtectedApiSecret.objects.filter(pk=old.pk).update(last_used_at=at - timedelta(hours=25))
+    ProtectedApiSecret.objects.filter(pk=new.pk).update(last_used_at=at - timedelta(hours=23))
+    page = text_of(officer.get(task_url(api, "revoke_secret")))
+    assert f"The secret {new} is in use." in page
+    assert f"The secret {old} is in use." not in page
+
+
 def test_the_secret_of_another_api_cannot_be_revoked_here(
     officer: Client, api: ProtectedApi
 ) -> None:

@@ -1,6 +1,7 @@
 """The forms of the tasks for protected APIs."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -10,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from identity.staff.framework.badges import CHANGED_OVER_AFTER
 from identity.staff.framework.forms import LastDayField, NameField, ReasonField, TaskForm
 from identity.staff.framework.secret_once import IssueOnceForm
 from taxpayers.moments import format_moment
@@ -58,17 +60,27 @@ class RotateApiForm(IssueOnceForm):
 
 
 class RevokeApiSecretForm(TaskForm):
-    """One of the valid secrets. `valid`: those that can be chosen, the oldest first."""
+    """One of the valid secrets.
+
+    `valid`: those that can be chosen, the oldest first; `in_use`: those of them with which the API
+    asked during the last day.
+    """
 
     secret = forms.ChoiceField(label=gettext_lazy("Secret"), widget=UnfoldAdminSelectWidget)
     reason = ReasonField()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.valid = live_secrets(self.record, timezone.now())
+        at = timezone.now()
+        self.valid = live_secrets(self.record, at)
+        self.in_use = [secret for secret in self.valid if _is_in_use(secret, at)]
         field = self.fields["secret"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
         field.choices = [(str(secret.pk), _label(secret)) for secret in self.valid]
+
+
+def _is_in_use(secret: ProtectedApiSecret, at: datetime) -> bool:
+    return secret.last_used_at is not None and at - secret.last_used_at < CHANGED_OVER_AFTER
 
 
 def _label(secret: ProtectedApiSecret) -> str:
