@@ -57,6 +57,22 @@ def test_nothing_keeps_people_out_of_a_page_and_it_fits_every_screen(
     assert found == [], "\n".join(found)
 
 
+def test_of_a_long_name_the_breadcrumbs_show_the_beginning(office: Office) -> None:
+    page = office.page("registrar")
+    page.set_viewport_size({"width": 1024, "height": 800})  # less than all three need
+    page.goto("/admin/taxpayers/grantedpermission/?state=in_force")
+    page.locator("#result_list tbody a[href*='/change/']").first.click()
+    page.wait_for_url("**/change/**")
+    page.goto(page.url.partition("change/")[0] + "revoke_permission/")
+    crumbs = page.locator(".breadcrumbs li > *")
+    assert crumbs.count() == 3
+    for crumb in crumbs.all():  # one that is wider than its place is replaced by dots as a whole
+        assert crumb.evaluate("c => c.getBoundingClientRect().right") <= crumb.evaluate(
+            "c => c.parentElement.getBoundingClientRect().right"
+        )
+    page.set_viewport_size(SCREEN)
+
+
 def test_figures_of_the_first_page_lead_to_their_lists(office: Office) -> None:
     page = office.page("auditor")
     page.goto("/admin/")
