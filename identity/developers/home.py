@@ -71,6 +71,7 @@ def _context() -> Mapping[str, Any]:
         "secret_days": settings.SECRET_LIFETIME.days,
         "addresses": _ADDRESSES,
         "optional": [row for row in _OPTIONAL if is_valid_path(row[0])],
+        "has_sandbox": is_valid_path("/sandbox"),
         "version": settings.VERSION,
         "has_staff_pages": settings.SERVE == "both",
     }

@@ -44,12 +44,3 @@ def client_as_json(client: SandboxClient) -> dict[str, Any]:
         "onbehalfof": client.on_behalf_of or None,
         "help": None if client.gets == TOKEN else help_url(client.gets),
     }
-
-
-def login_example(client: SandboxClient) -> str:
-    """A line for a shell."""
-    return (
-        f"curl {settings.AUTH_URL}/connect/token -d grant_type=client_credentials"
-        f" -d client_id={client.credentials.client_id}"
-        f" -d client_secret={client.credentials.client_secret}"
-    )

@@ -7,13 +7,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from identity.developers.pages import Page, show
-from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN
-from identity.sandbox.listing import LIMIT, RESET, login_example, sandbox_as_json
+from identity.sandbox.catalogue import BY_REQUEST, CLIENTS
+from identity.sandbox.listing import LIMIT, RESET, sandbox_as_json
+from taxpayers.secret_once import login_example
 from tokens.http import read_only
+from tokens.refusals.table import REFUSALS
 
 
 def sandbox_page(request: HttpRequest, language: str) -> HttpResponse:
@@ -32,16 +35,17 @@ def sandbox_json(request: HttpRequest) -> HttpResponse:
 
 
 def _context() -> Mapping[str, Any]:
+    example = login_example(CLIENTS[0].credentials, f"{settings.AUTH_URL}/connect/token")
     return {
         "title": _("Sandbox"),
-        "example": login_example(CLIENTS[0]),
+        "example": example.replace(" -d ", " \\\n  -d "),
         "limit": LIMIT,
         "reset": RESET,
         "clients": [
             {
                 "client": client,
                 "credentials": client.credentials,
-                "reason": "" if client.gets == TOKEN else client.gets,
+                "refusal": REFUSALS.get(client.gets),
             }
             for client in CLIENTS
         ],

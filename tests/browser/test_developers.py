@@ -13,7 +13,7 @@ from tokens.refusals.table import REFUSALS
 
 PATHS = (
     *("/", "/ms/", "/guide", "/ms/guide", "/errors/", "/ms/errors/", "/errors/rate_limited"),
-    "/ms/errors/no_permission",
+    *("/ms/errors/no_permission", "/sandbox", "/ms/sandbox"),
 )
 
 

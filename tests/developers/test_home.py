@@ -2,7 +2,9 @@
 
 import json
 import re
+import subprocess
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import httpx
@@ -11,6 +13,7 @@ from django.test import Client
 
 from tests.conftest import StartService
 from tests.developers.pages import page_of, text_of
+from tests.servers.service import Service
 from tokens.access_tokens.claims import TOKEN_LIFETIME
 
 OPTIONAL = ("/sandbox", "/clientcheck.py", "/api/v1/management/openapi.json")
@@ -43,6 +46,17 @@ def test_every_link_leads_somewhere() -> None:
         assert Client().get(link).status_code == 200, link
 
 
+@pytest.mark.django_db
+def test_the_credentials_that_it_leads_to_log_in(node: Service) -> None:
+    page = httpx.get(f"{node.url}/").text
+    assert "No credentials yet? Those of the client <code>works</code>" in page
+    node.manage("sandbox")
+    shown = httpx.get(f"{node.url}/sandbox").text
+    line = unescape(re.search(r"<code>(curl .*?)</code>", shown, re.DOTALL)[1])
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["expires_in"] == 3600
+
+
 def test_every_section_is_in_the_list_of_contents() -> None:
     page = page_of("/")
     headings = re.findall(r'<h2 id="([\w-]+)"', page)
@@ -55,6 +69,7 @@ def test_a_login_node_has_it_without_what_is_served_elsewhere(service: StartServ
     node = service(SERVE="login", ENVIRONMENT="live")
     page = httpx.get(f"{node.url}/").text
     assert "This is the <strong>live</strong> environment" in page
+    assert "No credentials yet?" not in page
     for link in ("/sandbox", "/api/v1/management/openapi.json", "/admin/"):
         assert f'href="{link}"' not in page, link
     assert 'href="/clientcheck.py"' in page

@@ -1,15 +1,21 @@
 """Who may use a client's own addresses, and how everybody else is answered (contract 2)."""
 
 import logging
+import threading
 
 import pytest
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory
 
+from identity.api.framework.view import ManagementView
 from taxpayers.services import Author, block_system_user
 from tests.introspection.api import claims_of, revoke, token_of
 from tests.self_service.calls import CREDENTIALS, PERMISSIONS, assert_error, call, explanation_path
 from tests.support.erp import Erp
 from tests.support.outages import database_out_of_reach
 from tests.tokens.test_protected_api import FOREIGN, FOREIGN_TOKENS, MISSING, now
+from tokens.self_service.view import SelfServiceView
 
 pytestmark = pytest.mark.django_db
 
@@ -109,3 +115,19 @@ def test_each_call_is_in_the_log_without_the_token(
     assert known["source_address"] == "192.0.2.9"
     assert (unknown["client_id"], unknown["status"]) == ("", 401)
     assert not any(token in str(value) for value in known.values())
+
+
+@pytest.mark.parametrize(("kind", "seconds"), [(SelfServiceView, 1.5), (ManagementView, 10.0)])
+def test_an_answer_waits_for_the_database_no_longer_than_it_may(
+    kind: type[SelfServiceView] | type[ManagementView], seconds: float
+) -> None:
+    """That the connection is then shut down is tested in live/test_silent_database.py."""
+
+    def show_deadlines(_view: object, _request: Request) -> Response:
+        running = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+        return Response([timer.interval for timer in running])
+
+    view = type("View", (kind,), {"permission_classes": (), "get": show_deadlines})
+    view.authentication_classes = ()  # type: ignore[attr-defined]
+    answer = view.as_view()(APIRequestFactory().get("/"))  # type: ignore[attr-defined]
+    assert answer.data == [seconds]
