@@ -52,8 +52,8 @@ def test_the_credentials_that_it_leads_to_log_in(node: Service) -> None:
     assert "No credentials yet? Those of the client <code>works</code>" in page
     node.manage("sandbox")
     shown = httpx.get(f"{node.url}/sandbox").text
-    line = unescape(re.search(r"<code>(curl .*?)</code>", shown, re.DOTALL)[1])
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    (line,) = re.findall(r"<code>(curl .*?)</code>", shown, re.DOTALL)
+    done = subprocess.run(["sh", "-c", unescape(line)], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["expires_in"] == 3600
 
 
