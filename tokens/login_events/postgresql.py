@@ -37,8 +37,12 @@ from tokens.rate_limits.quota import WINDOW, Quota
 from tokens.status_lists.postgresql import KEY as STATUS_KEY
 from tokens.status_lists.postgresql import names_in, take_statement
 
-_STORED = """
-SELECT statement_timestamp(), e.id, c.window_started_at, c.used
+# A session that ends while its commit waits for a synchronous standby leaves a row that everybody
+# sees and that a failover would lose. So what finds such a row, and writes nothing, writes an empty
+# message: its own commit waits until the standby has that, and all that was committed before.
+_CONFIRMED = "pg_logical_emit_message(true, 'identity', '') IS NOT NULL"
+_STORED = f"""
+SELECT statement_timestamp(), e.id, c.window_started_at, c.used, {_CONFIRMED}
 FROM login_events e LEFT JOIN client_usage c ON c.system_user_id = e.system_user_id
 WHERE e.id = ANY(%s)"""
 
@@ -153,7 +157,7 @@ SELECT {NOW}, id FROM (VALUES (NULL::uuid)) AS clock(id)
 UNION ALL SELECT {NOW}, id FROM first_use"""
 _TABLES = {AssertionUse: "used_assertions", ProofUse: "used_proofs"}
 
-# One that is revoked twice stays as it is.
+# One that is revoked twice stays as it is, and perhaps the first time was not confirmed.
 _REVOKE = f"""
 WITH sent AS (
     SELECT * FROM json_to_recordset(%s::json)
@@ -164,7 +168,7 @@ WITH sent AS (
     ON CONFLICT DO NOTHING
 )
 SELECT {NOW}, end_status_indexes(ARRAY(
-    SELECT status_index FROM sent WHERE status_index IS NOT NULL))"""
+    SELECT status_index FROM sent WHERE status_index IS NOT NULL)), {_CONFIRMED}"""
 
 
 def statement_for(calls: Sequence[Any]) -> Statement[list[Any]]:
@@ -180,7 +184,9 @@ def results_of_stored(calls: Sequence[Write]) -> Statement[dict[Write, Any]]:
     by_id = {call.event.id: call for call in calls}
 
     def parse(rows: list[Row]) -> dict[Write, Any]:
-        return {by_id[id_]: _result(by_id[id_], *counter) for _now, id_, *counter in rows}
+        return {
+            by_id[id_]: _result(by_id[id_], *counter) for _now, id_, *counter, _is_confirmed in rows
+        }
 
     return Statement(_STORED, (list(by_id),), parse)
 

@@ -115,7 +115,7 @@ def _hang_standby(stage: Stage[PatroniSite]) -> None:
 def _switch_over(stage: Stage[PatroniSite]) -> None:
     leader, standby = stage.cluster.leader, stage.cluster.synchronous_standby()
     _begin(stage)
-    leader.control("switchover", "--master", leader.name, "--candidate", standby.name, "--force")
+    leader.control("switchover", "--leader", leader.name, "--candidate", standby.name, "--force")
     stage.ends()
     if not standby.is_leader:
         raise AssertionError(f"{standby.name} does not lead")

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 from tests.servers.processes import CHECKOUT, NotAvailable
@@ -14,6 +15,26 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
 }
+# Where docs/high-availability.md installs Patroni, and which one it must be.
+PATRONI = Path("/opt/patroni/bin")
+_OLDEST = (4, 0)
+
+
+def patroni(name: str) -> str:
+    """Where Patroni's program is. Raises NotAvailable where it is missing, or an older one.
+
+    Up to 3.0.2, which Debian 12 has, a leader that was silent took the lead from its successor,
+    and so the records of tokens were lost: this drill found it.
+    """
+    path = PATRONI / name
+    if not path.exists():
+        raise NotAvailable(f"no {path} here (docs/high-availability.md has the commands)")
+    text = subprocess.run(
+        [str(PATRONI / "patroni"), "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    if tuple(int(part) for part in text.split()[-1].split(".")[:2]) < _OLDEST:
+        raise NotAvailable(f"{text.strip()} is too old: a former leader can take the lead back")
+    return str(path)
 
 
 def program(name: str, package: str) -> str:

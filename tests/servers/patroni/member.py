@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.servers.patroni.files import ENVIRONMENT, HOST, changed, program, written
+from tests.servers.patroni.files import ENVIRONMENT, HOST, changed, patroni, written
 from tests.servers.postgres import postgres_user
 from tests.servers.processes import (
     NotAvailable,
@@ -96,7 +96,7 @@ class Member:
     def control(self, *arguments: str) -> str:
         """The output of `patronictl`. Raises RuntimeError with its error output."""
         done: subprocess.CompletedProcess[str] = subprocess.run(
-            [program("patronictl", "patroni"), "-c", str(self.configuration), *arguments],
+            [patroni("patronictl"), "-c", str(self.configuration), *arguments],
             cwd=self.folder,
             env={**ENVIRONMENT, "HOME": str(self.folder)},
             stdin=subprocess.DEVNULL,
@@ -119,7 +119,7 @@ class Member:
 
 def start_member(name: str, etcd_port: int) -> Member:
     """Raises NotAvailable where there is no Patroni, or no PostgreSQL of Debian's."""
-    path = program("patroni", "patroni")
+    path = patroni("patroni")
     if not PROGRAMS.is_dir():
         raise NotAvailable(
             "no PostgreSQL 15 of the system here (Debian: apt install postgresql-15)"

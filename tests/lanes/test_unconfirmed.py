@@ -1,0 +1,62 @@
+"""What only the primary has stored is no record: a failover would lose it."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import OperationalError
+
+from tests.lanes.calls import clients, counted, results, with_store
+from tests.support.databases import present_url
+from tokens.login_events.async_store import AsyncStore
+from tokens.models import LoginEvent
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+WAITING = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+@contextmanager
+def commits_waiting_for_ever() -> Iterator[psycopg.Connection[Any]]:
+    """Commits of new sessions wait for a standby that is not there; the session of a superuser.
+
+    Those of older sessions go on.
+    """
+    with psycopg.connect(present_url(), autocommit=True) as session:
+        alter = f'ALTER DATABASE "{session.info.dbname}"'
+        session.execute(f"{alter} SET synchronous_commit = on".encode())
+        try:
+            _name_standby(session, "nobody")
+            yield session
+        finally:
+            _name_standby(session, "")
+            session.execute(f"{alter} RESET synchronous_commit".encode())
+
+
+def _name_standby(session: psycopg.Connection[Any], name: str) -> None:
+    session.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'".encode())
+    session.execute("SELECT pg_reload_conf()")
+
+
+def test_a_login_whose_session_ends_before_a_standby_confirms_it_gets_no_token() -> None:
+    call = counted(clients(1)[0])
+    assert LoginEvent.objects.count() == 0
+
+    def end_what_waits(superuser: psycopg.Connection[Any]) -> int:
+        found = superuser.execute(f"SELECT pg_terminate_backend(pid, 5000) {WAITING}".encode())
+        return len(found.fetchall())
+
+    async def end_its_session(store: AsyncStore) -> list[Any]:
+        with commits_waiting_for_ever() as superuser:
+            sent = asyncio.ensure_future(results(store, [call]))
+            while not await asyncio.to_thread(end_what_waits, superuser):
+                assert not sent.done()
+                await asyncio.sleep(0.01)
+            return await sent
+
+    done = with_store(end_its_session)
+    assert LoginEvent.objects.filter(pk=call.event.id).exists()  # everybody sees it
+    assert [type(one) for one in done if not isinstance(one, OperationalError)] == []
