@@ -3,16 +3,20 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
 from django.db import OperationalError
+from uuid_utils.compat import uuid7
 
 from tests.lanes.calls import clients, counted, results, with_store
 from tests.support.databases import present_url
 from tokens.login_events.async_store import AsyncStore
-from tokens.models import LoginEvent
+from tokens.login_events.events import TokenRevocation
+from tokens.login_events.store import Call
+from tokens.models import LoginEvent, RevokedToken
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
@@ -41,13 +45,13 @@ def _name_standby(session: psycopg.Connection[Any], name: str) -> None:
     session.execute("SELECT pg_reload_conf()")
 
 
-def test_a_login_whose_session_ends_before_a_standby_confirms_it_gets_no_token() -> None:
-    call = counted(clients(1)[0])
-    assert LoginEvent.objects.count() == 0
+def end_what_waits(superuser: psycopg.Connection[Any]) -> int:
+    found = superuser.execute(f"SELECT pg_terminate_backend(pid, 5000) {WAITING}".encode())
+    return len(found.fetchall())
 
-    def end_what_waits(superuser: psycopg.Connection[Any]) -> int:
-        found = superuser.execute(f"SELECT pg_terminate_backend(pid, 5000) {WAITING}".encode())
-        return len(found.fetchall())
+
+def result_of(call: Call) -> Any:
+    """Its session ends while its commit waits, and the store asks again on another one."""
 
     async def end_its_session(store: AsyncStore) -> list[Any]:
         with commits_waiting_for_ever() as superuser:
@@ -57,6 +61,18 @@ def test_a_login_whose_session_ends_before_a_standby_confirms_it_gets_no_token()
                 await asyncio.sleep(0.01)
             return await sent
 
-    done = with_store(end_its_session)
+    return with_store(end_its_session)[0]
+
+
+def test_a_login_whose_session_ends_before_a_standby_confirms_it_gets_no_token() -> None:
+    call = counted(clients(1)[0])
+    assert isinstance(result_of(call), OperationalError)
     assert LoginEvent.objects.filter(pk=call.event.id).exists()  # everybody sees it
-    assert [type(one) for one in done if not isinstance(one, OperationalError)] == []
+
+
+def test_a_revocation_that_no_standby_has_is_not_confirmed_to_the_client() -> None:
+    at = datetime.now(UTC) + timedelta(hours=1)
+    assert not RevokedToken.objects.exists()  # and Django's session began before
+    call = TokenRevocation(uuid7(), at, None)
+    assert isinstance(result_of(call), OperationalError)
+    assert RevokedToken.objects.filter(pk=call.jti).exists()
