@@ -14,6 +14,7 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.dpop.dpop_erp import NONCE, DpopErp, events, new_dpop_erp, reason_of
+from tests.introspection.api import new_api
 from tests.support.erp import Erp, assert_every_answer, claims_of, new_erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
 from tests.support.queries import statements_sent
@@ -223,6 +224,14 @@ def test_a_login_with_a_proof_sends_no_more_statements(erp: DpopErp) -> None:
 
 
 # --- Introspection --------------------------------------------------------------------------------
+
+
+def test_introspection_says_that_a_bound_token_is_sent_with_a_proof(erp: DpopErp) -> None:
+    token = erp.token()
+    answer = json.loads(new_api().introspect(token).content)
+    claims = jwt.decode(token, options={"verify_signature": False})
+    assert answer == {"active": True, "token_type": "DPoP", **claims}
+    assert set(answer["cnf"]) == {"jkt"}
 
 
 def test_an_intermediary_gets_bound_tokens_too() -> None:

@@ -16,6 +16,8 @@ from tokens.access_tokens.binding import confirmation_claim, read_confirmation, 
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.dpop.possession import must_prove_key, nonces, with_proof
 from tokens.dpop.proof import read_proof
+from tokens.endpoint.arrival import receive
+from tokens.endpoint.asgi import _meta
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BASE = "https://id.example.org"
@@ -99,6 +101,17 @@ def test_all_processes_of_a_service_have_the_same_nonces(settings: Settings) -> 
     nonces.cache_clear()
     assert not nonces().is_accepted(known, AT)
     nonces.cache_clear()
+
+
+def test_the_event_loop_reads_the_header_and_joins_one_that_comes_twice() -> None:
+    scope = {"method": "POST", "query_string": b"", "scheme": "http", "client": ("192.0.2.1", 1)}
+    for headers, sent in (
+        ([], None),
+        ([(b"dpop", b"a.b.c")], "a.b.c"),
+        ([(b"dpop", b"a.b.c"), (b"dpop", b"d.e.f")], "a.b.c,d.e.f"),
+    ):
+        meta = _meta({**scope, "headers": headers})
+        assert receive(meta, b"", AT)[1].dpop == sent
 
 
 # --- The claim `cnf` ------------------------------------------------------------------------------
