@@ -2,9 +2,9 @@
 
 That process has imported everything, migrated the database and run all the tests once. A fork of
 it puts the mutant's code into the functions and runs only the tests that call them. What is worked
-out at an import stays as it was: so a mutant of a function that is called by an import survives
-here only for the time being. It is left to `runner`, as is one that does not end, and each mutant
-of anything but a function.
+out at an import or by a fixture of the session (a migration) stays as it was: so a mutant of a
+function that these call survives here only for the time being. It is left to `runner`, as is one
+that does not end, and each mutant of anything but a function.
 """
 
 import gc
@@ -14,11 +14,11 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Sequence, Set
+from collections.abc import Generator, Iterator, Sequence, Set
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import pytest
 from pytest_django.plugin import blocking_manager_key
@@ -119,7 +119,8 @@ class _Forks:
         self._passed_twice = passed_twice
         self._number: int | None = None  # of the mutant of this fork
         self._is_fork = False
-        self._called_by_imports: Set[str] = frozenset()
+        self._called_once: set[str] = set()  # by imports, and by fixtures of the session
+        self._globals: dict[str, Any] = {}  # of the module
         self._calls: dict[pytest.Item, Set[str]] = {}
         self._seconds: dict[pytest.Item, float] = {}
 
@@ -148,17 +149,17 @@ class _Forks:
             status = ended.status
             if ended.is_timeout and ended.cpu_seconds >= limits.cpu_seconds:  # not: it waits
                 self._tell(Outcome.TIMEOUT)
-        is_certain = functions.can_replace(changed) and not self._called_by_imports & changed.keys()
+        is_certain = functions.can_replace(changed) and not self._called_once & changed.keys()
         if not status and is_certain:
             self._tell(Outcome.SURVIVED)
 
     def _run_recorded(self, session: pytest.Session) -> Functions | None:
         """Runs all the tests, and finds out what each of them calls; None if one fails."""
-        globals_of_module = vars(import_module(name_of(self._module)))
-        self._called_by_imports = frozenset(globals_of_module[CALLS])
+        self._globals = vars(import_module(name_of(self._module)))
+        self._called_once = set(self._globals[CALLS])
         with tempfile.TemporaryFile(buffering=0) as of_forks:
             for item in session.items:
-                globals_of_module[CALLS] = calls = _Calls(of_forks.fileno())
+                self._globals[CALLS] = calls = _Calls(of_forks.fileno())
                 began = time.process_time()
                 _run_test(item, session)
                 self._seconds[item] = time.process_time() - began
@@ -186,6 +187,16 @@ class _Forks:
         for item in tests:
             _run_test(item, session)
         return 0
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[Any]:
+        if fixturedef.scope != "session" or not self._globals:
+            return (yield)
+        of_test, self._globals[CALLS] = self._globals[CALLS], self._called_once
+        try:
+            return (yield)
+        finally:
+            self._globals[CALLS] = of_test
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.failed or not self._is_fork:

@@ -237,6 +237,32 @@ def test_what_is_worked_out_at_an_import_kills_too(tmp_path: Path) -> None:
     assert (status, "100.0 % killed" in output) == (0, True), output
 
 
+IN_A_FORK = """
+import os
+def test_over():
+    child = os.fork()
+    if not child:
+        os._exit(is_over(2, 2) or not is_over(3, 2))
+    assert os.waitpid(child, 0)[1] == 0
+"""
+BY_A_FIXTURE = """
+import pytest
+from limits import is_under
+@pytest.fixture(scope="session")
+def found():
+    return is_under(2, 2), is_under(1, 2)
+def test_under(found):
+    assert found == (False, True)
+"""
+
+
+@pytest.mark.processes
+def test_what_a_fork_calls_or_a_fixture_of_the_session_is_tried_too(tmp_path: Path) -> None:
+    rules = RULES + RULES.replace("is_over", "is_under").replace(">", "<")
+    status, output = run(tmp_path, IN_A_FORK + BY_A_FIXTURE, rules=rules)
+    assert (status, "100.0 % killed" in output) == (0, True), output
+
+
 @pytest.mark.processes
 def test_tests_that_fail_without_a_mutant_kill_nothing(tmp_path: Path) -> None:
     status, output = run(tmp_path, TESTS + "def test_wrong(): assert not is_over(3, 2)\n")

@@ -102,6 +102,11 @@ def test_a_token_can_be_verified_as_long_as_it_lives_whatever_is_rotated() -> No
                 assert signer in ring.published(signed_at + timedelta(minutes=age))
 
 
+def test_a_key_is_the_same_with_and_without_its_private_part() -> None:
+    assert KeyRing((OLD, NEW)).find("new") == key("new", NEW.signs_from, private_key=None)
+    assert RING.find("another") is None
+
+
 def test_a_slow_clock_signs_with_the_first_key_before_its_start() -> None:
     assert KeyRing((NEW,)).signer(AT) == NEW
 
