@@ -181,6 +181,8 @@ class _Forks:
         changed: Codes | None = None,
     ) -> int:
         self._is_fork = True
+        if self._number is not None:
+            session.config.option.tbstyle = "no"  # it takes ten times as long as the test
         _prepare_fork(session.config)
         if functions and changed:
             functions.replace(changed)
