@@ -23,6 +23,7 @@ from taxpayers.credentials import (
     is_same_secret,
     new_client_id,
     new_client_secret,
+    public_credentials,
 )
 
 DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -81,6 +82,18 @@ def test_a_credential_has_this_many_random_bits(kind: Kind, bits: int) -> None:
     numbers = [number_in(new(kind, "live")) for _ in range(200)]
     assert reduce(or_, numbers) == 2**bits - 1
     assert reduce(and_, numbers) == 0
+
+
+def test_public_credentials_are_those_of_their_name_in_the_form_of_all_others() -> None:
+    public = [public_credentials(f"client {n}") for n in range(50)]
+    assert public == [public_credentials(f"client {n}") for n in range(50)]
+    assert len(set(public)) == 50
+    ids = [number_in(one.client_id) for one in public]
+    secrets_ = [number_in(one.client_secret) for one in public]
+    assert (reduce(or_, ids), reduce(or_, secrets_)) == (2**128 - 1, 2**256 - 1)
+    for one in public:
+        assert fault_of(one.client_id, Kind.CLIENT_ID, "test") is None
+        assert fault_of(one.client_secret, Kind.CLIENT_SECRET, "live") == Fault.OTHER_ENVIRONMENT
 
 
 @pytest.mark.parametrize("kind", Kind)
