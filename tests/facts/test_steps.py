@@ -178,6 +178,21 @@ def test_any_other_error_at_any_call_is_a_500_and_no_token(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "has_traceback"), [(OperationalError("gone"), False), (ZeroDivisionError(), True)]
+)
+def test_an_outage_is_a_line_in_the_log_and_any_other_error_has_its_traceback(
+    error: Exception, has_traceback: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    _node, arrival, steps = Case("", None, (), "", "", 0).begin()
+    drive(steps, [error])
+    (record,) = (record for record in caplog.records if record.levelname == "ERROR")
+    assert (record.name, record.getMessage()) == ("tokens.login", "login failed")
+    assert bool(record.exc_info) is has_traceback
+    assert vars(record)["reference"] == str(arrival.id)
+    assert vars(record)["error"].endswith(f"{type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize(
     ("known", "results", "calls"),
     [(LIVE, [STORED], COUNT), (None, [Registry(LIVE), STORED], f"{READ} {COUNT}")],
 )

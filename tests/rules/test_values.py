@@ -15,6 +15,7 @@ ROOMS = (
     *("taxpayers/facts", "tokens/access_tokens", "tokens/client_auth", "tokens/endpoint"),
     "tokens/dpop",
     *("tokens/keys", "tokens/rate_limits", "tokens/refusals", "tokens/explanation.py"),
+    "tokens/steps.py",
 )
 # Fields that a log line or an error page must not show.
 HIDDEN = {
