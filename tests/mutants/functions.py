@@ -124,10 +124,14 @@ class Functions:
         return bool(in_use) and all(changed[name] is not None for name in in_use)
 
     def replace(self, changed: Codes) -> None:
-        """From now on these functions have this code, and no module remembers a result."""
+        """From now on these functions have this code, and results of the old are forgotten."""
         for name, code in changed.items():
             if code is not None:
                 for function in self._in_use.get(name, ()):
                     function.__code__ = code
+        self.forget_results()
+
+    def forget_results(self) -> None:
+        """No module remembers a result any more."""
         for cache in self._caches:
             cache.cache_clear()

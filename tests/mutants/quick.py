@@ -157,8 +157,10 @@ class _Forks:
         """Runs all the tests, and finds out what each of them calls; None if one fails."""
         self._globals = vars(import_module(name_of(self._module)))
         self._called_once = set(self._globals[CALLS])
+        functions = Functions(self._path.read_text(encoding="utf-8"), self._path)
         with tempfile.TemporaryFile(buffering=0) as of_forks:
             for item in session.items:
+                functions.forget_results()  # or a function would not be called again
                 self._globals[CALLS] = calls = _Calls(of_forks.fileno())
                 began = time.process_time()
                 _run_test(item, session)

@@ -256,11 +256,29 @@ def test_under(found):
 """
 
 
+REMEMBERED = """
+from limits import is_full
+def test_first():
+    is_full(2, 2)
+def test_full():
+    assert is_full(2, 2)
+"""
+
+
 @pytest.mark.processes
-def test_what_a_fork_calls_or_a_fixture_of_the_session_is_tried_too(tmp_path: Path) -> None:
-    rules = RULES + RULES.replace("is_over", "is_under").replace(">", "<")
-    status, output = run(tmp_path, IN_A_FORK + BY_A_FIXTURE, rules=rules)
-    assert (status, "100.0 % killed" in output) == (0, True), output
+def test_what_a_fork_calls_or_a_fixture_of_the_session_or_a_cache_hides_is_tried_too(
+    tmp_path: Path,
+) -> None:
+    under = RULES.replace("is_over", "is_under").replace(">", "<")
+    full = RULES.replace("is_over", "is_full").replace(">", "==")
+    rules = f"from functools import cache\n{RULES}{under}@cache\n{full}"
+    status, output = run(
+        tmp_path,
+        IN_A_FORK + BY_A_FIXTURE + REMEMBERED,
+        rules=rules,
+        survivors='"limits.py" = { "@cache  =>  " = "it only saves time" }',
+    )
+    assert (status, "1 explained, 0 not" in output) == (0, True), output
 
 
 @pytest.mark.processes
