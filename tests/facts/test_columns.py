@@ -192,7 +192,7 @@ def name_found(*changes: dict[str, Any]) -> int | None:
     """The number of the row whose secret was taken."""
     rows = [row(*STATUS, secret=n, **change) for n, change in enumerate(changes)]
     facts = read(*rows, query=CERTIFICATE).facts
-    return facts and facts.secret.id
+    return None if facts is None else facts.secret.id
 
 
 @pytest.mark.parametrize(
