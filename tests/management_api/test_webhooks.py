@@ -129,8 +129,7 @@ def test_what_cannot_be_used_is_refused(portal: Portal, body: dict[str, Any], sa
 
 
 def test_there_are_so_many_at_most_and_disabled_ones_do_not_count(portal: Portal) -> None:
-    for _ in range(MOST_ENDPOINTS):
-        row = new_endpoint()
+    row, *_others = [new_endpoint() for _ in range(MOST_ENDPOINTS)]
     assert_problem(portal.post("/webhooks", NEW), 422, "change_refused", "First disable one")
     assert_ok(portal.post(f"/webhooks/{row.pk}/disable", {"reason": "x"}, If_Match="*"))
     assert_problem(portal.post(f"/webhooks/{row.pk}/test", If_Match="*"), 422, "change_refused")

@@ -75,7 +75,7 @@ def test_a_deliverer_that_is_killed_sends_again_with_the_same_id_and_one_that_is
         go_on.wait(30)
         line.sendall(OK)
 
-    with receiving(lambda line: line.recv(1), answer_later) as receiver:  # type: ignore[arg-type,return-value]
+    with receiving(lambda line: line.recv(1), answer_later) as receiver:  # type: ignore[arg-type]
         node.run(lambda: new_endpoint(receiver.url))
         first = node.manage("send_test_webhook", "1")["webhook_id"]
         with deliverer(environment) as killed:

@@ -23,7 +23,7 @@ from tests.support.factories import (
 from tests.webhooks.endpoints import BY, bodies, new_endpoint, now
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-BECAUSE = {"reason": "x", "by": BY, "at": AT}
+BECAUSE: dict[str, Any] = {"reason": "x", "by": BY, "at": AT}
 
 
 def test_each_kind_of_event_has_a_name_of_the_specification() -> None:
