@@ -8,6 +8,8 @@ from identity.api.events import changes, webhooks
 from identity.api.framework.address import BASE_PATH
 from identity.api.framework.kinds import Kind, Task
 from identity.api.framework.records import Listing, ListView, RecordView
+from identity.api.imports.rows import ROW_KINDS
+from identity.api.imports.view import ImportView
 from identity.api.openapi import description
 from identity.api.problem_pages import no_such_address, problem_page
 from identity.api.registry import (
@@ -87,6 +89,10 @@ records: list[URLPattern] = [
     _history(system_users.KIND),
     _list(logins.KIND, logins.LISTING),
     _record(logins.KIND),
+    *(
+        path(f"{BASE_PATH}/imports/{name}", ImportView.as_view(kind=kind))
+        for name, kind in ROW_KINDS.items()
+    ),
     path(f"{BASE_PATH}/changes", changes.ChangesView.as_view()),
     _list(webhooks.KIND, webhooks.LISTING, webhooks.CREATE),
     _record(webhooks.KIND, webhooks.CHANGE),

@@ -128,8 +128,11 @@ class Author:
     task_id: UUID | None = None
 
     def in_one_task(self) -> "Author":
-        """The same person; all changes by this author are one task in the history."""
-        return replace(self, task_id=uuid4())
+        """The same person; all changes by this author are one task in the history.
+
+        A task that has begun goes on: a request of a program is one.
+        """
+        return replace(self, task_id=self.task_id or uuid4())
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,9 +217,9 @@ def test_a_disabled_endpoint_gets_what_waits_when_it_is_enabled_again(receiver: 
     user = SystemUserFactory.create()
     send_test(endpoint=endpoint, at=now())
     set_webhook_active(endpoint=endpoint, is_active=False, reason="x", by=BY, at=now())
-    changes_of(user)
     deliver_all()
     assert receiver.received == []
+    changes_of(user)
     set_webhook_active(endpoint=endpoint, is_active=True, reason="x", by=BY, at=now())
     changes_of(user, 2)
     deliver_all()

@@ -1,4 +1,4 @@
-"""`/webhooks`: where events are sent; a program sees and changes its own."""
+"""`/webhooks`: where events are sent, and what has come of each."""
 
 from typing import Any
 

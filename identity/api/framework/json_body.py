@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework.parsers import BaseParser
 
-from identity.api.framework.problems import PROBLEMS, Problem
+from identity.api.framework.problems import Problem
 
 MAX_BODY_BYTES = 64 * 1024
 
@@ -15,6 +15,7 @@ class JsonBody(BaseParser):
     """The parser of every change (RFC 8259)."""
 
     media_type = "application/json"
+    most_bytes = MAX_BODY_BYTES
 
     def parse(
         self,
@@ -23,9 +24,9 @@ class JsonBody(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Raises Problem with what is wrong with the body."""
-        body = stream.read(MAX_BODY_BYTES + 1)
-        if len(body) > MAX_BODY_BYTES:
-            raise Problem("content_too_large", PROBLEMS["content_too_large"].advice)
+        body = stream.read(self.most_bytes + 1)
+        if len(body) > self.most_bytes:
+            raise Problem("content_too_large", f"A body has at most {self.most_bytes} bytes here.")
         return read_object(body)
 
 

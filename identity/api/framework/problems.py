@@ -64,7 +64,9 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "Read it again, decide again, and send the new ETag in If-Match. Nothing was changed.",
     ),
     "content_too_large": ProblemKind(
-        413, "The body is too large", "Send less: a body has at most 65536 bytes."
+        413,
+        "The body is too large",
+        "Send less: a body has at most 65536 bytes, that of an import 524288.",
     ),
     "unsupported_media_type": ProblemKind(
         415, "The body is not JSON", "Send JSON with the header Content-Type: application/json."

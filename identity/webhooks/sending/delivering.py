@@ -26,8 +26,8 @@ from identity.webhooks.sending import http_client
 from identity.webhooks.sending.attempts import Outcome
 from identity.webhooks.sending.marking import mark
 from identity.webhooks.sending.signatures import signed_headers
+from taxpayers.facts.validity import is_over
 from taxpayers.models import SystemUser
-from taxpayers.rules import is_over
 
 LEASE = timedelta(seconds=90)  # longer than an attempt may take
 MOST_AT_ONCE = 16

@@ -1,0 +1,1 @@
+"""Many records by one request: all of them or none."""

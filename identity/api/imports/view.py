@@ -1,0 +1,108 @@
+"""`POST /imports/KIND`: the same import as that of a file, with the rows as JSON."""
+
+from functools import cache
+from typing import Any
+
+from django.db import transaction
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from identity.api.framework.fields import Body, values_of
+from identity.api.framework.idempotency import answer_before, idempotent_request, store_answer
+from identity.api.framework.json_body import JsonBody
+from identity.api.framework.problems import FieldError, Problem
+from identity.api.framework.records import REPLAYED
+from identity.api.framework.view import ManagementView
+from identity.api.imports.rows import MOST_ROWS, RowKind
+from taxpayers.files.rows import BadRow, ParsedFile, Row, fault_text
+from taxpayers.services import IMPORT_KINDS, BadRowsError
+from taxpayers.validation import ServiceError
+
+_SOURCE = "of the management API"  # in the history, where a file has its name
+
+
+class LargeJsonBody(JsonBody):
+    """The body of an import."""
+
+    most_bytes = 512 * 1024
+
+
+class ImportResultRecord(serializers.Serializer[Any]):
+    """What an import has done."""
+
+    registered = serializers.IntegerField()
+    unchanged = serializers.IntegerField(help_text="Registered before, with the same values.")
+
+
+class ImportView(ManagementView):
+    """An import of one kind of record: all rows or none."""
+
+    http_method_names = ("post",)
+    parser_classes = (LargeJsonBody,)
+    kind: RowKind = None  # type: ignore[assignment]  # given by as_view
+
+    def post(self, request: Request) -> Response:
+        """Import the rows; safe to repeat."""
+        values = values_of(import_body(self.kind), request.data)
+        asked = idempotent_request(
+            request.headers.get("Idempotency-Key", ""),
+            client_id=self.caller.token.client_id,
+            method="POST",
+            path=request.path,
+            body=request.data,
+        )
+        with transaction.atomic():
+            if asked is not None and (before := answer_before(asked, self.caller.at)):
+                headers = {**before.headers, **REPLAYED}
+                return Response(before.body, status=before.status, headers=headers)
+            body = self._import(_parsed(self.kind, values["rows"]))
+            if asked is not None:
+                store_answer(asked, status=200, headers={}, body=body, at=self.caller.at)
+        return Response(body)
+
+    def _import(self, parsed: ParsedFile[Row]) -> dict[str, int]:
+        service = IMPORT_KINDS[self.kind.name].run
+        try:
+            result = service(parsed=parsed, source=_SOURCE, by=self.author, at=self.caller.at)
+        except BadRowsError as fault:
+            errors = [
+                FieldError(f"{row.fault}.", pointer=f"#/rows/{row.line}") for row in fault.bad_rows
+            ]
+            raise Problem("invalid_fields", str(fault), errors) from None
+        return {"registered": result.registered, "unchanged": result.unchanged}
+
+    def describe(self, method: str) -> dict[str, Any]:
+        return {
+            "id": f"import_{self.kind.name}",
+            "summary": f"Register many {self.kind.plural}, all or none",
+            "description": f"At most {MOST_ROWS} rows. Safe to repeat: rows that are registered"
+            " with the same values are left as they are. Each wrong row is in errors, by its"
+            " pointer.",
+            "tag": "imports",
+            "body": import_body(self.kind),
+            "answer": ImportResultRecord,
+        }
+
+
+@cache
+def import_body(kind: RowKind) -> type[Body]:
+    """The body of an import of this kind."""
+    rows = serializers.ListField(child=kind.body(), allow_empty=False, max_length=MOST_ROWS)
+    name = kind.name.title().replace("_", "")
+    return type(f"Import{name}Body", (Body,), {"rows": rows, "__doc__": f"Many {kind.plural}."})
+
+
+def _parsed(kind: RowKind, given: list[dict[str, Any]]) -> ParsedFile[Row]:
+    """Each row, good or bad; a second one of the same record is bad."""
+    parsed: ParsedFile[Row] = ParsedFile()
+    first: dict[str, int] = {}
+    for number, values in enumerate(given):
+        try:
+            row = kind.row(number, values)
+            if first.setdefault(row.key, number) != number:
+                raise ServiceError(f"{row.key} is already in row {first[row.key]}")
+            parsed.rows.append(row)
+        except ServiceError as fault:
+            parsed.bad_rows.append(BadRow(number, fault_text(fault)))
+    return parsed
