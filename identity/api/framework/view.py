@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -38,7 +39,7 @@ class ManagementView(AnsweredView):
     authentication_classes: Sequence[type[BaseAuthentication]] = (ManagementAuthentication,)
     permission_classes: Sequence[type[BasePermission]] = (MayManage,)
     content_negotiation_class = JsonAlways
-    parser_classes = (JsonBody, MergePatchBody)
+    parser_classes: Sequence[type[BaseParser]] = (JsonBody, MergePatchBody)
     http_method_names: Sequence[str] = ("get", "head", "post", "patch")
     schema = ManagementSchema()
     answer_seconds = ANSWER_SECONDS

@@ -3,17 +3,31 @@
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook
 
 from identity.webhooks.endpoints import MOST_ENDPOINTS
 from identity.webhooks.models import WebhookEndpoint, WebhookEvent
 from taxpayers.models import Change
-from tests.management_api.portal import Portal, assert_ok, assert_problem, new_portal
+from tests.management_api.portal import SCOPES, Portal, assert_ok, assert_problem, new_portal
 from tests.support.answers import body_of
 from tests.webhooks.endpoints import deliver_all, make_due, new_endpoint
 from tests.webhooks.receiver import receiving, status
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def management_scopes(settings: Settings) -> None:
+    settings.SCOPES = SCOPES
+
+
+@pytest.fixture
+def portal(db: None) -> Portal:
+    """The portal, which may read and change."""
+    return new_portal()
+
+
 NEW = {"url": "https://portal.example.org/hooks?code=abc", "event_types": ["system_user.blocked"]}
 KEY = '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
 
