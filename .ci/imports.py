@@ -23,7 +23,7 @@ def main() -> int:
     from django.apps import apps
 
     names, failed = list(modules()), 0
-    for app in ("identity.staff", "identity.api"):
+    for app in ("identity.staff", "identity.api", "identity.webhooks"):
         if not apps.is_installed(app):
             names = [name for name in names if not name.startswith(f"{app}.")]
     for name in names:
