@@ -71,14 +71,14 @@ def _blocks(request: Request, number: int) -> Iterator[str]:
         [
             Field("url", "{{base_url}}" + request.path.replace("{", ":").replace("}", "")),
             Field("body", "formUrlEncoded" if request.form else "none"),
-            Field("auth", "bearer" if request.token else "none"),
+            Field("auth", "bearer" if request.bearer else "none"),
         ],
     )
     for name, fields in (
         ("params:query", request.query),
         ("params:path", request.parts_of_path),
         ("headers", request.headers),
-        ("auth:bearer", [Field("token", request.token)] if request.token else ()),
+        ("auth:bearer", [Field("token", request.bearer)] if request.bearer else ()),
         ("body:form-urlencoded", request.form),
     ):
         if fields:

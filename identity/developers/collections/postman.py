@@ -69,10 +69,10 @@ def _request(request: Request) -> dict[str, Any]:
         "url": _url(request),
         "auth": {"type": "noauth"},
     }
-    if request.token:
+    if request.bearer:
         sent["auth"] = {
             "type": "bearer",
-            "bearer": [{"key": "token", "value": request.token, "type": "string"}],
+            "bearer": [{"key": "token", "value": request.bearer, "type": "string"}],
         }
     if request.form:
         sent["body"] = {"mode": "urlencoded", "urlencoded": _pairs(request.form)}

@@ -63,8 +63,9 @@ class Example:
 class Request:
     """One request. `expected`: the statuses of which its answer must have one; none: any.
 
-    `reason`: for which it must be refused, or nothing. `stores_token`: a token becomes the variable
-    `access_token`, and the reference of the login becomes `reference`.
+    `bearer`: the variable with the token to send. `reason`: for which it must be refused, or
+    nothing. `stores_token`: a token becomes the variable `access_token`, and the reference of the
+    login becomes `reference`.
     """
 
     id: str
@@ -73,7 +74,7 @@ class Request:
     description: str
     method: str
     path: str
-    token: str = ""
+    bearer: str = ""
     headers: Sequence[Field] = ()
     query: Sequence[Field] = ()
     parts_of_path: Sequence[Field] = ()
@@ -120,7 +121,7 @@ def _request(path: str, method: str, operation: Part) -> Request:
         description=operation.get("description", ""),
         method=method.upper(),
         path=path,
-        token=f"{{{{{token}}}}}" if {"bearer": []} in operation["security"] else "",
+        bearer=f"{{{{{token}}}}}" if {"bearer": []} in operation["security"] else "",
         headers=[_parameter(part) for part in parameters if part["in"] == "header"],
         query=[_parameter(part) for part in parameters if part["in"] == "query"],
         parts_of_path=[_part_of_path(part) for part in parameters if part["in"] == "path"],
