@@ -197,7 +197,7 @@ def _members(key: PublicKey) -> dict[str, str]:
 
 
 def _thumbprint(members: dict[str, str]) -> str:
-    canonical = json.dumps(members, separators=(",", ":"), sort_keys=True)
+    canonical = json.dumps(members, separators=(",", ":"))
     return _encode(hashlib.sha256(canonical.encode()).digest())
 
 

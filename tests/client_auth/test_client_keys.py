@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from joserfc.jwk import JWKRegistry
 
 from taxpayers.client_keys import (
-    MAX_KEYS_LENGTH,
     KeyFault,
     UnusableKey,
     key_name,
     load_key,
     read_client_keys,
+    read_public_jwk,
 )
 from taxpayers.credentials import hash_secret
 from tests.client_auth.key_erp import jwks, new_pair
@@ -114,6 +114,31 @@ def test_weak_and_unusual_keys_are_refused() -> None:
     assert fault_of('{"kty": ["EC"]}') is KeyFault.KIND
 
 
+@pytest.mark.parametrize(
+    ("bits", "fault"),
+    [(2047, KeyFault.RSA_LENGTH), (2048, None), (4096, None), (4097, KeyFault.RSA_LENGTH)],
+)
+def test_an_rsa_key_has_2048_to_4096_bits(bits: int, fault: KeyFault | None) -> None:
+    modulus = base64.urlsafe_b64encode((2 ** (bits - 1) + 1).to_bytes((bits + 7) // 8))
+    key = json.dumps({"kty": "RSA", "n": modulus.rstrip(b"=").decode(), "e": "AQAB"})
+    if fault:
+        assert fault_of(key) is fault
+    else:
+        assert len(read_client_keys(key)) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
+def test_a_key_that_is_sent_comes_with_its_thumbprint(algorithm: str) -> None:
+    pair = new_pair(algorithm)
+    key, thumbprint = read_public_jwk(pair.public_jwk)
+    (registered,) = read_client_keys(json.dumps({**pair.public_jwk, "kid": None}))
+    assert key == load_key(registered.jwk)
+    assert thumbprint == registered.kid
+    with pytest.raises(UnusableKey) as refused:
+        read_public_jwk({**pair.public_jwk, "d": "AQAB"})
+    assert refused.value.fault is KeyFault.PRIVATE
+
+
 def test_a_key_may_name_eddsa_by_its_new_name_and_is_stored_by_the_old_one() -> None:
     public = new_pair("EdDSA").public_jwk
     of_each_name = [
@@ -158,11 +183,21 @@ def test_other_members_decide_too() -> None:
         '{"kty": "EC", "crv": "P-256"}',
         '{"kty": "OKP", "crv": "Ed25519", "x": "AA"}',
         '{"kty": "OKP", "crv": "Ed25519", "x": "é"}',
-        " " * (MAX_KEYS_LENGTH + 1),
     ],
 )
 def test_what_is_no_key_is_unreadable(text: str) -> None:
     assert fault_of(text) is KeyFault.UNREADABLE
+
+
+def test_a_character_that_base64url_does_not_have_is_not_left_out() -> None:
+    public = new_pair("EdDSA").public_jwk
+    assert fault_of(json.dumps(public | {"x": public["x"] + "!"})) is KeyFault.UNREADABLE
+
+
+def test_a_text_has_at_most_20_000_characters() -> None:
+    key = json.dumps(new_pair().public_jwk)
+    assert read_client_keys(key.ljust(20_000)) == read_client_keys(key)
+    assert fault_of(key.ljust(20_001)) is KeyFault.UNREADABLE
 
 
 def test_a_set_needs_keys_with_names_of_their_own() -> None:

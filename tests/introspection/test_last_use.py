@@ -100,7 +100,7 @@ def test_a_row_that_has_this_minute_is_not_written_again() -> None:
 
 @pytest.mark.django_db
 def test_an_introspection_is_answered_also_if_its_use_cannot_be_stored(
-    api: Api, monkeypatch: pytest.MonkeyPatch
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     perform = store.perform
 
@@ -110,8 +110,13 @@ def test_an_introspection_is_answered_also_if_its_use_cannot_be_stored(
         return perform(call)
 
     monkeypatch.setattr(store, "perform", without_uses)
-    assert body_of(api.introspect("x")) == {"active": False}
+    answer = api.introspect("x")
+    assert body_of(answer) == {"active": False}
     assert last_use(api) is None
+    (logged,) = (
+        line for line in caplog.records if line.getMessage() == "use of a secret not stored"
+    )
+    assert getattr(logged, "reference") == answer.headers["correlationId"]  # noqa: B009 - an extra
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,6 +11,7 @@ from tests.servers.processes import CHECKOUT
 # Each stage of a login, and what it is made of (docs/architecture.md).
 ROOMS = (
     *("taxpayers/credentials.py", "taxpayers/identifiers.py", "taxpayers/rules.py"),
+    "taxpayers/client_keys.py",
     "taxpayers/certificates",
     *("taxpayers/facts", "tokens/access_tokens", "tokens/client_auth", "tokens/endpoint"),
     "tokens/dpop",
