@@ -16,7 +16,6 @@ from taxpayers.facts.values import Reading
 from taxpayers.rules import Refused, check_secret
 from tokens.access_tokens.answers import refused_by
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
-from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.credentials import Credentials, authenticate, facts_query
 from tokens.client_auth.failures import check_failures, count_failure
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
@@ -100,7 +99,7 @@ def report_revocation(arrival: Arrival, ended: EndedRevocation, seconds: float) 
 
 def _authenticate(
     node: Node, arrival: Arrival, credentials: Credentials, reading: Reading
-) -> Generator[Call, Any, AuthenticatedClient]:
+) -> Generator[Call, Any, None]:
     try:
         client = authenticate(credentials, reading.facts, reading.at)
         check_secret(client.secret, reading.at)
@@ -111,7 +110,6 @@ def _authenticate(
         if REFUSALS[refused.reason].counts_as_failure:
             yield from count_failure(node, arrival, credentials)
         raise
-    return client
 
 
 def _verified(token: str, at: datetime) -> AccessToken | None:
