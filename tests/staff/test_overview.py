@@ -335,6 +335,17 @@ class TestSampleDay:
         for link in links:
             assert client.get(link).status_code == 200, link
 
+    def test_a_list_of_logins_has_as_many_rows_as_the_figure_that_leads_to_it(self) -> None:
+        client = staff_client()
+        page = client.get(reverse("admin:index")).context
+        figures = [(figure, url) for p in page["panels"] for _title, figure, url in p["figures"]]
+        figures += [(f["count"], f["url"]) for r in page["reasons"] for f in r["figures"]]
+        figures += [(failing.refusals, url) for failing, _why, url in page["failing_clients"]]
+        figures += [(throttled.logins, url) for throttled, url in page["throttled_clients"]]
+        assert len(figures) >= 20
+        for figure, url in figures:
+            assert client.get(url).context["cl"].queryset.count() == figure, url
+
     def test_ending_soon_has_as_many_rows_as_the_figure_that_leads_to_it(self) -> None:
         client = staff_client()
         shown = client.get(reverse("admin:index")).context["expiry_rows"]

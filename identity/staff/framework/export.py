@@ -58,12 +58,13 @@ class Export:
 
 
 class ExportingAdmin(RecordAdmin):
-    """A list with export buttons for people who have the permission."""
+    """A list with export buttons for people who have the permission, and may see the list."""
 
     export: ClassVar[Export]
 
     def may_export(self, request: HttpRequest) -> bool:
-        return request.user.has_perm(f"{self.export.app_label}.{self.export.action}")
+        may = request.user.has_perm(f"{self.export.app_label}.{self.export.action}")
+        return may and self.has_view_permission(request)
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
         buttons = super().list_buttons(request)

@@ -29,9 +29,11 @@ class PeriodFilter(admin.SimpleListFilter):
         return [(name, title) for name, (title, _length) in _PERIODS.items()]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        period = _PERIODS.get(self.value() or "")
-        if period is None:
+        if not self.value():
             return queryset
+        period = _PERIODS.get(self.value() or "")
+        if period is None:  # its chip would name a filter that the list does not have
+            return queryset.none()
         return self.since(queryset, timezone.now() - period[1])
 
     def since(self, queryset: "QuerySet[Any]", start: datetime) -> "QuerySet[Any]":
@@ -43,6 +45,16 @@ def expiry_choices() -> list[tuple[str, Any]]:
     """The choices "expires within … days", for `lookups` of a filter."""
     text = gettext_lazy("Expires within {days} days")
     return [(str(days), format_lazy(text, days=days)) for days in EXPIRY_DAYS]
+
+
+def filtered(queryset: "QuerySet[Any]", choice: str | None, wanted: Q | None) -> "QuerySet[Any]":
+    """The rows of this choice: all without one, none if the filter has no such choice.
+
+    Its chip names the choice, so all rows would be a lie: in the list, and in its export.
+    """
+    if not choice:
+        return queryset
+    return queryset.none() if wanted is None else queryset.filter(wanted)
 
 
 def expires_within(field: str, choice: str | None, at: datetime) -> Q | None:

@@ -37,11 +37,13 @@ _LAST_TOKEN = f"""(
 class FailingClient:
     """`last_token_at` is None if none of its latest logins got a token, and there are very many.
 
-    `refusals` are those of the last 24 hours; `reason` is why the latest of them was refused.
+    `refusals` are those since `failing_since`: since the last token, of the last 24 hours at most.
+    `reason` is why the latest of them was refused.
     """
 
     system_user: SystemUser
     last_token_at: datetime | None
+    failing_since: datetime
     refusals: int
     reason: str
 
@@ -95,4 +97,5 @@ def _failing(row: SystemUser, found: _Refusals, at: datetime) -> list[FailingCli
     refusals = sum(last is None or moment > last for moment, _reason in found)
     if refusals < MIN_REFUSALS:
         return []
-    return [FailingClient(row, last, refusals, reason=found[0][1])]
+    since = max(last or at - LOOKBACK, at - LOOKBACK)
+    return [FailingClient(row, last, since, refusals, reason=found[0][1])]

@@ -22,10 +22,10 @@ from identity.staff.logins.reasons import staff_text_of
 from identity.staff.overview.charts import chart_of
 from identity.staff.overview.expiring import ExpiryCount, expiring
 from identity.staff.overview.failing import FailingClient, failing_clients
-from identity.staff.overview.throttled import throttled_clients
+from identity.staff.overview.throttled import LOOKBACK as THROTTLED_LOOKBACK
+from identity.staff.overview.throttled import ThrottledClient, throttled_clients
 from identity.staff.overview.traffic import Period, traffic
 from identity.staff.overview.week import week_of
-from taxpayers.models import SystemUser
 from tokens.login_events.hourly_counts import count_settled
 from tokens.models import SigningKey
 
@@ -79,8 +79,8 @@ def _logins(at: datetime) -> dict[str, Any]:
             {
                 "words": staff_text_of(row.reason),
                 "figures": [
-                    _reason_count(_("24 hours"), row.in_hours, "1", row.reason),
-                    _reason_count(_("30 days"), row.in_days, "30", row.reason),
+                    _reason_count(_("24 hours"), row.in_hours, now.hours, row.reason),
+                    _reason_count(_("30 days"), row.in_days, now.days, row.reason),
                 ],
             }
             for row in now.top_reasons
@@ -88,11 +88,10 @@ def _logins(at: datetime) -> dict[str, Any]:
         "failing": failing,
         "refused_url": _list_url(_LOGINS, period="1", reason="refused"),
         "failing_clients": [
-            (client, _why_it_fails(client), _logins_url(client.system_user))
-            for client in failing.clients
+            (client, _why_it_fails(client), _refusals_url(client)) for client in failing.clients
         ],
         "throttled_clients": [
-            (client, _logins_url(client.system_user)) for client in throttled_clients(at)
+            (client, _throttled_url(client, at)) for client in throttled_clients(at)
         ],
     }
 
@@ -101,9 +100,17 @@ def _why_it_fails(client: FailingClient) -> Any:
     return staff_text_of(client.reason, client.system_user.credential_kind).what
 
 
-def _reason_count(title: str, count: int, period: str, reason: str) -> dict[str, Any]:
-    url = _list_url(_LOGINS, period=period, reason=reason)
-    return {"title": title, "count": count, "url": url}
+def _reason_count(title: str, count: int, period: Period, reason: str) -> dict[str, Any]:
+    return {"title": title, "count": count, "url": _period_url(period, reason=reason)}
+
+
+def _period_url(period: Period, **filters: str) -> str:
+    """The logins of all bars: the first one begins at a full hour or at midnight."""
+    return _since_url(period.bars[0].begins, **filters)
+
+
+def _since_url(moment: datetime, **filters: str) -> str:
+    return _list_url(_LOGINS, **{"from": moment.isoformat()}, **filters)
 
 
 def _hour_url(begins: datetime) -> str:
@@ -134,15 +141,19 @@ def _traffic_panel(
         "column": column,
         "chart": chart_of(period.bars, label, url_of),
         "figures": [
-            (_("Logins"), period.total, _list_url(_LOGINS, period=name)),
-            (_("Token issued"), period.issued, _list_url(_LOGINS, period=name, reason="issued")),
-            (_("Refused"), period.refused, _list_url(_LOGINS, period=name, reason="refused")),
+            (_("Logins"), period.total, _period_url(period)),
+            (_("Token issued"), period.issued, _period_url(period, reason="issued")),
+            (_("Refused"), period.refused, _period_url(period, reason="refused")),
         ],
     }
 
 
-def _logins_url(system_user: SystemUser) -> str:
-    return _list_url(_LOGINS, q=system_user.client_id)
+def _refusals_url(client: FailingClient) -> str:
+    return _since_url(client.failing_since, q=client.system_user.client_id, reason="refused")
+
+
+def _throttled_url(client: ThrottledClient, at: datetime) -> str:
+    return _since_url(at - THROTTLED_LOOKBACK, q=client.system_user.client_id)
 
 
 def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[ExpiryRow]:

@@ -16,7 +16,7 @@ from identity.staff.expiring.extend_tasks import EndPermissionEarlier, ExtendPer
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.filters import expires_within, expiry_choices
+from identity.staff.framework.filters import expires_within, expiry_choices, filtered
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
 from identity.staff.history.revocations import revocations_of
@@ -93,7 +93,7 @@ class PermissionStateFilter(admin.SimpleListFilter):
             case "revoked":
                 return queryset.filter(revoked_at__isnull=False)
         expiring = expires_within("valid_until", self.value(), at)
-        return queryset.filter(expiring, revoked_at=None) if expiring else queryset
+        return filtered(queryset, self.value(), expiring and expiring & Q(revoked_at=None))
 
 
 class GrantedPermissionAdmin(ExportingAdmin):

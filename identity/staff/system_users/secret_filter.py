@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.filters import expires_within, expiry_choices
+from identity.staff.framework.filters import expires_within, expiry_choices, filtered
 from taxpayers.models import ClientSecret
 
 
@@ -31,9 +31,8 @@ class SecretExpiryFilter(admin.SimpleListFilter):
         at = timezone.now()
         if self.value() == "expired":
             return queryset.filter(last_secret_ends_at__lt=at)
-        expiring = expires_within("expires_at", self.value(), at)
-        if expiring is None:
-            return queryset
         # One that is revoked, or expired and replaced, has no slot.
-        secrets = ClientSecret.objects.filter(expiring, slot__isnull=False)
-        return queryset.filter(pk__in=secrets.values("system_user"))
+        live = ClientSecret.objects.filter(slot__isnull=False)
+        expiring = expires_within("expires_at", self.value(), at)
+        wanted = expiring and Q(pk__in=live.filter(expiring).values("system_user"))
+        return filtered(queryset, self.value(), wanted)

@@ -23,7 +23,7 @@ from identity.staff.framework.badges import (
 )
 from identity.staff.framework.bulk_tasks import BulkTask
 from identity.staff.framework.export import ExportingAdmin
-from identity.staff.framework.filters import expires_within, expiry_choices
+from identity.staff.framework.filters import expires_within, expiry_choices, filtered
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
@@ -79,8 +79,7 @@ class SystemUserStateFilter(admin.SimpleListFilter):
                 return queryset.filter(expires_at__lt=at)
             case "taxpayer":
                 return queryset.filter(taxpayer__in=Taxpayer.objects.filter(is_active=False))
-        expiring = expires_within("expires_at", self.value(), at)
-        return queryset.filter(expiring) if expiring else queryset
+        return filtered(queryset, self.value(), expires_within("expires_at", self.value(), at))
 
 
 class SystemUserAdmin(ExportingAdmin):

@@ -6,9 +6,13 @@ from urllib.parse import parse_qs
 import pytest
 from django.db.models import Model
 from django.test import Client
+from django.utils import timezone
 
+from identity.staff.models import StaffAccount
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from tests.support.factories import GrantedPermissionFactory, SystemUserFactory
 from tests.support.staff import list_url, staff_client, text_of
+from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -23,6 +27,11 @@ FILTERED: list[tuple[type[Model], str, str]] = [
         LoginEvent,
         "from=2026-03-01T10:00&to=2026-03-01T11:00",
         "Time range: 1 Mar 2026, 10:00 to 1 Mar 2026, 11:00",
+    ),
+    (
+        LoginEvent,
+        "from=2026-03-02T10:00&to=2026-03-01T10:00",
+        "Time range: 2 Mar 2026, 10:00 to 1 Mar 2026, 10:00, which is not later",
     ),
     (LoginEvent, "month=2020-01", "Month: 2020-01"),
     (LoginEvent, "fixed_by=the-tax-authority", "Who can fix it: The tax authority"),
@@ -81,6 +90,34 @@ def test_a_list_without_a_filter_has_no_chip(auditor: Client) -> None:
     page = page_of(auditor, LoginEvent, "from=nonsense&day=nonsense")
     assert page.context["chips"] == []
     assert "Active filters" not in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("model", "query"),
+    [
+        (LoginEvent, "period=99"),
+        (LoginEvent, "month=2026-13"),
+        (Change, "period=99"),
+        (SystemUser, "state=99"),
+        (SystemUser, "secret=99"),
+        (GrantedPermission, "state=99"),
+        (StaffAccount, "state=99"),
+    ],
+)
+def test_a_choice_that_a_filter_does_not_have_finds_nothing(
+    model: type[Model], query: str, auditor: Client
+) -> None:
+    """A saved view may have one of an earlier version; its chip must not stand above all rows."""
+    at = timezone.now()
+    LoginEvent.objects.create(pk=first_id(at), at=at)
+    GrantedPermissionFactory.create()
+    SystemUserFactory.create()
+    Change.objects.create(at=at, by="farid", action="rename_taxpayer")
+    name = query.partition("=")[0]
+    assert page_of(auditor, model, f"{name}=").context["cl"].result_list
+    page = page_of(auditor, model, query)
+    assert len(page.context["chips"]) == 1
+    assert not page.context["cl"].result_list
 
 
 def test_what_is_searched_is_escaped(auditor: Client) -> None:

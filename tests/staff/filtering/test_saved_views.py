@@ -66,9 +66,10 @@ def test_a_view_belongs_to_one_person_and_one_list(viewer: Client) -> None:
     assert names(viewer) == ["Mine"]
 
 
-def test_the_same_name_replaces_the_view(viewer: Client) -> None:
+def test_the_same_name_replaces_the_view_and_the_page_says_so(viewer: Client) -> None:
     save(viewer, "Mine", "period=1")
-    save(viewer, "Mine", "period=7")
+    replaced = text_of(save(viewer, "Mine", "period=7"))
+    assert "The view Mine had other filters. It now has these." in replaced
     assert [view.query for view in SavedView.objects.all()] == ["period=7"]
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from identity.staff.accounts.changes.authority import reason_against
+from identity.staff.accounts.pages.exports import STAFF_ACCOUNTS
 from identity.staff.accounts.pages.filters import AccountStateFilter, RoleFilter
 from identity.staff.accounts.pages.first_passwords import CreateAccount, SetFirstPassword
 from identity.staff.accounts.pages.state import (
@@ -27,14 +28,15 @@ from identity.staff.accounts.pages.tasks import (
     RenameAccount,
     ResetSecondFactor,
 )
-from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.tasks import Button, author
 from identity.staff.history.changes import recent_changes
 from identity.staff.models import StaffAccount
 from identity.staff.templatetags.staff import moment
 
 
-class StaffAccountAdmin(RecordAdmin):
+class StaffAccountAdmin(ExportingAdmin):
+    export = STAFF_ACCOUNTS
     list_display = ("user_name", "full_name", "role_title", "second_step", "last_sign_in", "state")
     list_display_links = ("user_name", "full_name")
     list_filter = (RoleFilter, AccountStateFilter)

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from identity.staff.accounts.roles import ROLES
+from identity.staff.framework.filters import filtered
 from identity.staff.models import SUPERUSER
 
 _ACTIVE = Q(is_active=True, is_staff=True)
@@ -47,5 +48,5 @@ class AccountStateFilter(admin.SimpleListFilter):
         return [(name, title) for name, (title, _condition) in _STATES.items()]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        state = _STATES.get(self.value() or "")
-        return queryset if state is None else queryset.filter(state[1])
+        _title, condition = _STATES.get(self.value() or "", (None, None))
+        return filtered(queryset, self.value(), condition)

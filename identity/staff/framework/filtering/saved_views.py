@@ -67,13 +67,15 @@ class SavedViewPages(RecordPages):
             messages.error(request, problem)
         else:
             # A new saving of the same name replaces the view.
-            self._views_of(request).update_or_create(
+            _view, is_new = self._views_of(request).update_or_create(
                 owner=request.user,
                 list_name=self.opts.label_lower,
                 name=name,
                 defaults={"query": query},
             )
-            messages.success(request, _("The view {name} is saved.").format(name=name))
+            saved = _("The view {name} is saved.")
+            replaced = _("The view {name} had other filters. It now has these.")
+            messages.success(request, (saved if is_new else replaced).format(name=name))
         return self._to_list(query)
 
     def _problem(self, request: HttpRequest, name: str, query: str) -> str:

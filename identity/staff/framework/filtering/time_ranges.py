@@ -59,9 +59,10 @@ class FromToFilter(admin.ListFilter):
     def chip_text(self) -> str:
         """The range in words; empty if there is none."""
         if self.start and self.end:
-            return _("{start} to {end}").format(
-                start=moment_text(self.start), end=moment_text(self.end)
-            )
+            text = _("{start} to {end}")
+            if self.end <= self.start:
+                text = _("{start} to {end}, which is not later")
+            return text.format(start=moment_text(self.start), end=moment_text(self.end))
         if self.start:
             return _("from {moment}").format(moment=moment_text(self.start))
         return _("before {moment}").format(moment=moment_text(self.end)) if self.end else ""
@@ -91,12 +92,14 @@ class MonthFilter(admin.SimpleListFilter):
         return found
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        if not self.value():
+            return queryset
         try:
             first = date.fromisoformat(f"{self.value()}-01")
             start = start_of_day(first)
             end = start_of_day((first + timedelta(days=32)).replace(day=1))
-        except (ValueError, OverflowError):
-            return queryset
+        except (ValueError, OverflowError):  # its chip would name a month that is not there
+            return queryset.none()
         return self.between(queryset, start, end)
 
     def between(self, queryset: "QuerySet[Any]", start: datetime, end: datetime) -> "QuerySet[Any]":
