@@ -149,6 +149,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 ACCOUNT_ADAPTER = "identity.staff.accounts.adapters.StaffAccounts"
 ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_FORMS = {"login": "identity.staff.accounts.pages.sign_in.SignInForm"}
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = False
 ACCOUNT_SESSION_REMEMBER = False  # the cookie ends with the browser

@@ -33,7 +33,7 @@ def sign_in(page: Any, name: str, password: str) -> None:
 
 
 def give_password(page: Any, name: str, password: str) -> None:
-    page.get_by_label("Username").fill(name)
+    page.get_by_label("User name").fill(name)
     page.get_by_label("Password", exact=True).fill(password)
     page.get_by_role("button", name="Sign in", exact=True).click()
 

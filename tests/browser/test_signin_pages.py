@@ -105,7 +105,7 @@ def _here(page: Any) -> list[str]:
 
 
 def _give_password(page: Any, password: str) -> None:
-    page.get_by_label("Username").fill(NAME)
+    page.get_by_label("User name").fill(NAME)
     page.get_by_label("Password", exact=True).fill(password)
     page.get_by_role("button", name="Sign in", exact=True).click()
 

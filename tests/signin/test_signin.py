@@ -33,6 +33,13 @@ __all__ = ["officer", "production"]  # the fixtures
 # --- Two factors --------------------------------------------------------------------------------
 
 
+def test_the_sign_in_page_is_ready_for_the_user_name(client: Client) -> None:
+    page = html_of(client.get(reverse("account_login")))
+    (field,) = re.findall(r"<input[^>]*autofocus[^>]*>", page)
+    assert 'name="login"' in field
+    assert "User name" in page
+
+
 def test_password_and_app_code_sign_in(client: Client, officer: User) -> None:
     answer = give_password(client, officer.username)
     assert answer.headers["Location"] == reverse("mfa_authenticate")

@@ -58,7 +58,7 @@ class LoginEventAdmin(ExportingAdmin):
     )
     ordering = ("-pk",)
     search_fields = ("client_id",)
-    search_help_text = gettext_lazy("Reference, client ID, TIN, name or address")
+    search_help_text = gettext_lazy("Reference, client ID, TIN, name of a taxpayer, or address")
     record_template = "staff/logins/login.html"
 
     def get_search_results(

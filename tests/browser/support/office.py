@@ -78,7 +78,7 @@ PHONE = {"width": 390, "height": 844}
 def sign_in(page: Any, name: str) -> None:
     """Name and password, then the code of the authenticator app."""
     page.goto("/admin/")
-    page.get_by_label("Username").fill(name)
+    page.get_by_label("User name").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.wait_for_url("**/authenticate/**")
