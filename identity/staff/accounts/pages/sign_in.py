@@ -6,7 +6,7 @@ from allauth.account.forms import LoginForm
 from django.utils.translation import gettext as _
 
 
-class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
+class SignInForm(LoginForm):
     """Ready to type in: everybody sees it first each morning, and some have no mouse."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
