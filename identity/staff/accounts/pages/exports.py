@@ -17,7 +17,7 @@ def _second_step(row: StaffAccount) -> str:
 def _first_password_until(row: StaffAccount) -> datetime | None:
     """None: its owner has chosen a password."""
     first: FirstPassword | None = getattr(row, "first_password", None)
-    return first and first.expires_at
+    return first.expires_at if first else None
 
 
 STAFF_ACCOUNTS = Export(
