@@ -17,6 +17,8 @@ PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope
 LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-version 3.11 \
            --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links \
            --custom-compile-command 'make lock'
+# A production that sends traces; the tests do, too.
+TRACES  := --extra traces --constraint requirements.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help run install quick test lint format types check bench interleavings fuzz chaos container mutants messages screenshots \
@@ -96,14 +98,16 @@ audit: $(DEV)  ## known weaknesses of requirements.txt; fails if they cannot be 
 
 lock: $(DEV)  ## resolve pyproject.toml into requirements*.txt; ARGS=--upgrade takes the newest
 	@$(LOCK) $(ARGS) --output-file requirements.txt
-	@$(LOCK) $(ARGS) --group dev --constraint requirements.txt --output-file requirements-dev.txt
+	@$(LOCK) $(ARGS) $(TRACES) --output-file requirements-traces.txt
+	@$(LOCK) $(ARGS) $(TRACES) --group dev --output-file requirements-dev.txt
 
 check-lock: $(DEV)  ## whether requirements*.txt are what pyproject.toml resolves to; changes nothing
 	@mkdir -p var/lock
-	@cp requirements.txt requirements-dev.txt var/lock/
+	@cp requirements.txt requirements-traces.txt requirements-dev.txt var/lock/
 	@$(LOCK) --output-file var/lock/requirements.txt
-	@$(LOCK) --group dev --constraint requirements.txt --output-file var/lock/requirements-dev.txt
-	@for file in requirements.txt requirements-dev.txt; do \
+	@$(LOCK) $(TRACES) --output-file var/lock/requirements-traces.txt
+	@$(LOCK) $(TRACES) --group dev --output-file var/lock/requirements-dev.txt
+	@for file in requirements.txt requirements-traces.txt requirements-dev.txt; do \
 	    diff -u $$file var/lock/$$file \
 	        || { echo "$$file does not match pyproject.toml: run make lock." >&2; exit 1; }; \
 	done

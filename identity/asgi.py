@@ -37,7 +37,14 @@ pages = WsgiBridge(
     places=settings.WEB_THREADS * _PLACES_PER_THREAD,
     max_body_bytes=_MAX_BODY_BYTES,
 )
-login = TokenEndpoint()
+login: TokenEndpoint
+if settings.OTEL_EXPORTER_OTLP_ENDPOINT and settings.SERVE != "staff":
+    # Only here, because its libraries are not installed everywhere, and take time to import.
+    from identity.traces.endpoint import TracedEndpoint
+
+    login = TracedEndpoint()
+else:
+    login = TokenEndpoint()
 ready = Readiness()
 status = PublicStatus(ready)
 

@@ -1,8 +1,10 @@
 """Where settings come from: the environment, files named by `…_FILE`, and `var/` (contract 6)."""
 
 import os
+import re
 import secrets
 from collections.abc import Sequence
+from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,37 @@ def whole_number(name: str, default: int, *, most: int, least: int = 1) -> int:
             return number
     _wrong(name, f"must be a whole number from {least} to {most}, not {text!r}.")
     return default
+
+
+def share(name: str, default: float) -> float:
+    """The number `name`, from 0 to 1; for anything else the default, and a wrong setting."""
+    text = env.str(name, "") or str(default)
+    if re.fullmatch(r"0|1|[01]?\.\d{1,9}", text, re.ASCII) and float(text) <= 1:
+        return float(text)
+    _wrong(name, f"must be a number from 0 to 1, not {text!r}.")
+    return default
+
+
+def collector(name: str) -> str:
+    """The address `name` to which OpenTelemetry can send from here.
+
+    Empty if none is given; for anything else, or without its libraries, also a wrong setting.
+    """
+    text = env.str(name, "")
+    if text and not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", text):
+        _wrong(name, f"must be the http or https address of a collector, not {text!r}.")
+        return ""
+    if text and not _is_installed("opentelemetry.exporter.otlp.proto.http"):
+        _wrong(name, "needs OpenTelemetry: install requirements-traces.txt, or remove it.")
+        return ""
+    return text
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # nor is what it is a part of
+        return False
 
 
 def networks(name: str) -> list[str]:

@@ -16,11 +16,13 @@ from identity.deployment import *  # noqa: F403 - each of its names is a setting
 from identity.deployment import BASE_DIR, DATABASE_URL, IS_EMBEDDED, IS_TRIAL, SERVE, VAR_DIR
 from identity.env import (
     choice,
+    collector,
     env,
     flag,
     json_value,
     saved_secret,
     secret,
+    share,
     time_zone,
     unknown_settings,
     whole_number,
@@ -78,6 +80,12 @@ MTLS_URL = env.str("MTLS_URL", "")
 # What a node remembers of its clients: a cache in one file, shared by its processes.
 LOCAL_FACTS_DIR = VAR_DIR / "local-facts"
 LOCAL_FACTS_MEGABYTES = whole_number("LOCAL_FACTS_MEGABYTES", 1024, most=1_000_000)
+
+# --- Traces -----------------------------------------------------------------------------------
+
+# Standard names: OpenTelemetry reads them as well, and more of its own.
+OTEL_EXPORTER_OTLP_ENDPOINT = collector("OTEL_EXPORTER_OTLP_ENDPOINT")
+OTEL_TRACES_SAMPLER_ARG = share("OTEL_TRACES_SAMPLER_ARG", 0.01)
 
 # --- Django -----------------------------------------------------------------------------------
 

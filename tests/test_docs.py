@@ -27,7 +27,7 @@ _PATH = re.compile(r"\.?\w[\w.-]*(?:/[\w.-]+)*(?:/|\.(?:py|md|ini|conf|toml|html
 _TEST = re.compile(r"\btest_\w+\b(?!\.py)")
 _SETTING = re.compile(r"(?<![/\w])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z_]+(?==)")
 _READ_SETTING = re.compile(
-    r'(?:env\.\w+|secret|_required|whole_number|flag|choice|time_zone|json_value|networks)\(\s*"([A-Z_]+)"'
+    r'(?:env\.\w+|secret|_required|whole_number|flag|choice|time_zone|json_value|networks|share|collector)\(\s*"([A-Z_]+)"'
 )
 
 

@@ -226,6 +226,21 @@ _ALL = (
         "90",
     ),
     Setting(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "",
+        "the collector to which OpenTelemetry traces of logins are sent, by OTLP over HTTP; needs"
+        " `requirements-traces.txt` (`docs/operations.md`)",
+        "http://127.0.0.1:4318",
+        default_in_words="none: no traces",
+    ),
+    Setting(
+        "OTEL_TRACES_SAMPLER_ARG",
+        "0.01",
+        "the share of requests that get a trace, from 0 to 1; where a trusted proxy sends"
+        " `traceparent`, that decides",
+        "0.05",
+    ),
+    Setting(
         "DEBUG",
         "False",
         "Django's error pages with settings and code: only for developers",

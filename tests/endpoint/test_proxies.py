@@ -95,6 +95,11 @@ def test_where_a_request_comes_from(case: Case) -> None:
     assert TrustedProxies(TRUSTED).source_address(meta) == case.source
 
 
+@pytest.mark.parametrize("peer", [PROXY, INNER_PROXY, IPV6_PROXY, CLIENT, STRANGER, "", "unix:"])
+def test_whose_connection_is_that_of_a_proxy(peer: str) -> None:
+    assert TrustedProxies(TRUSTED).trust(peer) == (peer in (PROXY, INNER_PROXY, IPV6_PROXY))
+
+
 def test_without_trusted_proxies_nobody_is_believed() -> None:
     proxies = TrustedProxies([])
     meta = {**environment(PROXY, CLIENT), "HTTP_X_FORWARDED_PROTO": "https"}

@@ -5,17 +5,17 @@ The same steps as in Django's view (`tokens.endpoint.view`).
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from tokens.endpoint.arrival import receive as read_arrival
 from tokens.endpoint.form import MAX_BODY_BYTES
 from tokens.endpoint.node import Node, this_node
 from tokens.endpoint.on_behalf_of import spells_on_behalf_of
-from tokens.endpoint.operations import OPERATIONS
+from tokens.endpoint.operations import OPERATIONS, Operation
 from tokens.endpoint.response import Answer, Ended
 from tokens.keys.signer import keep_key_ring_fresh
-from tokens.login_events.async_store import AsyncStore
+from tokens.login_events.async_store import AsyncStore, Observe
 from tokens.login_events.lanes import CALL_SECONDS
 from tokens.login_events.store import Call
 from tokens.steps import End, LockedRead, StepsTo, advance, fail
@@ -45,9 +45,15 @@ _META = {
 class TokenEndpoint:
     """One for each process. Its connections are opened by the first request that needs them."""
 
-    def __init__(self, node: Node | None = None) -> None:
+    def __init__(
+        self,
+        node: Node | None = None,
+        operations: Mapping[str, Operation] = OPERATIONS,
+        make_store: Callable[[Observe], AsyncStore] = AsyncStore,
+    ) -> None:
         self._node = node or this_node()
-        self._store = AsyncStore(self._node.clock.observe)
+        self._operations = operations
+        self._store = make_store(self._node.clock.observe)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
@@ -56,7 +62,7 @@ class TokenEndpoint:
         if body is None:
             return  # the client has gone
         arrival, raw = read_arrival(_meta(scope), body, self._node.clock.now())
-        operation = OPERATIONS[scope["path"]]
+        operation = self._operations[scope["path"]]
         ended = await self._run(operation.begin(self._node, arrival, raw), ends_at)
         operation.report(arrival, ended, time.perf_counter() - started)
         await _send(ended.answer, send, is_head=scope["method"] == "HEAD")

@@ -28,6 +28,10 @@ class TrustedProxies:
         self._networks: tuple[Network, ...] = tuple(ip_network(n, strict=False) for n in networks)
         self._read_hop = lru_cache(maxsize=1024)(self._hop_of)
 
+    def trust(self, address: str) -> bool:
+        """Whether a connection from this address is that of a trusted proxy."""
+        return self._hop(address)[1]
+
     def source_address(self, meta: Mapping[str, str]) -> str | None:
         """The address of the last hop that is no trusted proxy; None if it cannot be known."""
         address, is_trusted = self._hop(meta.get("REMOTE_ADDR", ""))

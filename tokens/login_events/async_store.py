@@ -28,13 +28,14 @@ from tokens.login_events.events import (
     TokenRevocation,
     Write,
 )
-from tokens.login_events.lanes import Lane, TooLate
+from tokens.login_events.lanes import Executor, Lane, TooLate
 from tokens.login_events.postgresql import results_of_stored, statement_for
 from tokens.login_events.sqlite_turns import Turns
 from tokens.login_events.store import LOCK_CLIENT, Call
 from tokens.uptime import uptime
 
 Observe = Callable[[float, datetime, float], None]
+MakeLane = Callable[[Executor], Lane]
 
 _MAX_LOCKED = 4  # at the same time, in this process
 _BUSY_SECONDS = 1.0  # how long a login waits for another process that writes to SQLite
@@ -43,12 +44,14 @@ _BUSY_SECONDS = 1.0  # how long a login waits for another process that writes to
 class AsyncStore:
     """One for each process; closed when it ends."""
 
-    def __init__(self, observe: Observe) -> None:
+    def __init__(self, observe: Observe, make_lane: MakeLane = Lane) -> None:
         """`observe` is told of the database's clock: see `DatabaseClock.observe`."""
         self._observe = observe
         self._locked = asyncio.Semaphore(_MAX_LOCKED)
         self._lanes = (
-            self._postgresql_lanes() if connection.vendor == "postgresql" else _sqlite_lanes()
+            self._postgresql_lanes(make_lane)
+            if connection.vendor == "postgresql"
+            else _sqlite_lanes(make_lane)
         )
 
     def perform(self, call: Call, ends_at: float) -> Awaitable[Any]:
@@ -103,14 +106,14 @@ class AsyncStore:
         for lane in set(self._lanes.values()):
             await lane.close()
 
-    def _postgresql_lanes(self) -> dict[type, Lane]:
+    def _postgresql_lanes(self, make_lane: MakeLane) -> dict[type, Lane]:
         # One for each kind: who fails, or is rejected, does not wait together with who logs in.
         logins = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
         others = (TokenQuery, TokenRevocation, AssertionUse, ProofUse, TakeStatusIndex)
         lanes: dict[type, Lane] = {
-            kind: Lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
+            kind: make_lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
         }
-        seldom = Lane(_ClosingExecutor(self._observe))
+        seldom = make_lane(_ClosingExecutor(self._observe))
         return {**lanes, FailedAuthentication: lanes[FailedLogin], ApiSecretUse: seldom}
 
 
@@ -150,9 +153,9 @@ class _ClosingExecutor(_PostgresqlExecutor):
             await self.close()
 
 
-def _sqlite_lanes() -> dict[type, Lane]:
+def _sqlite_lanes(make_lane: MakeLane) -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers wait for nobody.
-    reader, writer = Lane(_SqliteExecutor()), Lane(_SqliteExecutor(takes_turns=True))
+    reader, writer = make_lane(_SqliteExecutor()), make_lane(_SqliteExecutor(takes_turns=True))
     return {
         **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),

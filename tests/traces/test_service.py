@@ -1,0 +1,167 @@
+"""The service as it runs in production, with a collector that answers, hangs or is away."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import StartService
+from tests.live.cluster import Cluster, behind
+from tests.live.test_live_service import new_client
+from tests.servers.nginx import free_ports, start_balancer
+from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping
+from tests.servers.service import Service, clean_environment, service_environment
+from tests.support.erp import PATH, Erp
+from tests.traces.collector import Collector, until
+
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("databases_of_services")]
+AT_ONCE = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_TRACES_SAMPLER_ARG": "1"}
+IN_AN_HOUR = {"OTEL_BSP_SCHEDULE_DELAY": "3600000", "OTEL_TRACES_SAMPLER_ARG": "1"}
+GUNICORN = [str(Path(sys.executable).with_name("gunicorn")), "--config", "deploy/gunicorn.conf.py"]
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+LOADED = "import identity.asgi, json, sys; print(json.dumps(sorted(sys.modules)))"
+
+
+def login(node: Service, erp: Erp) -> httpx.Response:
+    return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=10)
+
+
+def stop_in_order(node: Service) -> None:
+    """As systemd does it; raises if it does not end in its time."""
+    node.process.send_signal(signal.SIGTERM)
+    assert node.process.wait(STOP_SECONDS) == 0
+
+
+def test_every_process_sends_its_spans_and_the_last_ones_when_it_stops(
+    service: StartService, collector: Collector
+) -> None:
+    node = service(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **IN_AN_HOUR)
+    erp = new_client(node)
+    answers = [login(node, erp) for _ in range(6)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert collector.spans == []
+    stop_in_order(node)
+    until(lambda: len(collector.named("POST /connect/token")) == 6)
+    correlated = {
+        span.attributes["identity.correlation_id"]
+        for span in collector.named("POST /connect/token")
+    }
+    assert correlated == {answer.headers["correlationId"] for answer in answers}
+
+
+def test_a_collector_that_hangs_delays_no_login_and_no_stop(
+    service: StartService, collector: Collector
+) -> None:
+    collector.holds.set()
+    node = service(
+        OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
+        OTEL_EXPORTER_OTLP_TIMEOUT="600",
+        OTEL_BSP_MAX_QUEUE_SIZE="20",
+        OTEL_BSP_MAX_EXPORT_BATCH_SIZE="10",
+        WEB_PROCESSES="1",
+        **AT_ONCE,
+    )
+    erp = new_client(node, "--logins-per-minute", "0")
+    assert login(node, erp).status_code == 200
+    until(lambda: collector.held)
+    # More spans than the queue has room for.
+    assert {login(node, erp).status_code for _ in range(20)} == {200}
+    assert (collector.held, collector.spans) == (1, [])
+    stop_in_order(node)
+    assert collector.spans == []
+
+
+def test_a_collector_that_is_away_costs_no_login(service: StartService) -> None:
+    away = f"http://127.0.0.1:{free_port()}"
+    node = service(OTEL_EXPORTER_OTLP_ENDPOINT=away, WEB_PROCESSES="1", **AT_ONCE)
+    erp = new_client(node)
+    assert {login(node, erp).status_code for _ in range(5)} == {200}
+
+
+def test_through_our_proxy_nobody_outside_decides_which_login_gets_a_trace(
+    service: StartService, collector: Collector
+) -> None:
+    ports = free_ports()  # nginx skips the second node, which is not there
+    balancer = start_balancer(ports)
+    with stopping(balancer):
+        settings = behind(ports) | AT_ONCE | {"WEB_PROCESSES": "1"}
+        given = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "PORT": str(ports.nodes[0])}
+        node = service(**(settings | given))
+        erp = new_client(node)
+        answer = Cluster(balancer, [node]).login(erp, traceparent=f"00-{TRACE}-b7ad6b7169203331-00")
+        assert answer.status_code == 200
+        until(lambda: collector.named("POST /connect/token"))
+    assert TRACE not in {span.trace for span in collector.spans}
+
+
+# --- The switch -----------------------------------------------------------------------------------
+
+
+def modules_of(**given: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LOADED],
+        cwd=CHECKOUT,
+        env=clean_environment() | {"VAR_DIR": os.environ["VAR_DIR"]} | given,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("serve", ["login", "staff"])
+def test_without_the_setting_nothing_of_it_is_imported(serve: str) -> None:
+    given = {} if serve == "login" else {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
+    modules = modules_of(SERVE=serve, **given)
+    assert "tokens.endpoint.asgi" in modules
+    parts = ("identity.traces", "opentelemetry.sdk", "opentelemetry.trace", "google.protobuf")
+    assert {name for name in modules if name.startswith(parts)} == set()
+
+
+def test_with_the_setting_a_login_node_imports_it() -> None:
+    given = {"SERVE": "login", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
+    assert "identity.traces.endpoint" in modules_of(**given)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"},
+            "OTEL_EXPORTER_OTLP_ENDPOINT must be the http or https address of a collector, not"
+            " 'collector:4318'. Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
+        ),
+        (
+            {"OTEL_TRACES_SAMPLER_ARG": "1 %"},
+            "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not '1 %'."
+            " Example: OTEL_TRACES_SAMPLER_ARG=0.05",
+        ),
+        (
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "PYTHONPATH": "{shadow}"},
+            "OTEL_EXPORTER_OTLP_ENDPOINT needs OpenTelemetry: install requirements-traces.txt, or"
+            " remove it. Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
+        ),
+    ],
+)
+def test_a_wrong_value_or_a_missing_library_is_one_line_before_anything_starts(
+    tmp_path: Path, given: dict[str, str], line: str
+) -> None:
+    # In front of the installed library: as if it were not there.
+    (tmp_path / "opentelemetry").mkdir()
+    (tmp_path / "opentelemetry" / "__init__.py").touch()
+    environment = service_environment(tmp_path / "var", 0)
+    done = subprocess.run(
+        GUNICORN,
+        cwd=CHECKOUT,
+        env=environment | {name: value.format(shadow=tmp_path) for name, value in given.items()},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr.splitlines()) == (1, [line])
