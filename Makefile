@@ -89,9 +89,9 @@ sbom: $(PRODUCTION)  ## what a production contains, as CycloneDX: var/sbom.json
 	    --output-file var/sbom.json var/runtime
 	@$(BIN)/python .ci/sbom.py var/sbom.json requirements.txt
 
-audit: $(DEV)  ## known weaknesses of requirements.txt; fails if they cannot be looked up (network)
+audit: $(DEV)  ## known weaknesses of requirements-traces.txt, which has all of a production; fails if they cannot be looked up (network)
 	@mkdir -p var && rm -f var/audit.txt
-	@$(BIN)/pip-audit --requirement requirements.txt --require-hashes --disable-pip --strict \
+	@$(BIN)/pip-audit --requirement requirements-traces.txt --require-hashes --disable-pip --strict \
 	    --progress-spinner off --output var/audit.txt \
 	    || { test -s var/audit.txt && cat var/audit.txt \
 	         || echo "NOT AUDITED: the list of known weaknesses could not be read." >&2; exit 1; }

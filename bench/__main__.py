@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from bench import report
-from bench.cases import comparison, growth, latency, memory, staff_pages, start
+from bench.cases import comparison, growth, latency, memory, staff_pages, start, traces
 from bench.report import Table
 from bench.servers import NotStarted
 from bench.session import open_session
@@ -20,6 +20,7 @@ COMMANDS: dict[str, Callable[..., list[Table]]] = {
     "memory": memory.run,
     "start": start.run,
     "staff-pages": staff_pages.run,
+    "traces": traces.run,
 }
 
 

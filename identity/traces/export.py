@@ -63,7 +63,7 @@ def _sampler() -> Sampler | None:
 
 
 def _resource() -> Resource:
-    known = {
+    known = {  # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come first
         "service.name": "token-service",
         "service.version": settings.VERSION,
         "deployment.environment.name": settings.ENVIRONMENT,

@@ -58,7 +58,8 @@ def test_the_image_runs_as_a_number_and_starts_the_server_of_production() -> Non
 
 
 def test_every_package_is_checked_by_its_hash_and_the_base_can_be_pinned() -> None:
-    assert "--require-hashes --requirement requirements.txt" in TEXT
+    assert "--require-hashes --requirement ${REQUIREMENTS}" in TEXT
+    assert "ARG REQUIREMENTS=requirements.txt\n" in TEXT
     assert set(re.findall(r"^FROM (\S+)", TEXT, re.MULTILINE)) == {"${BASE}"}
 
 

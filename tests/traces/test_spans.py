@@ -94,11 +94,16 @@ def test_a_login_is_a_span_with_one_for_each_call_and_one_for_what_is_between(
     assert {span.trace for span in collector.spans} == {request.trace}
 
 
-def test_its_resource_names_the_service(collector: Collector) -> None:
-    answers_to([login_of(new_erp())])
+@pytest.mark.parametrize("given", ["", "login-of-the-north"])
+def test_its_resource_names_the_service(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    if given:
+        monkeypatch.setenv("OTEL_SERVICE_NAME", given)
+    answers_to([Sent(b"")])
     requests_of(collector, 1)
     (resource,) = collector.resources
-    assert resource["service.name"] == "token-service"
+    assert resource["service.name"] == (given or "token-service")
     assert resource["deployment.environment.name"] == "test"
 
 
