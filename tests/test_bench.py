@@ -146,7 +146,7 @@ def test_the_documentation_has_a_place_for_every_table() -> None:
     text = report.PAGE.read_text(encoding="utf-8")
     for name in (
         *("comparison", "sizing", "growth by users", "growth by logins"),
-        *("latency", "memory", "start", "staff pages", "targets", "growth targets"),
+        *("latency", "memory", "start", "traces", "staff pages", "targets", "growth targets"),
         *("latency targets", "memory targets", "start targets"),
     ):
         assert f"<!-- {name} -->\n" in text
