@@ -22,16 +22,20 @@ def run(
     population = Population(users)
     collector, away = _collector(session), f"http://127.0.0.1:{free_port()}"
     nodes = {
-        _OFF: {},
-        "1 in 100": _traced(collector, "0.01"),
-        "1 in 100, collector away": _traced(away, "0.01"),
-        "all": _traced(collector, "1"),
+        _OFF: ("", "0"),
+        "1 in 100": (collector, "0.01"),
+        "1 in 100, collector away": (away, "0.01"),
+        "all": (collector, "1"),
     }
     cases = []
-    for number, (name, settings) in enumerate(nodes.items()):
+    for number, (name, (address, share)) in enumerate(nodes.items()):
         folder = f"traces_{number}"
         url = session.copy_of_registry(population, folder)
-        server = service.start_on(session, folder, url, **settings)
+        server = service.start_on(
+            *(session, folder, url),
+            OTEL_EXPORTER_OTLP_ENDPOINT=address,
+            OTEL_TRACES_SAMPLER_ARG=share,
+        )
         cases.append(Case(name, service.LOGIN, server, population, connections))
     meet_clients(cases)
     session.settle()
@@ -44,10 +48,6 @@ def run(
         lines.append((name, f"{ratio:.3f}", *(f"{ms:.3f}" for ms in figures)))
     note = f"{users:,} system users, medians of {rounds} rounds of {seconds} s."
     return [Table("traces", ("traces", f"x {_OFF}", "CPU ms", "p50 ms", "p99 ms"), lines, note)]
-
-
-def _traced(collector: str, share: str) -> dict[str, str]:
-    return {"OTEL_EXPORTER_OTLP_ENDPOINT": collector, "OTEL_TRACES_SAMPLER_ARG": share}
 
 
 def _collector(session: Session) -> str:
