@@ -87,11 +87,11 @@ def fault_of(text: str, kind: Kind, environment: Environment) -> Fault | None:
         return Fault.SWAPPED
     missing = _LENGTH[kind] + _CHECKSUM_LENGTH - len(match["body"])
     if missing > 0:
-        return Fault.PLACEHOLDER if _is_placeholder(match["body"]) else Fault.CUT_OFF
+        return Fault.PLACEHOLDER if _is_placeholder_body(match["body"]) else Fault.CUT_OFF
     if missing < 0:
         return Fault.MISTYPED
     if _checksum(text[:-_CHECKSUM_LENGTH]) != text[-_CHECKSUM_LENGTH:]:
-        return Fault.PLACEHOLDER if _is_placeholder(match["body"]) else Fault.MISTYPED
+        return Fault.PLACEHOLDER if _is_placeholder_body(match["body"]) else Fault.MISTYPED
     if match["environment"] != environment:
         return Fault.OTHER_ENVIRONMENT
     return None
@@ -144,6 +144,11 @@ _PLACEHOLDER = re.compile(
 def _is_placeholder(text: str) -> bool:
     # A short prefix is enough, and bounds the work on a hostile text.
     return _PLACEHOLDER.fullmatch(text[:128]) is not None
+
+
+def _is_placeholder_body(body: str) -> bool:
+    # Random characters can spell "your" or "todo" too: then there are digits among them.
+    return _is_placeholder(body) and (body.isalpha() or len(set(body)) == 1)
 
 
 def _new(kind: Kind, environment: Environment) -> str:

@@ -206,6 +206,13 @@ def test_blanks_around_are_named(
         ("cs_live_xxxxxxxxxxxxxxxx", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("cs_live_YOURSECRET", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("cs_test_" + "0" * 49, Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        # Random characters that spell a word: cut off, and with a wrong checksum.
+        (
+            "cs_test_O5puTL9TJ4Ix4ox10FadzV6pJOyourWEKsm",
+            Kind.CLIENT_SECRET,
+            Fault.CUT_OFF,
+        ),
+        ("cs_test_" + "7aQ2bZtodo" * 4 + "7aQ2bZ777", Kind.CLIENT_SECRET, Fault.MISTYPED),
         # What is around or inside a placeholder makes it no other thing.
         (" <client_secret>\t", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("<client\nsecret>", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),

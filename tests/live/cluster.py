@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import httpx
 import psycopg
@@ -66,7 +67,7 @@ class Cluster:
         """Another system user of the same taxpayer."""
         self.nodes[-1].manage("register_taxpayer", TIN, "--name", "Sample")
         issued = self.nodes[-1].manage(
-            *("issue_credentials", TIN, "--name", f"ERP {logins_per_minute}"),
+            *("issue_credentials", TIN, "--name", f"ERP {uuid4()}"),
             *("--logins-per-minute", str(logins_per_minute)),
         )
         return Erp(issued["client_id"], issued["client_secret"])
