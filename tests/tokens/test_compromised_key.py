@@ -164,6 +164,15 @@ def test_after_a_key_was_stopped_rotation_goes_on_as_usual(signer: Key) -> None:
     assert ring.signer(AT + PUBLISHED_AHEAD) == following
 
 
+def test_each_new_key_has_the_next_generation_so_two_at_once_cannot_both_be_stored(
+    signer: Key,
+) -> None:
+    stop_compromised_key(kid=signer.kid, alg="ES256", **WHY)
+    rotate(alg="ES256", by=BY, at=AT)
+    first, *others = SigningKey.objects.order_by("generation").values_list("generation", flat=True)
+    assert others == [first + 1, first + 2]
+
+
 def test_the_private_part_of_a_stopped_key_is_deleted(signer: Key) -> None:
     stop_compromised_key(kid=signer.kid, alg="ES256", **WHY)
     row = SigningKey.objects.get(kid=signer.kid)
