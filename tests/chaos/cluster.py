@@ -21,6 +21,8 @@ SETTINGS = {
     "synchronous_commit": "on",
     "max_connections": "80",
     "max_wal_size": "96MB",
+    # What the standby has not read yet must be there after a crash: the drill has no slot for it.
+    "wal_keep_size": "48MB",
     "min_wal_size": "32MB",
     # Logins wait for the standby: 5 s, the default, would be the pause after each restart.
     "wal_retrieve_retry_interval": "200ms",
