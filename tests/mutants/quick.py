@@ -206,7 +206,7 @@ class _Forks:
         if not report.failed or not self._is_fork:
             return
         if self._number is None:
-            os.write(2, report.longreprtext.encode())
+            os.write(2, f"{report.longreprtext}\n{report.caplog}\n".encode())
         else:
             self._tell(Outcome.KILLED, report.nodeid)
         os._exit(_KILLED)

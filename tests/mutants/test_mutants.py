@@ -1,6 +1,7 @@
 """The mutation run itself: a fault that no test notices fails it, until somebody explains it."""
 
 import ast
+import mmap
 import subprocess
 import sys
 from collections import Counter
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants.forks import run_in_fork
 from tests.mutants.functions import changes_only_functions
 from tests.mutants.mutants import OPERATORS, mutants_of
 from tests.mutants.plan import read_plan
@@ -292,3 +294,21 @@ def test_a_mutant_that_never_ends_is_killed(tmp_path: Path) -> None:
     endless = "def test_ends():\n    while not is_over(3, 2): pass\n"
     status, output = run(tmp_path, endless + BOUNDARY)
     assert (status, "100.0 % killed" in output) == (0, True), output
+
+
+def test_a_run_gets_so_much_memory_and_as_many_mapped_files_as_it_likes(tmp_path: Path) -> None:
+    size = 5 << 30
+
+    def map_a_file() -> int:
+        with (tmp_path / "facts").open("w+b") as file:
+            file.truncate(size)  # takes no room
+            mmap.mmap(file.fileno(), size).close()
+        return 0
+
+    def take_memory() -> int:
+        with pytest.raises(OSError, match="Cannot allocate memory"):
+            mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return 0
+
+    assert run_in_fork(map_a_file).status == 0
+    assert run_in_fork(take_memory).status == 0
