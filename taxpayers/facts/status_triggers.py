@@ -113,8 +113,8 @@ _SQLITE: _Triggers = {
 }
 
 
-def create_statements(vendor: str, schema: str = "", *, has_binding: bool = True) -> Iterator[str]:
-    """Creates the triggers; `schema` is that of the tables, quoted, on PostgreSQL.
+def create_statements(vendor: str, schema: str, *, has_binding: bool) -> Iterator[str]:
+    """Creates the triggers; `schema` is that of the tables, quoted, and empty on SQLite.
 
     `has_binding`: system users have the column `token_binding` already.
     """

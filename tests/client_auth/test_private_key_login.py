@@ -9,6 +9,8 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from taxpayers.client_keys import key_name
+from taxpayers.facts.values import FactsQuery
 from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
 from taxpayers.services import (
     block_system_user,
@@ -20,6 +22,7 @@ from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair, s
 from tests.support.erp import Erp, assert_every_answer, assert_refused, claims_of, new_erp
 from tests.support.factories import ClientSecretFactory
 from tests.support.queries import statements_sent
+from tokens.endpoint.node import this_node
 from tokens.models import LoginEvent, UsedAssertion
 
 pytestmark = pytest.mark.django_db
@@ -254,3 +257,22 @@ def test_a_stranger_is_not_told_that_the_client_is_over_its_limit() -> None:
     assert erp.login().status_code == 200
     assert erp.login().status_code == 429
     assert_not_accepted(erp.login(erp.assertion(pair=new_pair(), header={"kid": erp.pair.kid})))
+
+
+@pytest.mark.postgresql
+def test_a_client_over_its_limit_costs_no_further_statement() -> None:
+    erp = new_key_erp(logins_per_minute=1)
+    assert erp.login().status_code == 200
+    assert erp.login().status_code == 429
+    with statements_sent() as sent:
+        assert erp.login().status_code == 429
+    assert sent == []
+
+
+@pytest.mark.postgresql
+def test_a_node_remembers_a_client_only_after_its_signature_matched(erp: KeyErp) -> None:
+    query = FactsQuery(erp.client_id, key_name(erp.pair.kid), None)
+    erp.login(erp.assertion(pair=new_pair(), header={"kid": erp.pair.kid}))
+    assert this_node().local_facts.find(query) is None
+    erp.login()
+    assert this_node().local_facts.find(query) is not None

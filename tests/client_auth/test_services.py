@@ -5,10 +5,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
+from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import Change, ClientSecret, SystemUser
 from taxpayers.services import (
     ServiceError,
+    bind_tokens,
     issue_secret,
     register_client_keys,
     register_system_user,
@@ -51,6 +54,8 @@ def test_a_change_to_a_key_revokes_the_secrets_in_the_same_moment(user: SystemUs
     assert (key.kid, key.hint, key.expires_at) == (pair.kid, pair.kid[-4:], AT + YEAR)
     assert str(key) == f"…{pair.kid[-4:]}"
     assert changed.client_jwks == '{"keys": [' + key.public_jwk + "]}"
+    user.refresh_from_db()
+    assert user.last_secret_ends_at == key.expires_at
     assert actions() == ["revoke_secret", "change_login_method", "register_client_key"]
     change = Change.objects.get(action="change_login_method")
     assert change.before == {"token_endpoint_auth_method": ""}
@@ -186,3 +191,17 @@ def test_a_further_key_gets_the_networks_of_the_present_one_or_others(user: Syst
     given: dict[str, Any] = {"allowed_networks": ["2001:db8::/32"]}
     (other,) = register_client_keys(system_user=user, keys=jwks(new_pair()), **given, **NOW)
     assert other.allowed_networks == "2001:db8::/32"
+    registered = Change.objects.filter(action="register_client_key").order_by("pk")
+    recorded = [change.after.get("allowed_networks") for change in registered]
+    assert recorded == [None, "192.0.2.0/24", "2001:db8::/32"]
+
+
+def test_tokens_are_bound_to_certificates_only_where_these_are_taken(
+    user: SystemUser, settings: Settings
+) -> None:
+    settings.MTLS_URL = ""
+    with pytest.raises(ServiceError, match="takes no client certificates"):
+        bind_tokens(system_user=user, binding=TokenBinding.TLS, **WHY)
+    assert bind_tokens(system_user=user, binding=TokenBinding.DPOP, **WHY).token_binding == "dpop"
+    settings.MTLS_URL = "https://mtls.example.org"
+    assert bind_tokens(system_user=user, binding=TokenBinding.TLS, **WHY).token_binding == "tls"

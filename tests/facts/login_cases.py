@@ -145,7 +145,7 @@ def names(calls: Sequence[object]) -> str:
 READ, COUNT, FAIL, LOCK = "FactsQuery", "CountedLogin", "FailedLogin", "LockedRead"
 REJECT, TAKE, END = "RejectedRequest", "TakeStatusIndex", "TokenRevocation"
 NEW, ENDED = replace(LIVE, status=None), None
-TAKEN = TakenIndex(LIVE.status)
+TAKEN, BEING_CHANGED = TakenIndex(LIVE.status), TakenIndex(None)
 WIDER = replace(LIVE, status=StatusFacts(61, 7, ("InvoicingAPI", "Former")))
 MORE = replace(GRANTED, status=StatusFacts(62, 7, ("InvoicingAPI",)))
 CASES = [
@@ -184,6 +184,10 @@ CASES = [
     Case("it gets one that is about to end", None,
          [Registry(NEW), TakenIndex(WIDER.status), ENDED, Registry(NEW), TAKEN, STORED],
          f"{READ} {TAKE} {END} {READ} {TAKE} {COUNT}", "issued", 200),
+    Case("it is being changed whenever it takes one, until it is locked", None,
+         [Registry(NEW), BEING_CHANGED, Registry(NEW), BEING_CHANGED, Registry(NEW), TAKEN,
+          Registry(LIVE), STORED],
+         f"{READ} {TAKE} {READ} {TAKE} {LOCK} {TAKE} {LOCK} {COUNT}", "issued", 200),
     Case("its index ends while it is confirmed", LIVE,
          [NOT_CONFIRMED, Registry(NEW), TAKEN, STORED], f"{COUNT} {READ} {TAKE} {COUNT}",
          "issued", 200),

@@ -17,6 +17,7 @@ from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts.values import Facts, FactsQuery, Reading
 from taxpayers.rules import Refused
 from tests.facts.login_cases import (
+    BEING_CHANGED,
     BLOCKED,
     CASES,
     CLIENT_ID,
@@ -27,6 +28,8 @@ from tests.facts.login_cases import (
     FAIL,
     GRANTED,
     LIVE,
+    LOCK,
+    NEW,
     NO_PAUSE,
     NOT_CONFIRMED,
     NOW,
@@ -37,6 +40,7 @@ from tests.facts.login_cases import (
     REVOKED,
     RIGHT,
     STORED,
+    TAKE,
     WRONG,
     Case,
     Memory,
@@ -146,6 +150,13 @@ def test_a_login_that_is_never_confirmed_ends_as_unavailable() -> None:
     assert b"access_token" not in step.answer.body
     assert sum(isinstance(call, CountedLogin) for call in calls) == 4
     assert sum(isinstance(call, LockedRead) for call in calls) >= 1
+
+
+def test_a_login_that_never_gets_an_index_ends_as_unavailable() -> None:
+    _node, _arrival, steps = Case("", None, (), "", "", 0).begin()
+    calls, ended = drive(steps, [Registry(NEW), *8 * [BEING_CHANGED, Registry(NEW)]])
+    assert names(calls) == f"{READ} {TAKE} {READ}" + 7 * f" {TAKE} {LOCK}"
+    assert (ended.outcome, ended.answer.status) == ("temporarily_unavailable", 503)
 
 
 # --- Errors ---------------------------------------------------------------------------------------

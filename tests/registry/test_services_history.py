@@ -9,6 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.db import DatabaseError
+from pytest_django import Settings
 
 from taxpayers import services
 from taxpayers.certificates.names import NameKind
@@ -27,6 +30,7 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
+from tests.support.outages import writing_fails
 
 pytestmark = pytest.mark.django_db
 
@@ -379,16 +383,9 @@ def changing_services() -> set[str]:
 
 
 def test_every_service_is_in_these_tests() -> None:
-    assert changing_services() == {case.service for case in CASES} | {
-        "register_system_user",
-        "issue_secret",
-        # in tests/client_auth/test_services.py
-        "register_system_user_with_keys",
-        "use_private_key",
-        "use_client_secret",
-        # in tests/certificates/test_registration.py
-        "use_certificate",
-    }
+    # Records of the login methods are also in tests/client_auth/test_services.py and
+    # tests/certificates/test_registration.py.
+    assert changing_services() == {service for service, _ in CALLS}
 
 
 def test_every_service_takes_keyword_arguments_only_and_needs_who_and_when() -> None:
@@ -412,19 +409,41 @@ def test_neither_a_secret_nor_its_hash_is_ever_in_the_history() -> None:
     assert "leaked: cs_test_[hidden]" in stored
 
 
+# Those whose record shows a part of what is generated.
+MORE: dict[str, Callable[[], dict[str, Any]]] = {
+    "register_system_user": lambda: {"taxpayer": taxpayer(), "name": "ERP"},
+    "register_system_user_with_keys": lambda: {"taxpayer": taxpayer(), "name": "ERP", "keys": KEY},
+    "issue_secret": lambda: {"system_user": secret().system_user, "retire_old_at": AT + DAY},
+    "use_private_key": lambda: {"system_user": secret().system_user, "keys": KEY, "reason": "new"},
+    "use_client_secret": lambda: {"system_user": system_user(**WITH_KEY), "reason": "new"},
+    "use_certificate": lambda: {
+        "system_user": secret().system_user,
+        "text": "CN=erp",
+        "reason": "new",
+        "kind": NameKind.SUBJECT_DN,
+    },
+}
+CALLS = [(case.service, case.arguments) for case in CASES] + list(MORE.items())
+
+
+def registry() -> dict[str, list[dict[str, Any]]]:
+    models = apps.get_app_config("taxpayers").get_models()
+    return {model.__name__: list(model._base_manager.order_by("pk").values()) for model in models}
+
+
+@pytest.mark.parametrize(("service", "arguments"), CALLS, ids=[name for name, _ in CALLS])
 def test_a_change_that_cannot_be_recorded_is_not_made(
-    monkeypatch: pytest.MonkeyPatch,
+    service: str, arguments: Callable[[], dict[str, Any]], settings: Settings
 ) -> None:
-    user = system_user()
-
-    def disk_full(*_: Any, **__: Any) -> None:
-        raise OSError
-
-    monkeypatch.setattr(Change, "save", disk_full)
-    with pytest.raises(OSError):  # noqa: PT011 - any error of the history
-        services.block_system_user(system_user=user, reason="leaked", by=Author("alice"), at=AT)
-    user.refresh_from_db()
-    assert user.blocked_at is None
+    settings.MTLS_URL = "https://mtls.example.org"
+    given = arguments()
+    before = registry()
+    with writing_fails("changes"):
+        with pytest.raises((DatabaseError, services.ServiceError)):
+            getattr(services, service)(**given, by=Author("alice"), at=AT)
+        assert registry() == before
+    getattr(services, service)(**given, by=Author("alice"), at=AT)
+    assert registry() != before
 
 
 def test_a_long_name_never_cuts_the_identifier_off_the_label() -> None:

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 
 from taxpayers.credentials import hint_of
 from taxpayers.models import Change, ClientSecret, SystemUser
-from tests.introspection.api import INACTIVE, Api, claims_of, new_api, token_of
+from tests.introspection.api import INACTIVE, Api, claims_of, new_api, revoke, token_of
 from tests.self_service.calls import (
     CREDENTIALS,
     REVOKE_LAST,
@@ -86,6 +86,16 @@ def test_every_token_of_the_secret_is_inactive_at_once_and_no_other(api: Api, er
     assert body_of(api.introspect(used)) == INACTIVE
     assert body_of(api.introspect(same)) == INACTIVE
     assert body_of(api.introspect(other))["active"] is True
+
+
+@pytest.mark.django_db
+def test_a_token_that_its_client_ended_before_is_not_blamed_on_the_secret(erp: Erp) -> None:
+    leaked = second_secret(erp)
+    token, other = token_of(leaked), token_of(leaked)
+    assert revoke(leaked, token).status_code == 200
+    assert end(other).status_code == 200
+    assert "its client has ended it" in body_of(end(token))["error_description"]
+    assert "The client_secret by which this token" in body_of(end(other))["error_description"]
 
 
 @pytest.mark.django_db

@@ -13,10 +13,12 @@ from taxpayers.models import RateLimitCounter
 from tests.tokens.rate_limit_cases import SECOND, failed
 from tests.tokens.test_rate_limits import EPOCH, LONG_AGO, perform_together
 from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
+from tokens.login_events.postgresql_buckets import count_rejections
 from tokens.login_events.store import perform
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 from tokens.rate_limits.quota import Quota
+from tokens.rate_limits.throttle import Throttle
 
 MINUTE = timedelta(minutes=1)
 
@@ -51,6 +53,15 @@ def add_counter(client: int = 1, used: int = 0) -> None:
 
 def used(client: int = 1) -> int:
     return RateLimitCounter.objects.get(pk=client).used
+
+
+# --- Which answer of the database means what ------------------------------------------------------
+
+
+def test_a_rejected_request_that_meets_a_pause_as_it_begins_waits_for_one_second() -> None:
+    rejected, now = rejection(), datetime(2026, 3, 1, 12, tzinfo=UTC)
+    rows = [(now, rejected.event.id, False, None)]
+    assert count_rejections([rejected]).parse(rows) == [Throttle(now + SECOND)]
 
 
 # --- What is stored, and what is not --------------------------------------------------------------

@@ -184,7 +184,7 @@ class Login:
                 raise self._throttled(throttle, may_succeed=_may_succeed(outcome))
         return self._end(outcome, self._quota(reading))
 
-    def _read(self, *, locked: bool = False) -> Generator[Call | LockedRead, Any, Reading]:
+    def _read(self, *, locked: bool) -> Generator[Call | LockedRead, Any, Reading]:
         before = uptime()
         reading: Reading = yield LockedRead(self.query) if locked else self.query
         self.node.clock.observe(before, reading.at, uptime())

@@ -14,7 +14,6 @@ from taxpayers.client_keys import (
     KeyFault,
     UnusableKey,
     key_name,
-    load_key,
     read_client_keys,
 )
 from taxpayers.credentials import hint_of
@@ -90,8 +89,6 @@ def validate_keys(text: str) -> Sequence[ClientKey]:
     """The keys in the text. Raises ServiceError, which never shows any of it."""
     try:
         keys = read_client_keys(text)
-        for key in keys:
-            load_key(key.jwk)
     except UnusableKey as unusable:
         raise ServiceError(str(_FAULTS[unusable.fault])) from None
     if len(keys) > MAX_LIVE_SECRETS:
