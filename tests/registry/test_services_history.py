@@ -414,7 +414,7 @@ MORE: dict[str, Callable[[], dict[str, Any]]] = {
     "register_system_user": lambda: {"taxpayer": taxpayer(), "name": "ERP"},
     "register_system_user_with_keys": lambda: {"taxpayer": taxpayer(), "name": "ERP", "keys": KEY},
     "issue_secret": lambda: {"system_user": secret().system_user, "retire_old_at": AT + DAY},
-    "use_private_key": lambda: {"system_user": secret().system_user, "keys": KEY, "reason": "new"},
+    "use_private_key": lambda: {"system_user": system_user(), "keys": KEY, "reason": "new"},
     "use_client_secret": lambda: {"system_user": system_user(**WITH_KEY), "reason": "new"},
     "use_certificate": lambda: {
         "system_user": secret().system_user,
@@ -431,18 +431,18 @@ def registry() -> dict[str, list[dict[str, Any]]]:
     return {model.__name__: list(model._base_manager.order_by("pk").values()) for model in models}
 
 
-@pytest.mark.parametrize(("service", "arguments"), CALLS, ids=[name for name, _ in CALLS])
+@pytest.mark.parametrize(("name", "arguments"), CALLS, ids=[name for name, _ in CALLS])
 def test_a_change_that_cannot_be_recorded_is_not_made(
-    service: str, arguments: Callable[[], dict[str, Any]], settings: Settings
+    name: str, arguments: Callable[[], dict[str, Any]], settings: Settings
 ) -> None:
     settings.MTLS_URL = "https://mtls.example.org"
     given = arguments()
     before = registry()
     with writing_fails("changes"):
         with pytest.raises((DatabaseError, services.ServiceError)):
-            getattr(services, service)(**given, by=Author("alice"), at=AT)
+            getattr(services, name)(**given, by=Author("alice"), at=AT)
         assert registry() == before
-    getattr(services, service)(**given, by=Author("alice"), at=AT)
+    getattr(services, name)(**given, by=Author("alice"), at=AT)
     assert registry() != before
 
 
