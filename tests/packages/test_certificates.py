@@ -30,10 +30,10 @@ OWN, OTHER = certificate(), authority().issue()
 Headers = dict[str, str]
 
 
-def bound_token(issuer: Issuer) -> str:
+def bound_token(issuer: Issuer, **also: str) -> str:
     # The thumbprint as the service computes it.
     own = read_certificate(CertificateHeaders(escaped_pem=OWN.escaped, verified="SUCCESS"))
-    return issuer.token(cnf={"x5t#S256": own.thumbprint})
+    return issuer.token(cnf={"x5t#S256": own.thumbprint, **also})
 
 
 @pytest.fixture
@@ -78,6 +78,12 @@ def test_a_binding_that_is_not_known_is_refused(
     issuer: Issuer, verifier: TokenVerifier, cnf: Any
 ) -> None:
     refused(verifier, issuer.token(cnf=cnf), OWN.der)
+
+
+def test_of_two_bindings_the_certificate_alone_is_not_enough(
+    issuer: Issuer, verifier: TokenVerifier
+) -> None:
+    assert "cannot check" in refused(verifier, bound_token(issuer, jkt="x"), OWN.der)
 
 
 def test_an_unbound_token_needs_no_certificate(issuer: Issuer, verifier: TokenVerifier) -> None:

@@ -120,6 +120,17 @@ def test_sent_as_a_bearer_token_it_is_refused(client: Client, verifier: TokenVer
     assert error.value.headers["WWW-Authenticate"] == f'DPoP error="invalid_token", {ALGS}'
 
 
+def test_a_token_that_is_wrong_is_answered_in_the_scheme_in_which_it_was_sent(
+    client: Client, verifier: TokenVerifier
+) -> None:
+    client.token = "wrong"
+    for scheme, algorithms in (("Bearer", ""), ("DPoP", f", {ALGS}")):
+        with pytest.raises(InvalidToken) as error:
+            client.send(verifier, scheme=scheme)
+        answered = error.value.headers["WWW-Authenticate"]
+        assert answered == f'{scheme} error="invalid_token"{algorithms}'
+
+
 def test_an_unbound_token_is_not_accepted_as_a_bound_one(
     issuer: Issuer, client: Client, verifier: TokenVerifier
 ) -> None:
