@@ -10,14 +10,18 @@ from django.utils import timezone
 
 from identity.staff.logins.login_checks import ShownCheck
 from identity.staff.logins.reasons import staff_text_of
+from identity.staff.logins.what_if import WhatIf
+from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models import Change
+from taxpayers.rules import RegistryReason
+from tests.client_auth.key_erp import new_key_erp
 from tests.support.erp import Erp, new_erp, post
 from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
 from tokens.explanation import CheckState
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent, SigningKey
-from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.refusals.table import ON_BEHALF_CHECKS, REFUSALS, ProtocolReason
 
 pytestmark = pytest.mark.django_db
 WHAT_IF = reverse("admin:tokens_loginevent_what_if")
@@ -128,6 +132,11 @@ def test_the_page_of_a_login_takes_a_bounded_number_of_queries(
         viewer.get(page_url(event))
 
 
+def answer(client: Client, **asked: str) -> WhatIf:
+    found: WhatIf = client.get(WHAT_IF, asked).context["answer"]
+    return found
+
+
 def what_if(client: Client, **asked: str) -> str:
     return text_of(client.get(WHAT_IF, asked))
 
@@ -167,8 +176,39 @@ def test_a_simulation_uses_the_secret_that_expires_last(viewer: Client) -> None:
     old = ClientSecretFactory.create(slot=None, revoked_at=at)
     assert "Secret revoked" in what_if(viewer, client_id=old.system_user.client_id)
     new = ClientSecretFactory.create(system_user=old.system_user, created_at=at - timedelta(days=2))
-    page = viewer.get(WHAT_IF, {"client_id": old.system_user.client_id})
-    assert page.context["answer"].secret == new
+    assert answer(viewer, client_id=old.system_user.client_id).secret == new
+    longer = ClientSecretFactory.create(system_user=old.system_user, slot=2, created_at=at)
+    assert answer(viewer, client_id=f" {old.system_user.client_id} ").secret == longer
+
+
+def test_a_simulation_shows_each_state_as_it_will_be_then(viewer: Client) -> None:
+    at = timezone.now()
+    secret = ClientSecretFactory.create(expires_at=at + timedelta(days=2))
+    asked = {"client_id": secret.system_user.client_id}
+    now = answer(viewer, **asked)
+    moment = f"{timezone.localtime(at + timedelta(days=9)):%Y-%m-%dT%H:%M}"
+    then = answer(viewer, moment=moment, **asked)
+    assert [now.user_state.word, now.secret_state.word] == ["Active", "Valid"]
+    assert [then.user_state.word, then.secret_state.word] == ["No valid secret", "Expired"]
+
+
+def test_a_simulation_names_the_key_of_a_client_that_has_no_secret(viewer: Client) -> None:
+    user = new_key_erp().system_user
+    user.secrets.update(expires_at=timezone.now())
+    words = answer(viewer, client_id=user.client_id).words
+    assert words == staff_text_of(RegistryReason.SECRET_EXPIRED, CredentialKind.KEY)
+    assert words != staff_text_of(RegistryReason.SECRET_EXPIRED, CredentialKind.SECRET)
+
+
+def test_a_simulation_asks_about_the_intermediary_on_behalf_of_another_taxpayer_alone(
+    viewer: Client, intermediary: Erp
+) -> None:
+    granted = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    other = {"on_behalf_of": str(granted.taxpayer.identifier)}
+    for asked, expected in (({}, CheckState.NOT_ASKED), (other, CheckState.PASSED)):
+        checks = answer(viewer, client_id=intermediary.client_id, **asked).checks
+        states = {check.result.state for check in checks if check.result.check in ON_BEHALF_CHECKS}
+        assert states == {expected}
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,10 @@ class WhatIfForm(forms.Form):
     )
 
     def clean_client_id(self) -> SystemUser:
-        return find_system_user(self.cleaned_data["client_id"].strip())
+        return find_system_user(self.cleaned_data["client_id"])
 
     def clean_on_behalf_of(self) -> TaxpayerId | None:
-        text = self.cleaned_data["on_behalf_of"].strip()
+        text = self.cleaned_data["on_behalf_of"]
         return parsed_identifier(text) if text else None
 
     def clean_moment(self) -> datetime:
