@@ -10,6 +10,7 @@ from identity.wsgi import application as django_application  # first, because it
 from django.conf import settings
 
 from identity.sandbox.upkeep import keep_sandbox_current
+from identity.server.limits import BUFFERED_BODY_BYTES
 from identity.server.overload import LIVE
 from identity.server.readiness import PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiBridge
@@ -19,8 +20,9 @@ from tokens.status_lists.publication import status_lists
 
 _READY_PATH, _STATUS_PATH = "/health/ready", "/health"
 _READ_METHODS = ("GET", "HEAD")
-# Registry files of staff, up to 16 MiB, and the form around them; what machines send is small.
-_MAX_BODY_BYTES = 17 * 1024 * 1024 if settings.SERVE != "login" else 64 * 1024
+# Where staff and the portal send registry files, up to 16 MiB, and the form around them.
+_UPLOADS = ("/admin/", "/api/v1/management/") if settings.SERVE != "login" else ()
+_MAX_UPLOAD_BYTES = 17 * 1024 * 1024
 # Requests that may wait for a thread.
 _PLACES_PER_THREAD = 16
 
@@ -31,11 +33,21 @@ _LIVE_HEADERS = [
     (b"Content-Length", str(len(_LIVE_BODY)).encode()),
 ]
 
+
+def _max_body_bytes(path: str) -> int:
+    """Of a page of Django.
+
+    What everybody can call takes no more than the server reads before it begins with a request: a
+    longer body that arrives slowly would take a place of the requests in progress, logins as well.
+    """
+    return _MAX_UPLOAD_BYTES if path.startswith(_UPLOADS) else BUFFERED_BODY_BYTES
+
+
 pages = WsgiBridge(
     django_application,
     threads=settings.WEB_THREADS,
     places=settings.WEB_THREADS * _PLACES_PER_THREAD,
-    max_body_bytes=_MAX_BODY_BYTES,
+    max_body_bytes=_max_body_bytes,
 )
 login: TokenEndpoint
 if settings.OTEL_EXPORTER_OTLP_ENDPOINT and settings.SERVE != "staff":

@@ -52,8 +52,11 @@ async def call(bridge: WsgiBridge, *parts: bytes, headers: Any = (), ends: bool 
     return sent
 
 
-def bridge_to(application: Any = echo, **limits: int) -> WsgiBridge:
-    return WsgiBridge(application, **{"threads": 2, "places": 4, "max_body_bytes": 100} | limits)
+def bridge_to(application: Any = echo, *, threads: int = 2, places: int = 4) -> WsgiBridge:
+    longest = {"/x": 100}
+    return WsgiBridge(
+        application, threads=threads, places=places, max_body_bytes=longest.__getitem__
+    )
 
 
 def body_of(sent: Messages) -> Any:

@@ -30,11 +30,17 @@ _HEADER_NAME = re.compile(rb"[A-Za-z0-9-]+")
 class WsgiBridge:
     """An ASGI application for `http`; calls the WSGI application in one of `threads` threads.
 
-    More than `places` requests at once are refused with 503, a body over `max_body_bytes` with 413.
+    More than `places` requests at once are refused with 503, and a body that is longer than the
+    `max_body_bytes` of its path with 413.
     """
 
     def __init__(
-        self, application: WsgiApplication, *, threads: int, places: int, max_body_bytes: int
+        self,
+        application: WsgiApplication,
+        *,
+        threads: int,
+        places: int,
+        max_body_bytes: Callable[[str], int],
     ) -> None:
         self._call = cast(
             "Any", WSGIMiddleware(cast("Any", _complete(application)), workers=threads)
@@ -44,6 +50,7 @@ class WsgiBridge:
         self._busy = 0
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        max_bytes = self._max_body_bytes(scope["path"])
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as body:
             length = 0
             while True:
@@ -51,8 +58,8 @@ class WsgiBridge:
                 if message["type"] == "http.disconnect":
                     return
                 length += body.write(message["body"])
-                if length > self._max_body_bytes:
-                    fault = f"the body is longer than {self._max_body_bytes} bytes"
+                if length > max_bytes:
+                    fault = f"the body is longer than {max_bytes} bytes"
                     await send_answer(malformed(fault, CONTENT_TOO_LARGE), send)
                     return
                 if not message["more_body"]:

@@ -373,3 +373,19 @@ def test_800_slow_bodies_do_not_keep_a_login_waiting(service: StartService) -> N
             stack.enter_context(connected(node.url)).sendall(part)
         time.sleep(0.5)
         assert {status_of(node, request) for _ in range(20)} == {200}
+
+
+@pytest.mark.parametrize("path", ["/errors/", "/connect/token", "/sandbox/reset", "/nothing"])
+def test_slow_bodies_that_are_too_long_take_no_place(service: StartService, path: str) -> None:
+    """Longer than what the server reads before it begins with a request."""
+    node = service(WEB_PROCESSES="1", WEB_REQUESTS="20")
+    request = login(new_client(node, *UNLIMITED))
+    start = START.replace(PATH.encode(), path.encode())
+    part = start + FORM_TYPE + b"Content-Length: 60000\r\n\r\n" + b"a" * 17_000
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(connected(node.url)) for _ in range(60)]
+        for connection in slow:
+            connection.sendall(part)
+        time.sleep(0.5)
+        assert {status_of(node, request) for _ in range(20)} == {200}
+        assert {read_answer(connection).status for connection in slow[:20]} <= {400, 413}
