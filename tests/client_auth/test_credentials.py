@@ -42,6 +42,7 @@ CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 BASIC = "Basic Y2lfMTpjc18x"  # ci_1:cs_1
 HEADERS = CertificateHeaders(client_cert="x", verified="SUCCESS")
+HERE = "revocation"
 BY_SECRET = ClientSecretCredentials(Method.CLIENT_SECRET_POST, CLIENT_ID, CLIENT_SECRET)
 CERTIFICATE = ClientCertificate(("tls$a", "tls$b"), "a-thumbprint", AT - HOUR, AT + HOUR)
 BY_CERTIFICATE = CertificateCredentials(CLIENT_ID, CERTIFICATE)
@@ -230,7 +231,7 @@ def counted(
     node: Node, credentials: Credentials = BY_SECRET, result: Throttle | None = None
 ) -> FailedAuthentication:
     """What a failure asks of the database, which answers with `result`."""
-    step: Generator[Any, Any, None] = count_failure(node, arrival(), credentials)
+    step: Generator[Any, Any, None] = count_failure(node, arrival(), credentials, HERE)
     asked = next(step)
     assert isinstance(asked, FailedAuthentication)
     with pytest.raises(StopIteration if result is None else RateLimited) as ended:
@@ -247,15 +248,16 @@ def test_a_failure_that_must_wait_is_denied_until_then_and_nobody_else(
     credentials: Credentials,
 ) -> None:
     node = Node(NoLocalFacts())
-    check_failures(node, arrival(), credentials)
+    check_failures(node, arrival(), credentials, HERE)
     counted(node, credentials)
-    check_failures(node, arrival(), credentials)  # it did not have to wait
+    check_failures(node, arrival(), credentials, HERE)  # it did not have to wait
     throttle = Throttle(AT + HOUR)
     counted(node, credentials, throttle)
     with pytest.raises(RateLimited) as limited:
-        check_failures(node, arrival(), credentials)
+        check_failures(node, arrival(), credentials, HERE)
     assert (limited.value.throttle, limited.value.cause) == (throttle, ThrottleCause.FAILURES)
-    check_failures(node, arrival("192.0.2.2"), credentials)
-    check_failures(node, arrival(), replace(BY_SECRET, client_secret="cs_test_right"))
-    check_failures(node, arrival(), replace(BY_SECRET, client_id="ci_test_other"))
-    check_failures(node, arrival(at=AT + HOUR), credentials)
+    check_failures(node, arrival("192.0.2.2"), credentials, HERE)
+    check_failures(node, arrival(), credentials, "introspection")
+    check_failures(node, arrival(), replace(BY_SECRET, client_secret="cs_test_right"), HERE)
+    check_failures(node, arrival(), replace(BY_SECRET, client_id="ci_test_other"), HERE)
+    check_failures(node, arrival(at=AT + HOUR), credentials, HERE)

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -176,6 +176,14 @@ def test_failures_back_off_and_a_right_secret_is_always_heard(caller: Caller) ->
     with statements_sent() as words:
         assert caller.send(client_secret=wrong).status_code == 429
     assert words == [], "a denial that this process remembers costs no query"
+    assert caller.send().status_code == 200
+
+
+def test_a_right_secret_is_heard_though_the_other_address_refuses_it(caller: Caller) -> None:
+    """An ERP system introspects its own tokens by mistake, and then has to end a stolen one."""
+    elsewhere = replace(caller, path=REVOKE if caller.path == INTROSPECT else INTROSPECT)
+    answers = [elsewhere.send() for _ in range(PAIR_BACKOFF.free + 2)]
+    assert answers[-1].status_code == 429
     assert caller.send().status_code == 200
 
 

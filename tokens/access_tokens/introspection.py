@@ -41,6 +41,8 @@ from tokens.steps import refusal_of
 
 logger = logging.getLogger("tokens.introspection")
 
+_OPERATION = "introspection"
+
 NOT_ACCEPTABLE = "not_acceptable"
 JSON, SIGNED = "application/json", "application/token-introspection+jwt"
 _MEDIA_TYPES = (JSON, SIGNED)
@@ -69,7 +71,7 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
     try:
         credentials, token = read_api_request(raw, "token", environment=settings.ENVIRONMENT)
         client_id = credentials.client_id
-        check_failures(node, arrival, credentials)
+        check_failures(node, arrival, credentials, _OPERATION)
         reading: TokenReading = yield token_query(token, client_id, credentials.hashed_secret)
         at = reading.at
         api = yield from _authenticate(node, arrival, credentials, reading)
@@ -115,7 +117,7 @@ def _authenticate(
         check_secret(reading.caller.secret, reading.at)
     except Refused as refused:
         if REFUSALS[refused.reason].counts_as_failure:
-            yield from count_failure(node, arrival, credentials)
+            yield from count_failure(node, arrival, credentials, _OPERATION)
         raise
     return reading.caller
 

@@ -34,6 +34,8 @@ from tokens.steps import refusal_of
 
 logger = logging.getLogger("tokens.revocation")
 
+_OPERATION = "revocation"
+
 REVOKED, NOTHING_TO_REVOKE, OTHER_CLIENT = "revoked", "nothing_to_revoke", "other_client"
 _OTHER_CLIENT_TEXT = (
     "This token was issued to another client_id, so it stays valid. The developer of the ERP system"
@@ -63,7 +65,7 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
             raw, "token", environment=settings.ENVIRONMENT, issuer=settings.AUTH_URL
         )
         client_id = credentials.client_id
-        check_failures(node, arrival, credentials)
+        check_failures(node, arrival, credentials, _OPERATION)
         reading: Reading = yield facts_query(credentials, None)
         at = reading.at
         yield from _authenticate(node, arrival, credentials, reading)
@@ -108,7 +110,7 @@ def _authenticate(
             raise not_accepted(USED_BEFORE)
     except Refused as refused:
         if REFUSALS[refused.reason].counts_as_failure:
-            yield from count_failure(node, arrival, credentials)
+            yield from count_failure(node, arrival, credentials, _OPERATION)
         raise
 
 
