@@ -63,3 +63,15 @@ def test_an_empty_path_is_a_slash_and_escapes_have_no_case() -> None:
 def test_what_is_no_address_is_the_same_as_nothing_not_even_itself() -> None:
     assert not is_same_target("", "")
     assert not is_same_target("urn:x", "urn:x")
+
+
+def test_a_letter_is_the_same_with_its_escape_but_for_a_slash_within_a_part() -> None:
+    """A portal writes `TIN:ROB` as it is, or as its library escapes it."""
+    written = "https://h/taxpayers/C1:R1(\u00e9)"
+    assert is_same_target("https://h/taxpayers/C1%3aR1%28%C3%A9%29", written)
+    assert is_same_target(written, "https://h/taxpayers/C1%3AR1(%C3%A9)")
+    assert not is_same_target("https://h/a%2Fb", "https://h/a/b")
+    assert not is_same_target("https://h/a%252Fb", "https://h/a%2Fb")
+    assert not is_same_target("https://h/a%253Ab", "https://h/a%3Ab")
+    assert not is_same_target("https://h/a%3Fb", "https://h/a?b")
+    assert not is_same_target("https://h/%2e%2e%2fa", "https://h/a")

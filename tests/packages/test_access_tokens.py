@@ -174,7 +174,7 @@ def test_the_key_chooses_the_algorithm_and_not_the_header(issuer: Issuer, alg: A
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", "a.b.c", "e30.e30.", "\x00", "." * 9, "ü.ü.ü", "[" * 9000, "a" * 20_000]
+    "text", ["", "a", "a.b.c", "e30.e30.", "\x00", "." * 9, "ü.ü.ü", "[" * 5000, "a" * 20_000]
 )
 def test_a_text_that_is_no_token_is_refused(issuer: Issuer, text: str) -> None:
     refusal_of(issuer, text)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -41,9 +42,10 @@ def flask_api(verifier: TokenVerifier) -> Call:
     app = Flask("api")
     tokens = for_flask.TokenRequired(app, verifier)
 
-    @app.post("/documents")
+    @app.post("/documents", defaults={"of": ""})
+    @app.post("/documents/<of>")
     @tokens(scope=SCOPE, permission=PERMISSION)
-    def submit() -> dict[str, str]:
+    def submit(of: str) -> dict[str, str]:
         return {"taxpayer": str(g.access_token.taxpayer)}
 
     @app.post("/reports")
@@ -51,9 +53,11 @@ def flask_api(verifier: TokenVerifier) -> Call:
     def reports() -> dict[str, str]:
         return {}
 
-    def call(path: str, *authorization: str, proofs: tuple[str, ...] = ()) -> Answer:
+    def call(
+        path: str, *authorization: str, proofs: tuple[str, ...] = (), host: str = "api"
+    ) -> Answer:
         headers = [("Authorization", value) for value in authorization]
-        headers += [("DPoP", value) for value in proofs]
+        headers += [("DPoP", value) for value in proofs] + [("Host", host)]
         answer = app.test_client().post(path, headers=headers)
         return Answer(answer.status_code, dict(answer.headers), answer.get_json())
 
@@ -71,6 +75,7 @@ def fastapi_api(verifier: TokenVerifier) -> Call:
     reads = for_fastapi.TokenRequired(verifier, scope="Reports")
 
     @app.post("/documents")
+    @app.post("/documents/{of}")
     async def submit(token: Annotated[AccessToken, Depends(submits)]) -> dict[str, str]:
         return {"taxpayer": str(token.taxpayer)}
 
@@ -78,9 +83,11 @@ def fastapi_api(verifier: TokenVerifier) -> Call:
     def reports(token: Annotated[AccessToken, Depends(reads)]) -> dict[str, str]:
         return {}
 
-    def call(path: str, *authorization: str, proofs: tuple[str, ...] = ()) -> Answer:
+    def call(
+        path: str, *authorization: str, proofs: tuple[str, ...] = (), host: str = "api"
+    ) -> Answer:
         headers = [("Authorization", value) for value in authorization]
-        headers += [("DPoP", value) for value in proofs]
+        headers += [("DPoP", value) for value in proofs] + [("Host", host)]
 
         async def post() -> httpx.Response:
             async with client_of(app) as client:
@@ -116,11 +123,15 @@ def django_api(verifier: TokenVerifier) -> Call:
 
     views = {"/documents": Documents.as_view(), "/reports": Reports.as_view()}
 
-    def call(path: str, *authorization: str, proofs: tuple[str, ...] = ()) -> Answer:
+    def call(
+        path: str, *authorization: str, proofs: tuple[str, ...] = (), host: str = "api"
+    ) -> Answer:
         # Two headers of one name reach Django as one, joined by a comma (PEP 3333).
         sent = {"HTTP_AUTHORIZATION": ",".join(authorization)} if authorization else {}
         sent |= {"HTTP_DPOP": ",".join(proofs)} if proofs else {}
-        answer = views[path](APIRequestFactory().post(path, **sent))
+        sent |= {"HTTP_HOST": host}
+        view = views[path if path in views else "/documents"]
+        answer = view(APIRequestFactory().post(path, **sent))
         answer.render()
         return Answer(answer.status_code, answer.headers, json.loads(answer.content))
 
@@ -147,6 +158,32 @@ def test_a_bound_token_needs_its_proof(
     assert_refused(of_another_path, 401, "invalid_dpop_proof", challenge)
     as_bearer = call("/documents", f"Bearer {client.token}", proofs=(client.proof(jti="4"),))
     assert_refused(as_bearer, 401, "invalid_token", f'DPoP error="invalid_token", {ALGS}')
+
+
+@each_framework
+@pytest.mark.parametrize("sent", ["C1:R1", "C1%3AR1", "(%C3%A9)", "%2541"])
+@pytest.mark.parametrize("signed", ["C1:R1", "C1%3AR1", "(%C3%A9)", "%2541", "A"])
+def test_a_proof_is_for_the_path_however_its_letters_are_escaped(
+    api: Callable[[TokenVerifier], Call], issuer: Issuer, sent: str, signed: str
+) -> None:
+    client = Client(issuer)
+    proof = client.proof(htu=f"{API}/documents/{signed}")
+    call = api(issuer.verifier(address=API))
+    answer = call(f"/documents/{sent}", f"DPoP {client.token}", proofs=(proof,))
+    assert answer.status == (200 if unquote(sent) == unquote(signed) else 401)
+
+
+@each_framework
+@pytest.mark.parametrize("host", ["api/documents?", "api/documents#", "api.example.org/x"])
+def test_what_is_in_host_is_no_part_of_the_path(
+    api: Callable[[TokenVerifier], Call], issuer: Issuer, host: str
+) -> None:
+    client = Client(issuer)
+    call = api(issuer.verifier(address=API))
+    for path in ("/documents", "/x/documents/C1"):
+        proof = client.proof(htu=f"{API}{path}", jti=path)
+        authorization = f"DPoP {client.token}"
+        assert call("/documents/C1", authorization, proofs=(proof,), host=host).status in (400, 401)
 
 
 @pytest.fixture(params=[flask_api, fastapi_api, django_api])

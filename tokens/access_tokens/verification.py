@@ -22,7 +22,7 @@ _NOT_OURS = (
     " environment. Log in again."
 )
 # What parsing a text that is not our token, or claims of another shape, may raise.
-_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 class InvalidToken(Exception):

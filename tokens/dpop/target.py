@@ -1,7 +1,7 @@
 """The address that a proof is made for, `htu` (RFC 9449 4.3, RFC 3986 section 6.2). Pure."""
 
 import re
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -21,13 +21,18 @@ def _normalized(address: str) -> tuple[str, str, int, str] | None:
     try:
         parts = urlsplit(address)
         port = parts.port
-        path = urljoin("/", _ESCAPED.sub(_unescaped, parts.path)) or "/"
+        path = _in_one_form(urljoin("/", _ESCAPED.sub(_unescaped, parts.path)) or "/")
     except ValueError:
         return None
     scheme, host = parts.scheme.lower(), parts.hostname  # which is in lower case
     if scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc:
         return None
     return scheme, host, port or _DEFAULT_PORTS[scheme], path
+
+
+def _in_one_form(path: str) -> str:
+    # Django decodes a path before a view sees it, so nobody knows whether ":" was escaped.
+    return "/".join(quote(unquote_to_bytes(part), safe="") for part in path.split("/"))
 
 
 def _unescaped(escaped: re.Match[str]) -> str:

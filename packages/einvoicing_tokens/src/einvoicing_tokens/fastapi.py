@@ -10,6 +10,7 @@ async def submit(token: Annotated[AccessToken, Depends(submits)]): ...
 """
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -39,7 +40,8 @@ class TokenRequired:
         """Raises TokenError, which `answer_token_errors` answers."""
         sent = ProvedRequest(
             request.method,
-            request.url.path,
+            # Not `request.url`: older versions of Starlette make it of whatever is in Host.
+            quote(request.scope["path"]),
             request.headers.getlist("dpop"),
             self._verifier.certificate_of(
                 request.client.host if request.client else None, request.headers.getlist

@@ -32,7 +32,7 @@ def verified(
     """
     try:
         header = _JWS.get_unverified_header(encoded)
-    except (jwt.PyJWTError, ValueError):
+    except (jwt.PyJWTError, ValueError, RecursionError):
         raise NotVerified("not a JWT") from None
     kid = header.get("kid")
     if header.get("typ") not in types or not isinstance(kid, str):

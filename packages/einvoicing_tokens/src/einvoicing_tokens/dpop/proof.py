@@ -77,7 +77,7 @@ def verified_proof(
         raise InvalidProof("The proof is signed with another key than the token is bound to.")
     try:
         _JWS.decode(encoded, key.key, algorithms=[named])
-    except (jwt.PyJWTError, ValueError):
+    except (jwt.PyJWTError, ValueError, RecursionError):
         raise InvalidProof("The signature of the proof is wrong.") from None
     name = hashlib.sha256(f"{thumbprint}\n{claims['jti']}".encode(errors="replace")).hexdigest()
     return Proof(name, issued_at + MAX_AGE_SECONDS)
