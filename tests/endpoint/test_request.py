@@ -1,6 +1,7 @@
 """A login request from bytes and headers to what it asks for, or its first fault (contract 1)."""
 
 import base64
+import gzip
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -254,6 +255,13 @@ def test_a_form_may_be_16_kib_long_and_have_100_parameters() -> None:
     assert len(read_form(longest, FORM, "").values["a"]) == MAX_BODY_BYTES - 2 == 16_382
     most = "&".join(f"p{n}=1" for n in range(100)).encode()
     assert len(read_form(most, FORM, "").values) == 100
+
+
+def test_a_compressed_form_is_named() -> None:
+    with pytest.raises(Refused) as refused:
+        read_form(gzip.compress(RIGHT.body), FORM, "")
+    assert refused.value.reason == "malformed_request"
+    assert "compressed" in refused.value.detail
 
 
 def test_a_form_is_read_in_the_charset_that_it_names() -> None:

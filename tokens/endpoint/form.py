@@ -17,6 +17,7 @@ _CREDENTIALS = frozenset({"client_id", "client_secret", "client_assertion"})
 _KNOWN_NAMES = frozenset(
     {*_CREDENTIALS, "client_assertion_type", "grant_type", "scope", "token", HEADER}
 )
+_GZIP = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -45,11 +46,7 @@ def read_form(body: bytes, content_type: str, query_string: str) -> Form:
             " logs. Treat this secret as compromised and have it replaced"
         )
     charset = _charset(parameters)
-    try:
-        text = body.decode("ascii")
-    except UnicodeDecodeError:
-        raise malformed("the body has bytes that are not percent-encoded") from None
-    pairs = read_pairs(text, charset, "body")
+    pairs = read_pairs(_text(body), charset, "body")
     values: dict[str, str] = {}
     for name, value in pairs:
         if not value:
@@ -59,6 +56,17 @@ def read_form(body: bytes, content_type: str, query_string: str) -> Form:
             raise malformed(f"{parameter} is sent more than once")
         values[name] = value
     return Form(values, frozenset(name for name, _ in (*pairs, *query)))
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode("ascii")
+    except UnicodeDecodeError:
+        if body.startswith(_GZIP):
+            raise malformed(
+                "the body is compressed with gzip: send it as it is, without Content-Encoding"
+            ) from None
+        raise malformed("the body has bytes that are not percent-encoded") from None
 
 
 def has_bad_escape(text: str) -> bool:

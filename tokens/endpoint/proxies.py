@@ -1,5 +1,6 @@
 """Where a request comes from and whether it came by HTTPS, also behind trusted proxies."""
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from ipaddress import (
@@ -14,6 +15,8 @@ from ipaddress import (
 from tokens.client_auth.certificate import CertificateHeaders
 
 _LONGEST = 64  # of an address; the name of an interface may follow it
+# Some proxies write the port of the client as well (as RFC 7239 section 6 does), or brackets alone.
+_WITH_PORT = re.compile(r"\[([^]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}", re.ASCII)
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -79,9 +82,11 @@ class TrustedProxies:
 
 
 def _address(text: str) -> Address | None:
+    match = _WITH_PORT.fullmatch(text)
+    bare = match[1] or match[2] if match else text
     try:
         # Without the zone, the name of an interface here (fe80::1%eth0): no database stores it.
-        address = ip_address(text.partition("%")[0])
+        address = ip_address(bare.partition("%")[0])
     except ValueError:
         return None
     if isinstance(address, IPv4Address):
