@@ -3,6 +3,7 @@
 Quick on purpose: a million of them are made in a run. `strategies` has Hypothesis make others.
 """
 
+import gzip
 from collections.abc import Sequence
 from random import Random
 from urllib.parse import quote_from_bytes
@@ -21,11 +22,25 @@ CLIENTS = (
 JWT_HEADERS = (
     *(b'{"alg":"none"}', b'{"alg":"HS256","typ":"at+jwt"}', b'{"alg":"ES256","kid":"\\u0000"}'),
     *(b'{"alg":"ES256","crit":["x"]}', b'{"alg":["ES256"]}', b"[]", b"{}", b"\xff", b"9" * 500),
+    *(
+        b"[" * 5_000,
+        b'{"a":' * 700,
+        b'{"alg":%b}' % (b"9" * 5_000),
+        b'{"typ":"at+jwt","kid":["x"]}',
+    ),
+    *(b'{"typ":"at+jwt","alg":"ES256","kid":"\\ud800"}', b'{"typ":"at+jwt","kid":"x","b64":false}'),
+    b'{"alg":"ES256","typ":"at+jwt","kid":"x","jku":"http://127.0.0.1:1/","jwk":{"kty":"EC"}}',
 )
 
 PATHS = (
     *([b"/connect/token"] * 60),
-    *(b"/connect/%74oken", b"http://x/connect/token", b"/connect/token/", b"/connect//token"),
+    *(
+        b"/connect/%74oken",
+        b"/connect%2Ftoken",
+        b"http://x/connect/token",
+        b"/connect/token/",
+        b"/connect//token",
+    ),
     *(b"/connect/token;a=b", b"/connect/token%00", b"/connect/token%ff", b"/CONNECT/TOKEN"),
     *([b"/connect/introspect", b"/connect/revocation"] * 6),
     *([b"/api/v1/me"] * 6),
@@ -216,6 +231,12 @@ OTHER_HEADERS = (
         b"Proxy-Connection: x",
     ),
     *(
+        b"SSL_Client_Verify: SUCCESS\r\nSSL_Client_Cert: x",
+        b"traceparent: 00-%032x-%016x-01\r\ntracestate: %b" % (1, 1, b"a=1," * 500),
+        b"baggage: a=1",
+        b"X-Forwarded-Prefix: /x",
+    ),
+    *(
         b"Forwarded: for=1.1.1.1",
         b"X-Real-IP: 1.1.1.1",
         b"Content-Length-X: 5",
@@ -368,6 +389,8 @@ class Grammar:
         chance = self._rng.random
         if chance() < 0.04:
             return self._rng.randbytes(self._rng.randrange(200))
+        if chance() < 0.004:
+            return gzip.compress(_joined(self._fields(client)), mtime=0)
         if chance() < 0.004:
             return b"a=" + b"x" * self._rng.choice((16_000, 17_000, 70_000))
         fields = self._fields(client)
