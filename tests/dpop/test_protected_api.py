@@ -1,8 +1,9 @@
 """A token that is bound to a key opens the service's own API with a proof alone (RFC 9449 7)."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -15,6 +16,7 @@ from tests.support.erp import new_erp
 from tokens.access_tokens.issuing import issue_access_token
 from tokens.dpop.proof import hash_of_token
 from tokens.models import UsedProof
+from tokens.resource_server.possession import PRUNE_EVERY
 
 pytestmark = pytest.mark.django_db
 ME, CREDENTIALS = "/api/v1/me", "/api/v1/credentials/current"
@@ -106,6 +108,18 @@ def test_a_proof_opens_once(erp: DpopErp) -> None:
     refused(erp.call(ME, token, proof=proof), "invalid_dpop_proof", "used before")
 
 
+def test_proofs_that_have_expired_do_not_fill_the_database(erp: DpopErp) -> None:
+    token, now = erp.token(), datetime.now(UTC)
+    ends = [now - timedelta(minutes=minutes) for minutes in (2, 60, 0.5)]
+    expired, long_expired, recent = (
+        UsedProof.objects.create(id=uuid4(), expires_at=end) for end in ends
+    )
+    for _ in range(PRUNE_EVERY):
+        assert erp.call(ME, token).status_code == 200
+    left = UsedProof.objects.filter(pk__in=[expired.pk, long_expired.pk, recent.pk])
+    assert list(left) == [recent], "and what another node may still accept is not forgotten"
+
+
 def test_a_proof_that_is_refused_is_not_stored(erp: DpopErp) -> None:
     token = erp.token()
     before = UsedProof.objects.count()
@@ -129,7 +143,6 @@ def test_a_token_with_a_confirmation_of_another_kind_is_refused(
 ) -> None:
     """Nobody ignores a `cnf` that this service does not know."""
     from dataclasses import replace
-    from uuid import uuid4
 
     from taxpayers.facts.token_binding import Confirmation, TokenBinding
     from tests.tokens.test_protected_api import authorization

@@ -1,6 +1,7 @@
 """Does the caller possess what its token is bound to? (RFC 9449 section 7, RFC 8705 section 3)."""
 
 import hmac
+import itertools
 from datetime import datetime
 
 from django.utils.encoding import escape_uri_path
@@ -10,6 +11,7 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.rules import Refused
 from tokens.access_tokens.verification import AccessToken, InvalidToken
 from tokens.client_auth.certificate import read_certificate
+from tokens.client_auth.used_assertions import prune_some_proofs
 from tokens.dpop.proof import (
     InvalidProof,
     Proof,
@@ -23,6 +25,10 @@ from tokens.login_events import store
 from tokens.login_events.events import ProofUse
 
 BEARER, DPOP = "bearer", "dpop"  # how a token is sent, in lower case
+# No limit holds for requests with a token, and anybody gets one for a client of the sandbox: so the
+# rows of expired proofs do not wait for the nightly job, which is to find no more than a few.
+PRUNE_EVERY = 100
+_uses = itertools.count(1)
 _BOUND_TO_KEY = (
     "The token is bound to a key of its client. Send it with Authorization: DPoP, and a proof in"
     " the header DPoP."
@@ -73,6 +79,8 @@ def _has_certificate(request: Request, token: AccessToken, at: datetime) -> bool
 
 def use_once(proof: Proof, token: AccessToken) -> None:
     """Stores the use of a proof, for all nodes. Raises InvalidProof if it was used before."""
+    if next(_uses) % PRUNE_EVERY == 0:
+        prune_some_proofs()
     id_ = proof.use_id(token.client_id, token.confirmation.thumbprint)
     if not store.perform(ProofUse(id_, proof.last_moment)):
         raise InvalidProof(ProofFault.USED_BEFORE)
