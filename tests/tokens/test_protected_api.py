@@ -598,7 +598,12 @@ def test_a_protected_api_depends_on_little_of_this_service() -> None:
         "tokens.access_tokens.claims",
         "tokens.access_tokens.present_status",
         "tokens.access_tokens.verification",
-        *("tokens.client_auth.certificate", "tokens.dpop.proof", "tokens.endpoint.arrival"),
+        *(
+            "tokens.client_auth.certificate",
+            "tokens.client_auth.used_assertions",
+            "tokens.dpop.proof",
+            "tokens.endpoint.arrival",
+        ),
         "tokens.http",
         *("tokens.login_events", "tokens.login_events.events", "tokens.refusals.description"),
         "tokens.keys.signer",
