@@ -389,3 +389,10 @@ def test_slow_bodies_that_are_too_long_take_no_place(service: StartService, path
         time.sleep(0.5)
         assert {status_of(node, request) for _ in range(20)} == {200}
         assert {read_answer(connection).status for connection in slow[:20]} <= {400, 413}
+
+
+def test_files_of_staff_may_be_long(service: StartService) -> None:
+    node = service()
+    for path in ("/admin/taxpayers/taxpayer/import/", "/api/v1/management/imports/taxpayers"):
+        answer = httpx.post(f"{node.url}{path}", content=b"a" * 200_000)
+        assert answer.status_code in (302, 401, 403), "not signed in, and not 413"
