@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 
 from identity.developers.wrong_paths import meant_by
-from tokens.http import error_body, error_response
+from tokens.http import error_response
 
 _NOTHING = "There is nothing at this path."
 _RIGHT_ONE = (
@@ -23,6 +23,4 @@ def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
     """There is no such path; where it is clear which one was meant, the text names that one."""
     method, _, path = meant_by(request.path_info).partition(" ")
     text = _RIGHT_ONE.format(method=method, url=settings.AUTH_URL + path) if path else ""
-    return JsonResponse(
-        error_body("not_found", f"There is nothing at this path.{text}"), status=404
-    )
+    return error_response(404, "not_found", f"{_NOTHING}{text}")

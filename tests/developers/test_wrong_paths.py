@@ -4,11 +4,12 @@ import json
 
 import pytest
 from django.conf import settings
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from identity.developers import wrong_paths
 from identity.developers.openapi.document import document
 from identity.developers.wrong_paths import meant_by
+from identity.errors import not_found
 
 LOGIN = "POST /connect/token"
 
@@ -65,6 +66,13 @@ def test_where_nothing_is_clear_nothing_is_guessed_and_nothing_repeated() -> Non
         "error": "not_found",
         "error_description": "There is nothing at this path.",
     }
+
+
+def test_no_cache_may_store_that_there_is_nothing() -> None:
+    """A later version of the service may have something there."""
+    where_logins_are_served = not_found(RequestFactory().get("/secret-place"), Exception())
+    for answer in (where_logins_are_served, Client().get("/secret-place")):
+        assert "no-store" in answer.headers.get("Cache-Control", "")
 
 
 def test_every_address_without_a_variable_part_is_known_with_its_method() -> None:

@@ -498,6 +498,7 @@ def test_the_list_that_another_node_may_have_begun_is_published_too() -> None:
 def test_there_is_no_other_list(number: str) -> None:
     answer = get(f"/status/{number}")
     assert answer.status_code == 404
+    assert "no-store" in answer["Cache-Control"], "the next list may begin at any moment"
     assert body_of(answer)["error"] == "not_found"
 
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from tokens.http import error_body, error_response, read_only
+from tokens.http import error_response, read_only
 from tokens.status_lists.format import MEDIA_TYPE, list_uri
 from tokens.status_lists.publication import UnknownList, status_lists
 
@@ -48,7 +48,8 @@ def _status_list(number: str) -> HttpResponse:
 
 
 def _unknown() -> HttpResponse:
-    return JsonResponse(error_body("not_found", "There is no such status list."), status=404)
+    # Not to be stored either: the next list may begin at any moment.
+    return error_response(404, "not_found", "There is no such status list.")
 
 
 def _unavailable() -> HttpResponse:
