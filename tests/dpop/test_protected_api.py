@@ -110,7 +110,7 @@ def test_a_proof_opens_once(erp: DpopErp) -> None:
 
 def test_proofs_that_have_expired_do_not_fill_the_database(erp: DpopErp) -> None:
     token, now = erp.token(), datetime.now(UTC)
-    ends = [now - timedelta(minutes=minutes) for minutes in (2, 60, 0.5)]
+    ends = [now - timedelta(minutes=minutes) for minutes in (1.5, 60, 0.5)]
     expired, long_expired, recent = (
         UsedProof.objects.create(id=uuid4(), expires_at=end) for end in ends
     )
