@@ -3,6 +3,7 @@
 Built on uvicorn's protocol class for httptools.
 """
 
+import re
 from enum import Enum, auto
 from typing import Any
 from urllib.parse import unquote
@@ -27,6 +28,11 @@ from tokens.endpoint.on_behalf_of import spells_on_behalf_of
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Of a long body that the application has begun to read: more than this waits in the socket.
 _READ_AHEAD_BYTES = 64 * 1024
+# Letters that nobody has to escape (RFC 3986 section 2.3), and the slash. Such a path is taken as
+# it is written: rules of a proxy in front may compare that, so it must mean nothing else here.
+_NEEDLESSLY_ESCAPED = re.compile(
+    "%(2[DEF]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)", re.ASCII | re.IGNORECASE
+)
 
 
 class Reading(Enum):
@@ -169,7 +175,8 @@ class RequestReader(HttpToolsProtocol):
         scope: dict[str, Any] = self.scope  # type: ignore[assignment]
         scope["method"] = self.parser.get_method().decode("ascii")
         scope["http_version"] = version
-        scope["path"] = unquote(path) if "%" in path else path
+        is_escaped = "%" in path and not _NEEDLESSLY_ESCAPED.search(path)
+        scope["path"] = unquote(path) if is_escaped else path
         scope["raw_path"] = raw_path
         scope["query_string"] = url.query or b""
 

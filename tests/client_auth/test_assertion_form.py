@@ -158,7 +158,14 @@ def test_three_parts_are_a_jws(text: str) -> None:
         parts_of(text)
 
 
-@pytest.mark.parametrize("part", ["A", "A A", "AA\n", "AA==A", "é", "A!AA", "AAAAA"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("A", "A A", "AA\n", "AA==A", "é", "A!AA", "AAAAA", "\ud800", "AA\0A"),
+        *("A+AA", "A/AA"),  # of base64
+        *("AA==", "AAA="),  # padding
+    ],
+)
 def test_only_base64url_is_read(part: str) -> None:
     with pytest.raises(UnreadableJws):
         read_bytes(part)

@@ -64,10 +64,10 @@ def proof(jti: str, path: bytes = b"") -> bytes:
 
 @dataclass
 class Learned:
-    """What a run has learned from answers: the latest nonce, and the `jti` that were used up."""
+    """What a run has learned from answers: the latest nonce, and when each `jti` was used up."""
 
     nonce: str = ""
-    spent: set[str] = field(default_factory=set)
+    spent: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -325,6 +325,8 @@ def test_whoever_gets_a_token_has_proved_who_it_is(
         assert found == []
         again = list(faults_of(sent, answer, planted))
         assert bool(again) == (sent in (KEY, BOUND, POSSESSED))  # which count once
+        later = replace(planted, clock=lambda: FIXED.clock() + 111)
+        assert list(faults_of(sent, answer, later)) == []  # as long as they are stored
 
 
 @contextmanager

@@ -411,6 +411,21 @@ def test_a_flood_of_pipelined_requests_is_answered_and_ended(node: Service) -> N
     assert_refusal(answers[-1], 400, "invalid_request", "without waiting")
 
 
+@pytest.mark.parametrize(
+    "path", ["/connect/%74oken", "/connect%2Ftoken", "/connect%2ftoken", "/connect/toke%6E"]
+)
+def test_a_path_is_the_login_only_as_it_is_written(
+    node: Service, erp_of_node: Erp, path: str
+) -> None:
+    """A rule of a proxy for `/connect/token` does not see the others."""
+    request = login(erp_of_node)
+    (answer,) = send_all(node.url, request.replace(b"/connect/token", path.encode(), 1))
+    assert answer.status == 404
+    assert answer.headers["content-type"] == "application/json"
+    (metrics,) = send_all(node.url, b"GET /metric%73 HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert metrics.status == 404
+
+
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/.well-known/jwks.json"])
 def test_head_names_the_length_and_has_no_body(node: Service, path: str) -> None:
     head = f"HEAD {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()

@@ -4,7 +4,7 @@ Of assertions and of DPoP proofs. Who may sign, and with what, is for the caller
 """
 
 import base64
-import binascii
+import re
 from typing import TypeVar
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 Part = TypeVar("Part", bound=msgspec.Struct)
 
 _PARTS = 3
+_BASE64URL = re.compile("[A-Za-z0-9_-]*")  # RFC 7515 section 2
 
 
 class UnreadableJws(ValueError):
@@ -36,7 +37,9 @@ def read_json(part: str, kind: type[Part]) -> Part:
 
 def read_bytes(part: str) -> bytes:
     """Raises UnreadableJws."""
+    if not _BASE64URL.fullmatch(part):  # Python's decoder also takes base64 and padding
+        raise UnreadableJws
     try:
-        return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
+        return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except ValueError:
         raise UnreadableJws from None

@@ -13,6 +13,9 @@ from tests.fuzz.proofs.signer import OTHER, RIGHT, Signer, members_of
 Binding = dict[str, Any]  # the claim `cnf`
 _TOKEN_TYPES = {True: "DPoP", False: "Bearer"}
 _MALLEABLE = -1  # the last character of a signature has bits that mean nothing
+# A proof can be used for a minute, and is stored for another one: after that, one with the same
+# `jti` is a new one.
+_STORED_SECONDS = 110
 
 
 def faults_of_token(sent: FuzzInput, body: dict[str, Any], planted: Planted) -> Iterator[str]:
@@ -101,7 +104,8 @@ def _signed(signer: Signer, sent: FuzzInput) -> Iterator[tuple[str, dict[str, An
 
 def _is_new(found: set[str], planted: Planted) -> bool:
     """Whether one of them was not used before; which of several was used now, nobody knows."""
-    new = found - planted.learned.spent
+    spent, now = planted.learned.spent, planted.clock()
+    new = {jti for jti in found if jti not in spent or now - spent[jti] > _STORED_SECONDS}
     if len(new) == 1:
-        planted.learned.spent |= new
+        spent |= dict.fromkeys(new, now)
     return bool(new)
