@@ -16,6 +16,8 @@ from urllib.parse import unquote_to_bytes
 from tests.fuzz.planted import Planted
 
 CORPUS = Path(__file__).with_name("corpus")
+_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
+_NEED_NO_ESCAPE = b"/-._~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ORIGIN = re.compile(rb"[a-z]+://[^/]*", re.IGNORECASE)
 LOGIN_PATH = b"/connect/token"
 OTHER_PATHS = (b"/connect/introspect", b"/connect/revocation")
@@ -88,7 +90,12 @@ class FuzzInput:
     @cached_property
     def _path(self) -> bytes:
         target = self.data.split(b"\r\n", 1)[0].split(b" ")[1:2] or [b""]
-        return unquote_to_bytes(_ORIGIN.sub(b"", re.split(rb"[?#]", target[0])[0], count=1))
+        path = _ORIGIN.sub(b"", re.split(rb"[?#]", target[0])[0], count=1)
+        # With a letter that needs no escape, it is another path than the one without.
+        is_taken_as_written = any(
+            bytes.fromhex(escaped.decode()) in _NEED_NO_ESCAPE for escaped in _ESCAPED.findall(path)
+        )
+        return path if is_taken_as_written else unquote_to_bytes(path)
 
 
 def read_inputs(file: Path, planted: Planted) -> Iterator[FuzzInput]:
