@@ -40,6 +40,6 @@ def read_bytes(part: str) -> bytes:
     if not _BASE64URL.fullmatch(part):  # Python's decoder also takes base64 and padding
         raise UnreadableJws
     try:
-        return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+        return base64.urlsafe_b64decode(part + "==")  # it ignores what is more than needed
     except ValueError:
         raise UnreadableJws from None
