@@ -5,8 +5,10 @@ A text that begins like a formula gets an apostrophe in front; reading removes i
 
 import re
 
-_FORMULA = re.compile(r"[=+\-@\t\r]")
-_ESCAPED = re.compile(r"\A'(?=[=+\-@])")
+# Programs of East Asian languages read the wide forms of these characters as the usual ones.
+_SIGNS = r"=+\-@\uff1d\uff0b\uff0d\uff20"
+_FORMULA = re.compile(rf"[{_SIGNS}\t\r\n]")
+_ESCAPED = re.compile(rf"\A'(?=[{_SIGNS}])")
 
 
 def escape_formula(text: str) -> str:

@@ -19,7 +19,8 @@ from taxpayers.moments import end_of_day, parse_moment, start_of_day
 from taxpayers.validation import ServiceError, rule_of
 
 # Of every kind: what a list of bad rows has beside them, so that it can be imported again.
-IGNORED = ("line", "fault")
+BESIDE_BAD_ROWS = ("line", "error")
+IGNORED = (*BESIDE_BAD_ROWS, "fault")  # the former name of "error"
 _YES_OR_NO = {
     "": None,
     "yes": True,

@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.http import HttpResponse
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
@@ -20,7 +21,12 @@ from identity.sandbox.upkeep import renew_once
 from identity.staff.framework.badges import badge_of_system_user
 from taxpayers.credentials import Kind, fault_of
 from taxpayers.models import Change, SystemUser
-from taxpayers.sandbox.clients import CREDENTIALS, SandboxName, sandbox_name
+from taxpayers.sandbox.clients import (
+    CREDENTIALS,
+    SANDBOX_CLIENT_IDS,
+    SandboxName,
+    sandbox_name,
+)
 from taxpayers.services import Author, ServiceError, block_system_user, unblock_system_user
 from taxpayers.services.sandbox.clients import (
     move_sandbox_secret_end,
@@ -30,6 +36,7 @@ from taxpayers.services.sandbox.clients import (
 from tests.support.erp import Erp, assert_refused, claims_of, new_erp
 from tests.support.factories import TaxpayerFactory
 from tests.support.outages import database_out_of_reach
+from tests.support.staff import staff_client
 from tokens.models import LoginEvent
 from tokens.rate_limits.backoff import PAIR_BACKOFF, Backoff
 from tokens.refusals.table import REFUSALS
@@ -337,6 +344,23 @@ def test_the_command_names_a_client_that_is_no_longer_refused(
 
 
 # --- Nobody breaks it, and it is nowhere but in test ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["block_system_user", "unblock_system_user", "extend_system_user", "revoke_secrets"],
+)
+def test_a_task_for_many_system_users_leaves_clients_of_the_sandbox_as_they_are(
+    task: str, sandbox: None
+) -> None:
+    rows = SystemUser.objects.filter(client_id__in=SANDBOX_CLIENT_IDS)
+    selected = {"action": f"bulk_{task}", "_selected_action": [row.pk for row in rows]}
+    url = reverse("admin:taxpayers_systemuser_changelist")
+    page = staff_client("security officer").post(url, selected)
+    assert {one.preview.refusal for one in page.context["plan"]} == {
+        "A client of the sandbox: everybody has its secret. Do not change it."
+    }
+    assert page.context["count"] == 0
 
 
 def test_nobody_revokes_a_secret_that_everybody_has(sandbox: None) -> None:

@@ -56,6 +56,27 @@ def test_nothing_opens_before_the_first_password_is_replaced(
 
 
 @pytest.mark.parametrize(
+    ("asked_for", "opened"),
+    [
+        ("/admin/tokens/loginevent/?q=C1", "/admin/tokens/loginevent/?q=C1"),
+        ("", ADMIN),
+        ("//evil.example/admin/", ADMIN),
+        ("https://evil.example/admin/", ADMIN),
+    ],
+)
+def test_the_page_that_was_asked_for_opens_after_the_first_password_is_replaced(
+    asked_for: str, opened: str, client: Client, issued: IssuedPassword
+) -> None:
+    with_totp(User.objects.get(username="badrul"))
+    sent = {"login": "badrul", "password": issued.password, "next": asked_for}
+    client.post(SIGN_IN, sent)
+    client.get(give_code(client, totp_code()).headers["Location"])  # leads to CHOOSE
+    answer = client.post(CHOOSE, {"password1": OWN, "password2": OWN})
+    assert answer.headers["Location"] == opened
+    assert client.get(opened).status_code == 200
+
+
+@pytest.mark.parametrize(
     ("password", "again", "fault"),
     [
         ("short", "", "too short"),

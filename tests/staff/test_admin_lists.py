@@ -196,6 +196,22 @@ def test_no_list_takes_a_condition_that_it_does_not_offer(
         assert officer.get(list_url(model) + query).status_code == 400, query
 
 
+@pytest.mark.parametrize("page", ["", "export.csv"])
+def test_a_filter_that_the_list_does_not_have_is_named(page: str, officer: Client) -> None:
+    answer = officer.get(f"{list_url(SystemUser)}{page}?colour<b>=red")
+    content = answer.content.decode()
+    assert answer.status_code == 400
+    assert "This list has no filter with the name colour&lt;b&gt;." in content
+    assert f'href="{list_url(SystemUser)}"' in content.partition("Bad request</h1>")[2]
+
+
+def test_a_form_that_cannot_be_read_is_a_page_with_a_way_back(officer: Client) -> None:
+    sent = {"action": "bulk_block_system_user", "_selected_action": "x"}
+    answer = officer.post(list_url(SystemUser), sent)
+    assert answer.status_code == 400
+    assert "Open the page again and repeat what you did." in answer.content.decode()
+
+
 @pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)
 def test_no_filter_counts_its_choices(model: type[Model], officer: Client) -> None:
     assert b"_facets" not in officer.get(list_url(model)).content

@@ -84,7 +84,7 @@ def test_the_file_of_rows_with_errors_has_all_of_them_and_can_be_uploaded_again(
     url = send(registrar, BAD).redirect_chain[-1][0]
     response = registrar.get(f"{url}&bad_rows")
     header, *rows = csv_rows_of(response)
-    assert header == ["line", "fault", "tin", "rob", "name", "active"]
+    assert header == ["line", "error", "tin", "rob", "name", "active"]
     assert [row[0] for row in rows] == ["3", "4", "5", "6"]
     assert [row[2:] for row in rows][-2:] == [
         ["'=1+1", "", "x", "maybe"],

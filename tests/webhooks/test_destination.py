@@ -67,6 +67,10 @@ def test_public_addresses_may_be_used(address: str) -> None:
         *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "2001:db8::1"),
         # Behind these is an IPv4 address.
         *("64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001:0:7f00:1::"),
+        *("::7f00:1", "::a00:1", "::ffff:0:7f00:1"),
+        # Local, but not to Python: site-local, and what no network routes.
+        *("fec0::1", "fe00::1", "5f00::1", "4000::1", "3fff::1"),
+        *("192.0.0.9", "192.88.99.1"),  # the nearest NAT or relay
         "",
         "localhost",
         "127.1",

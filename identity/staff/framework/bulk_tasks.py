@@ -26,6 +26,7 @@ from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
 from identity.staff.framework.tasks import Preview, Task, author
 from identity.staff.sessions.unsaved_entries import UnsavedEntries
+from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.services import Author, ServiceError
 
 MAX_RECORDS = 500
@@ -95,7 +96,7 @@ class BulkPage:
         is_bound = is_confirmed or bool(sent.errors)
         form = sent if is_bound else self.form(initial=_initial(entered, self.form))
         plan = [
-            PlannedChange(task, record, task.preview(record, sent.cleaned_data, at))
+            PlannedChange(task, record, _preview(task, record, sent.cleaned_data, at))
             for task, record in chosen
         ]
         seen = fingerprint(plan)
@@ -130,6 +131,14 @@ class BulkPage:
             return done
         text = ngettext("{count} was not changed.", "{count} were not changed.", refused)
         return f"{done} {text.format(count=refused)}"
+
+
+def _preview(task: Task, record: Any, data: dict[str, Any], at: datetime) -> Preview:
+    """What the task would do; a client of the sandbox stays as its list says, for everybody."""
+    if sandbox_name(getattr(record, "client_id", "")) is None:
+        return task.preview(record, data, at)
+    text = _("A client of the sandbox: everybody has its secret. Do not change it.")
+    return Preview(task.preview(record, data, at).before, refusal=text)
 
 
 def _initial(entered: QueryDict, form: type[TaskForm]) -> dict[str, Any]:

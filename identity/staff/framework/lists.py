@@ -11,9 +11,11 @@ from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ActionForm
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
+from identity.staff.framework.filtering.unknown_filter import UnknownFilter
 from identity.staff.framework.pagination import CappedPaginator
 from identity.staff.framework.search import search_by_index
 
@@ -54,8 +56,14 @@ class ViewOnlyList(ModelAdmin):
         return search_by_index(queryset, self.search_conditions(term)), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Only what a filter offers: Django would allow any condition, with or without an index."""
-        return any(lookup in _parameters(spec) for spec in self.get_list_filter(request))
+        """Only what a filter offers: Django would allow any condition, with or without an index.
+
+        Raises UnknownFilter.
+        """
+        if not any(lookup in _parameters(spec) for spec in self.get_list_filter(request)):
+            name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+            raise UnknownFilter(lookup, reverse(name))
+        return True
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None

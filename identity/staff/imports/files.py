@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 
 from taxpayers.files.csv_escaping import escape_formula
 from taxpayers.files.csv_reader import read_cells
-from taxpayers.files.rows import IGNORED, Columns
+from taxpayers.files.rows import BESIDE_BAD_ROWS, IGNORED, Columns
 from taxpayers.files.spreadsheets import write_workbook
 from taxpayers.models import UploadedFile
 from taxpayers.services import ImportPreview
@@ -50,7 +50,7 @@ def _bad_rows(columns: Columns, content: bytes, preview: ImportPreview) -> Itera
     rows = read_cells(io.BytesIO(content), columns.needed, columns.optional, ignored)
     _line, named = next(rows)
     own = [number for number, column in enumerate(named) if column not in IGNORED]
-    yield [*IGNORED, *(named[number] for number in own)]
+    yield [*BESIDE_BAD_ROWS, *(named[number] for number in own)]
     for line, cells in rows:
         if line in faults:
             sent = [cells[n] for n in range(len(cells)) if n in own or n >= len(named)]

@@ -6,11 +6,24 @@ to: what the name means a moment later does not matter. Pure.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from urllib.parse import urlsplit
 
 LONGEST_URL = 2_000
 _PORTS = {"http": 80, "https": 443}
+# All of IPv6 that is routed on the internet. Python takes the rest for public, too: site-local
+# addresses (fec0::/10), and those with an IPv4 address in them (::127.0.0.1, ::ffff:0:127.0.0.1).
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+# Answered by the nearest machine that takes them, which may be one of ours: a NAT, a 6to4 relay.
+_ANYCAST = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
+_DOCUMENTATION = IPv6Network("3fff::/20")  # RFC 9637: not known to Python 3.11
 # IPv6 addresses that stand for an IPv4 one: what is behind them is not what the address shows.
 _TRANSITION = tuple(map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
 
@@ -74,4 +87,7 @@ def is_allowed(address: str, *, is_https: bool, allowed_networks: Collection[str
 def _is_public(ip: IPv4Address | IPv6Address) -> bool:
     if ip.is_multicast or not ip.is_global:
         return False
-    return not any(ip in network for network in _TRANSITION)
+    if isinstance(ip, IPv4Address):
+        return not any(ip in network for network in _ANYCAST)
+    closed = (*_TRANSITION, _DOCUMENTATION)
+    return ip in _GLOBAL_UNICAST and not any(ip in network for network in closed)

@@ -92,6 +92,8 @@ class SavedViewPages(RecordPages):
         return ""
 
     def _delete(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         key = request.POST.get("view", "")
         is_key = key.isdecimal() and len(key) <= _MAX_DIGITS
         view = self._views_of(request).filter(pk=int(key)).first() if is_key else None

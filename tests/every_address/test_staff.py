@@ -1,0 +1,297 @@
+"""Each role at each address of the staff, found by the URL configuration, and what it may not see.
+
+An address that is not in these tables makes a test fail: decide first who may open it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import Model
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
+from pytest_django import Settings
+
+from identity.staff.accounts.roles import ROLES
+from identity.staff.models import StaffAccount
+from taxpayers.models import Change, PermissionCode
+from tests.introspection.api import new_api
+from tests.support.accounts import new_staff, signed_in, with_totp
+from tests.support.factories import (
+    ClientSecretFactory,
+    GrantedPermissionFactory,
+)
+from tests.support.staff import staff_client, task_url
+from tokens.login_events.partitions import first_id
+from tokens.models import LoginEvent, ProtectedApi, SigningKey
+
+pytestmark = pytest.mark.django_db
+NOBODY = "nobody"
+# The tasks on the pages of each kind of record, with the permission that each needs.
+TASKS: dict[str, dict[str, str]] = {
+    "taxpayers_taxpayer": {
+        "register_taxpayer": "taxpayers.register_taxpayer",
+        "import_registry": "taxpayers.import_registry",
+        "rename_taxpayer": "taxpayers.rename_taxpayer",
+        "activate_taxpayer": "taxpayers.activate_taxpayer",
+        "deactivate_taxpayer": "taxpayers.deactivate_taxpayer",
+    },
+    "taxpayers_intermediary": {
+        "register_intermediary": "taxpayers.register_intermediary",
+        "import_intermediaries": "taxpayers.register_intermediary",
+        "change_intermediary": "taxpayers.change_intermediary",
+        "extend_intermediary": "taxpayers.change_intermediary",
+        "end_intermediary_earlier": "taxpayers.change_intermediary",
+    },
+    "taxpayers_grantedpermission": {
+        "grant_permission": "taxpayers.grant_permission",
+        "import_permissions": "taxpayers.grant_permission",
+        "extend_permission": "taxpayers.extend_permission",
+        "end_permission_earlier": "taxpayers.extend_permission",
+        "revoke_permission": "taxpayers.revoke_permission",
+    },
+    "taxpayers_permissioncode": {"set_permission_code": "taxpayers.set_permission_code"},
+    "taxpayers_systemuser": {
+        "issue_credentials": "taxpayers.issue_credentials",
+        "import_system_users": "taxpayers.register_system_user",
+        "block_system_user": "taxpayers.block_system_user",
+        "unblock_system_user": "taxpayers.unblock_system_user",
+        "rotate_secret": "taxpayers.rotate_secret",
+        "register_client_key": "taxpayers.register_client_key",
+        "register_client_certificate": "taxpayers.register_client_certificate",
+        "use_private_key": "taxpayers.change_login_method",
+        "use_certificate": "taxpayers.change_login_method",
+        "use_client_secret": "taxpayers.change_login_method",
+        "bind_tokens": "taxpayers.change_login_method",
+        "extend_system_user": "taxpayers.extend_system_user",
+        "end_system_user_earlier": "taxpayers.extend_system_user",
+        "change_system_user": "taxpayers.change_system_user",
+        "limit_system_user": "taxpayers.limit_system_user",
+        "change_secret": "taxpayers.change_secret",
+        "retire_secret": "taxpayers.retire_secret",
+        "revoke_secret": "taxpayers.revoke_secret",
+    },
+    "taxpayers_change": {},
+    "tokens_loginevent": {},
+    "tokens_signingkey": {"rotate_signing_key": "tokens.rotate_signing_key"},
+    "tokens_protectedapi": {
+        "register_protected_api": "tokens.register_protected_api",
+        "rotate_secret": "taxpayers.rotate_secret",
+        "revoke_secret": "taxpayers.revoke_secret",
+        "deactivate_protected_api": "tokens.deactivate_protected_api",
+        "activate_protected_api": "tokens.activate_protected_api",
+    },
+    "staff_staffaccount": {
+        "create_account": "staff.create_account",
+        "change_role": "staff.change_role",
+        "set_first_password": "staff.set_first_password",
+        "reset_second_factor": "staff.reset_second_factor",
+        "rename_account": "staff.rename_account",
+        "activate_account": "staff.activate_account",
+        "deactivate_account": "staff.deactivate_account",
+    },
+}
+EXPORTS = {
+    "taxpayers_taxpayer": "taxpayers.export_registry",
+    "taxpayers_intermediary": "taxpayers.export_registry",
+    "taxpayers_grantedpermission": "taxpayers.export_registry",
+    "taxpayers_systemuser": "taxpayers.export_registry",
+    "taxpayers_change": "taxpayers.export_registry",
+    "tokens_loginevent": "tokens.export_logins",
+    "staff_staffaccount": "taxpayers.export_registry",
+}
+# Pages besides: what each needs.
+OTHERS: dict[str, set[str]] = {
+    "taxpayers_taxpayer_suggest": {"taxpayers.view_taxpayer"},
+    "taxpayers_intermediary_suggest": {"taxpayers.view_intermediary"},
+    "taxpayers_change_report": {"taxpayers.view_change"},
+    "taxpayers_change_task": {"taxpayers.view_change"},
+    "taxpayers_change_as_of": {
+        "taxpayers.view_change",
+        "taxpayers.view_taxpayer",
+        "taxpayers.view_systemuser",
+    },
+    "tokens_loginevent_what_if": {"tokens.view_loginevent"},
+    "ending_soon": {"taxpayers.view_systemuser"},
+}
+# For all staff: each shows what the role may see.
+FOR_ALL_STAFF = {"index", "staff_search", "jsi18n"}
+# Addresses of Django and of the theme that lead elsewhere, or to nothing.
+LEAD_ELSEWHERE = {
+    *("autocomplete", "view_on_site", "search", "app_list", "logout", "login"),
+    *("password_change", "password_change_done"),
+}
+READ = ("changelist", "change", "history", "save_view", "delete_view")
+CLOSED = ("add", "delete")  # Django's own forms
+
+
+def needed() -> dict[str, set[str]]:
+    """The permissions that each address of /admin/ needs, by its name."""
+    table = dict(OTHERS)
+    for kind, tasks in TASKS.items():
+        app, _, model = kind.partition("_")
+        view = f"{app}.view_{model}"
+        table |= {f"{kind}_{page}": {view} for page in READ}
+        table |= {f"{kind}_{page}": {NOBODY} for page in CLOSED}
+        table |= {f"{kind}_{task}": {permission, view} for task, permission in tasks.items()}
+        if kind in EXPORTS:
+            for form in ("csv", "xlsx"):
+                table[f"{kind}_export_{form}"] = {EXPORTS[kind], view}
+    return table
+
+
+NEEDED = needed()
+
+
+def addresses(resolver: Any = None, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The pattern and the name of each address that is served to staff."""
+    for pattern in (resolver or get_resolver("identity.staff.urls")).url_patterns:
+        whole = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from addresses(pattern, whole)
+        else:
+            assert isinstance(pattern, URLPattern)
+            yield whole, pattern.name or ""
+
+
+def of_admin() -> set[str]:
+    return {name for pattern, name in addresses() if pattern.startswith("admin/") and name}
+
+
+@pytest.fixture
+def records(settings: Settings) -> dict[str, Model]:
+    """One record of each kind, whose texts are found again on a page."""
+    settings.MTLS_URL = "https://mtls.id.example.org"
+    now = timezone.now()
+    user = ClientSecretFactory.create().system_user
+    permission = GrantedPermissionFactory.create()
+    account = with_totp(new_staff("viewer", "canary.account"))
+    User.objects.filter(pk=account.pk).update(first_name="Canary-of-account")
+    change = Change.objects.create(
+        by="canary.author", action="block_system_user", label="x", reason="canary-of-history"
+    )
+    api = new_api().registered
+    ProtectedApi.objects.filter(pk=api.pk).update(name="canary-of-api")
+    made: list[Model] = [
+        *(user, user.taxpayer, permission, permission.intermediary, change),
+        LoginEvent.objects.create(pk=first_id(now), at=now, client_id="canary-of-login"),
+        PermissionCode.objects.all()[0],
+        _some_key(),
+        ProtectedApi.objects.get(pk=api.pk),
+        StaffAccount.objects.get(pk=account.pk),
+    ]
+    return {f"{row._meta.app_label}_{row._meta.model_name}": row for row in made}
+
+
+def _some_key() -> SigningKey:
+    created_key = task_url(SigningKey, "rotate_signing_key")
+    staff_client(None, "boss").post(created_key)
+    return SigningKey.objects.latest("generation")
+
+
+def url_of(name: str, records: dict[str, Model]) -> str:
+    if name == "staff_search":
+        return reverse(name)
+    try:
+        return reverse(f"admin:{name}")
+    except NoReverseMatch:  # it is about a record
+        kind = next(kind for kind in TASKS if name.startswith(f"{kind}_"))
+        return reverse(f"admin:{name}", args=[records[kind].pk])
+
+
+def test_who_may_open_each_address_is_decided() -> None:
+    assert of_admin() == set(NEEDED) | FOR_ALL_STAFF | LEAD_ELSEWHERE
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_role_opens_its_addresses_and_no_other(role: str, records: dict[str, Model]) -> None:
+    client, wrong = staff_client(role), []
+    for name, needs in NEEDED.items():
+        may = needs <= ROLES[role].permissions
+        url = url_of(name, records)
+        for method in ("get", "post"):
+            if method == "get" and name.endswith("_view"):
+                continue  # 405
+            answer = getattr(client, method)(url)
+            status = answer.status_code
+            if answer.streaming:
+                b"".join(answer.streaming_content)
+            if (status != 403) != may or status >= 500:
+                wrong.append((name, method, status, may))
+    assert not wrong
+
+
+SEEN_WITH = {
+    "canary-of-history": {"taxpayers.view_change"},
+    "canary-of-login": {"tokens.view_loginevent"},
+    "canary-of-api": {"tokens.view_protectedapi"},
+    "Canary-of-account": {"staff.view_staffaccount", "taxpayers.view_change"},
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_page_shows_what_the_role_may_not_see(role: str, records: dict[str, Model]) -> None:
+    client, leaks, seen = staff_client(role), [], set()
+    pages = {name: url_of(name, records) for name in [*NEEDED, "index", "staff_search"]}
+    for word in SEEN_WITH:
+        pages[f"search for {word}"] = f"{reverse('staff_search')}?q={word}"
+    for name, url in pages.items():
+        response: Any = client.get(url)
+        content = b"".join(response.streaming_content) if response.streaming else response.content
+        for word, needs in SEEN_WITH.items():
+            is_shown = f"{word}<".encode() in content or f",{word}".encode() in content
+            if is_shown:
+                seen.add(word)
+            if is_shown and needs.isdisjoint(ROLES[role].permissions):
+                leaks.append((name, word))
+    assert not leaks
+    assert seen == {w for w, needs in SEEN_WITH.items() if needs & ROLES[role].permissions}
+
+
+def of_staff(records: dict[str, Model]) -> Iterator[str]:
+    """The address of every page of the staff that is about no account of one's own."""
+    yield from (url_of(name, records) for name in [*NEEDED, *FOR_ALL_STAFF])
+    for pattern, name in addresses():
+        if pattern.startswith("signin/second/") and name not in OPEN_BEFORE_SIGN_IN:
+            yield reverse(name, args=[4711] if "<" in pattern else [])
+
+
+def leads_to_sign_in(answer: HttpResponse) -> bool:
+    # The admin leads to its own sign-in, which leads to ours.
+    return answer.status_code == 302 and answer["Location"].startswith(
+        ("/signin/", "/admin/login/")
+    )
+
+
+OPEN_BEFORE_SIGN_IN = {"mfa_authenticate", "mfa_login_webauthn"}
+
+
+def test_a_stranger_is_led_to_the_sign_in_from_everywhere(records: dict[str, Model]) -> None:
+    stranger = Client()
+    for url in of_staff(records):
+        for method in ("get", "post"):
+            answer = getattr(stranger, method)(url)
+            if answer.status_code != 405:
+                assert leads_to_sign_in(answer), (url, method, answer.status_code)
+
+
+@pytest.mark.parametrize("state", ["without a second step", "deactivated", "no longer staff"])
+def test_a_session_that_is_not_complete_opens_nothing(
+    state: str, records: dict[str, Model], settings: Settings
+) -> None:
+    settings.SECOND_FACTOR_REQUIRED = True
+    boss = new_staff("", "half")
+    client = signed_in(boss if state == "without a second step" else with_totp(boss))
+    field = {"deactivated": "is_active", "no longer staff": "is_staff"}.get(state)
+    if field:
+        User.objects.filter(pk=boss.pk).update(**{field: False})
+    before = Change.objects.count()
+    for url in (url_of(name, records) for name in [*NEEDED, *FOR_ALL_STAFF]):
+        for method in ("get", "post"):
+            answer = getattr(client, method)(url)
+            if answer.status_code != 405:
+                assert leads_to_sign_in(answer), (url, method, answer.status_code)
+    assert Change.objects.count() == before
