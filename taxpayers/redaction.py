@@ -37,7 +37,9 @@ _GROUP = r"(?:[0-9A-Za-z]+|\[hidden\])"
 _GROUPS = re.compile(rf"{_GROUP}(?:\s{{1,3}}{_GROUP})*")
 _GROUP_OR_BLANKS = re.compile(rf"{_GROUP}|\s+")
 # The rest of a token of which some parts are hidden already: "_" and "-" make its runs short.
-_REST_OF_TOKEN = re.compile(r"(?<=\[hidden\])(?:\.[0-9A-Za-z_-]{4,})+", re.ASCII)
+_REST_OF_TOKEN = re.compile(
+    r"(?<=\[hidden\])[._-][0-9A-Za-z_-]{4,}(?:\.[0-9A-Za-z_-]{4,})*", re.ASCII
+)
 _WORDS = re.compile(r"[a-z]*(?:[A-Z]{1,5}[a-z]{2,})*[A-Z]{0,5}", re.ASCII)  # also CamelCase
 _PLAIN = re.compile(r"[A-Z]?[a-z]*|[A-Z]+|[0-9]+", re.ASCII)
 _PREFIX_LENGTH = len("cs_live_")
@@ -92,8 +94,8 @@ def _hide_after_scheme(match: re.Match[str]) -> str:
 
 
 def _hide_rest(match: re.Match[str]) -> str:
-    parts = match[0][1:].split(".")
-    return match[0] if all(_WORDS.fullmatch(part) for part in parts) else f".{HIDDEN}"
+    mark, parts = match[0][0], match[0][1:].split(".")
+    return match[0] if all(_WORDS.fullmatch(part) for part in parts) else f"{mark}{HIDDEN}"
 
 
 def _hide_in_groups(match: re.Match[str]) -> str:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -42,6 +43,7 @@ _LIFETIME_SECONDS = 60
 _BETWEEN_CHUNKS = re.compile(rb"\r\n(?!0+[;\r])[0-9A-Fa-f]+[^\r\n]*\r\n")
 _BASIC = re.compile(rb"basic\s+([0-9A-Za-z+/=]+)", re.IGNORECASE)
 _WINDOW = 16  # so much of a secret in a row must not be seen anywhere
+_HALF_A_SIGNATURE = 43  # less of a token is of no use to anybody
 _PREFIX = len(b"cs_test_")
 
 RawMembers = tuple[dict[str, bytes], dict[str, bytes]]
@@ -181,23 +183,26 @@ class Planted:
 
     @cached_property
     def marks(self) -> tuple[bytes, ...]:
-        """Of whatever has 31 characters of a secret in a row, one is a part."""
-        return tuple(
-            secret[start : start + _WINDOW]
-            for secret in (
-                self.client_secret[_PREFIX:],
-                self.wrong_secret[_PREFIX:],
-                self.bound_secret[_PREFIX:],
-                self.access_token.rpartition(b".")[2],
-                self.bound_token.rpartition(b".")[2],
-                basic(self.client_id, self.client_secret)[-48:],
-            )
-            for start in range(0, len(secret) - _WINDOW + 1, _WINDOW)
+        """Of what has 31 characters of a secret in a row, or a whole signature, one is a part."""
+        secrets = (
+            self.client_secret[_PREFIX:],
+            self.wrong_secret[_PREFIX:],
+            self.bound_secret[_PREFIX:],
+            basic(self.client_id, self.client_secret)[-48:],
+        )
+        signatures = (token.rpartition(b".")[2] for token in (self.access_token, self.bound_token))
+        return (
+            *chain.from_iterable(_parts(secret, _WINDOW) for secret in secrets),
+            *chain.from_iterable(_parts(text, _HALF_A_SIGNATURE) for text in signatures),
         )
 
     def has_right_secret(self, data: bytes) -> bool:
         """Whether a login in these bytes may get a token, however it is encoded."""
         return any(self.client_secret in reading for reading in readings(data))
+
+
+def _parts(text: bytes, length: int) -> Iterator[bytes]:
+    return (text[start : start + length] for start in range(0, len(text) - length + 1, length))
 
 
 def readings(data: bytes) -> Iterator[bytes]:
