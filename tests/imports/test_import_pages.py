@@ -97,7 +97,7 @@ def test_every_row_with_an_error_is_shown_and_can_be_downloaded(kind: str) -> No
     client.post(url)
     assert model._default_manager.count() == before
     header, row = csv_rows_of(client.get(f"{url}&bad_rows"))
-    assert header[:2] == ["line", "fault"]
+    assert header[:2] == ["line", "error"]
     assert (row[0], row[2]) == ("3", "C9999999999")
 
 
