@@ -39,7 +39,7 @@ from tests.support.staff import (
 
 pytestmark = pytest.mark.django_db
 
-TIN, AGENT = "C0000000001", "C0000000002"
+TIN, AGENT = "C9000000001", "C9000000002"
 # Of each kind: the list, the task, the role, a good file of one row, and how it is counted.
 PAGES: dict[str, tuple[type[Model], str, str, str, str]] = {
     "intermediaries": (
@@ -171,9 +171,9 @@ def test_the_command_imports_each_kind_and_is_safe_to_repeat(kind: str, tmp_path
 
 def test_the_command_without_a_kind_imports_taxpayers(tmp_path: Path) -> None:
     path = tmp_path / "march.csv"
-    path.write_text("tin,name\nC0000000009,New\n")
+    path.write_text("tin,name\nC9000000009,New\n")
     assert json_output_of("import_registry", str(path))["registered"] == 1
-    assert Taxpayer.objects.filter(tin="C0000000009").exists()
+    assert Taxpayer.objects.filter(tin="C9000000009").exists()
 
 
 def test_the_command_refuses_a_kind_that_it_does_not_know(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_command_refuses_a_kind_that_it_does_not_know(tmp_path: Path) -> Non
 
 def test_the_columns_of_each_kind_are_those_that_its_rows_show() -> None:
     for name, kind in IMPORT_KINDS.items():
-        needed = dict.fromkeys(kind.columns.needed, "C0000000009")
+        needed = dict.fromkeys(kind.columns.needed, "C9000000009")
         header, cells = ",".join(needed), ",".join(needed.values())
         (row,) = kind.read(io.BytesIO(f"{header}\n{cells}".encode())).rows
         assert len(row.shown) == len(kind.columns.all), name
