@@ -14,8 +14,8 @@ from identity.server.limits import BUFFERED_BODY_BYTES
 from identity.server.overload import LIVE
 from identity.server.readiness import PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiBridge
-from tokens.endpoint.asgi import TokenEndpoint
-from tokens.endpoint.operations import OPERATIONS
+from tokens.operations.asgi import TokenEndpoint
+from tokens.operations.paths import OPERATIONS
 from tokens.status_lists.publication import status_lists
 
 _READY_PATH, _STATUS_PATH = "/health/ready", "/health"

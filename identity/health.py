@@ -16,12 +16,12 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
-from tokens.endpoint.clock import DatabaseClock
 from tokens.http import View, read_only
 from tokens.keys.ring import NoUsableKey
 from tokens.keys.signer import current_key_ring
 from tokens.login_events.partitions import has_partition
 from tokens.metrics import exposition
+from tokens.operations.clock import DatabaseClock
 from tokens.uptime import uptime
 
 logger = logging.getLogger("identity.health")

@@ -10,7 +10,7 @@ from django.template.response import SimpleTemplateResponse
 from django.utils import translation
 
 from identity.urls import urlpatterns as public
-from tokens.endpoint.proxies import TrustedProxies
+from tokens.request.proxies import TrustedProxies
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 

@@ -249,9 +249,9 @@ def fresh_process(pytestconfig: pytest.Config) -> None:
     from django.conf import settings
     from django.utils import translation
 
-    from tokens.endpoint import node
     from tokens.keys import signer
-    from tokens.sandbox import addresses
+    from tokens.operations import node
+    from tokens.operations import sandbox_addresses as addresses
     from tokens.status_lists import publication
 
     # A process cannot open one file of LMDB twice, and the last test's may still be open.

@@ -28,9 +28,9 @@ from tests.servers.processes import CHECKOUT, children, suspended
 from tests.servers.service import Service
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
-from tokens.endpoint import clock
 from tokens.keys.signer import clear_key_ring_cache
 from tokens.keys.store import read_key_ring
+from tokens.operations import clock
 
 JSON = {"Content-Type": "application/json", "Cache-Control": "no-store"}
 CHECKS = dict.fromkeys(["database", "clock", "migrations", "login_events", "signing_key"], "ok")

@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from taxpayers.client_keys import ALGORITHM_NAMES
 from tokens.client_auth.authenticated import SECRET_METHODS, Method
-from tokens.endpoint.request import GRANT_TYPE
 from tokens.http import error_response, read_only
 from tokens.keys.ring import ALGORITHMS
 from tokens.keys.signer import current_key_ring
+from tokens.request.token_request import GRANT_TYPE
 
 logger = logging.getLogger("tokens.keys")
 

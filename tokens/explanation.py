@@ -11,9 +11,9 @@ from django.utils.translation import gettext_noop as _
 
 from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.rules import Refused
+from tokens.answers.description import describe, format_moment_with_offset
 from tokens.models import LoginEvent
 from tokens.refusals.credential_words import kind_named_by, question_of
-from tokens.refusals.description import describe, format_moment_with_offset
 from tokens.refusals.table import ON_BEHALF_CHECKS, REFUSALS, Check
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tokens.client_auth.authenticated import SECRET_METHODS, Method
 from tokens.client_auth.client_secret import ClientSecretCredentials
-from tokens.endpoint.request import TokenRequest
+from tokens.request.token_request import TokenRequest
 
 HEADER = "X-System-Warning"
 _TEXT = re.compile(r"[\x20-\x21\x23-\x5B\x5D-\x7B\x7D-\x7E]{1,300}")  # | separates two warnings

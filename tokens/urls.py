@@ -3,8 +3,8 @@
 from django.urls import path
 
 from tokens.discovery import jwks, metadata
-from tokens.endpoint.view import token_view, view_of
 from tokens.http import imported_on_first_use
+from tokens.operations.view import token_view, view_of
 from tokens.status_lists.view import aggregation, status_list
 
 # Those on first use: the REST framework imports Django's admin.

@@ -12,9 +12,8 @@ from drf_spectacular.settings import patched_settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.framework.address import base_url
 from identity.api.framework.view import ManagementView
-from identity.api.scopes import CHANGE
+from identity.management_api import CHANGE, base_url
 
 _DESCRIPTION = (
     "Manages the registry of the token service: who may log in, and who may act for whom. Every"

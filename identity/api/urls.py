@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from django.urls import URLPattern, path
 
 from identity.api.events import changes, webhooks
-from identity.api.framework.address import BASE_PATH
 from identity.api.framework.kinds import Kind, Task
 from identity.api.framework.records import Listing, ListView, RecordView
 from identity.api.imports.rows import ROW_KINDS
@@ -25,6 +24,7 @@ from identity.api.registry import (
     taxpayers,
 )
 from identity.api.registry.history import history_of
+from identity.management_api import BASE_PATH
 
 _READ, _ADD, _CHANGE, _TASK = (
     ("get", "head"),

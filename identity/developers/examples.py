@@ -16,17 +16,16 @@ from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE
 from taxpayers.rules import Refused, RegistryReason
-from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.answers.response import Answer, issued_answer, refused_answer
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.client_secret import ClientSecretCredentials, authenticate
 from tokens.dpop.possession import NONCE_HEADER
 from tokens.dpop.proof import ProofFault
-from tokens.endpoint.request import GRANT_TYPE
-from tokens.endpoint.response import Answer, issued_answer, refused_answer
-from tokens.endpoint.throttle import RateLimited
+from tokens.lifetime import TOKEN_LIFETIME
 from tokens.rate_limits.quota import Quota
-from tokens.rate_limits.throttle import Throttle, ThrottleCause
+from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
+from tokens.request.token_request import GRANT_TYPE
 
 AT = datetime(2026, 11, 22, 2, 0, tzinfo=UTC)
 REFERENCE = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")

@@ -13,7 +13,7 @@ from identity.developers.examples import TAXPAYER, issued_example, refused_examp
 from identity.developers.pages import Page, show
 from identity.developers.snippets.catalogue import SNIPPETS, source_of
 from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE
-from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.lifetime import TOKEN_LIFETIME
 from tokens.refusals.table import ProtocolReason
 
 _RENEW_EARLIER_MINUTES = 5

@@ -1,9 +1,10 @@
 """The pages for developers of ERP systems, in each language, and what they offer to download."""
 
+from django.conf import settings
 from django.urls import URLPattern, path
 
+from tokens.answers.help_page import help_path
 from tokens.http import imported_on_first_use
-from tokens.refusals.help_page import help_path
 from tokens.refusals.table import REFUSALS
 
 _ROOM = "identity.developers"
@@ -25,6 +26,7 @@ urlpatterns: list[URLPattern] = [
     *_page("", "home.home"),
     *_page("guide", "guide.guide"),
     *_page("errors/", "errors.all_errors"),
+    *(_page("sandbox", "sandbox.sandbox_page") if settings.ENVIRONMENT == "test" else ()),
     *(
         page
         for reason in REFUSALS

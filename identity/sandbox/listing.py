@@ -1,13 +1,16 @@
 """What `/sandbox.json` and the command `sandbox` show: every client, and how it is used."""
 
+import json
 from typing import Any
 
 from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from identity.sandbox.catalogue import BY_REQUEST, CLIENTS, TOKEN, SandboxClient
 from identity.sandbox.reset import RESET_PATH
-from tokens.refusals.help_page import help_url
+from tokens.answers.help_page import help_url
+from tokens.http import read_only
 
 LIMIT = _(
     "One address has 500 logins with clients of the sandbox at once; after that it waits up to 10"
@@ -44,3 +47,13 @@ def client_as_json(client: SandboxClient) -> dict[str, Any]:
         "onbehalfof": client.on_behalf_of or None,
         "help": None if client.gets == TOKEN else help_url(client.gets),
     }
+
+
+@read_only
+def sandbox_json(request: HttpRequest) -> HttpResponse:
+    """The list for programs."""
+    return HttpResponse(
+        json.dumps(sandbox_as_json(), indent=2),
+        content_type="application/json",
+        headers={"Cache-Control": "public, max-age=3600"},
+    )

@@ -14,7 +14,7 @@ from taxpayers.services import (
     register_taxpayer,
 )
 from taxpayers.services.sandbox.clients import register_sandbox_client
-from tokens.sandbox.login import NEVER
+from tokens.operations.sandbox import NEVER
 
 SANDBOX = Author("sandbox")
 BEGAN, ENDED = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC)

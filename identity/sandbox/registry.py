@@ -42,7 +42,7 @@ from taxpayers.services import (
     set_taxpayer_active,
 )
 from taxpayers.services.sandbox.clients import move_sandbox_secret_end
-from tokens.sandbox.login import NEVER
+from tokens.operations.sandbox import NEVER
 
 
 @transaction.atomic

@@ -11,7 +11,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from taxpayers.rules import Refused
-from tokens.endpoint.response import refused_answer
+from tokens.answers.response import refused_answer
 from tokens.refusals.table import ProtocolReason
 
 logger = logging.getLogger("identity.server")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from identity.server import limits
-from tokens.endpoint.on_behalf_of import HEADER, spells_on_behalf_of
+from tokens.request.on_behalf_of import HEADER, spells_on_behalf_of
 
 Headers = Sequence[tuple[bytes, bytes]]
 

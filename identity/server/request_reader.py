@@ -23,7 +23,7 @@ from identity.server.framing import (
     misspells_on_behalf_of,
     without_upgrade,
 )
-from tokens.endpoint.on_behalf_of import spells_on_behalf_of
+from tokens.request.on_behalf_of import spells_on_behalf_of
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Of a long body that the application has begun to read: more than this waits in the socket.

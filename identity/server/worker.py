@@ -154,7 +154,7 @@ class Worker(UvicornWorker):
         "ws": "none",
         "interface": "asgi3",
         "lifespan": "on",
-        "proxy_headers": False,  # which proxies are trusted: tokens/endpoint/proxies.py
+        "proxy_headers": False,  # which proxies are trusted: tokens/request/proxies.py
         "server_header": False,
         "access_log": False,  # the service logs its own requests, without a secret in them
         "timeout_notify": 1,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views import defaults
 
 from identity import errors as machines
-from identity.staff.framework.filtering.unknown_filter import UnknownFilter
+from identity.staff.framework.unknown_filter import UnknownFilter
 from identity.staff.not_found import STAFF_PATHS
 
 

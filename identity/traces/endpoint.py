@@ -14,14 +14,14 @@ from identity.traces.export import Export
 from identity.traces.propagation import parent_of
 from identity.traces.spans import mark_as_error, span_of
 from identity.traces.store import TracedStore
-from tokens.endpoint.arrival import Arrival
-from tokens.endpoint.asgi import Message, Receive, Send, TokenEndpoint
-from tokens.endpoint.node import Node
-from tokens.endpoint.operations import OPERATIONS, Operation
-from tokens.endpoint.proxies import TrustedProxies
-from tokens.endpoint.request import RawTokenRequest
-from tokens.endpoint.response import Ended
-from tokens.steps import End, StepsTo, advance, fail
+from tokens.answers.response import Ended
+from tokens.operations.asgi import Message, Receive, Send, TokenEndpoint
+from tokens.operations.node import Node
+from tokens.operations.paths import OPERATIONS, Operation
+from tokens.operations.steps import End, StepsTo, advance, fail
+from tokens.request.arrival import Arrival
+from tokens.request.proxies import TrustedProxies
+from tokens.request.token_request import RawTokenRequest
 
 # Others, which a client may invent, are "_OTHER" (semantic conventions of HTTP).
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")

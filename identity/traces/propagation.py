@@ -9,7 +9,7 @@ from typing import Any
 from opentelemetry.context import Context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from tokens.endpoint.proxies import TrustedProxies
+from tokens.request.proxies import TrustedProxies
 
 _propagator = TraceContextTextMapPropagator()
 _HEADERS = (b"traceparent", b"tracestate")

@@ -13,22 +13,22 @@ from opentelemetry.trace import Span, SpanKind, get_current_span, set_span_in_co
 from identity.traces.export import Export
 from identity.traces.spans import Attributes, span_of
 from taxpayers.facts.values import FactsQuery, Reading
-from tokens.access_tokens.token_query import TokenQuery
-from tokens.login_events.async_store import AsyncStore, Observe
-from tokens.login_events.events import (
+from tokens.calls import (
     ApiSecretUse,
     AssertionUse,
+    Call,
     CountedLogin,
     FailedAuthentication,
     FailedLogin,
     ProofUse,
     RejectedRequest,
     TakeStatusIndex,
+    TokenQuery,
     TokenRevocation,
     Write,
 )
-from tokens.login_events.lanes import Executor, Lane
-from tokens.login_events.store import Call
+from tokens.store.async_store import AsyncStore, Observe
+from tokens.store.lanes import Executor, Lane
 
 NAMES: dict[type, str] = {
     FactsQuery: "read registry",

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
+from identity.webhooks.destination import NotAllowed, read_url
 from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.publishing import moment_text, publish_all_changes
 from identity.webhooks.secret_storage import encrypt
-from identity.webhooks.sending.destination import NotAllowed, read_url
-from identity.webhooks.sending.signatures import new_secret
+from identity.webhooks.signatures import new_secret
 from taxpayers.services.history import (
     Action,
     Author,

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from identity.api.framework.address import BASE_PATH
+from identity.management_api import BASE_PATH
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 
 

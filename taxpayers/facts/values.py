@@ -163,3 +163,6 @@ class Reading:
     def is_remembered(self) -> bool:
         """Whether the facts are those of the node, which the registry has yet to confirm."""
         return self.facts is not None and self.counter is None
+
+
+ASSERTION = "client_assertion"  # the parameter of a key, in the same place

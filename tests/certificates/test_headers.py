@@ -18,8 +18,8 @@ from tokens.client_auth.certificate import (
     ClientCertificate,
     read_certificate,
 )
-from tokens.endpoint.asgi import _meta
-from tokens.endpoint.proxies import TrustedProxies
+from tokens.operations.asgi import _meta
+from tokens.request.proxies import TrustedProxies
 
 DER = certificate().der
 RFC9440 = f":{base64.b64encode(DER).decode()}:"

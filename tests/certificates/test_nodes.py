@@ -21,8 +21,8 @@ from tests.certificates.certificate_erp import (
     new_certificate_erp,
 )
 from tests.support.queries import statements_sent
-from tokens.endpoint.node import this_node
 from tokens.models import LoginEvent
+from tokens.operations.node import this_node
 
 pytestmark = pytest.mark.django_db
 

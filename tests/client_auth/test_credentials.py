@@ -16,6 +16,7 @@ from taxpayers.rules import Refused
 from tests.client_auth.test_assertion_form import ISSUER, signed
 from tests.client_auth.test_signatures import assertion, facts_of, pair
 from tests.endpoint.test_rules import CLIENT, SECRET
+from tokens.calls import AssertionUse, FailedAuthentication
 from tokens.client_auth.assertion import JWT_BEARER, SentAssertion
 from tokens.client_auth.authenticated import Method
 from tokens.client_auth.certificate import CertificateHeaders, ClientCertificate
@@ -27,14 +28,12 @@ from tokens.client_auth.credentials import (
     facts_query,
     read_credentials,
 )
-from tokens.client_auth.failures import check_failures, count_failure
 from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
 from tokens.client_auth.uses import use_of
-from tokens.endpoint.arrival import Arrival
-from tokens.endpoint.node import Node
-from tokens.endpoint.throttle import RateLimited
-from tokens.login_events.events import AssertionUse, FailedAuthentication
-from tokens.rate_limits.throttle import Throttle, ThrottleCause
+from tokens.operations.failures import check_failures, count_failure
+from tokens.operations.node import Node
+from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
+from tokens.request.arrival import Arrival
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

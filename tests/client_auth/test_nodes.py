@@ -20,8 +20,8 @@ from tests.support.erp import new_erp
 from tests.support.factories import SystemUserFactory
 from tests.support.queries import statements_sent
 from tokens.client_auth import private_key_jwt, signature
-from tokens.endpoint.node import this_node
 from tokens.models import LoginEvent
+from tokens.operations.node import this_node
 
 pytestmark = pytest.mark.django_db
 

@@ -22,8 +22,8 @@ from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair, s
 from tests.support.erp import Erp, assert_every_answer, assert_refused, claims_of, new_erp
 from tests.support.factories import ClientSecretFactory
 from tests.support.queries import statements_sent
-from tokens.endpoint.node import this_node
 from tokens.models import LoginEvent, UsedAssertion
+from tokens.operations.node import this_node
 
 pytestmark = pytest.mark.django_db
 

@@ -13,11 +13,11 @@ from uuid_utils.compat import uuid7
 from taxpayers.models import RateLimitCounter
 from tests.lanes.calls import clients, counted, opened_store, results, with_store
 from tests.support.command_line import output_of
-from tokens.login_events import store
-from tokens.login_events.async_store import AsyncStore
-from tokens.login_events.events import AssertionUse, CountedLogin, UsedBefore
+from tokens.calls import AssertionUse, CountedLogin, UsedBefore
 from tokens.models import LoginEvent, UsedAssertion
 from tokens.rate_limits.quota import Quota
+from tokens.store import django_store as store
+from tokens.store.async_store import AsyncStore
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -96,7 +96,7 @@ def out_of_reach() -> HttpResponse:
 
 def fault_of_ours() -> HttpResponse:
     erp = new_erp()
-    with patch("tokens.endpoint.toolkit.decide", side_effect=ZeroDivisionError("of a test")):
+    with patch("tokens.operations.toolkit.decide", side_effect=ZeroDivisionError("of a test")):
         return erp.login()
 
 

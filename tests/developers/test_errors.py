@@ -10,7 +10,7 @@ from django.utils import translation
 
 from taxpayers.rules import RegistryReason
 from tests.developers.pages import page_of, text_of
-from tokens.refusals.description import TOO_MANY_FAILED
+from tokens.answers.description import TOO_MANY_FAILED
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 # These tests may not query a database: one that did would fail.

@@ -14,7 +14,7 @@ from django.test import Client
 from tests.conftest import StartService
 from tests.developers.pages import page_of, text_of
 from tests.servers.service import Service
-from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.lifetime import TOKEN_LIFETIME
 
 OPTIONAL = ("/sandbox", "/clientcheck.py", "/api/v1/management/openapi.json")
 

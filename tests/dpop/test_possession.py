@@ -16,8 +16,8 @@ from tokens.access_tokens.binding import confirmation_claim, read_confirmation, 
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.dpop.possession import must_prove_key, nonces, with_proof
 from tokens.dpop.proof import read_proof
-from tokens.endpoint.arrival import receive
-from tokens.endpoint.asgi import _meta
+from tokens.operations.asgi import _meta
+from tokens.request.arrival import receive
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BASE = "https://id.example.org"

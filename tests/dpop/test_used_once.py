@@ -11,17 +11,11 @@ from uuid_utils.compat import uuid7
 
 from taxpayers.models import RateLimitCounter
 from tests.lanes.calls import clients, counted, opened_store, results, with_store
-from tokens.login_events import store
-from tokens.login_events.async_store import AsyncStore
-from tokens.login_events.events import (
-    AssertionUse,
-    CountedLogin,
-    ProofUse,
-    ProofUsedBefore,
-    UsedBefore,
-)
+from tokens.calls import AssertionUse, CountedLogin, ProofUse, ProofUsedBefore, UsedBefore
 from tokens.models import LoginEvent, UsedAssertion, UsedProof
 from tokens.rate_limits.quota import Quota
+from tokens.store import django_store as store
+from tokens.store.async_store import AsyncStore
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,10 +16,10 @@ from taxpayers.models import RateLimitCounter
 from taxpayers.rules import Refused
 from tests.support.erp import Erp, assert_unavailable, claims_of
 from tokens import uptime
-from tokens.endpoint import clock
-from tokens.endpoint.clock import DatabaseClock, LocalClock
-from tokens.endpoint.node import this_node
 from tokens.models import FailureBucket, LoginEvent
+from tokens.operations import clock
+from tokens.operations.clock import DatabaseClock, LocalClock
+from tokens.operations.node import this_node
 
 SECOND = timedelta(seconds=1)
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

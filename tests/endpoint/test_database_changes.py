@@ -17,8 +17,8 @@ from taxpayers.models import RateLimitCounter
 from tests.support.databases import another_session
 from tests.support.erp import Erp, new_erp, post
 from tokens.keys.store import read_key_ring
-from tokens.login_events.store import perform
 from tokens.models import LoginEvent
+from tokens.store.django_store import perform
 
 # SQLite prepares nothing beforehand, and has no server that could end a connection.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]

@@ -22,12 +22,12 @@ from taxpayers.models import RateLimitCounter, StatusIndex, SystemUser
 from tests.support.databases import present_url
 from tests.support.erp import FORM, PATH, Erp, new_erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
-from tokens.endpoint.asgi import TokenEndpoint
-from tokens.endpoint.form import MAX_BODY_BYTES
+from tokens.calls import CountedLogin
 from tokens.keys.signer import current_key_ring
-from tokens.login_events import async_store
-from tokens.login_events.events import CountedLogin
 from tokens.models import FailureBucket, LoginEvent
+from tokens.operations.asgi import TokenEndpoint
+from tokens.request.form import MAX_BODY_BYTES
+from tokens.store import async_store
 
 # The connections of the event loop see only what is committed.
 pytestmark = pytest.mark.django_db(transaction=True)

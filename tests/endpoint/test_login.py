@@ -18,8 +18,8 @@ from taxpayers.models import ClientSecret, RateLimitCounter
 from tests.support.erp import FORM, Erp, assert_every_answer, claims_of, new_erp, post
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tests.support.queries import statements_sent
-from tokens.endpoint.node import this_node
 from tokens.models import LoginEvent
+from tokens.operations.node import this_node
 
 pytestmark = pytest.mark.django_db
 

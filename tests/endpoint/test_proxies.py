@@ -11,10 +11,10 @@ from pytest_django import Settings
 
 from identity.middleware import apply_forwarded_headers
 from tests.support.erp import Erp
-from tokens.endpoint.arrival import receive
-from tokens.endpoint.asgi import _meta
-from tokens.endpoint.proxies import TrustedProxies
 from tokens.models import LoginEvent
+from tokens.operations.asgi import _meta
+from tokens.request.arrival import receive
+from tokens.request.proxies import TrustedProxies
 
 # One address, a network, and one written as an address within it.
 TRUSTED = ["10.0.0.5", "192.168.0.0/24", "2001:db8::7/64"]

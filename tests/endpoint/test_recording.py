@@ -17,9 +17,9 @@ from taxpayers.rules import decide
 from tests.support.erp import Erp, assert_refused, assert_unavailable, new_erp, post
 from tests.support.outages import writing_fails
 from tokens.access_tokens.issuing import SignedToken
-from tokens.endpoint import recording
-from tokens.endpoint.toolkit import IssuedLogin, LoginValidator
 from tokens.models import FailureBucket, LoginEvent
+from tokens.operations import recording
+from tokens.operations.toolkit import IssuedLogin, LoginValidator
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 
 pytestmark = pytest.mark.django_db
@@ -136,7 +136,7 @@ def test_a_failure_inside_is_logged_with_its_cause_but_recorded_without(
     erp: Erp, caplog: pytest.LogCaptureFixture
 ) -> None:
     error = ZeroDivisionError("cause")
-    with patch("tokens.endpoint.toolkit.decide", side_effect=error):
+    with patch("tokens.operations.toolkit.decide", side_effect=error):
         response = erp.login()
     record = caplog.records[0]
     assert (record.name, record.levelname, record.getMessage()) == (
@@ -155,7 +155,7 @@ def test_a_failure_inside_is_logged_with_its_cause_but_recorded_without(
 def test_an_outage_is_logged_in_a_line_for_each_login_without_a_traceback(
     erp: Erp, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with patch("tokens.login_events.store.perform", side_effect=OperationalError("disk full")):
+    with patch("tokens.store.django_store.perform", side_effect=OperationalError("disk full")):
         response = erp.login()
     assert response.status_code == 503
     record = caplog.records[0]
@@ -174,7 +174,7 @@ def test_a_refusal_by_oauthlib_itself_is_an_error_of_ours(
 
 
 def test_a_login_is_decided_at_the_moment_that_is_recorded(erp: Erp) -> None:
-    with patch("tokens.endpoint.toolkit.decide", wraps=decide) as decided:
+    with patch("tokens.operations.toolkit.decide", wraps=decide) as decided:
         response = erp.login()
     (request,) = decided.call_args.args
     assert request.at == event_of(response["correlationId"]).at

@@ -31,9 +31,9 @@ from tests.support.factories import (
 )
 from tests.support.outages import database_out_of_reach, writing_fails
 from tests.support.queries import statements_sent
+from tokens.answers.description import describe
 from tokens.http import error_body, rfc3339
 from tokens.models import LoginEvent
-from tokens.refusals.description import describe
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 pytestmark = pytest.mark.django_db
@@ -587,7 +587,7 @@ def test_no_record_no_token(erp: Erp) -> None:
 
 def test_an_error_of_ours_says_nothing_about_itself(erp: Erp) -> None:
     with patch(
-        "tokens.endpoint.toolkit.decide", side_effect=ZeroDivisionError("our secret detail")
+        "tokens.operations.toolkit.decide", side_effect=ZeroDivisionError("our secret detail")
     ):
         response = erp.login()
     assert b"detail" not in response.content

@@ -23,9 +23,11 @@ from tests.support.erp import FORM, PATH, assert_refused, post
 from tokens.client_auth.assertion import JWT_BEARER
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.client_secret import ClientSecretCredentials, authenticate, read_credentials
-from tokens.endpoint.arrival import receive
-from tokens.endpoint.form import MAX_BODY_BYTES, read_form
-from tokens.endpoint.request import (
+from tokens.models import LoginEvent
+from tokens.operations.view import token_view
+from tokens.request.arrival import receive
+from tokens.request.form import MAX_BODY_BYTES, read_form
+from tokens.request.token_request import (
     RawTokenRequest,
     TokenRequest,
     UnreadableRequest,
@@ -34,8 +36,6 @@ from tokens.endpoint.request import (
     read_token_request,
     recognize,
 )
-from tokens.endpoint.view import token_view
-from tokens.models import LoginEvent
 
 ISSUER = "https://id.example.org"
 NOTATION = Notation("[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}")

@@ -14,7 +14,7 @@ from django.test import RequestFactory
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from tests.support.erp import FORM, PATH, Erp, new_erp
-from tokens.endpoint.view import token_view
+from tokens.operations.view import token_view
 
 pytestmark = pytest.mark.django_db
 

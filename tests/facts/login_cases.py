@@ -20,14 +20,13 @@ from taxpayers.facts.values import (
 )
 from taxpayers.identifiers import TaxpayerId
 from tests.support.erp import FORM
-from tokens.endpoint.arrival import Arrival, receive
-from tokens.endpoint.login import EndedLogin, Steps, log_in
-from tokens.endpoint.node import Node
-from tokens.login_events.events import TakenIndex
-from tokens.login_events.store import Call
+from tokens.calls import Call, TakenIndex
+from tokens.operations.login import EndedLogin, Steps, log_in
+from tokens.operations.node import Node
+from tokens.operations.steps import LockedRead, advance, fail
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
-from tokens.steps import LockedRead, advance, fail
+from tokens.request.arrival import Arrival, receive
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)

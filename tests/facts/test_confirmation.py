@@ -36,13 +36,13 @@ from tests.support.databases import another_session
 from tests.support.erp import FORM, Erp, claims_of, new_erp
 from tests.support.queries import statements_sent
 from tests.tokens.test_rate_limits import perform_together
-from tokens.endpoint.arrival import receive
-from tokens.endpoint.login import EndedLogin, log_in
-from tokens.endpoint.node import Node, this_node
-from tokens.endpoint.view import run
-from tokens.login_events import store
-from tokens.login_events.events import CountedLogin, Event
+from tokens.calls import Call, CountedLogin, Event
 from tokens.models import FailureBucket, LoginEvent
+from tokens.operations.login import EndedLogin, log_in
+from tokens.operations.node import Node, this_node
+from tokens.operations.view import run
+from tokens.request.arrival import receive
+from tokens.store import django_store as store
 
 MIB = 2**20
 on_postgresql = pytest.mark.postgresql  # SQLite is in this process: it knows nothing beside it
@@ -229,7 +229,7 @@ def before_each_count(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable
     actions: list[Callable[[], object]] = []
     perform = store.perform
 
-    def act_and_perform(call: store.Call) -> Any:
+    def act_and_perform(call: Call) -> Any:
         if isinstance(call, CountedLogin) and actions:
             actions.pop(0)()
         return perform(call)

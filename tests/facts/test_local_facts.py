@@ -29,7 +29,7 @@ from taxpayers.facts.values import (
 )
 from taxpayers.identifiers import TaxpayerId
 from tests.endpoint.test_rules import CLIENT, OTHER, OWN, REPRESENTED, SECRET
-from tokens.endpoint.node import this_node
+from tokens.operations.node import this_node
 
 Result = TypeVar("Result")
 

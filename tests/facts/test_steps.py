@@ -49,20 +49,20 @@ from tests.facts.login_cases import (
     names,
 )
 from tests.support.erp import FORM
-from tokens.endpoint import toolkit
-from tokens.endpoint.arrival import Arrival, receive
-from tokens.endpoint.login import EndedLogin, log_in
-from tokens.endpoint.node import Node
-from tokens.endpoint.recording import unreadable_call
-from tokens.endpoint.request import UnreadableRequest
+from tokens.calls import CountedLogin, FailedLogin, RejectedRequest
 from tokens.keys import signer
 from tokens.keys.ring import Key, KeyRing, generate
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest
+from tokens.operations import toolkit
+from tokens.operations.login import EndedLogin, log_in
+from tokens.operations.node import Node
+from tokens.operations.recording import unreadable_call
+from tokens.operations.steps import LockedRead, advance
 from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import ProtocolReason
-from tokens.steps import LockedRead, advance
+from tokens.request.arrival import Arrival, receive
+from tokens.request.token_request import UnreadableRequest
 
 SECOND = timedelta(seconds=1)
 KEY = Key("a-kid", "ES256", NOW - DAY, {}, generate("ES256"))

@@ -12,13 +12,6 @@ from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from taxpayers.facts.as_of import CHANGING, history_begins_at, rows_as_of, system_users_as_of
-from taxpayers.facts.past_clients import (
-    clients_as_of,
-    decide_as_of,
-    pairs_as_of,
-    represented_facts,
-)
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
@@ -32,6 +25,13 @@ from taxpayers.models import (
 )
 from taxpayers.rules import AuthorizationRequest, Refused, decide, required_confirmation
 from taxpayers.services import Author, block_system_user, unblock_system_user
+from taxpayers.standing.as_of import CHANGING, history_begins_at, rows_as_of, system_users_as_of
+from taxpayers.standing.past_clients import (
+    clients_as_of,
+    decide_as_of,
+    pairs_as_of,
+    represented_facts,
+)
 from tests.facts.registry_changes import World
 from tests.history.random_changes import CHANGES, SCOPES, TAXPAYERS, Registrar
 from tests.registry.test_services_history import CASES, Case

@@ -37,7 +37,7 @@ class SimulatedTime:
     def in_force(self) -> Iterator[None]:
         """The nodes of this process read this time."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tokens.endpoint.login.uptime", self.uptime)
-            patch.setattr("tokens.endpoint.clock.uptime", self.uptime)
-            patch.setattr("tokens.endpoint.clock.wall_clock", self.wall_clock)
+            patch.setattr("tokens.operations.login.uptime", self.uptime)
+            patch.setattr("tokens.operations.clock.uptime", self.uptime)
+            patch.setattr("tokens.operations.clock.wall_clock", self.wall_clock)
             yield

@@ -13,7 +13,7 @@ from tests.interleavings.oracle.limits import Limits
 from tests.interleavings.oracle.status_lists import IssuedTokens
 from tests.interleavings.simulated_time import SimulatedTime
 from tests.interleavings.world import Credentials
-from tokens.login_events.events import Event
+from tokens.calls import Event
 
 
 @dataclass(slots=True, eq=False)

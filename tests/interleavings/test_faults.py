@@ -12,9 +12,9 @@ from taxpayers.facts.local import SharedFacts
 from taxpayers.facts.values import FactsQuery
 from tests.interleavings.changes import wholesale
 from tests.interleavings.run import RunFailed, run
-from tokens.endpoint import login
-from tokens.login_events import lanes, postgresql, postgresql_buckets
-from tokens.login_events.postgresql_event import IS_RECENT
+from tokens.operations import login
+from tokens.store import lanes, postgresql, postgresql_buckets
+from tokens.store.postgresql_event import IS_RECENT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow]
 

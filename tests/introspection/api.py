@@ -13,7 +13,7 @@ from django.test import Client
 from taxpayers.services import Author
 from tests.support.answers import body_of
 from tests.support.erp import FORM, Erp
-from tokens.protected_apis.models import ProtectedApi
+from tokens.models import ProtectedApi
 from tokens.protected_apis.registration import register_protected_api
 
 INTROSPECT, REVOKE = "/connect/introspect", "/connect/revocation"

@@ -17,11 +17,11 @@ from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, claims_of
 from tests.lanes.calls import results, with_store
 from tests.support.erp import new_erp
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory
-from tokens.access_tokens.token_query import token_query
-from tokens.endpoint.asgi import TokenEndpoint
-from tokens.login_events import async_store
-from tokens.login_events.events import FailedAuthentication
+from tokens.calls import FailedAuthentication
 from tokens.models import FailureBucket, RevokedToken
+from tokens.operations.asgi import TokenEndpoint
+from tokens.store import async_store
+from tokens.store.token_query import token_query
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,13 +10,8 @@ import pytest
 from taxpayers.facts.values import SecretFacts
 from taxpayers.identifiers import TaxpayerId
 from tests.facts.rows import AT, HOUR, row
-from tokens.access_tokens.token_query import (
-    ApiFacts,
-    TokenQuery,
-    TokenReading,
-    token_query,
-    token_statement,
-)
+from tokens.calls import TokenQuery
+from tokens.store.token_query import ApiFacts, TokenReading, token_query, token_statement
 
 JTI = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
 OTHER = TaxpayerId("C2000000002", "R-2")

@@ -12,11 +12,12 @@ from tests.lanes.calls import results, with_store
 from tests.support.answers import body_of
 from tests.support.factories import ProtectedApiSecretFactory
 from tests.support.queries import statements_sent
-from tokens.endpoint.node import this_node
-from tokens.login_events import async_store, store
-from tokens.login_events.events import ApiSecretUse
+from tokens.calls import ApiSecretUse
 from tokens.models import ProtectedApiSecret
+from tokens.operations.node import this_node
 from tokens.protected_apis.last_use import UsesOfThisMinute, minute_of
+from tokens.store import async_store
+from tokens.store import django_store as store
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

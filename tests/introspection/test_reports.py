@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from tokens.access_tokens.introspection import EndedIntrospection, report_introspection
-from tokens.access_tokens.revocation import EndedRevocation, report_revocation
-from tokens.endpoint.arrival import Arrival
-from tokens.endpoint.response import Answer
+from tokens.answers.response import Answer
+from tokens.operations.introspection import EndedIntrospection, report_introspection
+from tokens.operations.revocation import EndedRevocation, report_revocation
+from tokens.request.arrival import Arrival
 
 REFERENCE = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
 ARRIVAL = Arrival(REFERENCE, datetime(2026, 3, 1, tzinfo=UTC), "192.0.2.1", "agent")

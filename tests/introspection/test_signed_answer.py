@@ -14,7 +14,7 @@ from tests.introspection.api import INACTIVE, Api, claims_of, revoke, token_of
 from tests.introspection.test_callers import assert_error
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
-from tokens.access_tokens.accept import choose_media_type
+from tokens.answers.accept import choose_media_type
 from tokens.keys.ring import ALGORITHMS
 
 JSON, SIGNED = "application/json", "application/token-introspection+jwt"

@@ -10,10 +10,10 @@ import pytest
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused, RegistryReason
 from tests.endpoint.test_rules import AT, CLIENT, OTHER, OWN, PERMISSION, REPRESENTED, SECRET
-from tokens.access_tokens.answers import refused_by
 from tokens.access_tokens.status import TokenFacts, status_of
 from tokens.access_tokens.verification import AccessToken
-from tokens.endpoint.response import PROTECTED_API
+from tokens.answers.challenge import refused_by
+from tokens.answers.response import PROTECTED_API
 from tokens.refusals.table import ProtocolReason
 
 SCOPES = ("InvoicingAPI", "ReportingAPI", "Other")

@@ -12,10 +12,9 @@ from uuid_utils.compat import uuid7
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import ClientSecret, RateLimitCounter
 from tests.support.factories import ClientSecretFactory
-from tokens.login_events.async_store import AsyncStore
-from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
-from tokens.login_events.lanes import CALL_SECONDS
-from tokens.login_events.store import Call
+from tokens.calls import Call, CountedLogin, Event, FailedLogin, RejectedRequest
+from tokens.store.async_store import AsyncStore
+from tokens.store.lanes import CALL_SECONDS
 
 Result = TypeVar("Result")
 _NULL = ("since", "system_user_id", "secret_id", "source_address")  # where they are empty

@@ -17,11 +17,10 @@ from taxpayers.models import ClientSecret, RateLimitCounter
 from tests.lanes.broken_wire import BrokenWire
 from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
 from tests.support.databases import present_url
-from tokens.login_events.async_store import AsyncStore
-from tokens.login_events.events import CountedLogin, Write
-from tokens.login_events.postgresql_event import MAX_AGE_SECONDS
-from tokens.login_events.store import Call
+from tokens.calls import Call, CountedLogin, Write
 from tokens.models import LoginEvent
+from tokens.store.async_store import AsyncStore
+from tokens.store.postgresql_event import MAX_AGE_SECONDS
 
 # SQLite has no server whose connections could end.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]

@@ -10,12 +10,12 @@ from django.db import DatabaseError
 
 from taxpayers.models import RateLimitCounter
 from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
-from tokens.login_events import async_store
-from tokens.login_events.async_store import AsyncStore
-from tokens.login_events.lanes import MAX_BATCH, MAX_WAITING, Overloaded, TooLate
-from tokens.login_events.store import Call
+from tokens.calls import Call
 from tokens.models import LoginEvent
 from tokens.rate_limits.quota import Quota
+from tokens.store import async_store
+from tokens.store.async_store import AsyncStore
+from tokens.store.lanes import MAX_BATCH, MAX_WAITING, Overloaded, TooLate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

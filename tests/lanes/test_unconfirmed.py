@@ -13,10 +13,9 @@ from uuid_utils.compat import uuid7
 
 from tests.lanes.calls import clients, counted, results, with_store
 from tests.support.databases import present_url
-from tokens.login_events.async_store import AsyncStore
-from tokens.login_events.events import TokenRevocation
-from tokens.login_events.store import Call
+from tokens.calls import Call, TokenRevocation
 from tokens.models import LoginEvent, RevokedToken
+from tokens.store.async_store import AsyncStore
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 

@@ -28,11 +28,11 @@ from tests.endpoint.test_event_loop import (
 )
 from tests.endpoint.test_metrics import scraped
 from tests.support.erp import Erp, new_erp
-from tokens.endpoint.asgi import TokenEndpoint
-from tokens.endpoint.recording import buckets
-from tokens.login_events import store
-from tokens.login_events.async_store import AsyncStore
 from tokens.models import FailureBucket, LoginEvent
+from tokens.operations.asgi import TokenEndpoint
+from tokens.operations.recording import buckets
+from tokens.store import django_store as store
+from tokens.store.async_store import AsyncStore
 
 # The connections of the event loop see only what is committed.
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -29,18 +29,17 @@ CORE = (
     *("taxpayers/redaction.py", "taxpayers/facts", "tokens/rate_limits", "tokens/client_auth"),
     *("tokens/access_tokens", "tokens/keys", "tokens/resource_server", "tokens/dpop"),
     *("taxpayers/certificates", "taxpayers/client_keys.py", "taxpayers/services/login_method"),
-    *(f"tokens/endpoint/{name}.py" for name in ("form", "request", "on_behalf_of")),
-    *(f"tokens/endpoint/{name}.py" for name in ("proxies", "recording", "login")),
-    *("tokens/login_events/postgresql.py", "tokens/login_events/postgresql_buckets.py"),
-    *("tokens/steps.py", "tokens/status_lists/reserved.py"),
+    *(f"tokens/request/{name}.py" for name in ("form", "token_request", "on_behalf_of", "proxies")),
+    *(f"tokens/operations/{name}.py" for name in ("recording", "login", "steps", "failures")),
+    *(f"tokens/operations/{name}.py" for name in ("introspection", "revocation")),
+    *("tokens/answers/accept.py", "tokens/answers/challenge.py", "tokens/form_encoding.py"),
+    *(f"tokens/store/{name}.py" for name in ("postgresql", "postgresql_buckets", "token_query")),
+    *("tokens/store/used_once.py", "tokens/status_lists/reserved.py"),
 )
 
 
-# They decide no login: pages show what they read, or call it so.
-FOR_PAGES = {
-    *(f"taxpayers/facts/{name}.py" for name in ("as_of", "past_clients", "rows")),
-    "taxpayers/facts/credential_kind.py",
-}
+# It decides no login: pages call by it what they read.
+FOR_PAGES = {"taxpayers/facts/credential_kind.py"}
 
 
 def modules_of(part: str) -> list[str]:
@@ -61,24 +60,6 @@ def explained_of(module: str) -> Counter[str]:
     names = PLAN.survivors[module]
     found = (mutant.difference for mutant in mutants_of(module, PLAN.source(module)))
     return Counter(difference for difference in found if difference in names)
-
-
-def test_the_figures_in_contributing_are_of_modules_of_the_plan() -> None:
-    text = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    _, _, table = text.partition("| module | mutants | killed | explained |\n")
-    rows = table.partition("\n\n")[0].replace("`", "").splitlines()[1:]
-    figures = {name: [int(cell) for cell in cells] for name, *cells in map(cells_of, rows)}
-    assert len(figures) >= 10
-    assert list(figures) == [module for module in sorted(PLAN.modules) if module in figures]
-    for module, (mutants, killed, explained) in figures.items():
-        assert mutants == killed + explained, module
-        names = PLAN.survivors.get(module, {})  # of one mutant each, or of several
-        most = explained_of(module).total() if names else 0
-        assert len(names) <= explained <= most, module
-
-
-def cells_of(row: str) -> list[str]:
-    return row.strip("| ").split(" | ")
 
 
 def test_every_test_of_the_plan_exists() -> None:

@@ -20,9 +20,10 @@ from einvoicing_tokens.issuer.clock import Clock
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
 from tokens.access_tokens.claims import access_token_claims
+from tokens.access_tokens.status_claim import LIST_LENGTH
 from tokens.keys.ring import Key, generate, public_jwk
 from tokens.keys.signer import sign
-from tokens.status_lists.format import LIST_LENGTH, compress, list_claims
+from tokens.status_lists.format import compress, list_claims
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 TAXPAYER, INTERMEDIARY = TaxpayerId("C2584563222", "202001234567"), TaxpayerId("D1111111111")

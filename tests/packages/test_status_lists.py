@@ -20,8 +20,9 @@ from tests.packages.issuer import (
     new_key,
 )
 from tests.packages.test_keys import assert_unavailable
+from tokens.access_tokens.status_claim import LIST_LENGTH
 from tokens.keys.signer import sign
-from tokens.status_lists.format import LIST_LENGTH, compress
+from tokens.status_lists.format import compress
 
 INDEX = 777_777
 MINUTE = 60

@@ -35,14 +35,14 @@ from tests.rules.states import (
     states,
 )
 from tests.support.erp import FORM
-from tokens.endpoint.arrival import receive
-from tokens.endpoint.clock import LocalClock
-from tokens.endpoint.login import EndedLogin, log_in
-from tokens.endpoint.node import Node
+from tokens.calls import TakenIndex
 from tokens.keys import signer
 from tokens.keys.ring import Key, KeyRing, generate
-from tokens.login_events.events import TakenIndex
+from tokens.operations.clock import LocalClock
+from tokens.operations.login import EndedLogin, log_in
+from tokens.operations.node import Node
 from tokens.rate_limits.quota import Quota
+from tokens.request.arrival import receive
 
 CLIENT_SECRET = new_client_secret("test")
 RIGHT = {

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.facts.values import Facts
 from taxpayers.rules import AuthorizationRequest, Refused, decide
-from taxpayers.standing import standing_of
+from taxpayers.standing.standing import standing_of
 from tests.rules.states import (
     ALLOWED_PERMISSIONS,
     AT,

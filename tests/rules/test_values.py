@@ -13,16 +13,23 @@ ROOMS = (
     *("taxpayers/credentials.py", "taxpayers/identifiers.py", "taxpayers/rules.py"),
     "taxpayers/client_keys.py",
     "taxpayers/certificates",
-    *("taxpayers/facts", "tokens/access_tokens", "tokens/client_auth", "tokens/endpoint"),
+    *(
+        "taxpayers/facts",
+        "tokens/access_tokens",
+        "tokens/client_auth",
+        "tokens/operations",
+        "tokens/request",
+        "tokens/answers",
+        "tokens/calls.py",
+    ),
     "tokens/dpop",
     *("tokens/keys", "tokens/rate_limits", "tokens/refusals", "tokens/explanation.py"),
-    "tokens/steps.py",
 )
 # Fields that a log line or an error page must not show.
 HIDDEN = {
     "taxpayers.facts.values.FactsQuery": {"hashed_secret"},
     "tokens.access_tokens.issuing.SignedToken": {"encoded"},
-    "tokens.access_tokens.token_query.TokenQuery": {"hashed_secret"},
+    "tokens.calls.TokenQuery": {"hashed_secret"},
     "tokens.access_tokens.verification.AccessToken": {"claims"},
     "tokens.client_auth.assertion.ClientAssertion": {"jti", "signed", "signature"},
     "tokens.client_auth.assertion.SentAssertion": {"assertion"},
@@ -30,12 +37,17 @@ HIDDEN = {
     "tokens.client_auth.client_secret.ClientSecretCredentials": {"client_secret"},
     "tokens.client_auth.tls_client_auth.SentCertificate": {"headers"},
     "tokens.dpop.proof.Proof": {"jwk", "jti", "signed", "signature"},
-    "tokens.endpoint.request.RawTokenRequest": {"body", "query_string", "authorization", "dpop"},
-    "tokens.endpoint.request.TokenRequest": {"dpop"},
-    "tokens.endpoint.response.Answer": {"body"},
-    "tokens.endpoint.toolkit.IssuedLogin": {"body"},
+    "tokens.request.token_request.RawTokenRequest": {
+        "body",
+        "query_string",
+        "authorization",
+        "dpop",
+    },
+    "tokens.request.token_request.TokenRequest": {"dpop"},
+    "tokens.answers.response.Answer": {"body"},
+    "tokens.operations.toolkit.IssuedLogin": {"body"},
     "tokens.keys.ring.Key": {"private_key"},
-    "tokens.endpoint.form.Form": {"values", "names"},
+    "tokens.request.form.Form": {"values", "names"},
 }
 
 

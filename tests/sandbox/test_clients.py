@@ -38,9 +38,9 @@ from tests.support.factories import TaxpayerFactory
 from tests.support.outages import database_out_of_reach
 from tests.support.staff import staff_client
 from tokens.models import LoginEvent
+from tokens.operations import sandbox_addresses as addresses
 from tokens.rate_limits.backoff import PAIR_BACKOFF, Backoff
 from tokens.refusals.table import REFUSALS
-from tokens.sandbox import addresses
 
 BY_NAME = {client.name: client for client in CLIENTS}
 REFUSED = [client for client in CLIENTS if client.gets != TOKEN]

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.processes
 SHOWN = """
 import json
 from identity.urls import urlpatterns
-from tokens.endpoint.login import log_in
-from tokens.endpoint.operations import OPERATIONS
+from tokens.operations.login import log_in
+from tokens.operations.paths import OPERATIONS
 print(json.dumps({
     "paths": sorted(str(p.pattern) for p in urlpatterns if "sandbox" in str(p.pattern)),
     "plain": OPERATIONS["/connect/token"].begin is log_in,

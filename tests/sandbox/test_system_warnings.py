@@ -13,10 +13,10 @@ from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.servers.service import manage, service_environment
 from tests.support.erp import FORM, PATH, Erp, new_erp
 from tokens.checks import check_settings
-from tokens.endpoint.login import log_in
-from tokens.endpoint.operations import Operation, report_login, with_warnings
-from tokens.endpoint.view import OperationView
-from tokens.sandbox.login import log_in_with_sandbox
+from tokens.operations.login import log_in
+from tokens.operations.paths import Operation, report_login, with_warnings
+from tokens.operations.sandbox import log_in_with_sandbox
+from tokens.operations.view import OperationView
 from tokens.system_warnings import CONDITIONS, HEADER, faults_of
 
 TEXT, DAY = "HTTP Basic is refused.", "2027-01-31"
@@ -136,8 +136,8 @@ def test_a_right_value_is_not() -> None:
 
 WRAPPED = """
 import json
-from tokens.endpoint.login import log_in
-from tokens.endpoint.operations import OPERATIONS
+from tokens.operations.login import log_in
+from tokens.operations.paths import OPERATIONS
 begin = OPERATIONS["/connect/token"].begin
 print(json.dumps([begin is log_in, begin.__name__]))
 """

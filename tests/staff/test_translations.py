@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 
-from identity.staff.templatetags.staff import moment
+from identity.staff.display import moment
 from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation
 from taxpayers.models import (
@@ -29,8 +29,8 @@ from tests.support import catalogues
 from tests.support.erp import Erp
 from tests.support.factories import SystemUserFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
+from tokens.answers.description import describe
 from tokens.models import LoginEvent, SigningKey
-from tokens.refusals.description import describe
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
 MALAY = {"Accept-Language": "ms"}

@@ -12,7 +12,7 @@ from django.test import Client
 
 from tests.introspection.api import claims_of
 from tests.support.answers import body_of
-from tokens.endpoint.node import this_node
+from tokens.operations.node import this_node
 from tokens.status_lists.publication import forget_status_lists
 
 JWKS = "/.well-known/jwks.json"

@@ -8,13 +8,8 @@ from random import Random
 
 import pytest
 
-from tokens.status_lists.format import (
-    LIST_LENGTH,
-    claims_of_token,
-    compress,
-    index_of_claims,
-    list_claims,
-)
+from tokens.access_tokens.status_claim import LIST_LENGTH, claims_of_token, index_of_claims
+from tokens.status_lists.format import compress, list_claims
 
 ISSUER = "https://id.example.org"
 # Section 4.1: two bytes. The appendix of test vectors: 2^20 entries.

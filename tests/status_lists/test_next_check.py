@@ -12,8 +12,8 @@ from taxpayers.models import ClientSecret, RateLimitCounter, StatusChange, Statu
 from tests.introspection.api import token_of
 from tests.support.databases import another_session
 from tests.support.erp import Erp
-from tokens.login_events import store
-from tokens.login_events.events import TakeStatusIndex
+from tokens.calls import TakeStatusIndex
+from tokens.store import django_store as store
 
 pytestmark = pytest.mark.django_db
 

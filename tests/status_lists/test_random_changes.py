@@ -33,10 +33,10 @@ from tests.support.factories import (
     TaxpayerFactory,
 )
 from tokens.access_tokens.status import ACTIVE, status_of
-from tokens.access_tokens.token_query import token_query
 from tokens.access_tokens.verification import verify
 from tokens.keys.signer import current_key_ring
-from tokens.login_events import store
+from tokens.store import django_store as store
+from tokens.store.token_query import token_query
 
 pytestmark = pytest.mark.django_db
 

@@ -1,7 +1,7 @@
 """The indexes that a process has in reserve for first tokens: each is given once. Pure."""
 
 from taxpayers.facts.values import StatusFacts
-from tokens.login_events.events import TakenIndex
+from tokens.calls import TakenIndex
 from tokens.status_lists.reserved import NONE_RESERVED, ReservedIndexes
 
 TAKEN = StatusFacts(1, 7, ("InvoicingAPI",))

@@ -20,9 +20,7 @@ from tests.introspection.api import token_of
 from tests.lanes.calls import clients, counted, results, with_store
 from tests.support.erp import Erp, new_erp
 from tests.support.queries import statements_sent
-from tokens.endpoint.node import this_node
-from tokens.login_events import store
-from tokens.login_events.events import (
+from tokens.calls import (
     AssertionUse,
     CountedLogin,
     ProofUse,
@@ -32,9 +30,11 @@ from tokens.login_events.events import (
     UsedBefore,
 )
 from tokens.models import LoginEvent, UsedAssertion, UsedProof
+from tokens.operations.node import this_node
 from tokens.rate_limits.quota import Quota
 from tokens.status_lists.reserved import RESERVE, ReservedIndexes
 from tokens.status_lists.reuse import REUSED_AFTER
+from tokens.store import django_store as store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 

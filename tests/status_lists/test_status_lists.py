@@ -52,9 +52,10 @@ from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
 from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
+from tokens.access_tokens.status_claim import LIST_LENGTH
 from tokens.status_lists import publication
 from tokens.status_lists.ending import end_indexes
-from tokens.status_lists.format import LIFETIME, LIST_LENGTH, TTL
+from tokens.status_lists.format import LIFETIME, TTL
 from tokens.status_lists.publication import READ_EVERY_SECONDS, forget_status_lists
 from tokens.status_lists.reuse import REUSED_AFTER, SET_FOR
 

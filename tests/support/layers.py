@@ -1,8 +1,9 @@
 """The rules of the layers: each is a function over a source tree that names every violation."""
 
 import ast
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from tests.support.source_tree import SourceTree
@@ -10,6 +11,8 @@ from tests.support.source_tree import SourceTree
 DRAWERS = {"utils", "util", "helpers", "common", "base", "misc"}
 SIGNALS = ("django.dispatch", "django.db.models.signals", "django.core.signals")
 TEMPLATE_ENGINE = ("django.shortcuts", "django.template")
+SETTINGS = ("identity.settings",)  # it names modules as Django wants it, and is named so
+_MODULE = re.compile(r"\w+(\.\w+)+")
 FRAMEWORKS = ("django", "oauth2_provider", "oauthlib", "rest_framework")
 
 
@@ -29,6 +32,70 @@ def upward_imports(tree: SourceTree, rooms: Sequence[str]) -> Iterator[str]:
                 yield from (
                     f"{module} names {text}" for text in named if tree.imported_module(text)
                 )
+
+
+Floors = dict[str, Sequence[Sequence[str]]]  # rooms of each folder, floor by floor, from the top
+
+
+def rooms_without_floor(tree: SourceTree, floors: Floors) -> Iterator[str]:
+    """Folders and modules that no floor names, that two name, and names of nothing."""
+    for root, levels in floors.items():
+        named = Counter(room for level in levels for room in level)
+        present = {_room(module, root) for module in tree.modules} - {"", "migrations"}
+        yield from (f"{root}.{room} is on no floor" for room in sorted(present - named.keys()))
+        yield from (f"{root}.{room} is not there" for room in sorted(named.keys() - present))
+        yield from (f"{root}.{room} is named twice" for room, n in named.items() if n > 1)
+
+
+def climbing_imports(tree: SourceTree, floors: Floors) -> Iterator[str]:
+    """Imports of another room on the same floor or on a higher one; also by a string."""
+    for root, levels in floors.items():
+        floor = {room: number for number, level in enumerate(levels) for room in level}
+        for module, name in _uses(tree):
+            own, other = floor.get(_room(module, root)), floor.get(_room(name, root))
+            is_other = _room(module, root) != _room(name, root)
+            if own is not None and other is not None and is_other and other <= own:
+                yield f"{module} uses {name}"
+
+
+def circles_of_folders(tree: SourceTree) -> Iterator[str]:
+    """Folders at any depth whose direct children use each other in a circle."""
+    graphs: dict[str, dict[str, set[str]]] = {}
+    for module, name in _uses(tree):
+        own, other = module.split("."), name.split(".")
+        pairs = enumerate(zip(own, other, strict=False))
+        shared = next((depth for depth, (a, b) in pairs if a != b), None)
+        if shared:  # they part below one of our packages
+            folder = ".".join(own[:shared])
+            graphs.setdefault(folder, {}).setdefault(own[shared], set()).add(other[shared])
+    for folder, graph in sorted(graphs.items()):
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as circle:
+            yield f"{folder}: {' -> '.join(circle.args[1])}"
+
+
+def _uses(tree: SourceTree) -> Iterator[tuple[str, str]]:
+    """Each module with each other module of ours that it imports, or names in a string."""
+    for found in tree.imports:
+        imported = tree.imported_module(found.name)
+        if imported and imported != found.module:
+            yield found.module, imported
+    for module in tree.modules:
+        for text in tree.strings(module) if module not in SETTINGS else ():
+            named = tree.imported_module(text) if _MODULE.fullmatch(text) else None
+            is_package = named and tree.files[named].name == "__init__.py"  # as loggers are named
+            if named and named not in (module, *SETTINGS) and not is_package:
+                yield module, named
+
+
+def _room(module: str, root: str) -> str:
+    """The direct child of `root` that is this module, or that it is in; empty outside of it."""
+    return (
+        module.removeprefix(f"{root}.").split(".")[0]
+        if f"{root}." in module[: len(root) + 1]
+        else ""
+    )
 
 
 def imports_in_functions(tree: SourceTree, allowed: Collection[str]) -> Iterator[str]:
@@ -104,22 +171,6 @@ def drawers(tree: SourceTree) -> Iterator[str]:
     yield from (module for module in tree.modules if DRAWERS & set(module.split(".")))
 
 
-def crowded_folders(
-    tree: SourceTree, folders: Iterable[str], most: int, exempt: Collection[str]
-) -> Iterator[str]:
-    """Folders with more than `most` files; also one that is `exempt` and has no more than that."""
-    files = Counter(
-        str(path.parent.relative_to(tree.root))
-        for folder in folders
-        for path in (tree.root / folder).rglob("*")
-        if path.is_file() and path.parent.name != "__pycache__"
-    )
-    for folder, count in sorted(files.items()):
-        if count > most and folder not in exempt:
-            yield f"{folder} has {count} files"
-    yield from (f"{folder} needs no exemption" for folder in exempt if files[folder] <= most)
-
-
 def templates_of_machines(tree: SourceTree, rooms: Sequence[str]) -> Iterator[str]:
     """Templates, tag libraries and rendering in rooms that answer machines."""
     for room in rooms:
@@ -152,7 +203,7 @@ def upward_templates(tree: SourceTree, levels: Sequence[Collection[str]]) -> Ite
             if _rank_of_library(tree, library, rank) < own:
                 yield f"{template.name} loads {library}"
         for used in sorted(template.templates):
-            if rank.get(_staff_room(used, "/"), own) < own:
+            if used.startswith("staff/") and rank.get(_staff_room(used, "/"), own) < own:
                 yield f"{template.name} uses {used}"
 
 

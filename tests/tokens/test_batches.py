@@ -9,10 +9,9 @@ from uuid import UUID
 import pytest
 
 from taxpayers.facts.values import FactsQuery
-from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
-from tokens.login_events.lanes import MAX_BATCH, rows_of, take_batch
-from tokens.login_events.lanes import _Waiting as Waiting
-from tokens.login_events.store import Call
+from tokens.calls import Call, CountedLogin, Event, FailedLogin, RejectedRequest
+from tokens.store.lanes import MAX_BATCH, rows_of, take_batch
+from tokens.store.lanes import _Waiting as Waiting
 
 EVENT = Event(
     UUID(int=1), datetime.now(UTC), "", None, "", "", "c", None, None, "", "", "", "", None, ""

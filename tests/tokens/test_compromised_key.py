@@ -16,7 +16,6 @@ from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.erp import Erp, claims_of
 from tests.support.staff import errors_of, list_url, page_url, staff_client, task_url, text_of
 from tests.tokens.test_signing import in_threads
-from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.access_tokens.verification import InvalidToken, verify
 from tokens.keys import signer as signing
 from tokens.keys import store as key_store
@@ -31,6 +30,7 @@ from tokens.keys.ring import (
 )
 from tokens.keys.signer import REFRESH_INTERVAL, clear_key_ring_cache, current_key_ring, sign
 from tokens.keys.store import read_key_ring, rotate, stop_compromised_key
+from tokens.lifetime import TOKEN_LIFETIME
 from tokens.models import LoginEvent, SigningKey
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -14,10 +14,10 @@ from taxpayers.rules import RegistryReason
 from tests.support.erp import Erp, post
 from tests.support.factories import GrantedPermissionFactory
 from tests.support.staff import page_url, staff_client, text_of
+from tokens.answers.description import format_moment_with_offset
 from tokens.explanation import CheckState, explain, refusal_of, results_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
-from tokens.refusals.description import format_moment_with_offset
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 pytestmark = pytest.mark.django_db

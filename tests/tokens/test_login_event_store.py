@@ -12,13 +12,13 @@ from uuid_utils.compat import uuid7
 from taxpayers.models import RateLimitCounter
 from tests.tokens.rate_limit_cases import SECOND, failed
 from tests.tokens.test_rate_limits import EPOCH, LONG_AGO, perform_together
-from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
-from tokens.login_events.postgresql_buckets import count_rejections
-from tokens.login_events.store import perform
+from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import Throttle
+from tokens.store.django_store import perform
+from tokens.store.postgresql_buckets import count_rejections
 
 MINUTE = timedelta(minutes=1)
 

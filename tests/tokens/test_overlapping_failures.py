@@ -13,12 +13,12 @@ from uuid_utils.compat import uuid7
 
 from tests.endpoint.test_database_changes import wait_until_a_session_waits
 from tests.support.databases import present_url
-from tokens.login_events import postgresql_buckets
-from tokens.login_events.events import Event, FailedLogin, RejectedRequest
-from tokens.login_events.postgresql import statement_for
-from tokens.login_events.store import perform
+from tokens.calls import Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.throttle import Throttle
+from tokens.store import postgresql_buckets
+from tokens.store.django_store import perform
+from tokens.store.postgresql import statement_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 

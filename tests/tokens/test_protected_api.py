@@ -594,24 +594,27 @@ def test_a_protected_api_depends_on_little_of_this_service() -> None:
     ours = {name for name in imported if name.startswith(("identity", "tokens", "taxpayers"))}
     assert ours == {
         *("taxpayers.client_keys", "taxpayers.facts.token_binding", "taxpayers.rules"),
-        *("taxpayers.shut_down", "tokens.endpoint.proxies"),  # of answered_view alone
+        *("taxpayers.shut_down", "tokens.request.proxies"),  # of answered_view alone
         "tokens.access_tokens.claims",
-        "tokens.access_tokens.present_status",
+        "tokens.resource_server.present_status",
         "tokens.access_tokens.verification",
         *(
             "tokens.client_auth.certificate",
-            "tokens.client_auth.used_assertions",
+            "tokens.store.used_once",
             "tokens.dpop.proof",
-            "tokens.endpoint.arrival",
+            "tokens.request.arrival",
         ),
         "tokens.http",
-        *("tokens.login_events", "tokens.login_events.events", "tokens.refusals.description"),
+        *("tokens.store", "tokens.calls", "tokens.answers.description"),
         "tokens.keys.signer",
         "tokens.resource_server.active_token",
+        "taxpayers.facts.values",
+        "tokens.access_tokens.status",
+        "tokens.store.token_query",
         "tokens.resource_server.authentication",
         "tokens.resource_server.possession",
     }
     assert {name.partition(".")[0] for name in imported - ours} <= {
-        *("collections", "datetime", "typing"),
+        *("collections", "dataclasses", "datetime", "typing"),
         *("django", "rest_framework", "uuid_utils"),
     }

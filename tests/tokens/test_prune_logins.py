@@ -15,11 +15,11 @@ from uuid_utils.compat import uuid7
 
 from tests.support.erp import Erp
 from tokens.access_tokens import revoked_tokens
-from tokens.client_auth import used_assertions
 from tokens.login_events import partition_changes
 from tokens.login_events.partition_changes import drop_partition, make_partitions
 from tokens.login_events.partitions import first_id, has_partition, partitions_before
 from tokens.models import LoginEvent, RevokedToken, UsedAssertion, UsedProof
+from tokens.store import used_once as used_assertions
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=500)

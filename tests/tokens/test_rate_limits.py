@@ -27,15 +27,15 @@ from tests.tokens.rate_limit_cases import (
     is_sure,
     moved,
 )
-from tokens.login_events import postgresql, sqlite
-from tokens.login_events.events import CountedLogin, Event, FailedLogin, RejectedRequest
-from tokens.login_events.store import perform
+from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
 from tokens.rate_limits.backoff import Backoff, BucketState, count_failure, count_rejection
 from tokens.rate_limits.buckets import NUMBER, Buckets, counted_address
 from tokens.rate_limits.denial_cache import DenialCache
 from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
 from tokens.rate_limits.throttle import Throttle
+from tokens.store import postgresql, sqlite
+from tokens.store.django_store import perform
 
 LONG_AGO = CounterState(datetime(1970, 1, 1, tzinfo=UTC), 0)  # of a client that never logged in
 EPOCH, SECRET_ID = 77, 5

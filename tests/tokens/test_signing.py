@@ -33,7 +33,6 @@ from tests.servers.processes import CHECKOUT
 from tests.servers.service import service_environment
 from tests.support.databases import MigratedSqlite
 from tests.support.outages import database_out_of_reach
-from tokens.access_tokens.claims import TOKEN_LIFETIME
 from tokens.access_tokens.issuing import issue_access_token
 from tokens.keys import signer as signing
 from tokens.keys import store as key_store
@@ -51,6 +50,7 @@ from tokens.keys.ring import (
 )
 from tokens.keys.signer import REFRESH_INTERVAL, current_key_ring, sign
 from tokens.keys.store import read_key_ring, rotate
+from tokens.lifetime import TOKEN_LIFETIME
 from tokens.models import SigningKey
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -118,7 +118,7 @@ def modules_of(**given: str) -> set[str]:
 def test_without_the_setting_nothing_of_it_is_imported(serve: str) -> None:
     given = {} if serve == "login" else {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
     modules = modules_of(SERVE=serve, **given)
-    assert "tokens.endpoint.asgi" in modules
+    assert "tokens.operations.asgi" in modules
     parts = ("identity.traces", "opentelemetry.sdk", "opentelemetry.trace", "google.protobuf")
     assert {name for name in modules if name.startswith(parts)} == set()
 

@@ -21,8 +21,8 @@ from tests.endpoint.test_event_loop import (
 from tests.support.erp import Erp, new_erp
 from tests.support.outages import writing_fails
 from tests.traces.collector import Collector, Span, until
+from tokens.calls import Call
 from tokens.keys.signer import current_key_ring
-from tokens.login_events.store import Call
 
 # The connections of the event loop see only what is committed.
 pytestmark = pytest.mark.django_db(transaction=True)

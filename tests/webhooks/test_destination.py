@@ -2,7 +2,7 @@
 
 import pytest
 
-from identity.webhooks.sending.destination import Destination, NotAllowed, is_allowed, read_url
+from identity.webhooks.destination import Destination, NotAllowed, is_allowed, read_url
 
 OURS = ["10.20.0.0/24", "fd00::/64"]
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.endpoint.test_event_loop import Answer, Sent, acting, answers_to, through_django
-from tokens.endpoint.on_behalf_of import has_misspelled_header, spells_on_behalf_of
 from tokens.models import LoginEvent
+from tokens.request.on_behalf_of import has_misspelled_header, spells_on_behalf_of
 
 MISSPELLED = [
     *("On-Behalf-Of", "on_behalf_of", "X-OnBehalfOf", "onbehalf", "X-On-Behalf-Of", "ON_BEHALF_OF"),

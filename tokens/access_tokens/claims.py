@@ -7,9 +7,8 @@ from typing import Any
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
 from tokens.access_tokens.binding import confirmation_claim
-from tokens.status_lists.format import claims_of_token
-
-TOKEN_LIFETIME = timedelta(seconds=3600)  # specification 2.1
+from tokens.access_tokens.status_claim import claims_of_token
+from tokens.lifetime import TOKEN_LIFETIME
 
 
 def access_token_claims(

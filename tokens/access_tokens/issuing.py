@@ -7,8 +7,9 @@ from uuid import UUID
 from django.conf import settings
 
 from taxpayers.rules import Authorization
-from tokens.access_tokens.claims import TOKEN_LIFETIME, access_token_claims
+from tokens.access_tokens.claims import access_token_claims
 from tokens.keys.signer import current_key_ring, sign
+from tokens.lifetime import TOKEN_LIFETIME
 
 
 @dataclass(frozen=True, slots=True)

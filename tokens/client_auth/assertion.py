@@ -12,12 +12,13 @@ from uuid import UUID
 import msgspec
 
 from taxpayers.client_keys import ALGORITHM_NAMES, algorithm_of, key_name
+from taxpayers.facts.values import ASSERTION
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import Method
 from tokens.client_auth.compact_jws import UnreadableJws, parts_of, read_bytes, read_json
 from tokens.refusals.table import ProtocolReason
 
-ASSERTION, ASSERTION_TYPE = "client_assertion", "client_assertion_type"
+ASSERTION_TYPE = "client_assertion_type"
 JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 MAX_LENGTH = 4096
 MAX_JTI_LENGTH = 128

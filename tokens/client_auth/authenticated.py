@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
 from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
-from tokens.login_events.events import ProofUse
+from tokens.calls import ProofUse
 
 
 class Method(StrEnum):

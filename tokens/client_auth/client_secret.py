@@ -10,7 +10,7 @@ from taxpayers.credentials import Environment, Kind, fault_of, hash_secret
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
-from tokens.endpoint.form import has_bad_escape, malformed
+from tokens.form_encoding import has_bad_escape, malformed
 from tokens.refusals.table import ProtocolReason
 
 _BASIC_FAULT = "the Basic Authorization header is not base64 of client_id:client_secret"

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from taxpayers.credentials import Environment
-from taxpayers.facts.values import Facts, FactsQuery
+from taxpayers.facts.values import ASSERTION, Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from tokens.client_auth import client_secret, private_key_jwt, tls_client_auth
 from tokens.client_auth.assertion import (
-    ASSERTION,
     ASSERTION_TYPE,
     JWT_BEARER,
     ClientAssertion,
@@ -22,7 +21,7 @@ from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.certificate import CertificateHeaders
 from tokens.client_auth.client_secret import ClientSecretCredentials, check_client_id
 from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCertificate
-from tokens.endpoint.form import malformed
+from tokens.form_encoding import malformed
 
 SentCredentials = ClientSecretCredentials | SentAssertion | SentCertificate
 Credentials = ClientSecretCredentials | ClientAssertion | CertificateCredentials

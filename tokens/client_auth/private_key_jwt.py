@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 
 from taxpayers.client_keys import RSA_BITS, PublicKey, load_key
-from taxpayers.facts.values import Facts
+from taxpayers.facts.values import ASSERTION, Facts
 from taxpayers.rules import Refused
-from tokens.client_auth.assertion import ASSERTION, AssertionFault, ClientAssertion, refused
+from tokens.client_auth.assertion import AssertionFault, ClientAssertion, refused
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.signature import is_signature
 from tokens.refusals.table import ProtocolReason

@@ -1,9 +1,9 @@
 """The one use of a client assertion, as it is stored (RFC 7523 section 3, point 7)."""
 
+from tokens.calls import AssertionUse
 from tokens.client_auth.assertion import ClientAssertion
 from tokens.client_auth.credentials import Credentials
 from tokens.client_auth.private_key_jwt import last_moment
-from tokens.login_events.events import AssertionUse
 
 
 def use_of(credentials: Credentials) -> AssertionUse | None:

@@ -13,6 +13,7 @@ from django.conf import settings
 
 from taxpayers.facts.token_binding import Confirmation, TokenBinding
 from taxpayers.rules import Refused, check_secret
+from tokens.calls import ProofUse
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.dpop.nonce import Nonces
 from tokens.dpop.proof import (
@@ -22,7 +23,6 @@ from tokens.dpop.proof import (
     read_proof,
     verified_thumbprint,
 )
-from tokens.login_events.events import ProofUse
 from tokens.refusals.table import ProtocolReason
 
 NONCE_HEADER = "DPoP-Nonce"

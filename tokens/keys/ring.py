@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPubl
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.lifetime import TOKEN_LIFETIME
 
 PrivateKey = EllipticCurvePrivateKey | RSAPrivateKey
 

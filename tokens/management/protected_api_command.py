@@ -7,7 +7,7 @@ from taxpayers.credentials import hint_of
 from taxpayers.management.command import NO_REASON
 from taxpayers.services import ServiceError
 from taxpayers.validation import validate_text
-from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+from tokens.models import ProtectedApi, ProtectedApiSecret
 
 _LONGEST = 255
 

@@ -1,6 +1,6 @@
 """Which secrets of protected APIs this process has met in the present minute (contract 3). Pure.
 
-The first use of a minute is stored (`tokens.protected_apis.store_use`), the others are not.
+The first use of a minute is stored (`tokens.store.api_secret_use`), the others are not.
 """
 
 from datetime import datetime

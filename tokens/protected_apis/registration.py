@@ -33,7 +33,7 @@ from taxpayers.validation import (
     validate_name,
     validate_reason,
 )
-from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+from tokens.models import ProtectedApi, ProtectedApiSecret
 
 MAX_LIVE_SECRETS = 2
 

@@ -5,6 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 from math import ceil
 
+from taxpayers.rules import Refused
+from tokens.refusals.table import ProtocolReason
+
 
 class ThrottleCause(StrEnum):
     """Of what there was too much; the values are labels of the metrics."""
@@ -25,3 +28,12 @@ class Throttle:
     def retry_after_seconds(self, at: datetime) -> int:
         """Whole seconds to wait, at least one."""
         return max(1, ceil((self.retry_at - at).total_seconds()))
+
+
+class RateLimited(Refused):
+    """A login beyond a limit: nothing is recorded."""
+
+    def __init__(self, throttle: Throttle, cause: ThrottleCause) -> None:
+        super().__init__(ProtocolReason.RATE_LIMITED)
+        self.throttle = throttle
+        self.cause = cause

@@ -6,9 +6,8 @@ The texts of the table are for all three: those of a list, a count or a public p
 from collections.abc import Mapping
 
 from taxpayers.facts.credential_kind import CredentialKind
-from taxpayers.facts.values import CERTIFICATE
+from taxpayers.facts.values import ASSERTION, CERTIFICATE
 from taxpayers.rules import RegistryReason
-from tokens.client_auth.assertion import ASSERTION
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 

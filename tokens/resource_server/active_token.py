@@ -1,8 +1,8 @@
 """Who calls an API of this service: the bearer of a token that is active by the registry."""
 
-from tokens.access_tokens.present_status import ActiveToken, require_active
 from tokens.access_tokens.verification import AccessToken
 from tokens.resource_server.authentication import AccessTokenAuthentication
+from tokens.resource_server.present_status import ActiveToken, require_active
 
 
 class ActiveTokenAuthentication(AccessTokenAuthentication):

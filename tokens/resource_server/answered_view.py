@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 from uuid_utils.compat import uuid7
 
 from taxpayers.shut_down import answered_within
-from tokens.access_tokens.present_status import ActiveToken
-from tokens.endpoint.proxies import TrustedProxies
+from tokens.request.proxies import TrustedProxies
+from tokens.resource_server.present_status import ActiveToken
 
 
 class AnsweredView(APIView):

@@ -12,10 +12,10 @@ from rest_framework.request import Request
 
 from taxpayers.client_keys import ALGORITHM_NAMES
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.answers.description import describe_proof_fault
 from tokens.dpop.proof import InvalidProof
-from tokens.endpoint.arrival import called_url, reported_certificate
 from tokens.keys.signer import current_key_ring
-from tokens.refusals.description import describe_proof_fault
+from tokens.request.arrival import called_url, reported_certificate
 from tokens.resource_server.possession import (
     BEARER,
     DPOP,

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.rules import Refused
 from tokens.access_tokens.verification import AccessToken, InvalidToken
+from tokens.calls import ProofUse
 from tokens.client_auth.certificate import read_certificate
-from tokens.client_auth.used_assertions import prune_some_proofs
 from tokens.dpop.proof import (
     InvalidProof,
     Proof,
@@ -20,9 +20,9 @@ from tokens.dpop.proof import (
     read_proof,
     verified_thumbprint,
 )
-from tokens.endpoint.arrival import reported_certificate
-from tokens.login_events import store
-from tokens.login_events.events import ProofUse
+from tokens.request.arrival import reported_certificate
+from tokens.store import django_store as store
+from tokens.store.used_once import prune_some_proofs
 
 BEARER, DPOP = "bearer", "dpop"  # how a token is sent, in lower case
 # No limit holds for requests with a token, and anybody gets one for a client of the sandbox: so the

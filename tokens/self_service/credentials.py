@@ -12,9 +12,9 @@ from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.services import Author, LastLiveSecret, revoke_secret
 from tokens.access_tokens.claims import taxpayer_claim
+from tokens.answers.description import format_moment_with_offset
 from tokens.http import rfc3339, rfc3339_or_none
 from tokens.rate_limits.quota import CounterState, current_quota
-from tokens.refusals.description import format_moment_with_offset
 from tokens.self_service.own_secrets import live_of, own_secrets, secret_as_json
 from tokens.self_service.query_string import parameters_of
 from tokens.self_service.view import SelfServiceView

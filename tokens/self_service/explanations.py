@@ -6,11 +6,11 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from tokens.answers.help_page import help_url
 from tokens.explanation import explain
 from tokens.http import rfc3339
 from tokens.login_events.reference import find_login
 from tokens.models import LoginEvent
-from tokens.refusals.help_page import help_url
 from tokens.self_service.view import SelfServiceView
 
 # The same for a login of another client and for one that does not exist: it shows neither.

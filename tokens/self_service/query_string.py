@@ -6,7 +6,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
 from taxpayers.rules import Refused
-from tokens.endpoint.form import read_pairs
+from tokens.form_encoding import read_pairs
 
 
 def parameters_of(request: Request, *names: str) -> Mapping[str, str]:

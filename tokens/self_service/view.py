@@ -2,9 +2,9 @@
 
 import logging
 
-from tokens.access_tokens.present_status import ANSWER_SECONDS
 from tokens.resource_server.active_token import ActiveTokenAuthentication
 from tokens.resource_server.answered_view import AnsweredView
+from tokens.resource_server.present_status import ANSWER_SECONDS
 
 
 class SelfServiceView(AnsweredView):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from taxpayers.facts.validity import next_end
 from taxpayers.facts.values import Facts, StatusFacts
 from taxpayers.rules import Authorization
-from tokens.login_events.events import TakeStatusIndex, TokenRevocation
+from tokens.calls import TakeStatusIndex, TokenRevocation
 from tokens.status_lists.reserved import ReservedIndexes
 
 

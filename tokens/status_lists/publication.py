@@ -18,9 +18,10 @@ from django.db import OperationalError, connection
 from taxpayers.models import EndedStatusIndex
 from taxpayers.shut_down import answered_within
 from taxpayers.sql import fetch_through_django
+from tokens.access_tokens.status_claim import LIST_LENGTH
 from tokens.keys.signer import current_key_ring, sign
 from tokens.status_lists.ending import end_indexes
-from tokens.status_lists.format import LIST_LENGTH, TYP, compress, list_claims
+from tokens.status_lists.format import TYP, compress, list_claims
 from tokens.status_lists.reuse import SET_FOR
 from tokens.uptime import uptime
 

@@ -7,7 +7,7 @@ are left when the process ends remain unused: a bit each.
 import secrets
 from collections import deque
 
-from tokens.login_events.events import TakenIndex
+from tokens.calls import TakenIndex
 
 RESERVE = 256
 _VERSION_BITS = 63

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tokens.access_tokens.claims import TOKEN_LIFETIME
+from tokens.lifetime import TOKEN_LIFETIME
 
 # For clocks that differ, and for logins that were under way.
 SET_FOR = TOKEN_LIFETIME + timedelta(minutes=5)

@@ -7,8 +7,9 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from tokens.access_tokens.status_claim import list_uri
 from tokens.http import error_response, read_only
-from tokens.status_lists.format import MEDIA_TYPE, list_uri
+from tokens.status_lists.format import MEDIA_TYPE
 from tokens.status_lists.publication import UnknownList, status_lists
 
 # Less than the 10 seconds of the contract, together with the time after which a list is fetched

@@ -7,11 +7,10 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from identity.api.framework.address import base_url
-from identity.api.scopes import CHANGE, MANAGEMENT_SCOPES, READ
-from tokens.access_tokens.present_status import ActiveToken
+from identity.management_api import CHANGE, MANAGEMENT_SCOPES, READ, base_url
 from tokens.resource_server.active_token import ActiveTokenAuthentication
 from tokens.resource_server.permissions import InsufficientScope
+from tokens.resource_server.present_status import ActiveToken
 
 _READ_METHODS = ("GET", "HEAD")
 _NO_SCOPE = "This needs a token with the scope {scope}. Log in with scope={scope}."

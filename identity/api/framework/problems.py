@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from identity.api.framework.address import BASE_PATH, base_url
+from identity.management_api import BASE_PATH, base_url
 from taxpayers.redaction import hide_marked_secrets
 
 MEDIA_TYPE = "application/problem+json"

@@ -10,7 +10,7 @@ from identity.api.framework.pagination import MOST, USUAL_LIMIT
 from identity.api.framework.problem_answers import field_errors
 from identity.api.framework.problems import FieldError, Problem
 from taxpayers.rules import Refused
-from tokens.endpoint.form import read_pairs
+from tokens.form_encoding import read_pairs
 
 
 class Filters(Body):

@@ -11,7 +11,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from identity.api.framework.address import BASE_PATH
 from identity.api.framework.conditional import etag_of, require_match
 from identity.api.framework.fields import values_of
 from identity.api.framework.idempotency import (
@@ -25,6 +24,7 @@ from identity.api.framework.pagination import BadCursor, Page, page_of
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters, bad_cursor, read_query
 from identity.api.framework.view import ManagementView
+from identity.management_api import BASE_PATH
 from taxpayers.services.history import lock_for_update
 
 REPLAYED = {"Idempotent-Replayed": "true"}

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Start, Taxpayer, Text, Texts, Whole
-from identity.api.scopes import are_for_management
+from identity.management_api import are_for_management
 from taxpayers.files.intermediary_rows import IntermediaryRow
 from taxpayers.files.permission_rows import PermissionRow
 from taxpayers.files.rows import Row

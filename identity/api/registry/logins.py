@@ -11,10 +11,10 @@ from identity.api.framework.kinds import Kind
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
+from tokens.answers.help_page import help_url
 from tokens.explanation import explain
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
-from tokens.refusals.help_page import help_url
 
 _ONE_OF = ("client_id", "taxpayer", "intermediary", "outcome")
 _TOO_MANY = (

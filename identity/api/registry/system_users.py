@@ -18,7 +18,7 @@ from identity.api.registry.system_user_records import (
     show_once,
 )
 from identity.api.registry.taxpayers import find_taxpayer
-from identity.api.scopes import are_for_management
+from identity.management_api import are_for_management
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.models import Taxpayer as TaxpayerRow
 from taxpayers.services import (

@@ -18,7 +18,7 @@ from identity.developers.openapi.parts import (
     response,
 )
 from taxpayers.rules import Refused
-from tokens.access_tokens.answers import refused_by
+from tokens.answers.challenge import refused_by
 from tokens.http import error_body
 from tokens.refusals.table import REFUSALS, ProtocolReason
 from tokens.system_warnings import HEADER as WARNING

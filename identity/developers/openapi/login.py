@@ -17,9 +17,9 @@ from identity.developers.openapi.parts import (
     reference,
     response,
 )
-from tokens.access_tokens.introspection import SIGNED
-from tokens.endpoint.request import GRANT_TYPE
-from tokens.endpoint.response import ERP_SYSTEM, PROTECTED_API
+from tokens.answers.response import ERP_SYSTEM, PROTECTED_API
+from tokens.operations.introspection import SIGNED
+from tokens.request.token_request import GRANT_TYPE
 from tokens.system_warnings import HEADER as WARNING
 
 _FORM = "application/x-www-form-urlencoded"

@@ -2,8 +2,8 @@
 
 from identity.developers.examples import REFERENCE
 from identity.developers.openapi.parts import Part
+from tokens.answers.help_page import help_url
 from tokens.explanation import CheckState
-from tokens.refusals.help_page import help_url
 from tokens.refusals.table import Check
 
 _SECRET = {

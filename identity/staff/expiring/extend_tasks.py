@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import moment_text
 from identity.staff.expiring.extend_forms import (
     DAY,
     YEAR,
@@ -23,7 +24,6 @@ from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
-from identity.staff.templatetags.staff import moment_text
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
 from taxpayers.services import Author, end_earlier, extend

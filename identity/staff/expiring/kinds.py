@@ -12,7 +12,7 @@ from identity.staff.framework.record_pages import Text
 from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.sandbox.rows import sandbox_users
-from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+from tokens.models import ProtectedApi, ProtectedApiSecret
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from identity.staff.templatetags.staff import moment_text
+from identity.staff.display import moment_text
 from taxpayers.models import (
     ClientSecret,
     GrantedPermission,
@@ -20,8 +20,7 @@ from taxpayers.models import (
     SystemUser,
 )
 from tokens.login_events.partitions import first_id
-from tokens.models import LoginEvent
-from tokens.protected_apis.models import ProtectedApiSecret
+from tokens.models import LoginEvent, ProtectedApiSecret
 
 LOOKBACK = timedelta(days=30)
 MAX_LOGINS = 50

@@ -11,7 +11,7 @@ from identity.staff.expiring.kinds import KIND_NAMES, Kind
 from identity.staff.expiring.last_use import last_uses
 from identity.staff.expiring.periods import Period, days_left
 from taxpayers.models import ClientSecret, Taxpayer
-from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+from tokens.models import ProtectedApi, ProtectedApiSecret
 
 MAX_ROWS = 1_000
 

@@ -12,12 +12,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import moment_text
 from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.kinds import KIND_NAMES, Kind
 from identity.staff.framework.bulk_tasks import MAX_RECORDS, BulkPage
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Preview, Task
-from identity.staff.templatetags.staff import moment_text
 from taxpayers.facts.credential_kind import CredentialKind
 
 _KEY_DIGITS = 19  # of the largest integer in a database

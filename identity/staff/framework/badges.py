@@ -10,14 +10,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.templatetags.staff import moment
-from taxpayers.facts.rows import standing_of_row
+from identity.staff.display import moment
 from taxpayers.facts.validity import is_in_force, is_over
 from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import sandbox_name
-from taxpayers.standing import Standing
+from taxpayers.standing.rows import standing_of_row
+from taxpayers.standing.standing import Standing
 
 Tone = Literal["good", "bad", "warning", "neutral"]
 SOON = timedelta(days=30)

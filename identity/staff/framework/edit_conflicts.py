@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
+from identity.staff.display import display_value
 from identity.staff.framework.forms import TaskForm
-from identity.staff.templatetags.staff import display_value
 from taxpayers.services import ServiceError
 from taxpayers.services.history import lock_for_update
 

@@ -15,9 +15,9 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
-from identity.staff.framework.filtering.unknown_filter import UnknownFilter
 from identity.staff.framework.pagination import CappedPaginator
 from identity.staff.framework.search import search_by_index
+from identity.staff.framework.unknown_filter import UnknownFilter
 
 
 class ListActionForm(ActionForm):

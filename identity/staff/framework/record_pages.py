@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
+from identity.staff.display import record_url
 from identity.staff.framework.lists import ViewOnlyList
 from identity.staff.framework.not_found import RecordNotFound
-from identity.staff.templatetags.staff import record_url
 
 Text = str | Promise
 

@@ -20,10 +20,10 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import moment_text
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task
-from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import login_example, secret_data

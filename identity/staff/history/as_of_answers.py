@@ -16,15 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import Badge, badge_of_secret
 from identity.staff.history.time_bars import TimeBar, time_bars
-from taxpayers.facts.as_of import rows_as_of
 from taxpayers.facts.credential_kind import CredentialKind
-from taxpayers.facts.past_clients import (
-    PastClient,
-    PastPair,
-    clients_as_of,
-    decide_as_of,
-    pairs_as_of,
-)
 from taxpayers.facts.values import RepresentedFacts
 from taxpayers.models import (
     ClientSecret,
@@ -34,6 +26,14 @@ from taxpayers.models import (
     Taxpayer,
 )
 from taxpayers.rules import Authorization, Refused, RegistryReason
+from taxpayers.standing.as_of import rows_as_of
+from taxpayers.standing.past_clients import (
+    PastClient,
+    PastPair,
+    clients_as_of,
+    decide_as_of,
+    pairs_as_of,
+)
 from tokens.refusals.credential_words import staff_text_of_kind
 
 PAGE_SIZE = 25

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.history.as_of_answers import Pairs, system_user_as_of, taxpayer_as_of
 from identity.staff.history.as_of_form import AsOfForm
-from taxpayers.facts.as_of import history_begins_at
 from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.standing.as_of import history_begins_at
 
 TITLE = gettext_lazy("As of a date")
 _PAGE_NUMBER = re.compile("[1-9][0-9]{0,3}")

@@ -14,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import display_value, moment
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import PeriodFilter
 from identity.staff.history import credential_words as words
@@ -22,7 +23,6 @@ from identity.staff.history.as_of_page import as_of_url
 from identity.staff.history.grouping import ORDER
 from identity.staff.history.record_links import record_link
 from identity.staff.history.related import changes_about
-from identity.staff.templatetags.staff import display_value, moment
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import Action
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
+from identity.staff.display import moment_text
 from identity.staff.framework.badges import facts_of
-from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import GrantedPermission
 
 WIDTH = 1000  # of the drawing, which is as wide as its place

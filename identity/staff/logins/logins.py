@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import moment
 from identity.staff.framework.badges import badge_of_secret
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.tasks import Button
@@ -35,7 +36,6 @@ from identity.staff.logins.reasons import badge_of_login, staff_text_of
 from identity.staff.logins.refused.answer import answer_to, records_of
 from identity.staff.logins.refused.involved import involved_in
 from identity.staff.logins.what_if import WhatIfForm, what_if
-from identity.staff.templatetags.staff import moment
 from taxpayers.models import SystemUser
 from tokens.explanation import CheckState
 from tokens.models import LoginEvent

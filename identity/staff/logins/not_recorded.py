@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from identity.staff.display import moment_text
 from identity.staff.logins.refused.caller_text import caller_texts
-from identity.staff.templatetags.staff import moment_text
 from tokens.login_events.missing import CALLER_TEXTS, explain_missing
 from tokens.login_events.reference import reference_in
 from tokens.models import LoginEvent

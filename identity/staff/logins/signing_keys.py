@@ -15,12 +15,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from identity.staff.display import moment
 from identity.staff.framework.badges import Badge
 from identity.staff.framework.forms import ReasonField, TaskForm
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.changes import recent_changes
-from identity.staff.templatetags.staff import moment
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.keys.ring import ALGORITHMS, Key, KeyRing

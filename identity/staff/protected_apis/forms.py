@@ -15,7 +15,7 @@ from identity.staff.framework.badges import CHANGED_OVER_AFTER
 from identity.staff.framework.forms import LastDayField, NameField, ReasonField, TaskForm
 from identity.staff.framework.secret_once import IssueOnceForm
 from taxpayers.moments import format_moment
-from tokens.protected_apis.models import ProtectedApiSecret
+from tokens.models import ProtectedApiSecret
 from tokens.protected_apis.registration import live_secrets
 
 _STANDARD_LIFETIME = gettext_lazy(

@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import moment
 from identity.staff.framework.badges import (
     ACTIVE,
     EXPIRED,
@@ -32,8 +33,7 @@ from identity.staff.protected_apis.tasks import (
     RevokeApiSecret,
     RotateApiSecret,
 )
-from identity.staff.templatetags.staff import moment
-from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+from tokens.models import ProtectedApi, ProtectedApiSecret
 
 
 def badge_of_api(row: ProtectedApi, at: datetime) -> Badge:

@@ -22,7 +22,7 @@ from identity.staff.framework.secret_once import (
 from identity.staff.framework.tasks import Task
 from identity.staff.protected_apis.forms import RegisterApiForm, RevokeApiSecretForm, RotateApiForm
 from taxpayers.services import Author
-from tokens.protected_apis.models import ProtectedApi, ProtectedApiSecret
+from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis.registration import (
     MAX_LIVE_SECRETS,
     IssuedApiSecret,

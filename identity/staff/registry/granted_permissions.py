@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import moment
 from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.extend_tasks import EndPermissionEarlier, ExtendPermission
 from identity.staff.framework.badges import Badge, badge_of_permission, facts_of
@@ -24,7 +25,6 @@ from identity.staff.history.time_bars import TimeBar, time_bars
 from identity.staff.imports.kinds import ImportPermissions
 from identity.staff.registry import exports
 from identity.staff.registry.permission_tasks import GrantPermission, RevokePermission
-from identity.staff.templatetags.staff import moment
 from taxpayers.models import Change, GrantedPermission
 from taxpayers.services.granted_permissions import codes_of
 

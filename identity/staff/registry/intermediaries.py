@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
 
+from identity.staff.display import moment
 from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.extend_tasks import (
     EndIntermediaryEarlier,
@@ -31,7 +32,6 @@ from identity.staff.imports.kinds import ImportIntermediaries
 from identity.staff.registry import exports
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.permission_tasks import GrantPermission
-from identity.staff.templatetags.staff import moment
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.services import Author, register_intermediary, set_intermediary_active
 from taxpayers.services.history import lock_for_update

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import moment
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import (
     badge_of_intermediary,
@@ -30,9 +31,8 @@ from identity.staff.registry.taxpayer_tasks import (
     RegisterTaxpayer,
     RenameTaxpayer,
 )
-from identity.staff.templatetags.staff import moment
-from taxpayers.facts.rows import with_secrets
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.standing.rows import with_secrets
 
 MAX_SYSTEM_USERS = 20
 

@@ -9,10 +9,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from identity.staff.display import moment_text, record_url
 from identity.staff.logins.reasons import badge_of_login
 from identity.staff.search.found import MAX_IN_GROUP, Group, Hit
 from identity.staff.search.typed import TypedText
-from identity.staff.templatetags.staff import moment_text, record_url
 from taxpayers.models import Change
 from tokens.models import LoginEvent
 

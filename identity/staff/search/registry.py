@@ -9,10 +9,10 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import record_url
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, group_of
 from identity.staff.search.typed import TypedText
-from identity.staff.templatetags.staff import record_url
 from taxpayers.models import Intermediary, SystemUser, Taxpayer
 from tokens.models import ProtectedApi
 

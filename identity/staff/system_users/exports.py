@@ -9,10 +9,10 @@ from typing import Any
 from django.utils import timezone
 
 from identity.staff.framework.export import Column, Export, field
-from taxpayers.facts.rows import credentials_of, standing_of_row
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.models.secret import SLOTS
 from taxpayers.services import Action
+from taxpayers.standing.rows import credentials_of, standing_of_row
 
 ACTIVE, NO_VALID_CREDENTIAL = "active", "no_valid_credential"
 

@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminRadioSelectWidget
 
+from identity.staff.display import moment_text
 from identity.staff.framework.bulk_tasks import BulkForm
 from identity.staff.framework.forms import FirstDayField, ReasonField
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
 from identity.staff.system_users.secret_advice import advice_on, is_in_use, nothing_valid
-from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
 from taxpayers.services import Author, revoke_secret
 

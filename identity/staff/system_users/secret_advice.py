@@ -8,8 +8,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from identity.staff.display import moment
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
-from identity.staff.templatetags.staff import moment
 from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models import ClientSecret, SystemUser
 

@@ -14,6 +14,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.display import moment_text
 from identity.staff.framework.badges import badge_of_secret
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
@@ -37,7 +38,6 @@ from identity.staff.system_users.secret_forms import (
     RotateSecretForm,
     SecretForm,
 )
-from identity.staff.templatetags.staff import moment_text
 from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
 from taxpayers.services import Author, IssuedSecret, issue_secret, retire_secret, revoke_secret
 from taxpayers.services.limits.source_networks import networks_for_new

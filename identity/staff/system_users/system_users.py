@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from identity.staff.display import moment
 from identity.staff.expiring.extend_forms import BulkExtendForm
 from identity.staff.expiring.extend_tasks import (
     EndSystemUserEarlier,
@@ -46,9 +47,8 @@ from identity.staff.system_users.secret_advice import advice_on, is_in_use
 from identity.staff.system_users.secret_filter import SecretExpiryFilter, without_valid_secret
 from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
 from identity.staff.system_users.system_user_tasks import ChangeSystemUser
-from identity.staff.templatetags.staff import moment
-from taxpayers.facts.rows import credentials_of, with_secrets
 from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.standing.rows import credentials_of, with_secrets
 
 MAX_SECRETS = 20
 

@@ -18,14 +18,14 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from identity.api.scopes import are_for_management
+from identity.management_api import are_for_management
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
 from identity.webhooks.publishing import active_endpoints, publish_changes
 from identity.webhooks.secret_storage import secrets_in_force
 from identity.webhooks.sending import http_client
 from identity.webhooks.sending.attempts import Outcome
 from identity.webhooks.sending.marking import mark
-from identity.webhooks.sending.signatures import signed_headers
+from identity.webhooks.signatures import signed_headers
 from taxpayers.facts.validity import is_over
 from taxpayers.models import SystemUser
 

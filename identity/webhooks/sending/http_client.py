@@ -11,8 +11,8 @@ import threading
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 
+from identity.webhooks.destination import Destination, NotAllowed, is_allowed, read_url
 from identity.webhooks.sending.attempts import Outcome
-from identity.webhooks.sending.destination import Destination, NotAllowed, is_allowed, read_url
 
 SECONDS = 20.0  # from the first connection to the last header of the answer
 _CONNECT_SECONDS = 5.0

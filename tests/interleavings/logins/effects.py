@@ -15,8 +15,7 @@ from tests.interleavings.oracle.claims import (
     note_use,
 )
 from tests.interleavings.state import RunState
-from tokens.login_events.events import CountedLogin, FailedLogin, Write
-from tokens.login_events.store import Call
+from tokens.calls import Call, CountedLogin, FailedLogin, Write
 from tokens.metrics import ISSUED
 from tokens.refusals.table import ProtocolReason
 

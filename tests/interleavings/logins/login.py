@@ -12,10 +12,10 @@ from taxpayers.credentials import hash_secret
 from taxpayers.facts.values import FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from tests.support.erp import FORM
-from tokens.endpoint.arrival import Arrival, receive
-from tokens.endpoint.login import EndedLogin, Steps
-from tokens.endpoint.request import GRANT_TYPE, RawTokenRequest
-from tokens.login_events.events import Event, Write
+from tokens.calls import Event, Write
+from tokens.operations.login import EndedLogin, Steps
+from tokens.request.arrival import Arrival, receive
+from tokens.request.token_request import GRANT_TYPE, RawTokenRequest
 
 
 @dataclass(frozen=True, slots=True)

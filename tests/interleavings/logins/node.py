@@ -17,17 +17,18 @@ from taxpayers.facts.values import FactsQuery
 from taxpayers.sql import Row
 from tests.interleavings.logins.login import Login
 from tests.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, SimulatedTime
-from tokens.endpoint.node import Node
-from tokens.login_events.events import (
+from tokens.calls import (
+    Call,
     CountedLogin,
     FailedLogin,
     RejectedRequest,
     TakeStatusIndex,
     TokenRevocation,
 )
-from tokens.login_events.postgresql import statement_for
-from tokens.login_events.store import LOCK_CLIENT, Call
-from tokens.steps import LockedRead
+from tokens.operations.node import Node
+from tokens.operations.steps import LockedRead
+from tokens.store.django_store import LOCK_CLIENT
+from tokens.store.postgresql import statement_for
 
 KINDS = (
     *(FactsQuery, CountedLogin, FailedLogin, RejectedRequest),

@@ -11,11 +11,10 @@ from tests.interleavings.logins.login import Login
 from tests.interleavings.logins.node import SimulatedNode, Waiting
 from tests.interleavings.logins.requests import next_request
 from tests.interleavings.state import RunState
-from tokens.endpoint.login import EndedLogin, log_in
-from tokens.login_events.events import CountedLogin, TakeStatusIndex, TokenRevocation
-from tokens.login_events.lanes import take_batch
-from tokens.login_events.store import Call
-from tokens.steps import LockedRead, advance, fail
+from tokens.calls import Call, CountedLogin, TakeStatusIndex, TokenRevocation
+from tokens.operations.login import EndedLogin, log_in
+from tokens.operations.steps import LockedRead, advance, fail
+from tokens.store.lanes import take_batch
 
 _MOST_ACTIVE = 24
 

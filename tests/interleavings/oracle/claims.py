@@ -12,7 +12,7 @@ from tests.interleavings.logins.login import Login
 from tests.interleavings.oracle.history import History, Outcome, expected
 from tests.interleavings.oracle.limits import NEVER, Limits
 from tests.interleavings.oracle.registry import Registry, read_registry
-from tokens.login_events.events import CountedLogin, Event
+from tokens.calls import CountedLogin, Event
 from tokens.metrics import ISSUED
 from tokens.rate_limits.backoff import BucketState
 from tokens.rate_limits.quota import CounterState

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from tests.interleavings.failure import ClaimBroken
-from tokens.login_events.events import CountedLogin, FailedLogin, RejectedRequest
+from tokens.calls import CountedLogin, FailedLogin, RejectedRequest
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
 from tokens.rate_limits.quota import CounterState, Quota, count_login
 from tokens.rate_limits.throttle import Throttle

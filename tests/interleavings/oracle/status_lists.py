@@ -12,8 +12,8 @@ from tests.interleavings.failure import ClaimBroken
 from tests.interleavings.logins.login import Login
 from tests.interleavings.oracle.registry import Registry
 from tokens.access_tokens.status import ACTIVE, TokenFacts, status_of
+from tokens.access_tokens.status_claim import index_of_claims
 from tokens.access_tokens.verification import AccessToken
-from tokens.status_lists.format import index_of_claims
 
 
 @dataclass(frozen=True, slots=True)

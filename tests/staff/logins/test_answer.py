@@ -14,9 +14,9 @@ from identity.staff.logins.refused.latest_logins import LatestLogins, latest_log
 from taxpayers.credentials import new_client_id
 from tests.support.erp import Erp, new_erp, post
 from tests.support.staff import page_url, staff_client, text_of
+from tokens.answers.description import describe
 from tokens.explanation import refusal_of
 from tokens.models import LoginEvent
-from tokens.refusals.description import describe
 
 pytestmark = pytest.mark.django_db
 

@@ -13,9 +13,9 @@ from tqdm import tqdm
 from taxpayers.management.command import Answer, ServiceCommand
 from taxpayers.services import Author
 from tokens.access_tokens.revoked_tokens import prune_revoked_tokens
-from tokens.client_auth.used_assertions import prune_used_assertions
 from tokens.login_events.partitions import is_partitioned
 from tokens.login_events.retention import prune
+from tokens.store.used_once import prune_used_assertions
 
 _MIN_DAYS = 30
 

@@ -28,11 +28,11 @@ from identity.staff.accounts.pages.tasks import (
     RenameAccount,
     ResetSecondFactor,
 )
+from identity.staff.display import moment
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.tasks import Button, author
 from identity.staff.history.changes import recent_changes
 from identity.staff.models import StaffAccount
-from identity.staff.templatetags.staff import moment
 
 
 class StaffAccountAdmin(ExportingAdmin):

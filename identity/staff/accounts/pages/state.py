@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.accounts.roles import ROLES, Role, must_be_separate
+from identity.staff.display import moment
 from identity.staff.framework.badges import ACTIVE, NOT_ACTIVE, Badge
 from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount
-from identity.staff.templatetags.staff import moment
 
 FIRST_PASSWORD = gettext_lazy("First password")
 CONFLICTING_ROLES = gettext_lazy("Conflicting roles")

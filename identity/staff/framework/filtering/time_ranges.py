@@ -15,7 +15,7 @@ from django.utils.dates import MONTHS
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.templatetags.staff import moment_text
+from identity.staff.display import moment_text
 from taxpayers.moments import start_of_day, to_utc
 
 MONTHS_BACK = 14

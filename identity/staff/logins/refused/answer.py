@@ -23,8 +23,8 @@ from identity.staff.logins.refused.known_client import KnownClient, known_client
 from identity.staff.logins.refused.latest_logins import latest_logins
 from identity.staff.logins.refused.present import Present, changes_since, present_of
 from taxpayers.models import Change
+from tokens.answers.description import describe
 from tokens.explanation import refusal_of
-from tokens.refusals.description import describe
 
 
 @dataclass(frozen=True, slots=True)

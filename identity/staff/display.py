@@ -1,0 +1,56 @@
+"""Moments, values and links to records, as the pages show them.
+
+Imports nothing of unfold: unfold renders widgets, and so loads the tags, when it is imported.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.admin.utils import quote
+from django.db.models import Model
+from django.urls import reverse
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+
+def moment(value: datetime | None, otherwise: str = "—") -> SafeString:
+    """The moment in the authority's time zone, to the minute; UTC to the second on hover."""
+    if value is None:
+        return format_html("{}", otherwise)
+    utc = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        _("{moment} UTC").format(moment=f"{utc:%Y-%m-%d %H:%M:%S}"),
+        moment_text(value),
+    )
+
+
+def moment_text(value: datetime) -> str:
+    """The moment as text, in the language of the reader."""
+    return formats.date_format(timezone.localtime(value), "j M Y, H:i")
+
+
+def display_value(value: Any) -> str:
+    """A value of any field in the language of the reader; empty for none."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return _("yes") if value else _("no")
+        case list():
+            return ", ".join(str(item) for item in value)
+        case datetime():
+            return moment_text(value)
+        case _:
+            return str(value)
+
+
+def record_url(record: Model | None) -> str:
+    """The page of any record; empty for none."""
+    if record is None:
+        return ""
+    opts = record._meta
+    return reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[quote(record.pk)])

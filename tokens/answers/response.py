@@ -1,0 +1,144 @@
+"""What a login is answered with: one shape for every answer (contract 1, RFC 6749 5.1 and 5.2)."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.rules import Refused
+from tokens.answers.description import TOO_MANY, describe
+from tokens.answers.help_page import help_link
+from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
+from tokens.dpop.possession import NONCE_HEADER, must_prove_key, nonces
+from tokens.http import rfc3339
+from tokens.rate_limits.quota import Quota
+from tokens.rate_limits.throttle import RateLimited
+from tokens.refusals.table import REFUSALS, ProtocolReason
+
+_RETRY_UNAVAILABLE_SECONDS = 5
+_ALLOWED_AFTER_A_PAUSE = 1  # of failed logins, or rejected requests: one after each pause
+
+
+# Who is addressed by the texts of refusals; other callers are called by their own name.
+ERP_SYSTEM, PROTECTED_API = "ERP system", "protected API"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response, whatever carries it; `reason` is the phrase of its status line."""
+
+    status: int
+    reason: str
+    headers: dict[str, str]
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a request ended, by a name for metrics and logs, and its answer."""
+
+    outcome: str
+    answer: Answer
+
+
+def issued_answer(
+    reference: UUID,
+    at: datetime,
+    body: str,
+    represented: TaxpayerId,
+    client: AuthenticatedClient,
+    quota: Quota | None,
+) -> Answer:
+    """200 with oauthlib's body, and for whom the token is; issued at the moment `at`."""
+    answer = accepted_answer(reference, body)
+    answer.headers["X-Represented-Taxpayer"] = str(represented)
+    _add_client_headers(answer, client, quota, at)
+    return answer
+
+
+def accepted_answer(reference: UUID, body: str, media_type: str = "application/json") -> Answer:
+    """200 with this body."""
+    return _answer(str(reference), 200, "OK", body, media_type)
+
+
+def error_answer(reference: UUID, status: int, error: str, description: str) -> Answer:
+    """An error by its code, with a description that ends with the reference."""
+    shown = str(reference)
+    body = {"error": error, "error_description": f"{description} Reference: {shown}"}
+    # Many ERP systems show nothing but the status line, so it names the error.
+    return _answer(shown, status, error, json.dumps(body))
+
+
+def refused_answer(
+    reference: UUID,
+    at: datetime,
+    refused: Refused,
+    client: AuthenticatedClient | None = None,
+    quota: Quota | None = None,
+    caller: str = ERP_SYSTEM,
+) -> Answer:
+    """The refusal as its row of the table says; headers about the client only if it proved itself.
+
+    `at` is the moment from which `Retry-After` counts.
+    """
+    refusal = REFUSALS[refused.reason]
+    description = _description(refused).replace(ERP_SYSTEM, caller)
+    answer = error_answer(reference, refusal.status, refusal.error, description)
+    if caller == ERP_SYSTEM:  # for whom the public pages are written
+        answer.headers["Link"] = help_link(refused.reason)
+    if isinstance(refused, RateLimited):
+        _add_limit_headers(answer, refused, at)
+    elif client is not None:
+        _add_client_headers(answer, client, quota, at)
+    if refused.reason == ProtocolReason.METHOD_NOT_ALLOWED:
+        answer.headers["Allow"] = "POST"
+    elif refused.reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
+        answer.headers["Retry-After"] = str(_RETRY_UNAVAILABLE_SECONDS)
+    return answer
+
+
+def _description(refused: Refused) -> str:
+    cause = refused.cause if isinstance(refused, RateLimited) else None
+    return TOO_MANY.get(cause) or describe(refused)
+
+
+def _answer(
+    reference: str, status: int, phrase: str, body: str, media_type: str = "application/json"
+) -> Answer:
+    encoded = body.encode()
+    return Answer(
+        status,
+        phrase,
+        {
+            "Content-Type": media_type,
+            "Content-Length": str(len(encoded)),
+            "Cache-Control": "no-store",
+            "Pragma": "no-cache",
+            "correlationId": reference,
+        },
+        encoded,
+    )
+
+
+def _add_client_headers(
+    answer: Answer, client: AuthenticatedClient, quota: Quota | None, at: datetime
+) -> None:
+    if must_prove_key(client):
+        answer.headers[NONCE_HEADER] = nonces().current(at)
+    if client.method in SECRET_METHODS:
+        answer.headers["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
+    if quota is not None and quota.limit:
+        answer.headers["X-Rate-Limit-Limit"] = str(quota.limit)
+        answer.headers["X-Rate-Limit-Remaining"] = str(quota.remaining)
+
+
+def _add_limit_headers(answer: Answer, refused: RateLimited, at: datetime) -> None:
+    throttle = refused.throttle
+    answer.headers["Retry-After"] = str(throttle.retry_after_seconds(at))
+    answer.headers["X-Rate-Limit-Limit"] = str(throttle.limit or _ALLOWED_AFTER_A_PAUSE)
+    answer.headers["X-Rate-Limit-Remaining"] = "0"
+    # A moment, not a number of seconds: that is how ERP systems of this field read it.
+    answer.headers["X-Rate-Limit-Reset"] = rfc3339(throttle.retry_at)
+    if throttle.secret_expires_at is not None:
+        answer.headers["X-Client-Secret-Expires-At"] = rfc3339(throttle.secret_expires_at)

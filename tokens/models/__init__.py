@@ -1,0 +1,26 @@
+"""The tables of the protocol."""
+
+from tokens.models.logins import (
+    CountingMark,
+    FailureBucket,
+    LoginCount,
+    LoginEvent,
+    RevokedToken,
+    SigningKey,
+    UsedAssertion,
+    UsedProof,
+)
+from tokens.models.protected_apis import ProtectedApi, ProtectedApiSecret
+
+__all__ = [
+    "CountingMark",
+    "FailureBucket",
+    "LoginCount",
+    "LoginEvent",
+    "ProtectedApi",
+    "ProtectedApiSecret",
+    "RevokedToken",
+    "SigningKey",
+    "UsedAssertion",
+    "UsedProof",
+]

@@ -1,0 +1,220 @@
+"""Login events, signing keys and limits (contract 1, 2 and 5)."""
+
+import uuid
+from typing import ClassVar
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from taxpayers.models import VIEW_ONLY, SystemUser
+
+
+class LoginEvent(models.Model):
+    """One answered login attempt. Never a secret, never a token.
+
+    The key is the correlation id of the answer and, where a token was issued, its `jti`: a UUIDv7,
+    so that it carries the moment, rows arrive in order, and PostgreSQL finds the partition by it.
+    """
+
+    id = models.UUIDField(_("reference"), primary_key=True, editable=False)
+    at = models.DateTimeField(_("time"))
+    reason = models.CharField(_("reason"), max_length=32, blank=True)  # empty: a token was issued
+    # What the refusal names: a date, the parameter at fault, and what is wrong with it.
+    since = models.DateTimeField(_("since"), null=True)
+    parameter = models.CharField(_("parameter"), max_length=32, blank=True)
+    detail = models.CharField(_("detail"), max_length=200, blank=True)
+    client_id = models.CharField(_("client ID as sent"), max_length=64, blank=True)
+    # No constraint and no index: the record stays when its system user is deleted, and a system
+    # user's logins are found by its client id.
+    system_user = models.ForeignKey(
+        SystemUser,
+        models.DO_NOTHING,
+        null=True,
+        db_constraint=False,
+        db_index=False,
+        verbose_name=_("system user"),
+    )
+    secret_id = models.BigIntegerField(_("secret"), null=True)
+    subject = models.CharField(_("represented taxpayer"), max_length=64, blank=True)
+    actor = models.CharField(_("intermediary"), max_length=64, blank=True)
+    scope = models.CharField(_("scope"), max_length=255, blank=True)
+    kid = models.CharField(_("key ID"), max_length=43, blank=True)
+    source_address = models.GenericIPAddressField(_("source address"), null=True)
+    user_agent = models.CharField(_("user agent"), max_length=200, blank=True)
+
+    class Meta:
+        db_table = "login_events"
+        verbose_name = _("login")
+        verbose_name_plural = _("logins")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("export_logins", _("Can export logins to a file")),
+        ]
+        ordering: ClassVar = ["-id"]
+        # Every index ends with the key, so that a list of anything comes newest first from it.
+        indexes: ClassVar = [
+            models.Index(fields=["client_id", "-id"], name="login_by_client"),
+            models.Index(fields=["subject", "-id"], name="login_by_subject"),
+            models.Index(fields=["source_address", "-id"], name="login_by_address"),
+            # Only logins on behalf of another taxpayer have an entry.
+            models.Index(
+                fields=["actor", "-id"], name="login_by_actor", condition=~models.Q(actor="")
+            ),
+            models.Index(
+                fields=["reason", "-id"],
+                name="login_by_reason",
+                condition=~models.Q(reason=""),
+            ),
+            # The latest refusals of known clients, read from the index alone. A login that is
+            # granted has no entry in it, and pays nothing for it.
+            models.Index(
+                fields=["-id", "system_user", "reason", "at"],
+                name="login_refused_lately",
+                condition=~models.Q(reason="") & models.Q(system_user__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @property
+    def is_issued(self) -> bool:
+        return not self.reason
+
+    @property
+    def is_on_behalf(self) -> bool:
+        """Whether `onbehalfof` was sent: then the actor is stored once a secret matched."""
+        return bool(self.actor)
+
+    @property
+    def jti(self) -> uuid.UUID | None:
+        return self.id if self.is_issued else None
+
+
+class SigningKey(models.Model):
+    """A key that signs access tokens. Its private part is encrypted (contract 2)."""
+
+    # Workers that start together all try to insert generation 1: one wins, the others read it.
+    generation = models.PositiveIntegerField(_("generation"), unique=True)
+    kid = models.CharField(_("key ID"), max_length=43, unique=True)
+    alg = models.CharField(_("algorithm"), max_length=8)
+    public_jwk = models.JSONField(_("public key"))
+    private_key = models.BinaryField(editable=False)
+    created_at = models.DateTimeField(_("published"))
+    signs_from = models.DateTimeField(_("signs from"))
+    compromised_at = models.DateTimeField(_("compromised"), null=True)
+
+    class Meta:
+        db_table = "signing_keys"
+        verbose_name = _("signing key")
+        verbose_name_plural = _("signing keys")
+        default_permissions: ClassVar = VIEW_ONLY
+        permissions: ClassVar = [
+            ("rotate_signing_key", _("Can rotate the signing key")),
+        ]
+        ordering: ClassVar = ["-generation"]
+
+    def __str__(self) -> str:
+        return self.kid
+
+
+class RevokedToken(models.Model):
+    """A token that its client has ended, until it would have expired anyway (RFC 7009)."""
+
+    jti = models.UUIDField(primary_key=True, editable=False)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "revoked_tokens"
+        default_permissions: ClassVar = ()  # no page shows it
+        indexes: ClassVar = [models.Index(fields=["expires_at"], name="revoked_token_by_end")]
+
+    def __str__(self) -> str:
+        return str(self.jti)
+
+
+class UsedAssertion(models.Model):
+    """A client assertion that was used, until it expires (RFC 7523 section 3).
+
+    The key is a hash of the client and the `jti`: `ClientAssertion.use_id`.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "used_assertions"
+        default_permissions: ClassVar = ()  # no page shows it
+        indexes: ClassVar = [models.Index(fields=["expires_at"], name="used_assertion_by_end")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class UsedProof(models.Model):
+    """A DPoP proof that was used, until it would be refused for its age (RFC 9449 section 11.1).
+
+    The key is a hash of the client, its key and the `jti`: `Proof.use_id`.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "used_proofs"
+        default_permissions: ClassVar = ()  # no page shows it
+        indexes: ClassVar = [models.Index(fields=["expires_at"], name="used_proof_by_end")]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class FailureBucket(models.Model):
+    """Failed logins of all callers whose keyed hash is this number: a table of a fixed size.
+
+    The numbers, also those of rejected requests, are in `tokens.rate_limits.buckets`.
+    """
+
+    id = models.PositiveIntegerField(primary_key=True)
+    failures = models.PositiveIntegerField()
+    last_at = models.DateTimeField()
+    retry_at = models.DateTimeField()  # the next failure is heard from this moment on
+
+    class Meta:
+        db_table = "failure_buckets"
+        default_permissions: ClassVar = ()  # no page shows it
+
+    def __str__(self) -> str:
+        return f"{self.failures} until {self.last_at}"
+
+
+class LoginCount(models.Model):
+    """How many logins of one hour ended in one way; an empty reason: a token was issued."""
+
+    hour = models.DateTimeField()
+    reason = models.CharField(max_length=32, blank=True)
+    logins = models.PositiveBigIntegerField()
+
+    class Meta:
+        db_table = "login_counts"
+        default_permissions: ClassVar = ()  # no page shows it
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["hour", "reason"], name="login_counted_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.logins} {self.reason or 'issued'} since {self.hour}"
+
+
+class CountingMark(models.Model):
+    """How far the logins are counted: one row, locked while somebody counts."""
+
+    next_id = models.UUIDField()  # every event below it is in a LoginCount
+
+    class Meta:
+        db_table = "login_counting_mark"
+        default_permissions: ClassVar = ()  # no page shows it
+
+    def __str__(self) -> str:
+        return str(self.next_id)

@@ -1,0 +1,135 @@
+"""The operations of `tokens.operations.paths` on an event loop: many requests at once (ASGI).
+
+The same steps as in Django's view (`tokens.operations.view`).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from tokens.answers.response import Answer, Ended
+from tokens.calls import Call
+from tokens.keys.signer import keep_key_ring_fresh
+from tokens.operations.node import Node, this_node
+from tokens.operations.paths import OPERATIONS, Operation
+from tokens.operations.steps import End, LockedRead, StepsTo, advance, fail
+from tokens.request.arrival import receive as read_arrival
+from tokens.request.form import MAX_BODY_BYTES
+from tokens.request.on_behalf_of import spells_on_behalf_of
+from tokens.store.async_store import AsyncStore, Observe
+from tokens.store.lanes import CALL_SECONDS
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_START_SECONDS = 5.0
+# Named as in CGI, as Django does it; a header that comes twice is joined with a comma. Of all other
+# headers only those count that were meant as `onbehalfof`.
+_META = {
+    b"content-type": "CONTENT_TYPE",
+    b"authorization": "HTTP_AUTHORIZATION",
+    b"onbehalfof": "HTTP_ONBEHALFOF",
+    b"dpop": "HTTP_DPOP",
+    b"user-agent": "HTTP_USER_AGENT",
+    b"accept": "HTTP_ACCEPT",
+    b"x-forwarded-for": "HTTP_X_FORWARDED_FOR",
+    b"x-forwarded-proto": "HTTP_X_FORWARDED_PROTO",
+    b"client-cert": "HTTP_CLIENT_CERT",
+    b"ssl-client-cert": "HTTP_SSL_CLIENT_CERT",
+    b"ssl-client-verify": "HTTP_SSL_CLIENT_VERIFY",
+}
+
+
+class TokenEndpoint:
+    """One for each process. Its connections are opened by the first request that needs them."""
+
+    def __init__(
+        self,
+        node: Node | None = None,
+        operations: Mapping[str, Operation] = OPERATIONS,
+        make_store: Callable[[Observe], AsyncStore] = AsyncStore,
+    ) -> None:
+        self._node = node or this_node()
+        self._operations = operations
+        self._store = make_store(self._node.clock.observe)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        ends_at = asyncio.get_running_loop().time() + CALL_SECONDS
+        body = await _read_body(receive)
+        if body is None:
+            return  # the client has gone
+        arrival, raw = read_arrival(_meta(scope), body, self._node.clock.now())
+        operation = self._operations[scope["path"]]
+        ended = await self._run(operation.begin(self._node, arrival, raw), ends_at)
+        operation.report(arrival, ended, time.perf_counter() - started)
+        await _send(ended.answer, send, is_head=scope["method"] == "HEAD")
+
+    async def open(self) -> None:
+        """Reads the signing keys; if the database is out of reach, logins are a 503 for now."""
+        has_tried = keep_key_ring_fresh()
+        await asyncio.to_thread(has_tried.wait, _START_SECONDS)
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        await self._store.close()
+
+    async def _run(self, steps: StepsTo[End], ends_at: float) -> End:
+        step = advance(steps)
+        while not isinstance(step, Ended):
+            try:
+                result = await self._perform(step, steps, ends_at)
+            except Exception as error:  # noqa: BLE001 - the steps decide what it means
+                step = fail(steps, error)
+            else:
+                is_step = isinstance(result, Ended | LockedRead)
+                step = result if is_step else advance(steps, result)
+        return step
+
+    async def _perform(self, step: Call | LockedRead, steps: StepsTo[Any], ends_at: float) -> Any:
+        if not isinstance(step, LockedRead):
+            return await self._store.perform(step, ends_at)
+        async with self._store.client_locked(step.query, ends_at) as (reading, perform):
+            following = advance(steps, reading)
+            if isinstance(following, Ended | LockedRead):
+                return following
+            return await perform(following)
+
+
+async def _read_body(receive: Receive) -> bytes | None:
+    """All of it, or as much as shows that it is too long; None if the client has gone."""
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        part: bytes = message.get("body", b"")
+        body = body + part if body else part
+        if not message.get("more_body") or len(body) > MAX_BODY_BYTES:
+            return body
+
+
+def _meta(scope: Message) -> dict[str, str]:
+    meta = {
+        "REQUEST_METHOD": scope["method"],
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "REMOTE_ADDR": scope["client"][0] if scope.get("client") else "",
+        "wsgi.url_scheme": scope["scheme"],
+    }
+    for name, value in scope["headers"]:
+        key = _META.get(name)
+        if key is None and spells_on_behalf_of(name):
+            key = f"HTTP_{name.decode('latin-1').upper()}"
+        if key is not None:
+            text = value.decode("latin-1")
+            meta[key] = f"{meta[key]},{text}" if key in meta else text
+    return meta
+
+
+async def _send(answer: Answer, send: Send, *, is_head: bool) -> None:
+    headers = [(name.encode("latin-1"), text.encode()) for name, text in answer.headers.items()]
+    start = {"type": "http.response.start", "status": answer.status, "headers": headers}
+    await send(start | {"reason": answer.reason.encode()})
+    await send({"type": "http.response.body", "body": b"" if is_head else answer.body})

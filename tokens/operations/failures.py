@@ -1,0 +1,43 @@
+"""Failed authentications beside the login, counted with failed logins (contract 1, Limits).
+
+A right secret is always heard: what is denied without a query is the very pair that was denied a
+moment ago, from the same address, at the same operation.
+"""
+
+from collections.abc import Generator, Hashable
+
+from tokens.calls import FailedAuthentication
+from tokens.client_auth.credentials import Credentials
+from tokens.operations.node import Node
+from tokens.operations.recording import buckets
+from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
+from tokens.request.arrival import Arrival
+
+
+def check_failures(node: Node, arrival: Arrival, sent: Credentials, operation: str) -> None:
+    """Raises RateLimited if these credentials were denied a moment ago: no query and no write.
+
+    `operation` is what was called: a secret that is wrong there may be right at another one.
+    """
+    throttle = node.denials.find(_key(arrival, sent, operation), arrival.at)
+    if throttle is not None:
+        raise RateLimited(throttle, ThrottleCause.FAILURES)
+
+
+def count_failure(
+    node: Node, arrival: Arrival, sent: Credentials, operation: str
+) -> Generator[FailedAuthentication, Throttle | None, None]:
+    """The step that counts a failure. Raises RateLimited if its caller has to wait."""
+    address = arrival.source_address
+    throttle = yield FailedAuthentication(
+        buckets().of_pair(sent.client_id, address), buckets().of_address(address)
+    )
+    if throttle is not None:
+        node.denials.remember(_key(arrival, sent, operation), throttle)
+        raise RateLimited(throttle, ThrottleCause.FAILURES)
+
+
+def _key(arrival: Arrival, sent: Credentials, operation: str) -> Hashable:
+    address = counted_address(arrival.source_address)
+    return ThrottleCause.FAILURES, operation, sent.client_id, sent.digest, address

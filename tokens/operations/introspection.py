@@ -1,0 +1,161 @@
+"""`POST /connect/introspect`: is this token active? (contract 2, RFC 7662, RFC 9701).
+
+The steps of one request, without any input or output, as those of a login: both doors run them.
+"""
+
+import json
+import logging
+from collections.abc import Generator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from taxpayers.rules import Refused, check_secret
+from tokens.access_tokens.binding import token_type
+from tokens.access_tokens.status import ACTIVE, InactiveReason, status_of
+from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.answers.accept import choose_media_type
+from tokens.answers.challenge import refused_by
+from tokens.answers.response import PROTECTED_API, Answer, Ended, accepted_answer, error_answer
+from tokens.calls import ApiSecretUse, Call
+from tokens.client_auth.client_secret import ClientSecretCredentials
+from tokens.keys.signer import current_key_ring, sign
+from tokens.metrics import INACTIVE, count_introspection
+from tokens.operations.failures import check_failures, count_failure
+from tokens.operations.node import Node
+from tokens.operations.steps import refusal_of
+from tokens.refusals.table import REFUSALS, ProtocolReason
+from tokens.request.arrival import Arrival
+from tokens.request.token_request import RawTokenRequest, read_api_request
+from tokens.store.token_query import ApiFacts, TokenReading, token_query
+
+logger = logging.getLogger("tokens.introspection")
+
+_OPERATION = "introspection"
+
+NOT_ACCEPTABLE = "not_acceptable"
+JSON, SIGNED = "application/json", "application/token-introspection+jwt"
+_MEDIA_TYPES = (JSON, SIGNED)
+_TYP = SIGNED.removeprefix("application/")
+_NOT_ACCEPTABLE_TEXT = (
+    f"Accept allows neither {JSON} nor {SIGNED}. The developer of the protected API must correct"
+    " the request."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedIntrospection(Ended):
+    """Who asked, as far as it is known, about which token, and its status."""
+
+    client_id: str = ""
+    jti: str = ""
+    status: str = ""
+
+
+IntrospectionSteps = Generator[Call, Any, EndedIntrospection]
+
+
+def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> IntrospectionSteps:
+    """The steps of one introspection. They never raise: every caller gets an answer."""
+    at, client_id = arrival.at, ""
+    try:
+        credentials, token = read_api_request(raw, "token", environment=settings.ENVIRONMENT)
+        client_id = credentials.client_id
+        check_failures(node, arrival, credentials, _OPERATION)
+        reading: TokenReading = yield token_query(token, client_id, credentials.hashed_secret)
+        at = reading.at
+        api = yield from _authenticate(node, arrival, credentials, reading)
+        yield from _note_use(node, arrival, api, at)
+        media_type = choose_media_type(raw.accept, _MEDIA_TYPES)
+        if media_type is None:
+            answer = error_answer(arrival.id, 406, "invalid_request", _NOT_ACCEPTABLE_TEXT)
+            return EndedIntrospection(NOT_ACCEPTABLE, answer, client_id)
+        status, found = _status(token, reading, api)
+        answer = _answer(arrival, found if status == ACTIVE else None, api, media_type, at)
+        outcome = ACTIVE if status == ACTIVE else INACTIVE
+        return EndedIntrospection(outcome, answer, client_id, found.jti if found else "", status)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
+        refused = refusal_of(arrival, error, "introspection failed")
+        answer = refused_by(arrival.id, at, refused, PROTECTED_API)
+        return EndedIntrospection(refused.reason, answer, client_id)
+
+
+def report_introspection(arrival: Arrival, ended: EndedIntrospection, seconds: float) -> None:
+    """Counts and logs an introspection that was answered after so long."""
+    count_introspection(ended.outcome)
+    logger.info(
+        "introspection",
+        extra={
+            "reference": str(arrival.id),
+            "outcome": ended.outcome,
+            "client_id": ended.client_id,
+            "login": ended.jti,
+            "status": ended.status,
+            "source_address": arrival.source_address,
+            "milliseconds": round(seconds * 1000, 2),
+        },
+    )
+
+
+def _authenticate(
+    node: Node, arrival: Arrival, credentials: ClientSecretCredentials, reading: TokenReading
+) -> Generator[Call, Any, ApiFacts]:
+    """The API that asks. Raises Refused; a system user is no API, and a deactivated one neither."""
+    try:
+        if reading.caller is None or not reading.caller.is_active:
+            raise Refused(ProtocolReason.INVALID_CREDENTIALS)
+        check_secret(reading.caller.secret, reading.at)
+    except Refused as refused:
+        if REFUSALS[refused.reason].counts_as_failure:
+            yield from count_failure(node, arrival, credentials, _OPERATION)
+        raise
+    return reading.caller
+
+
+def _note_use(
+    node: Node, arrival: Arrival, api: ApiFacts, at: datetime
+) -> Generator[Call, Any, None]:
+    """Stores the use of its secret, for staff; the answer does not depend on it."""
+    if not node.api_secret_uses.is_first(api.secret.id, at):
+        return
+    try:
+        yield ApiSecretUse(api.secret.id)
+    except DatabaseError:
+        logger.warning("use of a secret not stored", extra={"reference": str(arrival.id)})
+
+
+def _status(token: str, reading: TokenReading, api: ApiFacts) -> tuple[str, AccessToken | None]:
+    try:
+        verified = verify(
+            token,
+            current_key_ring(reading.at),
+            issuer=settings.AUTH_URL,
+            audiences={api.audience},
+            at=reading.at,
+        )
+    except InvalidToken:
+        return InactiveReason.NOT_VALID, None
+    status = status_of(verified, reading.token, known_scopes=settings.SCOPES, at=reading.at)
+    return status, verified
+
+
+def _answer(
+    arrival: Arrival, token: AccessToken | None, api: ApiFacts, media_type: str, at: datetime
+) -> Answer:
+    """`token` is an active one; None: it is not, and nothing more is revealed."""
+    members: dict[str, Any] = {"active": token is not None}
+    if token is not None:
+        members |= {"token_type": token_type(token.confirmation), **token.claims}
+    if media_type == JSON:
+        return accepted_answer(arrival.id, json.dumps(members))
+    signed = {
+        "iss": settings.AUTH_URL,
+        "aud": api.client_id,
+        "iat": int(at.timestamp()),
+        "token_introspection": members,
+    }
+    key = current_key_ring(at).signer(at)
+    return accepted_answer(arrival.id, sign(signed, key, _TYP), SIGNED)

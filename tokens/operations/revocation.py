@@ -1,0 +1,127 @@
+"""`POST /connect/revocation`: the client that owns a token ends it for good (RFC 7009).
+
+The steps of one request, without any input or output, as those of a login: both doors run them.
+"""
+
+import logging
+from collections.abc import Generator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from taxpayers.facts.values import Reading
+from taxpayers.rules import Refused, check_secret
+from tokens.access_tokens.status_claim import index_of_claims
+from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
+from tokens.answers.challenge import refused_by
+from tokens.answers.response import ERP_SYSTEM, Ended, accepted_answer, error_answer
+from tokens.calls import Call, TokenRevocation
+from tokens.client_auth.credentials import Credentials, authenticate, facts_query
+from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
+from tokens.client_auth.uses import use_of
+from tokens.keys.signer import current_key_ring
+from tokens.metrics import count_revocation
+from tokens.operations.failures import check_failures, count_failure
+from tokens.operations.node import Node
+from tokens.operations.steps import refusal_of
+from tokens.refusals.table import REFUSALS
+from tokens.request.arrival import Arrival
+from tokens.request.token_request import RawTokenRequest, read_client_request
+
+logger = logging.getLogger("tokens.revocation")
+
+_OPERATION = "revocation"
+
+REVOKED, NOTHING_TO_REVOKE, OTHER_CLIENT = "revoked", "nothing_to_revoke", "other_client"
+_OTHER_CLIENT_TEXT = (
+    "This token was issued to another client_id, so it stays valid. The developer of the ERP system"
+    " must send the client_id and the secret of the client that logged in."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRevocation(Ended):
+    """Who asked, as far as it is known, and which token."""
+
+    client_id: str = ""
+    jti: str = ""
+
+
+RevocationSteps = Generator[Call, Any, EndedRevocation]
+
+
+def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationSteps:
+    """The steps of one revocation. They never raise: every client gets an answer.
+
+    It needs a right secret, but no right to log in: a blocked client can end its own tokens.
+    """
+    at, client_id = arrival.at, ""
+    try:
+        credentials, sent = read_client_request(
+            raw, "token", environment=settings.ENVIRONMENT, issuer=settings.AUTH_URL
+        )
+        client_id = credentials.client_id
+        check_failures(node, arrival, credentials, _OPERATION)
+        reading: Reading = yield facts_query(credentials, None)
+        at = reading.at
+        yield from _authenticate(node, arrival, credentials, reading)
+        token = _verified(sent, at)
+        if token is None:  # it ends nothing, and that is no error (RFC 7009 section 2.2)
+            return EndedRevocation(NOTHING_TO_REVOKE, accepted_answer(arrival.id, ""), client_id)
+        if token.client_id != client_id:
+            answer = error_answer(arrival.id, 400, "invalid_grant", _OTHER_CLIENT_TEXT)
+            return EndedRevocation(OTHER_CLIENT, answer, client_id, token.jti)
+        yield TokenRevocation(UUID(token.jti), token.expires_at, index_of_claims(token.claims))
+        return EndedRevocation(REVOKED, accepted_answer(arrival.id, ""), client_id, token.jti)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        refused = refusal_of(arrival, error, "revocation failed")
+        answer = refused_by(arrival.id, at, refused, ERP_SYSTEM)
+        return EndedRevocation(refused.reason, answer, client_id)
+
+
+def report_revocation(arrival: Arrival, ended: EndedRevocation, seconds: float) -> None:
+    """Counts and logs a revocation that was answered after so long."""
+    count_revocation(ended.outcome)
+    logger.info(
+        "revocation",
+        extra={
+            "reference": str(arrival.id),
+            "outcome": ended.outcome,
+            "client_id": ended.client_id,
+            "login": ended.jti,
+            "source_address": arrival.source_address,
+            "milliseconds": round(seconds * 1000, 2),
+        },
+    )
+
+
+def _authenticate(
+    node: Node, arrival: Arrival, credentials: Credentials, reading: Reading
+) -> Generator[Call, Any, None]:
+    try:
+        client = authenticate(credentials, reading.facts, reading.at)
+        check_secret(client.secret, reading.at)
+        use = use_of(credentials)
+        if use is not None and not (yield use):
+            raise not_accepted(USED_BEFORE)
+    except Refused as refused:
+        if REFUSALS[refused.reason].counts_as_failure:
+            yield from count_failure(node, arrival, credentials, _OPERATION)
+        raise
+
+
+def _verified(token: str, at: datetime) -> AccessToken | None:
+    """The token, if it could still be accepted anywhere; what could not be needs no end."""
+    try:
+        return verify(
+            token,
+            current_key_ring(at),
+            issuer=settings.AUTH_URL,
+            audiences={scope["audience"] for scope in settings.SCOPES.values()},
+            at=at,
+        )
+    except InvalidToken:
+        return None

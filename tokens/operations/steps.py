@@ -1,0 +1,67 @@
+"""The steps of one request, without any input or output, and how they are run (contract 1).
+
+What a request needs from the database its steps yield, as a call; the caller that runs them sends
+the result, or throws the error. So the same steps run on Django's connection, one request at a
+time, and on an event loop, many at once. They never raise: whatever happens, the client gets an
+answer.
+"""
+
+import logging
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db import Error, OperationalError
+
+from taxpayers.facts.values import FactsQuery
+from taxpayers.rules import Refused
+from tokens.answers.response import Ended
+from tokens.calls import Call
+from tokens.refusals.table import ProtocolReason
+from tokens.request.arrival import Arrival
+
+logger = logging.getLogger("tokens.login")
+
+
+@dataclass(frozen=True, slots=True)
+class LockedRead:
+    """A call for a client's facts; nobody changes them until the login's next call is done."""
+
+    query: FactsQuery
+
+
+End = TypeVar("End", bound=Ended)
+StepsTo = Generator[Call | LockedRead, Any, End]  # of any request
+
+
+def advance(steps: StepsTo[End], result: Any = None) -> Call | LockedRead | End:
+    """The next call of a request, or its end; `result` is that of the call before."""
+    try:
+        return steps.send(result)
+    except StopIteration as end:
+        ended: End = end.value
+        return ended
+
+
+def fail(steps: StepsTo[End], error: Exception) -> Call | LockedRead | End:
+    """As `advance`, after a call that failed."""
+    try:
+        return steps.throw(error)
+    except StopIteration as end:
+        ended: End = end.value
+        return ended
+
+
+def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed") -> Refused:
+    """What the caller is told of an error: the refusal itself, or a 503 or 500 without detail."""
+    if isinstance(error, Refused):
+        return error
+    # While the database is out of reach each login fails, and a traceback of each would tell nobody
+    # more than the error's own text.
+    exc_info = None if isinstance(error, OperationalError) else error
+    cause = f"{type(error).__module__}.{type(error).__qualname__}: {error}"
+    extra = {"reference": str(arrival.id), "error": cause}
+    logger.error(message, exc_info=exc_info, extra=extra)
+    is_outage = isinstance(error, Error)
+    reason = ProtocolReason.TEMPORARILY_UNAVAILABLE if is_outage else ProtocolReason.SERVER_ERROR
+    return Refused(reason)

@@ -1,0 +1,210 @@
+"""Authenticate the client, decide, sign: django-oauth-toolkit and oauthlib, on one screen.
+
+The toolkit's server asks its validator in oauthlib's order (RFC 6749 section 4.4); each answer is
+one frozen stage, and no later stage can be reached without the one before it:
+`TokenRequest` → `AuthenticatedClient` → `Authorization` → `SignedToken`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from oauth2_provider.oauth2_backends import OAuthLibCore
+from oauth2_provider.oauth2_validators import OAuth2Validator
+from oauth2_provider.views.mixins import OAuthLibMixin
+from oauthlib.common import Request
+from oauthlib.oauth2 import BearerToken, ClientCredentialsGrant, RequestValidator, TokenEndpoint
+
+from taxpayers.facts.source_networks import LoginSource
+from taxpayers.facts.values import Reading
+from taxpayers.rules import Authorization, AuthorizationRequest, decide
+from tokens.access_tokens.binding import token_type
+from tokens.access_tokens.issuing import SignedToken, issue_access_token
+from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.certificate_binding import with_certificate
+from tokens.client_auth.credentials import authenticate
+from tokens.dpop.possession import with_proof
+from tokens.lifetime import TOKEN_LIFETIME
+from tokens.request.arrival import Arrival, called_url
+from tokens.request.token_request import GRANT_TYPE, TokenRequest
+from tokens.status_lists.assignment import TokenIndex, token_index
+from tokens.status_lists.reserved import ReservedIndexes
+
+
+class LoginRequest(Request):
+    """oauthlib's request, carrying the stages that this login has passed.
+
+    Only parameters that were read are passed to oauthlib: its request answers an unknown attribute
+    with the form field of that name, and a client must not be able to set one of ours. The scopes
+    are not among them: the decision reads those in `asked`.
+    """
+
+    # Both were checked when the request was read; oauthlib would work them out again several times.
+    uri_query = ""
+    duplicate_params: Sequence[str] = ()
+
+    def __init__(
+        self,
+        arrival: Arrival,
+        asked: TokenRequest,
+        reading: Reading,
+        *,
+        reserved: ReservedIndexes,
+        is_proof_used: bool = False,
+        lifetime: timedelta = TOKEN_LIFETIME,
+    ) -> None:
+        form = [("grant_type", GRANT_TYPE), ("client_id", asked.client_id)]
+        super().__init__("", http_method="POST", body=form, encoding=None)
+        self.arrival = arrival
+        self.asked = asked
+        self.reading = reading
+        self.reserved = reserved
+        self.is_proof_used = is_proof_used
+        self.lifetime = lifetime
+        self.client: AuthenticatedClient | None = None
+        self.authorization: Authorization | None = None
+        self.index: TokenIndex | None = None
+        self.token: SignedToken | None = None
+        self.scopes: list[str] | None = None
+
+
+class LoginValidator(OAuth2Validator):
+    """Answers oauthlib's questions, in its order. What is wrong is raised as Refused, never False.
+
+    What the registry knows was read before: nothing is looked up here. One instance serves all
+    requests: nothing about a login is stored here.
+    """
+
+    def authenticate_client(self, request: LoginRequest, *args: Any, **kwargs: Any) -> bool:
+        """Who asks, and how does it prove that?"""
+        reading = request.reading
+        request.client = authenticate(request.asked.credentials, reading.facts, reading.at)
+        request.client = with_proof(
+            request.client,
+            request.asked.dpop,
+            reading.at,
+            called=called_url(request.asked.certificate),
+            was_used=request.is_proof_used,
+        )
+        request.client = with_certificate(request.client, request.asked.certificate, reading.at)
+        return True
+
+    def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:
+        """May the client use this grant? There is one, and the server knows no other."""
+        return True
+
+    def get_default_scopes(self, *args: Any, **kwargs: Any) -> list[str]:
+        """Which scopes, if none is asked for? That is part of the decision."""
+        return []
+
+    def validate_scopes(
+        self,
+        client_id: str,
+        scopes: list[str],
+        client: AuthenticatedClient,
+        request: LoginRequest,
+        **kwargs: Any,
+    ) -> bool:
+        """The last question, and so the decision: may it have a token, for whom, with what?"""
+        request.authorization = decide(
+            AuthorizationRequest(
+                client.facts,
+                asked_scopes=request.asked.scopes,
+                known_scopes=tuple(settings.SCOPES),
+                at=request.reading.at,
+                confirmation=client.confirmation,
+                source=LoginSource(request.arrival.source_address),
+            )
+        )
+        # oauthlib writes these into the answer; without any it writes none (specification 2.1).
+        granted = request.authorization
+        request.scopes = list(granted.scopes) if granted.scopes_differ else None
+        return True
+
+    def save_token(self, token: dict[str, Any], request: LoginRequest, **kwargs: Any) -> None:
+        """Nothing: an access token is never stored. Its login is recorded before it leaves."""
+
+
+def _sign(request: LoginRequest, refresh_token: bool = False) -> str:
+    if request.client is None or request.authorization is None:
+        raise TypeError("An access token is issued for an authorization only.")
+    request.index = token_index(request.client.facts, request.authorization, request.reserved)
+    request.token = issue_access_token(
+        request.authorization,
+        jti=request.arrival.id,
+        status_index=request.index.status.index,
+        lifetime=request.lifetime,
+    )
+    return request.token.encoded
+
+
+def _lifetime_seconds(request: LoginRequest) -> int:
+    return int(request.lifetime.total_seconds())
+
+
+class AccessTokenResponse(BearerToken):
+    """oauthlib's answer, which names the type that the token has."""
+
+    def create_token(
+        self, request: LoginRequest, refresh_token: bool = False, **kwargs: Any
+    ) -> dict[str, Any]:
+        """As oauthlib's. `DPoP` for a token that is bound to a key (RFC 9449 section 5)."""
+        token: dict[str, Any] = super().create_token(request, refresh_token, **kwargs)
+        if request.authorization is not None:
+            token["token_type"] = token_type(request.authorization.confirmation)
+        return token
+
+
+class ClientCredentialsServer(TokenEndpoint):
+    """A token endpoint that knows one grant; every other is closed by its absence."""
+
+    def __init__(self, request_validator: RequestValidator, **_settings: Any) -> None:
+        access_token = AccessTokenResponse(
+            request_validator,
+            token_generator=_sign,
+            expires_in=_lifetime_seconds,
+        )
+        super().__init__(
+            default_grant_type=GRANT_TYPE,
+            default_token_type=access_token,
+            grant_types={GRANT_TYPE: ClientCredentialsGrant(request_validator)},
+        )
+
+
+class LoginBackend(OAuthLibCore):
+    """The toolkit's backend, for a request that was read already: nothing is encoded again."""
+
+    def create_token_response(self, login: LoginRequest) -> tuple[None, dict[str, str], str, int]:
+        """As the toolkit's: URI (none), headers, body and status of RFC 6749 section 5.1."""
+        grant = self.server.default_grant_type_handler
+        return None, *grant.create_token_response(login, self.server.default_token_type)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedLogin:
+    """Who gets which token, its index, and the body of the answer that carries it."""
+
+    client: AuthenticatedClient
+    token: SignedToken
+    index: TokenIndex
+    body: str = field(repr=False)
+
+
+class TokenIssuer(OAuthLibMixin):
+    """The toolkit's server, with our validator. One serves all requests."""
+
+    # The toolkit has no types, and None here stands for "as the settings say".
+    server_class = ClientCredentialsServer  # type: ignore[assignment]
+    validator_class = LoginValidator  # type: ignore[assignment]
+    oauthlib_backend_class = LoginBackend  # type: ignore[assignment]
+
+    def issue(self, login: LoginRequest) -> IssuedLogin:
+        """All three steps. Raises Refused with the first "no", NoStatusIndex before it signs."""
+        _uri, _headers, body, status = self.create_token_response(login)
+        client, token, index = login.client, login.token, login.index
+        if status != HTTPStatus.OK or client is None or token is None or index is None:
+            raise RuntimeError(f"oauthlib refused what was checked before: {body}")
+        return IssuedLogin(client, token, index, body)

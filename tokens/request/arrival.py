@@ -1,0 +1,79 @@
+"""What a server received, as values: when and from where a login came, its bytes and headers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from uuid import UUID
+
+from django.conf import settings
+from uuid_utils.compat import uuid7
+
+from tokens.client_auth.certificate import CertificateHeaders
+from tokens.request.on_behalf_of import HEADER_IN_META, has_misspelled_header
+from tokens.request.proxies import TrustedProxies
+from tokens.request.token_request import RawTokenRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """When and from where one login came.
+
+    `id` is the correlation id, the key of the login event and the `jti` of the token.
+    """
+
+    id: UUID
+    at: datetime
+    source_address: str | None
+    user_agent: str
+
+
+def receive(
+    meta: Mapping[str, str], body: bytes, at: datetime, fault: str = ""
+) -> tuple[Arrival, RawTokenRequest]:
+    """A request that came at the moment `at`; `meta` is named as in CGI (RFC 3875). Never raises.
+
+    `body` is all of it, or as much as shows that it is too long; `fault` is why it is not whole.
+    """
+    proxies = _trusted(tuple(settings.TRUSTED_PROXIES))
+    arrival = Arrival(
+        id=uuid7(),
+        at=at,
+        source_address=proxies.source_address(meta),
+        user_agent=meta.get("HTTP_USER_AGENT", ""),
+    )
+    raw = RawTokenRequest(
+        method=meta.get("REQUEST_METHOD", ""),
+        is_secure=not settings.AUTH_URL.startswith("https:")
+        or proxies.is_secure(meta, meta.get("wsgi.url_scheme", "http")),
+        body=body,
+        body_fault=fault,
+        content_type=meta.get("CONTENT_TYPE", ""),
+        query_string=meta.get("QUERY_STRING", ""),
+        authorization=meta.get("HTTP_AUTHORIZATION", ""),
+        accept=meta.get("HTTP_ACCEPT", ""),
+        on_behalf_of=meta.get(HEADER_IN_META),
+        on_behalf_of_is_misspelled=has_misspelled_header(meta),
+        certificate=reported_certificate(meta),
+        dpop=meta.get("HTTP_DPOP"),
+    )
+    return arrival, raw
+
+
+def reported_certificate(meta: Mapping[str, str]) -> CertificateHeaders | None:
+    """What a trusted proxy reports of the client's certificate; None if there is none.
+
+    Only with the setting MTLS_URL, by which the operators confirm that their proxies set these
+    headers: another proxy passes on what clients send.
+    """
+    if not settings.MTLS_URL:
+        return None
+    return _trusted(tuple(settings.TRUSTED_PROXIES)).certificate(meta)
+
+
+def called_url(certificate: CertificateHeaders | None) -> str:
+    """The base address that a client has called: only at one of the two it is asked for this."""
+    return settings.AUTH_URL if certificate is None else settings.MTLS_URL
+
+
+_trusted = lru_cache(maxsize=4)(TrustedProxies)

@@ -1,0 +1,180 @@
+"""A login request as sent, and what it asks for (contract 1; RFC 6749 section 4.4.2). Pure.
+
+Bytes and headers in, a `TokenRequest` or a refusal out. Nothing is looked up.
+"""
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
+
+from taxpayers.credentials import Environment
+from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
+from taxpayers.rules import Refused
+from tokens.client_auth import client_secret
+from tokens.client_auth.certificate import CertificateHeaders
+from tokens.client_auth.client_secret import ClientSecretCredentials
+from tokens.client_auth.credentials import (
+    Credentials,
+    SentCredentials,
+    check_form,
+    read_credentials,
+)
+from tokens.form_encoding import MAX_FIELDS, malformed
+from tokens.refusals.table import ProtocolReason
+from tokens.request.form import Form, read_form
+from tokens.request.on_behalf_of import read_on_behalf_of
+
+GRANT_TYPE = "client_credentials"
+
+_SCOPE_TOKEN = r"[\x21\x23-\x5B\x5D-\x7E]+"
+_SCOPES = re.compile(rf"{_SCOPE_TOKEN}(?: {_SCOPE_TOKEN})*")  # RFC 6749 section 3.3
+
+
+@dataclass(frozen=True, slots=True)
+class RawTokenRequest:
+    """The parts of an HTTP request that a login is read from; None where a header is absent.
+
+    `body` may be one byte longer than the limit, to show that it is too long; `body_fault` says why
+    it could not be read. `is_secure`: the client's own connection was HTTPS, or need not be.
+    `on_behalf_of_is_misspelled`: another header was meant as `onbehalfof`. `certificate` is what a
+    trusted proxy reports of the client's certificate; None without one.
+    """
+
+    method: str = "POST"
+    is_secure: bool = True
+    body: bytes = field(default=b"", repr=False)
+    body_fault: str = ""
+    content_type: str = ""
+    query_string: str = field(default="", repr=False)
+    authorization: str = field(default="", repr=False)
+    accept: str = ""
+    on_behalf_of: str | None = None
+    on_behalf_of_is_misspelled: bool = False
+    certificate: CertificateHeaders | None = None
+    dpop: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    """What a client asks for. `scopes` is None when no scope is asked for.
+
+    `dpop` is the header of that name as sent, and `certificate` what a trusted proxy reports of the
+    client's certificate: each means something for some clients alone.
+    """
+
+    credentials: Credentials
+    scopes: tuple[str, ...] | None
+    on_behalf_of: TaxpayerId | None
+    dpop: str | None = field(default=None, repr=False)
+    certificate: CertificateHeaders | None = None
+
+    @property
+    def client_id(self) -> str:
+        return self.credentials.client_id
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableRequest:
+    """What can be recognized in a request that is no `TokenRequest`, for its record alone."""
+
+    client_id: str = ""
+    on_behalf_of: TaxpayerId | None = None
+
+
+def read_token_request(
+    raw: RawTokenRequest, *, notation: Notation, environment: Environment, issuer: str
+) -> TokenRequest:
+    """What the request asks for. Raises Refused with the first fault, in the contract's order."""
+    form, sent = _read_form_and_credentials(raw)
+    grant_type = form.values.get("grant_type", "")
+    _check_present(sent, grant_type=grant_type)
+    if grant_type != GRANT_TYPE:
+        raise Refused(ProtocolReason.UNSUPPORTED_GRANT_TYPE)
+    on_behalf_of = read_on_behalf_of(
+        raw.on_behalf_of,
+        notation,
+        is_misspelled=raw.on_behalf_of_is_misspelled,
+        parameters=form.names,
+    )
+    credentials = check_form(sent, environment, issuer)
+    scopes = _read_scopes(form.values.get("scope", ""))
+    return TokenRequest(credentials, scopes, on_behalf_of, raw.dpop, raw.certificate)
+
+
+def read_client_request(
+    raw: RawTokenRequest, parameter: str, *, environment: Environment, issuer: str
+) -> tuple[Credentials, str]:
+    """Who sends a request about one thing, the parameter of this name, and its value.
+
+    As a login is read: raises Refused with the first fault, in the contract's order.
+    """
+    sent, value = _read_client_and(parameter, raw)
+    return check_form(sent, environment, issuer), value
+
+
+def read_api_request(
+    raw: RawTokenRequest, parameter: str, *, environment: Environment
+) -> tuple[ClientSecretCredentials, str]:
+    """The same for callers that have a secret and nothing else: protected APIs."""
+    sent, value = _read_client_and(parameter, raw)
+    if not isinstance(sent, ClientSecretCredentials):
+        raise malformed("a protected API authenticates with client_id and client_secret")
+    client_secret.check_form(sent, environment)
+    return sent, value
+
+
+def _read_client_and(parameter: str, raw: RawTokenRequest) -> tuple[SentCredentials, str]:
+    form, sent = _read_form_and_credentials(raw)
+    value = form.values.get(parameter, "")
+    _check_present(sent, **{parameter: value})
+    return sent, value
+
+
+def _read_form_and_credentials(raw: RawTokenRequest) -> tuple[Form, SentCredentials]:
+    if raw.method != "POST":
+        raise Refused(ProtocolReason.METHOD_NOT_ALLOWED)
+    if not raw.is_secure:
+        raise Refused(ProtocolReason.INSECURE_TRANSPORT)
+    if raw.body_fault:
+        raise malformed(f"the body cannot be read: {raw.body_fault}")
+    form = read_form(raw.body, raw.content_type, raw.query_string)
+    return form, read_credentials(form.values, raw.authorization, raw.certificate)
+
+
+def _check_present(sent: SentCredentials, **parameters: str) -> None:
+    for name, value in (parameters | sent.parameters).items():
+        if not value:
+            raise Refused(ProtocolReason.MISSING_PARAMETER, parameter=name)
+
+
+def recognize(raw: RawTokenRequest, notation: Notation) -> UnreadableRequest:
+    """Whatever can be told of a request that was refused; empty where nothing can. Never raises."""
+    try:
+        form = read_form(raw.body, raw.content_type, raw.query_string).values
+    except Refused:
+        form = _first_values(raw.body)
+    try:
+        client_id = read_credentials(form, raw.authorization).client_id
+    except Refused:
+        client_id = form.get("client_id", "")
+    try:
+        on_behalf_of = notation.parse(raw.on_behalf_of) if raw.on_behalf_of else None
+    except MalformedIdentifier:
+        on_behalf_of = None
+    return UnreadableRequest(client_id, on_behalf_of)
+
+
+def _first_values(body: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(body.decode("latin-1"), max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return {}
+    return dict(reversed(pairs))
+
+
+def _read_scopes(text: str) -> tuple[str, ...] | None:
+    if not text:
+        return None
+    # Anything but names with one space between them is taken as one name, which nobody knows: so it
+    # is refused where unknown scopes are, and only a caller whose secret matched learns of it.
+    return tuple(dict.fromkeys(text.split(" "))) if _SCOPES.fullmatch(text) else (text,)

@@ -1,1 +1,0 @@
-"""What no state of the registry can do for a client of the sandbox: in the test environment."""

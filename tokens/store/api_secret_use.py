@@ -1,0 +1,38 @@
+"""Stores when a secret of a protected API was last used, to the minute: once a minute at most."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from taxpayers.sql import Statement
+from tokens.calls import ApiSecretUse
+from tokens.models import ProtectedApiSecret
+from tokens.protected_apis.last_use import minute_of
+from tokens.store.postgresql_event import NOW
+
+_MINUTE = f"date_trunc('minute', {NOW})"
+# Another node may have stored this minute. A row that somebody else has locked is skipped: nobody
+# waits for what staff or another node do.
+_STORE = f"""
+WITH stored AS (
+    UPDATE protected_api_secrets s SET last_used_at = {_MINUTE}
+    FROM (
+        SELECT id FROM protected_api_secrets
+        WHERE id = ANY(%s::bigint[]) AND last_used_at IS DISTINCT FROM {_MINUTE}
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS used
+    WHERE s.id = used.id
+)
+SELECT {NOW}"""
+
+
+def use_statement(uses: Sequence[ApiSecretUse]) -> Statement[list[None]]:
+    """Stores all of these uses, by the clock of the database."""
+    ids = sorted({use.secret_id for use in uses})
+    return Statement(_STORE, (ids,), lambda _rows: [None] * len(uses))
+
+
+def store_use_on_sqlite(use: ApiSecretUse) -> None:
+    """The same on SQLite. Raises django.db.DatabaseError."""
+    minute = minute_of(datetime.now(UTC))
+    rows = ProtectedApiSecret.objects.filter(pk=use.secret_id)
+    rows.exclude(last_used_at=minute).update(last_used_at=minute)

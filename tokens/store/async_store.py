@@ -1,0 +1,200 @@
+"""What logins ask of the database, for many logins at once on an event loop.
+
+The same calls with the same results as `tokens.store.django_store`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, nullcontext
+from datetime import datetime
+from typing import Any
+
+from django.db import OperationalError, connection
+
+from taxpayers.async_sql import ANSWER_SECONDS, AsyncSession, NotAnswered
+from taxpayers.facts.values import FactsQuery, Reading
+from tokens.calls import (
+    ApiSecretUse,
+    AssertionUse,
+    Call,
+    CountedLogin,
+    FailedAuthentication,
+    FailedLogin,
+    ProofUse,
+    RejectedRequest,
+    TakeStatusIndex,
+    TokenQuery,
+    TokenRevocation,
+    Write,
+)
+from tokens.store import sqlite
+from tokens.store.django_store import LOCK_CLIENT
+from tokens.store.lanes import Executor, Lane, TooLate
+from tokens.store.postgresql import results_of_stored, statement_for
+from tokens.store.sqlite_turns import Turns
+from tokens.uptime import uptime
+
+Observe = Callable[[float, datetime, float], None]
+MakeLane = Callable[[Executor], Lane]
+
+_MAX_LOCKED = 4  # at the same time, in this process
+_BUSY_SECONDS = 1.0  # how long a login waits for another process that writes to SQLite
+
+
+class AsyncStore:
+    """One for each process; closed when it ends."""
+
+    def __init__(self, observe: Observe, make_lane: MakeLane = Lane) -> None:
+        """`observe` is told of the database's clock: see `DatabaseClock.observe`."""
+        self._observe = observe
+        self._locked = asyncio.Semaphore(_MAX_LOCKED)
+        self._lanes = (
+            self._postgresql_lanes(make_lane)
+            if connection.vendor == "postgresql"
+            else _sqlite_lanes(make_lane)
+        )
+
+    def perform(self, call: Call, ends_at: float) -> Awaitable[Any]:
+        """The result of a call, until `ends_at` by the loop's time.
+
+        Raises django.db.DatabaseError.
+        """
+        return self._lanes[type(call)].send(call, ends_at)
+
+    @asynccontextmanager
+    async def client_locked(
+        self, query: FactsQuery, ends_at: float
+    ) -> AsyncIterator[tuple[Reading, Callable[[Call], Awaitable[Any]]]]:
+        """The facts of a client that nobody changes meanwhile, and how to perform the next call.
+
+        SQLite has no such lock: there it is an ordinary read.
+        """
+        if connection.vendor != "postgresql":
+            yield await self.perform(query, ends_at), lambda call: self.perform(call, ends_at)
+            return
+        send_by = ends_at - ANSWER_SECONDS
+        async with self._turn_to_lock(send_by):
+            executor = _PostgresqlExecutor(self._observe)
+
+            async def perform(call: Call) -> Any:
+                return (await executor.execute([call], send_by))[0]
+
+            try:
+                await executor.fetch("BEGIN", (), send_by)
+                await executor.fetch(LOCK_CLIENT, (query.client_id,), send_by)
+                yield await perform(query), perform
+                await executor.fetch("COMMIT", (), send_by)
+            finally:
+                await executor.close()
+
+    @asynccontextmanager
+    async def _turn_to_lock(self, until: float) -> AsyncIterator[None]:
+        # They wait: where one client logs in through several processes at once, each finds its row
+        # locked by the others, for as long as a commit takes.
+        try:
+            async with asyncio.timeout_at(until):
+                await self._locked.acquire()
+        except TimeoutError as error:
+            raise TooLate("too many logins wait for a client that others have locked") from error
+        try:
+            yield
+        finally:
+            self._locked.release()
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        for lane in set(self._lanes.values()):
+            await lane.close()
+
+    def _postgresql_lanes(self, make_lane: MakeLane) -> dict[type, Lane]:
+        # One for each kind: who fails, or is rejected, does not wait together with who logs in.
+        logins = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
+        others = (TokenQuery, TokenRevocation, AssertionUse, ProofUse, TakeStatusIndex)
+        lanes: dict[type, Lane] = {
+            kind: make_lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
+        }
+        seldom = make_lane(_ClosingExecutor(self._observe))
+        return {**lanes, FailedAuthentication: lanes[FailedLogin], ApiSecretUse: seldom}
+
+
+class _PostgresqlExecutor:
+    """One statement for all calls, on its own connection."""
+
+    def __init__(self, observe: Observe) -> None:
+        self._session = AsyncSession()
+        self._observe = observe
+
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
+        statement = statement_for(calls)
+        before = uptime()
+        rows = await self._session.fetch(statement.sql, statement.parameters, send_by)
+        if rows:
+            self._observe(before, rows[0][0], uptime())
+        return statement.parse(rows)
+
+    async def fetch(self, sql: str, parameters: Sequence[Any], send_by: float) -> None:
+        await self._session.fetch(sql, parameters, send_by)
+
+    async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
+        statement = results_of_stored(calls)
+        return statement.parse(await self._session.fetch(statement.sql, statement.parameters))
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
+class _ClosingExecutor(_PostgresqlExecutor):
+    """For what comes once a minute: its connection would be idle until the next time."""
+
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
+        try:
+            return await super().execute(calls, send_by)
+        finally:
+            await self.close()
+
+
+def _sqlite_lanes(make_lane: MakeLane) -> dict[type, Lane]:
+    # SQLite has one writer, so all that write go together; readers wait for nobody.
+    reader, writer = make_lane(_SqliteExecutor()), make_lane(_SqliteExecutor(takes_turns=True))
+    return {
+        **dict.fromkeys((FactsQuery, TokenQuery), reader),
+        **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
+        **dict.fromkeys((FailedAuthentication, TokenRevocation, ApiSecretUse), writer),
+        **dict.fromkeys((AssertionUse, ProofUse, TakeStatusIndex), writer),
+    }
+
+
+class _SqliteExecutor:
+    """One transaction for all calls, in a thread with its own connection."""
+
+    def __init__(self, *, takes_turns: bool = False) -> None:
+        self._thread = ThreadPoolExecutor(1, "sqlite", initializer=_wait_briefly)
+        self._turns = Turns() if takes_turns else nullcontext()
+
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
+        execution = asyncio.get_running_loop().run_in_executor(self._thread, self._perform, calls)
+        try:
+            return await asyncio.wait_for(execution, ANSWER_SECONDS)
+        except (OperationalError, TimeoutError) as error:  # another process writes all the time
+            raise NotAnswered(str(error) or "no answer in time") from error
+
+    def _perform(self, calls: Sequence[Call]) -> list[Any]:
+        with self._turns:
+            return sqlite.perform(calls)
+
+    async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
+        return {}  # SQLite never leaves open whether something was stored
+
+    async def close(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, _close_connection)
+        self._thread.shutdown()
+
+
+def _wait_briefly() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+
+
+def _close_connection() -> None:
+    connection.close()  # looked up here: that of this thread

@@ -1,0 +1,60 @@
+"""What a login asks of the database, for one login at a time on Django's connection.
+
+In every store the event and what it counts become durable together or not at all: in one statement
+on PostgreSQL, in one transaction on SQLite. `tokens.store.lanes` does it for many at once.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, transaction
+
+from taxpayers.facts.query import load_facts
+from taxpayers.facts.values import FactsQuery, Reading
+from taxpayers.sql import fetch, fetch_with_reconnect
+from tokens.calls import (
+    Call,
+    TokenQuery,
+)
+from tokens.store import postgresql, sqlite
+
+LOCK_CLIENT = """
+SELECT statement_timestamp() FROM client_usage
+WHERE system_user_id = (SELECT id FROM system_users WHERE client_id = %s) FOR NO KEY UPDATE"""
+
+
+def perform(call: Call) -> Any:
+    """The result of one call:
+
+    a `Reading` for a `FactsQuery`; a `Quota` for a `CountedLogin`, or `UsedBefore`, or
+    `ProofUsedBefore`, or None if it was not stored for another reason; whether it is the first use
+    for an `AssertionUse` or a `ProofUse`;
+    a `Throttle` for a `FailedLogin`, `FailedAuthentication` or `RejectedRequest` that has to wait,
+    or None if it was stored; a `TokenReading` for a `TokenQuery`; a `TakenIndex` for a
+    `TakeStatusIndex`; None for a `TokenRevocation` or an `ApiSecretUse`.
+    Raises django.db.DatabaseError.
+    """
+    engine = connection.vendor
+    if engine == "sqlite":
+        return sqlite.perform([call])[0]
+    if engine != "postgresql":
+        raise ImproperlyConfigured(
+            f"Logins cannot be stored by the database engine {engine}: use postgresql or sqlite."
+        )
+    if isinstance(call, FactsQuery):
+        return load_facts(call)
+    statement = postgresql.statement_for([call])
+    if isinstance(call, TokenQuery):  # it changes nothing, and is the first one of a request
+        return statement.parse(fetch_with_reconnect(statement.sql, statement.parameters))[0]
+    return statement.parse(fetch(statement.sql, statement.parameters))[0]
+
+
+@contextmanager
+def client_locked(query: FactsQuery) -> Iterator[Reading]:
+    """The facts of a client that nobody changes meanwhile. Raises django.db.DatabaseError."""
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            fetch(LOCK_CLIENT, (query.client_id,))
+        yield perform(query)

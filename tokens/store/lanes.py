@@ -1,0 +1,206 @@
+"""Many logins at once on an event loop: those that wait go together, in one statement, one commit.
+
+What gathers while a statement is under way is sent next; nothing waits for a timer. Nothing waits
+without an end either: a call that cannot be sent in time, or that finds too many waiting, fails.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from django.db import DatabaseError, OperationalError
+
+from taxpayers.async_sql import ANSWER_SECONDS, ConnectionLost, NoConnection, NotAnswered
+from tokens.calls import (
+    AssertionUse,
+    Call,
+    CountedLogin,
+    FailedAuthentication,
+    FailedLogin,
+    ProofUse,
+    RejectedRequest,
+    TakeStatusIndex,
+    Write,
+)
+
+# A call has this long from its login's beginning to its result: so a login is never answered later.
+CALL_SECONDS = 1.9
+MAX_BATCH, MAX_WAITING = 64, 512
+_RECONNECT_SECONDS = 0.05
+
+
+class Overloaded(OperationalError):
+    """Too many calls wait already."""
+
+
+class TooLate(OperationalError):
+    """There is not enough time left to send the call and hear of it."""
+
+
+class Executor(Protocol):
+    """Executes calls of one kind together: all of them, or none."""
+
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
+        """`send_by` and errors are those of `AsyncSession.fetch`."""
+
+    async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
+        """The results of those of these calls that are stored."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    call: Call
+    must_be_sent_by: float
+    done: asyncio.Future[Any]
+    was_sent: bool = False
+
+
+class Lane:
+    """Calls of one kind, on one connection, a batch at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._waiting: deque[_Waiting] = deque()
+        self._driver: asyncio.Task[None] | None = None
+
+    def send(self, call: Call, ends_at: float) -> Awaitable[Any]:
+        """The result of the call; `ends_at` is a time of the loop.
+
+        Raises django.db.DatabaseError.
+        """
+        loop = asyncio.get_running_loop()
+        if len(self._waiting) >= MAX_WAITING:
+            raise Overloaded("too many logins are waiting for the database")
+        waiting = _Waiting(call, ends_at - ANSWER_SECONDS, loop.create_future())
+        self._waiting.append(waiting)
+        if self._driver is None or self._driver.done():
+            self._driver = loop.create_task(self._drive())
+        return waiting.done
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        if self._driver is not None:
+            await asyncio.wait([self._driver])
+        await self._executor.close()
+
+    async def _drive(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(0)  # what is ready on the loop by now is decided first
+            self._drop_late()
+            if batch := take_batch(self._waiting):
+                try:
+                    await self._execute(batch)
+                except Exception as error:  # noqa: BLE001 - nobody must wait for ever
+                    _fail_all(batch, error)
+
+    def _drop_late(self) -> None:
+        now = asyncio.get_running_loop().time()
+        late = [one for one in self._waiting if one.must_be_sent_by < now]
+        for one in late:
+            self._waiting.remove(one)
+            _fail(one, TooLate("the database does not answer in time"))
+
+    async def _execute(self, batch: list[_Waiting]) -> None:
+        try:
+            batch = await self._not_stored(batch)
+            results = await self._send(batch) if batch else []
+        except NoConnection as error:
+            await self._wait_for_connection(batch, error)
+        except NotAnswered as error:
+            _fail_all(batch, error)
+        except ConnectionLost:
+            # Whether it was stored is looked up before it is sent again: a login that took the last
+            # place in its window must not be told that there is none. Each event has an id of its
+            # own, so what is still under way there is not stored twice either.
+            for waiting in batch:
+                waiting.was_sent = True
+            self._waiting.extendleft(reversed(batch))
+        except DatabaseError as error:
+            await self._refused(batch, error)
+        else:
+            for waiting, result in zip(batch, results, strict=True):
+                _succeed(waiting, result)
+
+    async def _send(self, batch: list[_Waiting]) -> list[Any]:
+        send_by = min(one.must_be_sent_by for one in batch)
+        return await self._executor.execute([one.call for one in batch], send_by)
+
+    async def _not_stored(self, batch: list[_Waiting]) -> list[_Waiting]:
+        """Those that are left; the others have their results since they were first sent."""
+        # What has no event is sent again: a failed authentication may then count twice.
+        writes = {one.call: one for one in batch if one.was_sent and isinstance(one.call, Write)}
+        if not writes:
+            return batch
+        stored = await self._executor.results_of_stored(list(writes))
+        for write, result in stored.items():
+            _succeed(writes[write], result)
+        return [one for one in batch if one.call not in stored]
+
+    async def _wait_for_connection(self, batch: list[_Waiting], error: Exception) -> None:
+        now = asyncio.get_running_loop().time()
+        if min(waiting.must_be_sent_by for waiting in batch) < now + _RECONNECT_SECONDS:
+            _fail_all(batch, error)
+        else:
+            await asyncio.sleep(_RECONNECT_SECONDS)
+            self._waiting.extendleft(reversed(batch))
+
+    async def _refused(self, batch: list[_Waiting], error: DatabaseError) -> None:
+        """The server refused the statement: each call goes alone, and only the guilty one fails."""
+        if len(batch) > 1:
+            for waiting in batch:
+                await self._execute([waiting])
+            return
+        try:  # perhaps it was stored when it was first sent, and that is no error
+            left = await self._not_stored(batch)
+        except DatabaseError:
+            left = batch
+        _fail_all(left, error)
+
+
+def take_batch(waiting: deque[_Waiting]) -> list[_Waiting]:
+    """Takes the first of those that wait, in their order; two that touch one row never together."""
+    batch: list[_Waiting] = []
+    left: list[_Waiting] = []
+    rows: set[Hashable] = set()
+    while waiting and len(batch) < MAX_BATCH:
+        one = waiting.popleft()
+        own = rows_of(one.call)
+        if rows.isdisjoint(own):
+            rows.update(own)
+            batch.append(one)
+        else:
+            left.append(one)
+    waiting.extendleft(reversed(left))
+    return batch
+
+
+def rows_of(call: Call) -> tuple[Hashable, ...]:
+    """The counters, buckets and assertions that the call changes."""
+    if isinstance(call, CountedLogin):
+        return (call.system_user_id,)
+    if isinstance(call, FailedLogin | FailedAuthentication):
+        return (call.pair_bucket, call.address_bucket)
+    if isinstance(call, RejectedRequest):
+        return (call.bucket,)
+    if isinstance(call, TakeStatusIndex):
+        return (call[:5],)
+    return (call.id,) if isinstance(call, AssertionUse | ProofUse) else ()
+
+
+def _succeed(waiting: _Waiting, result: Any) -> None:
+    if not waiting.done.done():
+        waiting.done.set_result(result)
+
+
+def _fail(waiting: _Waiting, error: Exception) -> None:
+    if not waiting.done.done():
+        waiting.done.set_exception(error)
+
+
+def _fail_all(batch: list[_Waiting], error: Exception) -> None:
+    for waiting in batch:
+        _fail(waiting, error)

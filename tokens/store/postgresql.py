@@ -1,0 +1,265 @@
+"""Login events on PostgreSQL: many logins in one statement, which is one round trip, one commit.
+
+Plain SQL, so that the server keeps the plans prepared. It repeats what `tokens.rate_limits` defines
+as pure functions, by the clock of the database, and is tested with the same table of cases.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from taxpayers.facts.query import facts_statement
+from taxpayers.facts.values import FactsQuery
+from taxpayers.sql import Row, Statement
+from tokens.calls import (
+    ApiSecretUse,
+    AssertionUse,
+    CountedLogin,
+    CountResult,
+    FailedAuthentication,
+    FailedLogin,
+    ProofUse,
+    ProofUsedBefore,
+    RejectedRequest,
+    TakeStatusIndex,
+    TokenQuery,
+    TokenRevocation,
+    UsedBefore,
+    Write,
+)
+from tokens.rate_limits.quota import WINDOW, Quota
+from tokens.store.api_secret_use import use_statement
+from tokens.store.postgresql_buckets import count_failures, count_rejections
+from tokens.store.postgresql_event import COLUMNS, EVENT, IS_RECENT, NOW, statement
+from tokens.store.postgresql_status_index import KEY as STATUS_KEY
+from tokens.store.postgresql_status_index import names_in, take_statement
+from tokens.store.token_query import token_statement
+
+# A session that ends while its commit waits for a synchronous standby leaves a row that everybody
+# sees and that a failover would lose. So what finds such a row, and writes nothing, writes an empty
+# message: its own commit waits until the standby has that, and all that was committed before.
+_CONFIRMED = "pg_logical_emit_message(true, 'identity', '') IS NOT NULL"
+_STORED = f"""
+SELECT statement_timestamp(), e.id, c.window_started_at, c.used, {_CONFIRMED}
+FROM login_events e LEFT JOIN client_usage c ON c.system_user_id = e.system_user_id
+WHERE e.id = ANY(%s)"""
+
+# `count_login`, for clients whose epoch is the one that was sent. A row that somebody else has
+# locked is skipped: nobody waits for another client's change, and no two batches wait for each
+# other. RETURNING shows the new values. A refused login counts, but is no use of its secret.
+_WINDOW_SECONDS = int(WINDOW.total_seconds())
+_IS_OPEN = f"""(c.window_started_at > {NOW} - interval '{_WINDOW_SECONDS} s'
+        AND c.window_started_at < {NOW} + interval '{_WINDOW_SECONDS} s')"""
+_WINDOW = f"CASE WHEN {_IS_OPEN} THEN c.window_started_at ELSE {NOW} END"
+_SENT = f"""client bigint, used_secret_id bigint, "limit" int, epoch bigint,
+        status_index bigint, status_version bigint, {EVENT}"""
+# The place of its token is where this node remembers it, also after a backup was restored.
+_HAS_INDEX = """(status_index IS NULL OR EXISTS (
+            SELECT FROM status_indexes x WHERE x.index = status_index
+            AND x.version = status_version))"""
+_IS_WITHIN_LIMIT = f"""(locked."limit" = 0 OR c.used < locked."limit" OR NOT {_IS_OPEN})"""
+_ADD_ONE = f"""
+    UPDATE client_usage c SET
+        window_started_at = {_WINDOW},
+        used = CASE WHEN {_IS_OPEN} THEN c.used + 1 ELSE 1 END,
+        secrets_used = CASE WHEN locked.reason = ''
+            THEN c.secrets_used || jsonb_build_object(locked.used_secret_id, {_WINDOW})
+            ELSE c.secrets_used END"""
+_COUNT = f"""
+WITH counted AS ({_ADD_ONE}
+    FROM (
+        SELECT sent.* FROM json_to_recordset(%s::json) AS sent({_SENT})
+        CROSS JOIN LATERAL (
+            SELECT FROM client_usage o
+            WHERE o.system_user_id = sent.client AND o.epoch = sent.epoch
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS own_row
+        WHERE {IS_RECENT} AND {_HAS_INDEX}
+    ) AS locked
+    WHERE c.system_user_id = locked.client AND {_IS_WITHIN_LIMIT}
+    RETURNING locked.*, c.window_started_at, c.used
+), event AS (
+    INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
+)
+SELECT {NOW}, client, window_started_at, used FROM counted"""
+
+# The same for a batch in which logins add rows: the index of their tokens, a used DPoP proof, a
+# used assertion. The constraints decide between two nodes, whatever each sees. In this order: a
+# login whose index is not free is repeated, with the same proof and assertion; a proof that was
+# used before leaves the assertion unused; and an index without a token does no harm.
+_COUNT_WITH_ROWS = f"""
+WITH locked AS MATERIALIZED (
+    SELECT locked.* FROM json_to_recordset(%s::json)
+        AS locked(assertion uuid, assertion_expires_at timestamptz,
+            proof uuid, proof_expires_at timestamptz,
+            tin varchar, rob varchar, index_actor varchar, scopes jsonb, permissions jsonb,
+            check_at timestamptz, {_SENT})
+    CROSS JOIN LATERAL (
+        SELECT FROM client_usage c
+        WHERE c.system_user_id = locked.client AND c.epoch = locked.epoch AND {_IS_WITHIN_LIMIT}
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS own_row
+    WHERE {IS_RECENT} AND (tin IS NOT NULL OR {_HAS_INDEX})
+), new_index AS (
+    INSERT INTO status_indexes (index, version, system_user_id, secret_id, tin, rob, actor,
+        scopes, permissions, check_at)
+    SELECT status_index, status_version, client AS system_user_id, used_secret_id AS secret_id,
+        tin, rob, index_actor AS actor, scopes, permissions, check_at
+    FROM locked WHERE tin IS NOT NULL AND NOT EXISTS (
+        SELECT FROM ended_status_indexes e WHERE e.index = status_index)
+    ORDER BY {STATUS_KEY}
+    ON CONFLICT DO NOTHING RETURNING system_user_id AS holder
+), indexed AS MATERIALIZED (
+    SELECT locked.* FROM locked LEFT JOIN new_index ON holder = client
+    WHERE tin IS NULL OR holder IS NOT NULL
+), first_proof AS (
+    INSERT INTO used_proofs (id, expires_at)
+    SELECT proof, proof_expires_at FROM indexed WHERE proof IS NOT NULL ORDER BY proof
+    ON CONFLICT DO NOTHING RETURNING id AS proof_id
+), proved AS MATERIALIZED (
+    SELECT indexed.* FROM indexed LEFT JOIN first_proof ON proof_id = proof
+    WHERE proof IS NULL OR proof_id IS NOT NULL
+), first_use AS (
+    INSERT INTO used_assertions (id, expires_at)
+    SELECT assertion, assertion_expires_at FROM proved WHERE assertion IS NOT NULL
+    ORDER BY assertion
+    ON CONFLICT DO NOTHING RETURNING id AS assertion_id
+), counted AS ({_ADD_ONE}
+    FROM proved AS locked LEFT JOIN first_use ON assertion_id = locked.assertion
+    WHERE c.system_user_id = locked.client
+        AND (locked.assertion IS NULL OR assertion_id IS NOT NULL)
+    RETURNING locked.*, c.window_started_at, c.used
+), event AS (
+    INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
+)
+SELECT {NOW}, client, window_started_at, used, NULL AS used_before FROM counted
+UNION ALL SELECT {NOW}, client, NULL, NULL, 'assertion'
+FROM proved LEFT JOIN first_use ON assertion_id = assertion
+WHERE assertion IS NOT NULL AND assertion_id IS NULL
+UNION ALL SELECT {NOW}, client, NULL, NULL, 'proof'
+FROM indexed LEFT JOIN first_proof ON proof_id = proof
+WHERE proof IS NOT NULL AND proof_id IS NULL"""
+_USED_BEFORE: dict[str, type[UsedBefore | ProofUsedBefore]] = {
+    "assertion": UsedBefore,
+    "proof": ProofUsedBefore,
+}
+
+_USE = f"""
+WITH first_use AS (
+    INSERT INTO {{table}} (id, expires_at)
+    SELECT id, expires_at
+    FROM json_to_recordset(%s::json) AS s(id uuid, expires_at timestamptz) ORDER BY id
+    ON CONFLICT DO NOTHING RETURNING id
+)
+SELECT {NOW}, id FROM (VALUES (NULL::uuid)) AS clock(id)
+UNION ALL SELECT {NOW}, id FROM first_use"""
+_TABLES = {AssertionUse: "used_assertions", ProofUse: "used_proofs"}
+
+# One that is revoked twice stays as it is, and perhaps the first time was not confirmed.
+_REVOKE = f"""
+WITH sent AS (
+    SELECT * FROM json_to_recordset(%s::json)
+        AS s(jti uuid, expires_at timestamptz, status_index bigint)
+), revoked AS (
+    INSERT INTO revoked_tokens (jti, expires_at, revoked_at)
+    SELECT jti, expires_at, {NOW} FROM sent WHERE jti IS NOT NULL
+    ON CONFLICT DO NOTHING
+)
+SELECT {NOW}, end_status_indexes(ARRAY(
+    SELECT status_index FROM sent WHERE status_index IS NOT NULL)), {_CONFIRMED}"""
+
+
+def statement_for(calls: Sequence[Any]) -> Statement[list[Any]]:
+    """One statement for calls of one kind; its results are in the order of the calls.
+
+    At most one login of a client, and one failure or request of a bucket.
+    """
+    return _STATEMENTS[type(calls[0])](calls)
+
+
+def results_of_stored(calls: Sequence[Write]) -> Statement[dict[Write, Any]]:
+    """The results of those of these calls that were stored before."""
+    by_id = {call.event.id: call for call in calls}
+
+    def parse(rows: list[Row]) -> dict[Write, Any]:
+        return {
+            by_id[id_]: _result(by_id[id_], *counter) for _now, id_, *counter, _is_confirmed in rows
+        }
+
+    return Statement(_STORED, (list(by_id),), parse)
+
+
+def _result(call: Write, window_started_at: datetime, used: int) -> Quota | None:
+    return Quota(call.limit, used, window_started_at) if isinstance(call, CountedLogin) else None
+
+
+def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
+    def parse(rows: list[Row]) -> list[CountResult]:
+        found = {client: counted for _now, client, *counted in rows}
+        return [_counted(login.limit, *found.get(login.system_user_id, ())) for login in logins]
+
+    sent = [
+        login.event._asdict()
+        | {
+            "client": login.system_user_id,
+            "used_secret_id": login.secret_id,
+            "limit": login.limit,
+            "epoch": login.epoch,
+            "status_index": login.status_index,
+            "status_version": login.status_version,
+        }
+        for login in logins
+    ]
+    if not any(login.assertion or login.proof or login.new_index for login in logins):
+        return statement(_COUNT, sent, parse)
+    for row, login in zip(sent, logins, strict=True):
+        if login.assertion is not None:
+            row |= {
+                "assertion": login.assertion.id,
+                "assertion_expires_at": login.assertion.expires_at,
+            }
+        if login.proof is not None:
+            row |= {"proof": login.proof.id, "proof_expires_at": login.proof.expires_at}
+        if (index := login.new_index) is not None:
+            row |= {"tin": index.tin, "rob": index.rob, "index_actor": index.actor}
+            row |= {"check_at": index.check_at, **names_in(index)}
+    return statement(_COUNT_WITH_ROWS, sent, parse)
+
+
+def _counted(
+    limit: int,
+    window_started_at: datetime | None = None,
+    used: int = 0,
+    used_before: str | None = None,
+) -> CountResult:
+    if used_before:
+        return _USED_BEFORE[used_before]()
+    return None if window_started_at is None else Quota(limit, used, window_started_at)
+
+
+def _use(uses: Sequence[AssertionUse | ProofUse]) -> Statement[list[bool]]:
+    def parse(rows: list[Row]) -> list[bool]:
+        first = {id_ for _now, id_ in rows}
+        return [use.id in first for use in uses]
+
+    sql = _USE.format(table=_TABLES[type(uses[0])])
+    return statement(sql, [use._asdict() for use in uses], parse)
+
+
+def _revoke(rows: Sequence[TokenRevocation]) -> Statement[list[None]]:
+    return statement(_REVOKE, [row._asdict() for row in rows], lambda _rows: [None] * len(rows))
+
+
+_STATEMENTS: dict[type, Callable[[Sequence[Any]], Statement[list[Any]]]] = {
+    FactsQuery: facts_statement,
+    CountedLogin: _count,
+    FailedLogin: count_failures,
+    FailedAuthentication: count_failures,
+    TokenQuery: token_statement,
+    TokenRevocation: _revoke,
+    AssertionUse: _use,
+    ProofUse: _use,
+    TakeStatusIndex: take_statement,
+    ApiSecretUse: use_statement,
+    RejectedRequest: count_rejections,
+}

@@ -1,0 +1,36 @@
+"""The event of a login in the statements of PostgreSQL: its columns, its moment, its parameter."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from taxpayers.sql import Row, Statement
+from tokens.calls import Event
+
+# How far the moment of a decision may be from the moment at which it is stored. More means that the
+# node's idea of the time is wrong, or that nobody waits for the answer any more.
+MAX_AGE_SECONDS = 2
+
+_TYPES = {
+    "id": "uuid",
+    "at": "timestamptz",
+    "since": "timestamptz",
+    "system_user_id": "bigint",
+    "secret_id": "bigint",
+    "source_address": "inet",
+}
+NOW = "statement_timestamp()"
+COLUMNS = ", ".join(Event._fields)
+EVENT = ", ".join(f"{column} {_TYPES.get(column, 'varchar')}" for column in Event._fields)
+IS_RECENT = f"""abs(extract(epoch FROM statement_timestamp() - at)) <= {MAX_AGE_SECONDS}"""
+
+# An event that comes too late has no moment, and so the statement fails: its login has had a 503.
+RECENT_EVENT = ", ".join(
+    f"CASE WHEN {IS_RECENT} THEN at END" if column == "at" else column for column in Event._fields
+)
+
+
+def statement(sql: str, sent: object, parse: Callable[[list[Row]], Any]) -> Statement[Any]:
+    """The statement with all that is sent in its one parameter, as JSON."""
+    return Statement(sql, (msgspec.json.encode(sent).decode(),), parse)

@@ -1,0 +1,173 @@
+"""Login events on SQLite: one transaction for all logins that wait.
+
+It holds the only write lock from its beginning, so limits need no SQL: the rows are read, the pure
+function decides, the rows are written.
+"""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from taxpayers.facts.query import read_facts_from_sqlite
+from taxpayers.facts.values import FactsQuery
+from taxpayers.models import StatusIndex
+from taxpayers.sql import fetch_through_django
+from tokens.calls import (
+    ApiSecretUse,
+    AssertionUse,
+    CountedLogin,
+    CountResult,
+    Event,
+    FailedAuthentication,
+    FailedLogin,
+    ProofUse,
+    ProofUsedBefore,
+    RejectedRequest,
+    TakeStatusIndex,
+    TokenQuery,
+    TokenRevocation,
+    UsedBefore,
+)
+from tokens.models import FailureBucket, RevokedToken
+from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
+from tokens.rate_limits.quota import CounterState, count_login
+from tokens.rate_limits.throttle import Throttle
+from tokens.store.api_secret_use import store_use_on_sqlite
+from tokens.store.sqlite_status_index import take_status_index
+from tokens.store.token_query import read_token_from_sqlite
+
+_ADD = f"""
+INSERT INTO login_events ({", ".join(Event._fields)})
+VALUES ({", ".join(["%s"] * len(Event._fields))}) RETURNING id"""
+_READ_COUNTER = """
+SELECT window_started_at, used FROM client_usage WHERE system_user_id = %s AND epoch = %s
+AND (%s IS NULL OR EXISTS (
+    SELECT 1 FROM status_indexes WHERE "index" = %s AND version = %s))"""
+_SAVE_COUNTER = """
+UPDATE client_usage
+SET window_started_at = %s, used = %s, secrets_used = json_patch(secrets_used, %s)
+WHERE system_user_id = %s RETURNING used"""
+
+_USE = """
+INSERT INTO {table} (id, expires_at) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING id"""
+_USE_ASSERTION, _USE_PROOF = (_USE.format(table=t) for t in ("used_assertions", "used_proofs"))
+
+
+def perform(calls: Sequence[Any]) -> list[Any]:
+    """The results of these calls, in their order. Raises django.db.DatabaseError."""
+    if all(isinstance(call, FactsQuery | TokenQuery) for call in calls):
+        return [_PERFORM[type(call)](call) for call in calls]  # readers wait for nobody
+    with transaction.atomic():
+        return [_PERFORM[type(call)](call) for call in calls]
+
+
+def _add(event: Event) -> None:
+    fetch_through_django(_ADD, [_stored(value) for value in event])
+
+
+def _count(login: CountedLogin) -> CountResult:
+    index, version = login.status_index, login.status_version
+    rows = fetch_through_django(
+        _READ_COUNTER, (login.system_user_id, login.epoch, index, index, version)
+    )
+    if not rows:
+        return None
+    # SQLite has no time zones: Django stores every moment in UTC, without saying so.
+    counter = CounterState(rows[0][0].replace(tzinfo=UTC), rows[0][1])
+    outcome = count_login(counter, login.limit, datetime.now(UTC))
+    if isinstance(outcome, Throttle):
+        return None
+    if login.proof is not None and not _use_proof(login.proof):
+        return ProofUsedBefore()
+    if login.assertion is not None and not _use_assertion(login.assertion):
+        return UsedBefore()
+    began = outcome.window_started_at
+    # A refused login counts, but is no use of its secret.
+    used = {} if login.event.reason else {login.secret_id: began.isoformat()}
+    fetch_through_django(
+        _SAVE_COUNTER, (_stored(began), outcome.used, json.dumps(used), login.system_user_id)
+    )
+    _add(login.event)
+    return outcome
+
+
+def _count_failure(login: FailedLogin | FailedAuthentication) -> Throttle | None:
+    ids = (login.pair_bucket, login.address_bucket)
+    before = _read_buckets(ids)
+    outcome = count_failure(before.get(ids[0]), before.get(ids[1]), datetime.now(UTC))
+    if isinstance(outcome, Throttle):
+        return outcome
+    _save_buckets(dict(zip(ids, outcome, strict=True)))
+    if isinstance(login, FailedLogin):
+        _add(login.event)
+    return None
+
+
+def _count_rejection(request: RejectedRequest) -> Throttle | None:
+    before = _read_buckets([request.bucket])
+    outcome = count_rejection(before.get(request.bucket), datetime.now(UTC))
+    if isinstance(outcome, Throttle):
+        return outcome
+    _save_buckets({request.bucket: outcome})
+    _add(request.event)
+    return None
+
+
+def _revoke(row: TokenRevocation) -> None:
+    if row.jti is not None and row.expires_at is not None:
+        revoked = RevokedToken(jti=row.jti, expires_at=row.expires_at, revoked_at=datetime.now(UTC))
+        RevokedToken.objects.bulk_create([revoked], ignore_conflicts=True)  # once is enough
+    if row.status_index is not None:
+        StatusIndex.objects.filter(pk=row.status_index).delete()
+
+
+def _use_assertion(use: AssertionUse) -> bool:
+    return _use(_USE_ASSERTION, use)
+
+
+def _use_proof(use: ProofUse) -> bool:
+    return _use(_USE_PROOF, use)
+
+
+def _use(sql: str, use: AssertionUse | ProofUse) -> bool:
+    return bool(fetch_through_django(sql, (use.id.hex, _stored(use.expires_at))))
+
+
+def _read_buckets(ids: Collection[int]) -> dict[int, BucketState]:
+    rows = FailureBucket.objects.filter(pk__in=ids).values_list("pk", *BucketState._fields)
+    return {id_: BucketState(*state) for id_, *state in rows}
+
+
+def _save_buckets(states: Mapping[int, BucketState]) -> None:
+    FailureBucket.objects.bulk_create(
+        [FailureBucket(pk=pk, **state._asdict()) for pk, state in states.items()],
+        update_conflicts=True,
+        unique_fields=["id"],
+        update_fields=BucketState._fields,
+    )
+
+
+def _stored(value: object) -> object:
+    """The value in the form in which Django's fields store it."""
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    return value.hex if isinstance(value, UUID) else value
+
+
+_PERFORM: dict[type, Callable[[Any], Any]] = {
+    FactsQuery: read_facts_from_sqlite,
+    CountedLogin: _count,
+    FailedLogin: _count_failure,
+    FailedAuthentication: _count_failure,
+    TokenQuery: read_token_from_sqlite,
+    TokenRevocation: _revoke,
+    AssertionUse: _use_assertion,
+    ProofUse: _use_proof,
+    TakeStatusIndex: take_status_index,
+    ApiSecretUse: store_use_on_sqlite,
+    RejectedRequest: _count_rejection,
+}
