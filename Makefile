@@ -12,6 +12,7 @@ BIN     := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime-installed
 DEV     := $(VENV)/.dev-installed
 PRODUCTION := var/runtime/.installed
+MALAY   := locale/ms/LC_MESSAGES/django
 PIP     := $(BIN)/python -m pip --disable-pip-version-check -qq
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-version 3.11 \
@@ -21,27 +22,27 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
 TRACES  := --extra traces --constraint requirements.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run install quick test lint format types check bench interleavings fuzz chaos container mutants messages screenshots \
+.PHONY: help run install quick test lint hooks format types check bench interleavings fuzz chaos container mutants messages screenshots \
         sbom audit lock check-lock clean
 
 help:  ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(RUNTIME)  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
+run: $(RUNTIME) $(MALAY).mo  ## start the service with sample data on http://127.0.0.1:$PORT (8000)
 	@$(BIN)/python manage.py demo --port $(PORT)
 
 # Whatever the umask of the operator is, every user of the machine must be able to read what the service then runs.
 install:  ## a production in this folder: requirements.txt alone in .venv/, compiled (docs/operations.md)
 	@test ! -e $(DEV) || { \
 	  echo "$(VENV)/ holds the development tools: install a production in another folder." >&2; exit 1; }
-	@umask 022 && $(MAKE) --no-print-directory $(RUNTIME)
+	@umask 022 && $(MAKE) --no-print-directory $(RUNTIME) $(MALAY).mo
 	@umask 022 && $(BIN)/python -m compileall -q identity tokens taxpayers manage.py
 	@echo "== installed in $(CURDIR)"
 
-quick: $(DEV)  ## tests in process, on SQLite; ARGS="-k word" chooses
+quick: $(DEV) $(MALAY).mo  ## tests in process, on SQLite; ARGS="-k word" chooses
 	@$(PYTEST) -m "not processes and not slow" $(ARGS)
 
-test: $(DEV)  ## every test; those of queries on SQLite and on a real PostgreSQL
+test: $(DEV) $(MALAY).mo  ## every test; those of queries on SQLite and on a real PostgreSQL
 	@echo "== tests on SQLite, and with servers, browser and manage.py"
 	@$(PYTEST) --database=sqlite $(ARGS)
 	@echo "== tests of queries on PostgreSQL"
@@ -50,6 +51,9 @@ test: $(DEV)  ## every test; those of queries on SQLite and on a real PostgreSQL
 lint: $(DEV)  ## ruff: rules and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+hooks: $(DEV)  ## lint, format and locks before each commit of this clone
+	@git config core.hooksPath .githooks
 
 format: $(DEV)  ## put the code in ruff's format
 	@$(BIN)/ruff check --fix-only --quiet .
@@ -78,10 +82,11 @@ container: $(DEV)  ## the container image, built and run read-only (as root; Deb
 mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="taxpayers/rules.py" chooses
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-messages: $(DEV)  ## collect the staff's texts into locale/ and compile both catalogues
+messages: $(DEV)  ## collect the staff's texts into locale/ and compile the Malay ones
 	@$(BIN)/python -m tests.support.catalogues
+	@$(MAKE) --no-print-directory $(MALAY).mo
 
-screenshots: $(DEV)  ## the pictures of docs/staff.md anew, from the sample day (needs Chromium)
+screenshots: $(DEV) $(MALAY).mo  ## the pictures of docs/staff.md anew, from the sample day (needs Chromium)
 	@mkdir -p var && VAR_DIR=var $(BIN)/python -m tests.browser.support.screens
 
 sbom: $(PRODUCTION)  ## what a production contains, as CycloneDX: var/sbom.json
@@ -140,6 +145,10 @@ $(DEV): $(VENV)/.created requirements.txt requirements-dev.txt
 	    --requirement requirements-dev.txt \
 	    || $(PIP) install --require-hashes --requirement requirements-dev.txt
 	@touch $(RUNTIME) $@
+
+# English is what the sources say. Without this file the pages are in English.
+$(MALAY).mo: $(MALAY).po | $(RUNTIME)
+	@$(BIN)/pybabel --quiet compile --locale ms --input-file $< --output-file $@
 
 # What a production installs, and nothing else.
 $(PRODUCTION): $(DEV) requirements.txt

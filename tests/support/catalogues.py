@@ -1,7 +1,7 @@
-"""The catalogues of the staff's texts, in pure Python: `make messages` writes them.
+"""The Malay catalogue of the staff's texts, in pure Python: `make messages` writes it.
 
 Python is read by Babel; templates by Django's own `templatize`, whose result Babel reads. So
-nobody needs GNU gettext, neither to write the catalogues nor to run or test the service.
+GNU gettext is not needed, neither to write the catalogue nor to run or test the service.
 """
 
 import json
@@ -13,7 +13,6 @@ from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.utils.translation import templatize
 
@@ -21,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCALE = ROOT / "locale"
 # Texts of the theme and of the sign-in that staff see: neither library has a Malay catalogue.
 LIBRARIES = LOCALE / "libraries.json"
-LANGUAGES = ("en", "ms")
+LANGUAGE = "ms"  # English is what the sources say
+PO = LOCALE / LANGUAGE / "LC_MESSAGES" / "django.po"
 _APPS = ("identity", "taxpayers", "tokens")
 # No pgettext: nothing here needs a context, so the id of a message is its text.
 _KEYWORDS = {
@@ -30,7 +30,7 @@ _KEYWORDS = {
     # Raised by pure modules, translated where a page shows them.
     **dict.fromkeys(("MalformedIdentifier", "malformed", "_malformed")),
 }
-_PLURALS = {"en": "nplurals=2; plural=(n != 1);", "ms": "nplurals=1; plural=0;"}
+_PLURALS = "nplurals=1; plural=0;"  # Babel knows none for Malay
 _WIDTH = 100
 
 Id = str | tuple[str, ...]
@@ -49,21 +49,10 @@ def sources() -> dict[Id, list[str]]:
     return {text: files for text, files in found.items() if text not in counted}
 
 
-def read(language: str) -> Catalog:
+def read() -> Catalog:
     """The committed catalogue."""
-    with po(language).open("rb") as file:
-        return read_po(file, locale=language)
-
-
-def po(language: str) -> Path:
-    return LOCALE / language / "LC_MESSAGES" / "django.po"
-
-
-def compiled(catalogue: Catalog) -> bytes:
-    """What Django reads: the contents of the .mo file."""
-    file = BytesIO()
-    write_mo(file, catalogue)
-    return file.getvalue()
+    with PO.open("rb") as file:
+        return read_po(file, locale=LANGUAGE)
 
 
 def texts_of(catalogue: Catalog) -> dict[Id, Message]:
@@ -77,11 +66,11 @@ def translations_of(message: Message) -> list[str]:
     return [string] if isinstance(string, str) else list(string)
 
 
-def update(language: str) -> list[Id]:
+def update() -> list[Id]:
     """Writes the catalogue as the sources are now; the texts that want a translation."""
-    before = read(language)
+    before = read()
     catalogue = Catalog(
-        locale=language,
+        locale=LANGUAGE,
         project="Token service",
         version="1",
         header_comment="# The texts of the staff's pages. Written by `make messages`.",
@@ -92,15 +81,13 @@ def update(language: str) -> list[Id]:
         revision_date=before.creation_date,
         fuzzy=False,
     )
-    catalogue.mime_headers = [("Plural-Forms", _PLURALS[language])]  # Babel knows none for Malay
+    catalogue.mime_headers = [("Plural-Forms", _PLURALS)]
     known = texts_of(before)
     for text, files in sorted(sources().items(), key=lambda item: (item[1], str(item[0]))):
-        # English is filled too, so that "complete" means the same for both.
-        string = text if language == "en" else known[text].string if text in known else ""
+        string = known[text].string if text in known else ""
         catalogue.add(text, string, locations=[(name, 0) for name in files])
-    with po(language).open("wb") as file:
+    with PO.open("wb") as file:
         write_po(file, catalogue, width=_WIDTH, include_lineno=False)
-    po(language).with_suffix(".mo").write_bytes(compiled(read(language)))
     return [
         text for text, message in texts_of(catalogue).items() if not all(translations_of(message))
     ]
@@ -132,8 +119,7 @@ def _extracted(source: str) -> list[Id]:
 
 
 if __name__ == "__main__":
-    wanted = {language: update(language) for language in LANGUAGES}
-    for language, texts in wanted.items():
-        for text in texts:
-            sys.stdout.write(f"{po(language).relative_to(ROOT)}: wants a translation: {text!r}\n")
-    sys.exit(any(wanted.values()))
+    wanted = update()
+    for missing in wanted:
+        sys.stdout.write(f"{PO.relative_to(ROOT)}: wants a translation: {missing!r}\n")
+    sys.exit(bool(wanted))

@@ -92,6 +92,6 @@ def _words(compared: Compared) -> str:
 def _summary(found: Comparison) -> str:
     if found.verdict is Verdict.UNKNOWN:
         return ""
-    return _("Of all logins, {now} % were refused; {before} % in the same hours last week.").format(
+    return _("Of all logins, {now} % were refused; {before} % at the same hours last week.").format(
         now=f"{100 * found.share_now:.1f}", before=f"{100 * found.share_before:.1f}"
     )

@@ -137,7 +137,7 @@ def test_the_page_says_it_in_words_with_a_list_behind_each_number(viewer: Client
     page = viewer.get(reverse("admin:index"))
     shown = text_of(page)
     assert "Worse than last week" in shown
-    assert "Of all logins, 42.9 % were refused; 33.3 % in the same hours last week." in shown
+    assert "Of all logins, 42.9 % were refused; 33.3 % at the same hours last week." in shown
     assert "Token issued 4 Token issued 2 arrow_upward 2 more (100 %)" in shown
     assert "Refused: The tax authority can fix it 3" in shown
     assert "Throttled logins are not compared: they leave no record" in shown
