@@ -9,7 +9,7 @@ from bench.cases import sizing
 from bench.clients import Population
 from bench.figures import Figures, Rounds
 from bench.measure import Case, measure_rounds, meet_clients
-from bench.peers import Candidate, Missing, bare_view, earlier, oidc_provider, service, toolkit
+from bench.peers import Missing, bare_view, oidc_provider, service, toolkit
 from bench.report import Table, progress
 from bench.session import Session
 from bench.targets import Target
@@ -29,19 +29,13 @@ def run(
     rounds: int = 5,
     seconds: float = 3.0,
     only: Sequence[str] = ("",),
-    before: str = "30cf126",
 ) -> list[Table]:
-    """The service beside its peers; --only those whose name contains one of these words.
-
-    --before names a commit of the service that is measured too, as a peer; none where it is "-".
-    """
+    """The service beside its peers; --only those whose name contains one of these words."""
     population = Population(users)
     server_of = cache(lambda start: start(session, population))  # each starts once
     cases: list[Case] = []
     missing: list[str] = []
-    earlier_service = earlier.candidate(before)
-    chosen = (*PEERS, earlier_service, *SERVICE, BASELINE)
-    for candidate in chosen:
+    for candidate in (*PEERS, *SERVICE, BASELINE):
         if candidate is not BASELINE and not any(word in candidate.name for word in only):
             continue
         try:
@@ -60,7 +54,7 @@ def run(
     note = f"{users:,} system users, medians of {rounds} rounds of {seconds} s."
     return [
         _table(measured, " ".join([note, *missing])),
-        targets.table("targets", list(_targets(measured, earlier_service)), note),
+        targets.table("targets", list(_targets(measured)), note),
         *map(sizing.table, _busiest_logins(measured)),
     ]
 
@@ -81,15 +75,12 @@ def _table(measured: Rounds, note: str) -> Table:
     return Table("comparison", headings, lines, note)
 
 
-def _targets(measured: Rounds, earlier_service: Candidate) -> Iterator[tuple[Target, float | None]]:
+def _targets(measured: Rounds) -> Iterator[tuple[Target, float | None]]:
     ratio, login, bare = measured.ratio, service.LOGIN.name, BASELINE.name
     loads = service.LOGIN.connections
     for load in loads:
         name = f"{login}, {load} connections, of a bare view"
         yield Target(name, 2.6, 1.8), ratio(login, load, bare)
-    for load in loads:
-        name = f"{login}, {load} connections, of the service before"
-        yield Target(name, 0.42, None), ratio(login, load, earlier_service.name)
     for candidate, base, must, goal in (
         (service.INTERMEDIARY, service.LOGIN, 1.2, 1.1),
         (service.PRIVATE_KEY, service.LOGIN, 1.4, 1.25),

@@ -1,7 +1,6 @@
 """This service as in production: the login alone, behind a proxy that ends TLS (README)."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 from bench import servers
 from bench.clients import Population, Role
@@ -33,14 +32,9 @@ def start_on(
     name: str,
     database_url: str,
     is_ready: Callable[[int], bool] = is_ready,
-    command: Sequence[str] = (),
-    checkout: Path = CHECKOUT,
     **settings: str,
 ) -> Server:
-    """The service on this database, with its configuration for production.
-
-    An earlier one has its own command and checkout.
-    """
+    """The service on this database, with its configuration for production."""
     port, folder = servers.free_port(), session.folder / name
     folder.mkdir(exist_ok=True)
     environment = {
@@ -53,14 +47,13 @@ def start_on(
         **settings,
     }
     server = servers.start(
-        command
-        or [str(PROGRAMS / "gunicorn"), "--config", str(CHECKOUT / "deploy" / "gunicorn.conf.py")],
+        [str(PROGRAMS / "gunicorn"), "--config", str(CHECKOUT / "deploy" / "gunicorn.conf.py")],
         port,
         folder / "log",
         is_ready,
         environment=environment,
         database=None if database_url.startswith("sqlite") else session.database_server,
-        cwd=checkout,
+        cwd=CHECKOUT,
     )
     return session.add(server)
 

@@ -11,7 +11,6 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import transaction
 
-from identity.demo.earlier_version import refuse_earlier_database
 from identity.demo.sample_day import make_sample_day
 from identity.demo.sample_registry import make_sample_registry
 from identity.demo.saved_credentials import (
@@ -27,7 +26,6 @@ STAFF_USER = "admin"
 def prepare(at: datetime) -> SavedCredentials:
     """Create what is missing; what an earlier run created, or staff changed, stays as it is."""
     with _one_at_a_time():
-        refuse_earlier_database()
         call_command("migrate", verbosity=0, interactive=False)
         return _create_missing(at)
 
