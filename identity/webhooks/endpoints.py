@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -10,6 +11,7 @@ from django.db import transaction
 from identity.webhooks.destination import NotAllowed, read_url
 from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from identity.webhooks.owners import confirm_owner, was_stopped
 from identity.webhooks.publishing import moment_text, publish_all_changes
 from identity.webhooks.secret_storage import encrypt
 from identity.webhooks.signatures import new_secret
@@ -53,7 +55,8 @@ def register_webhook(
     """
     if WebhookEndpoint.objects.filter(is_active=True).count() >= MOST_ENDPOINTS:
         raise ServiceError(
-            f"There are {MOST_ENDPOINTS} enabled webhooks. First disable one that is not needed."
+            f"There are {MOST_ENDPOINTS} enabled webhooks. First disable one that is not needed, or"
+            " ask the operators to do so."
         )
     publish_all_changes(at)  # what was before is not for it
     secret = new_secret()
@@ -65,6 +68,7 @@ def register_webhook(
         created_at=at,
         secret=encrypt(secret),
     )
+    confirm_owner(row, at)
     row.save(force_insert=True)
     after = {"url": row.address, "event_types": row.event_types}
     record_change(row, ChangeContext(Action.REGISTER_WEBHOOK, by, at, reason), after=after)
@@ -82,19 +86,21 @@ def change_webhook(
     by: Author,
     at: datetime,
 ) -> WebhookEndpoint:
-    """Change what is given. Raises ServiceError."""
+    """Change what is given; nothing happens if it is so already. Raises ServiceError."""
     context = ChangeContext(Action.CHANGE_WEBHOOK, by, at, validate_reason(reason))
     row = lock_for_update(endpoint)
-    before = {"url": row.address, "event_types": row.event_types}
-    if url is not None:
-        row.url = _validate_url(url)
-    if event_types is not None:
-        row.event_types = _validate_types(event_types)
-    if description is not None:
-        row.description = _validate_description(description)
-    row.save(update_fields=["url", "event_types", "description"])
-    after = {"url": row.address, "event_types": row.event_types}
-    record_change(row, context, before=before, after=after)
+    given: dict[str, Any] = {
+        "url": None if url is None else _validate_url(url),
+        "event_types": None if event_types is None else _validate_types(event_types),
+        "description": None if description is None else _validate_description(description),
+    }
+    new = {name for name, value in given.items() if value not in (None, getattr(row, name))}
+    before = _shown(row, new)
+    for name in new:
+        setattr(row, name, given[name])
+    if new:
+        row.save(update_fields=new)
+        record_change(row, context, before=before, after=_shown(row, new))
     return row
 
 
@@ -118,13 +124,16 @@ def set_webhook_active(
 ) -> WebhookEndpoint:
     """Send to it, or not; nothing happens if it is so already.
 
-    What waits for it is sent when it is enabled again. What happens in between is not.
+    What waits for it is sent when it is enabled again. What happens in between is not. Raises
+    ServiceError if its owner may not have a webhook now.
     """
     action = Action.ENABLE_WEBHOOK if is_active else Action.DISABLE_WEBHOOK
     context = ChangeContext(action, by, at, validate_reason(reason))
     if is_active:
         publish_all_changes(at)  # what happened in between is not for it
     row = lock_for_update(endpoint)
+    if is_active and was_stopped(row, confirm_owner(row, at)):
+        row.is_active = False  # though no deliverer has noticed yet
     if update_and_record(row, context, is_active=is_active) and is_active:
         row.paused_until, row.failures = None, 0
         row.save(update_fields=["paused_until", "failures"])
@@ -154,6 +163,11 @@ def repeat_failed(*, endpoint: WebhookEndpoint, since: datetime | None = None, a
         failed = failed.filter(created_at__gte=since)
     pending = WebhookDelivery.PENDING
     return failed.update(state=pending, attempts=0, due_at=at, finished_at=None)
+
+
+def _shown(row: WebhookEndpoint, names: Collection[str]) -> dict[str, Any]:
+    """For the history, which others read: of the URL its address."""
+    return {name: row.address if name == "url" else getattr(row, name) for name in sorted(names)}
 
 
 def _validate_url(url: str) -> str:

@@ -1,10 +1,13 @@
 """Who hears what has changed, what is to be delivered to them, and what was announced before."""
 
+import re
 from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
+
+LONGEST_RECORD = 80
 
 
 class WebhookEndpoint(models.Model):
@@ -33,17 +36,14 @@ class WebhookEndpoint(models.Model):
         default_permissions: ClassVar = ()  # no page shows it
 
     def __str__(self) -> str:
-        return self.url
-
-    @property
-    def history_label(self) -> str:
-        """Its name in the history."""
         return f"webhook {self.pk} {self.address}"
 
     @property
     def address(self) -> str:
-        """The URL for the history: some receivers have a secret in the query."""
-        return self.url.partition("?")[0]
+        """What others than its owner see of the URL: path and query may be a secret."""
+        scheme, _, rest = self.url.partition("://")
+        place, *more = re.split("[/?#]", rest, maxsplit=1)
+        return f"{scheme}://{place.rpartition('@')[2]}{'/…' if any(more) else ''}"
 
     def wants(self, event_type: str) -> bool:
         return not self.event_types or event_type in self.event_types
@@ -77,7 +77,7 @@ class WebhookDelivery(models.Model):
 
     event = models.ForeignKey(WebhookEvent, models.CASCADE, related_name="deliveries")
     endpoint = models.ForeignKey(WebhookEndpoint, models.CASCADE, related_name="deliveries")
-    record = models.CharField(max_length=80)  # its events are sent in their order
+    record = models.CharField(max_length=LONGEST_RECORD)  # its events are sent in their order
     state = models.CharField(max_length=16, default=PENDING)
     created_at = models.DateTimeField()
     due_at = models.DateTimeField()

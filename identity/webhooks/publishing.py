@@ -13,7 +13,12 @@ from typing import Any
 from django.db import transaction
 
 from identity.webhooks.event_types import event_type_of
-from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from identity.webhooks.models import (
+    LONGEST_RECORD,
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookEvent,
+)
 from identity.webhooks.subjects import Subject, subjects_of
 from taxpayers.models import Change
 from taxpayers.services.feed.numbering import is_numbered, number_changes
@@ -40,7 +45,8 @@ class NewEvent:
 
     @property
     def record(self) -> str:
-        return f"{self.subject.kind} {self.subject.id}"
+        """What is sent in order. Records whose long identifiers begin alike are one here."""
+        return f"{self.subject.kind} {self.subject.id}"[:LONGEST_RECORD]
 
 
 def moment_text(moment: datetime) -> str:

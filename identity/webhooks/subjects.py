@@ -58,9 +58,14 @@ _ROWS: Mapping[str, Callable[[], Any]] = {
 
 
 def subjects_of(changes: Iterable[Change]) -> dict[int, Subject]:
-    """The records of these changes, by the ids of the changes; without those that are not there."""
+    """The records of these changes, by the ids of the changes; without those that are not there.
+
+    An export is a change of no record: it names a kind only.
+    """
     keys: dict[str, set[int]] = {}
-    listed = [change for change in changes if change.object_type in _ROWS]
+    listed = [
+        change for change in changes if change.object_type in _ROWS and change.object_id.isdecimal()
+    ]
     for change in listed:
         keys.setdefault(change.object_type, set()).add(int(change.object_id))
     rows = {name: _ROWS[name]().in_bulk(list(ids)) for name, ids in keys.items()}

@@ -1,11 +1,14 @@
 """The feed of changes: all of them, once, in their order."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from identity.api.events import changes
-from taxpayers.models import Change
+from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author, rename_taxpayer
 from taxpayers.services.feed import numbering
+from taxpayers.services.history import Action, ChangeContext, record_export
 from tests.management_api.portal import (
     Portal,
     assert_ok,
@@ -53,6 +56,16 @@ def test_every_change_comes_once_in_its_order(portal: Portal) -> None:
     portal.post(f"{path}/activate", {"reason": "x"}, If_Match="*")
     more, _after = read_all(portal, after)
     assert [item["action"] for item in more] == ["activate_taxpayer"]
+
+
+def test_an_export_is_about_no_record_and_stops_no_reader(portal: Portal) -> None:
+    context = ChangeContext(Action.EXPORT_REGISTRY, Author("auditor"), datetime.now(UTC))
+    record_export(Taxpayer, context, filters="", form="csv")
+    rename_taxpayer(
+        taxpayer=TaxpayerFactory.create(), name="New", reason="x", by=context.by, at=context.at
+    )
+    items, _after = read_all(portal)
+    assert [item["action"] for item in items] == ["rename_taxpayer"]
 
 
 def test_an_empty_feed_has_a_place_too(portal: Portal) -> None:

@@ -42,7 +42,7 @@ def bodies() -> list[dict[str, Any]]:
     return [json.loads(event.body) for event in WebhookEvent.objects.order_by("created_at", "id")]
 
 
-def states() -> list[tuple[str, int, str]]:
+def states(**filters: Any) -> list[tuple[str, int, str]]:
     """Of every delivery: state, attempts and last result."""
-    rows = WebhookDelivery.objects.order_by("pk")
+    rows = WebhookDelivery.objects.filter(**filters).order_by("pk")
     return [(row.state, row.attempts, row.last_result) for row in rows]

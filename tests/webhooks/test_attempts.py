@@ -47,6 +47,10 @@ def test_each_delay_is_longer_by_up_to_a_quarter() -> None:
         ("Sun, 01 Mar 2026 11:00:00 GMT", 0),
         ("Sun, 01 Mar 2037 11:00:00 GMT", 86_400),
         ("Sun, 99 Mar 2037 11:00:00 GMT", 0),
+        ("Sun, 01 Mar 2026 12:10:00 +9999", 0),
+        ("Mon, 01 Jan 2026 00:00:00 +99999999999999999999", 0),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", 0),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 86_400),
     ],
 )
 def test_what_a_receiver_asks_for_is_heard_up_to_a_day(text: str, seconds: int) -> None:

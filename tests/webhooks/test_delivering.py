@@ -1,11 +1,13 @@
 """Deliveries to real receivers: at least once, in the order of each record, until they arrive."""
 
+import contextlib
 import threading
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook
 
@@ -17,18 +19,28 @@ from identity.webhooks.endpoints import (
     set_webhook_active,
 )
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
+from identity.webhooks.secret_storage import encrypt
 from identity.webhooks.sending import delivering, http_client
 from identity.webhooks.sending.attempts import Outcome
 from identity.webhooks.sending.delivering import lease_due
 from identity.webhooks.sending.marking import mark
-from taxpayers.models import Change
-from taxpayers.services import block_system_user, unblock_system_user
+from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.services import (
+    block_system_user,
+    issue_secret,
+    revoke_secret,
+    set_taxpayer_active,
+    unblock_system_user,
+)
+from taxpayers.validation import ServiceError
+from tests.management_api.portal import SCOPES
 from tests.support.erp import new_erp
 from tests.support.factories import SystemUserFactory
 from tests.webhooks.endpoints import BY, deliver_all, make_due, new_endpoint, now, states
 from tests.webhooks.receiver import Receiver, receiving, status
 
 DAY = timedelta(days=1)
+BECAUSE: dict[str, Any] = {"reason": "x", "by": BY, "at": now()}
 
 
 def changes_of(user: Any, count: int = 1) -> None:
@@ -227,30 +239,178 @@ def test_a_disabled_endpoint_gets_what_waits_when_it_is_enabled_again(receiver: 
     assert sorted(kinds) == [b"system_user.unblocked", b"webhook.test"]
 
 
+def block(user: SystemUser) -> None:
+    block_system_user(system_user=user, **BECAUSE)
+
+
+def unblock(user: SystemUser) -> None:
+    unblock_system_user(system_user=user, **BECAUSE)
+
+
+def deactivate(user: SystemUser) -> None:
+    set_taxpayer_active(taxpayer=user.taxpayer, is_active=False, **BECAUSE)
+
+
+def activate(user: SystemUser) -> None:
+    set_taxpayer_active(taxpayer=user.taxpayer, is_active=True, **BECAUSE)
+
+
+def revoke_last(user: SystemUser) -> None:
+    revoke_secret(secret=user.secrets.get(revoked_at=None), **BECAUSE)
+
+
+def issue_another(user: SystemUser) -> None:
+    issue_secret(system_user=user, by=BY, at=now())
+
+
+def is_changed_to(**fields: Any) -> Callable[[SystemUser], object]:
+    return lambda user: SystemUser.objects.filter(pk=user.pk).update(**fields)
+
+
+def credentials_end(at: datetime) -> Callable[[SystemUser], object]:
+    return lambda user: user.secrets.update(created_at=now() - 9 * DAY, expires_at=at)
+
+
+OTHER = "taxpayer.renamed"  # what happens to the owner is no message
+
+
+@pytest.fixture
+def owner(settings: Settings) -> SystemUser:
+    """A client that may have webhooks."""
+    settings.SCOPES = SCOPES
+    return new_erp(scopes="RegistryAPI").system_user
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "fields",
+    ("ends", "begins", "goes_on"),
     [
-        {"blocked_at": now(), "blocked_by": "officer", "blocked_reason": "x"},
-        {"expires_at": now() - DAY},
-        {"scopes": "InvoicingAPI"},
+        pytest.param(block, unblock, False, id="blocked"),
+        pytest.param(deactivate, activate, False, id="taxpayer inactive"),
+        pytest.param(
+            is_changed_to(expires_at=now() - DAY),
+            is_changed_to(expires_at=None),
+            True,
+            id="expired",
+        ),
+        pytest.param(
+            is_changed_to(scopes="InvoicingAPI"),
+            is_changed_to(scopes="RegistryAPI"),
+            True,
+            id="without the scope",
+        ),
+        pytest.param(
+            credentials_end(now() - DAY), credentials_end(now() + DAY), True, id="secret expired"
+        ),
+        pytest.param(revoke_last, issue_another, True, id="secret revoked"),
     ],
 )
-def test_what_ends_the_client_that_registered_it_ends_its_messages(
-    receiver: Receiver, fields: dict[str, Any]
+def test_a_webhook_ends_with_its_owner(
+    receiver: Receiver, owner: SystemUser, ends: Any, begins: Any, goes_on: bool
 ) -> None:
-    portal = new_erp(scopes="RegistryAPI:read")
-    endpoint = new_endpoint(receiver.url, client_id=portal.client_id)
-    send_test(endpoint=endpoint, at=now())
+    endpoint = new_endpoint(receiver.url, client_id=owner.client_id, event_types=[OTHER])
+    send_test(endpoint=endpoint, at=now())  # queued before the end
+    ends(owner)
     deliver_all()
-    assert len(receiver.received) == 1
-    for name, value in fields.items():
-        setattr(portal.system_user, name, value)
-    portal.system_user.created = now() - 9 * DAY
-    portal.system_user.save()
-    send_test(endpoint=endpoint, at=now())
+    assert receiver.received == []
+    with pytest.raises(ServiceError, match="may not use the management API now"):
+        set_webhook_active(endpoint=endpoint, is_active=True, **BECAUSE)
+    begins(owner)
     deliver_all()
-    assert len(receiver.received) == 1
+    assert len(receiver.received) == goes_on
+    endpoint.refresh_from_db()
+    assert endpoint.is_active is goes_on
+    if not goes_on:
+        change = Change.objects.get(action="disable_webhook")
+        assert change.reason.startswith("The client that registered it was blocked, or")
+        set_webhook_active(endpoint=endpoint, is_active=True, **BECAUSE)
+        deliver_all()
+        assert len(receiver.received) == 1
+
+
+@pytest.mark.django_db
+def test_a_block_counts_though_it_was_lifted_before_a_deliverer_ran(
+    receiver: Receiver, owner: SystemUser
+) -> None:
+    stolen = new_endpoint(receiver.url, client_id=owner.client_id, event_types=[OTHER])
+    of_operators = new_endpoint(receiver.url, event_types=[OTHER])
+    for endpoint in (stolen, of_operators):
+        send_test(endpoint=endpoint, at=now())
+    block(owner)
+    unblock(owner)
+    deliver_all()
+    assert {state for state, *_ in states(endpoint=stolen)} == {"pending"}
+    assert {state for state, *_ in states(endpoint=of_operators)} == {"delivered"}
+    assert list(WebhookEndpoint.objects.filter(is_active=True)) == [of_operators]
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_block_waits_for_a_registration_that_is_under_way(owner: SystemUser) -> None:
+    """Else a stolen token could commit one after the block, as if it had been confirmed since."""
+    refused: list[type] = []
+
+    def lock(model: Any) -> None:
+        try:
+            with transaction.atomic():
+                model.objects.select_for_update(nowait=True).get()
+        except OperationalError as error:
+            refused.append(type(error))
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        new_endpoint(client_id=owner.client_id)
+        for model in (SystemUser, Taxpayer):
+            thread = threading.Thread(target=lock, args=(model,))
+            thread.start()
+            thread.join(20)
+    assert refused == [OperationalError] * 2
+
+
+HOSTILE = [
+    status(503, "Retry-After: Mon, 01 Jan 2026 00:00:00 +99999999999999999999"),
+    status(429, "Retry-After: " + "9" * 60_000),
+    status(503, "Retry-After: \xff\x00=?utf-8?b?////?="),
+    b"HTTP/1.1 " + b"9" * 5_000 + b" X\r\n\r\n",
+    b"HTTP/1.1 -01 X\r\n\r\n",
+    b"HTTP/9.9 500 " + b"\xff" * 60_000 + b"\r\n\r\n",
+    b"HTTP/1.1 500 X\r\nContent-Length: " + b"9" * 9_000 + b"\r\n\r\n",
+    b"HTTP/1.1 500 X\r\nTransfer-Encoding: chunked\r\n\r\n" + b"f" * 9_000 + b"\r\n",
+    b"HTTP/1.1 500 X\r\n: \r\n \x00\r\nX\r\n\r\n",
+    b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x00\xff",
+    b"HTTP/1.1 302 Found\r\nLocation: \x00://[::1\r\n\r\n",
+    b"\x15\x03\x01\x00\x02\x02\x28",
+    b"\r\n\r\n",
+]
+
+
+@pytest.mark.django_db
+def test_whatever_one_receiver_answers_is_a_failed_attempt_of_one_delivery(
+    receiver: Receiver,
+) -> None:
+    with contextlib.ExitStack() as stack:
+        for answer in HOSTILE:
+            hostile = new_endpoint(stack.enter_context(receiving(answer)).url)
+            send_test(endpoint=hostile, at=now())
+        send_test(endpoint=new_endpoint(receiver.url), at=now())
+        deliver_all()
+    *failed, honest = states()
+    assert [state[:2] for state in failed] == [("pending", 1)] * len(HOSTILE)
+    assert honest == ("delivered", 1, "HTTP 204")
+
+
+@pytest.mark.django_db
+def test_a_row_that_cannot_be_sent_is_a_failed_attempt_of_one_delivery(receiver: Receiver) -> None:
+    broken, honest = new_endpoint(receiver.url), new_endpoint(receiver.url)
+    WebhookEndpoint.objects.filter(pk=broken.pk).update(secret=encrypt("whsec_!"))
+    for endpoint in (broken, honest):
+        send_test(endpoint=endpoint, at=now())
+    deliver_all()
+    assert states() == [
+        ("pending", 1, "a fault of this service: see its log"),
+        ("delivered", 1, "HTTP 204"),
+    ]
 
 
 @pytest.mark.django_db

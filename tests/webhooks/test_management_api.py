@@ -9,6 +9,7 @@ from standardwebhooks.webhooks import Webhook
 from identity.webhooks.endpoints import MOST_ENDPOINTS
 from identity.webhooks.models import WebhookEndpoint, WebhookEvent
 from taxpayers.models import Change
+from tests.introspection.api import token_of
 from tests.management_api.portal import SCOPES, Portal, assert_ok, assert_problem, new_portal
 from tests.support.answers import body_of
 from tests.webhooks.endpoints import deliver_all, make_due, new_endpoint
@@ -63,8 +64,8 @@ def test_a_webhook_is_registered_and_its_secret_is_shown_once(portal: Portal) ->
     stored = f"{row.secret} {Change.objects.get().after} {Change.objects.get().label}"
     assert issued["secret"] not in stored
     assert issued["secret"][6:] not in stored
-    assert Change.objects.get().after["url"] == "https://portal.example.org/hooks"
-    assert "abc" not in stored
+    assert Change.objects.get().after["url"] == "https://portal.example.org/…"
+    assert "hooks" not in stored
 
 
 def test_it_is_changed_disabled_and_enabled(portal: Portal) -> None:
@@ -143,7 +144,8 @@ def test_what_cannot_be_used_is_refused(portal: Portal, body: dict[str, Any], sa
 
 
 def test_there_are_so_many_at_most_and_disabled_ones_do_not_count(portal: Portal) -> None:
-    row, *_others = [new_endpoint() for _ in range(MOST_ENDPOINTS)]
+    owned = {"client_id": portal.erp.client_id}
+    row, *_others = [new_endpoint(**owned) for _ in range(MOST_ENDPOINTS)]
     assert_problem(portal.post("/webhooks", NEW), 422, "change_refused", "First disable one")
     assert_ok(portal.post(f"/webhooks/{row.pk}/disable", {"reason": "x"}, If_Match="*"))
     assert_problem(portal.post(f"/webhooks/{row.pk}/test", If_Match="*"), 422, "change_refused")
@@ -155,7 +157,52 @@ def test_a_webhook_that_is_none_is_a_404(portal: Portal, number: str) -> None:
     assert_problem(portal.get(f"/webhooks/{number}"), 404, "not_found")
 
 
-def test_who_may_only_read_changes_none(portal: Portal) -> None:
-    reader = new_portal("RegistryAPI:read")
+def test_who_may_only_read_changes_none_and_sees_no_secret_of_its_own(portal: Portal) -> None:
+    path = f"/webhooks/{assert_ok(portal.post('/webhooks', NEW), 201)['id']}"
+    scope = "RegistryAPI:read"
+    portal.erp.system_user.scopes = f"RegistryAPI {scope}"
+    portal.erp.system_user.save()
+    reader = Portal(portal.erp, token_of(portal.erp, scope=scope))
     assert reader.post("/webhooks", NEW).status_code == 403
-    assert_ok(reader.get("/webhooks"))
+    (listed,) = assert_ok(reader.get("/webhooks"))["items"]
+    assert listed["url"] == assert_ok(reader.get(path))["url"] == "https://portal.example.org/…"
+
+
+def test_only_its_owner_finds_a_webhook(portal: Portal) -> None:
+    """Others are told what they are told of one that is none, and nothing is changed."""
+    of_another = assert_ok(new_portal().post("/webhooks", NEW), 201)["id"]
+    for number in (of_another, new_endpoint().pk):
+        path, before = f"/webhooks/{number}", WebhookEndpoint.objects.values().get(pk=number)
+        body = {"reason": "x"}
+        answers = [
+            *(portal.get(f"{path}{part}") for part in ("", "/deliveries", "/history")),
+            portal.patch(path, NEW | body, If_Match="*"),
+            *(
+                portal.post(f"{path}/{task}", body, If_Match="*")
+                for task in ("rotate-secret", "disable", "enable")
+            ),
+            *(portal.post(f"{path}/{task}", If_Match="*") for task in ("test", "repeat-failed")),
+        ]
+        for answer in answers:
+            assert_problem(answer, 404, "not_found", "There is no such webhook.")
+        assert WebhookEndpoint.objects.values().get(pk=number) == before
+    assert assert_ok(portal.get("/webhooks"))["items"] == []
+    assert not WebhookEvent.objects.exists()
+
+
+def test_the_history_names_what_was_changed_without_the_secret_parts(portal: Portal) -> None:
+    path = f"/webhooks/{assert_ok(portal.post('/webhooks', NEW), 201)['id']}"
+    for body in (
+        {"url": "https://portal.example.org/other"},
+        {"description": "Portal"},
+        {"description": "Portal"},  # it is so already
+        {"url": "https://u.example:8443"},
+    ):
+        assert_ok(portal.patch(path, body | {"reason": "x"}, If_Match="*"))
+    changes = body_of(portal.get(f"{path}/history"))["items"]
+    address = "https://portal.example.org/…"
+    assert [(change["before"], change["after"]) for change in changes[:-1]] == [
+        ({"url": address}, {"url": "https://u.example:8443"}),
+        ({"description": ""}, {"description": "Portal"}),
+        ({"url": address}, {"url": address}),
+    ]

@@ -148,6 +148,17 @@ def test_without_an_endpoint_changes_only_get_their_places(
         publish_changes(now())
 
 
+@pytest.mark.postgresql
+@pytest.mark.django_db
+def test_the_longest_identifier_that_the_tables_take_stops_no_event() -> None:
+    """SQLite would store any length."""
+    new_endpoint()
+    taxpayer = TaxpayerFactory.create(tin="T" * 64, rob="R" * 64)
+    services.rename_taxpayer(taxpayer=taxpayer, name="New", **BECAUSE)
+    publish_all_changes(now())
+    assert [body["data"]["id"] for body in bodies()] == [str(taxpayer.identifier)]
+
+
 @pytest.mark.django_db
 def test_a_login_writes_nothing_to_it(erp: Any) -> None:
     new_endpoint()

@@ -11,6 +11,7 @@ from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.intermediaries import given_reason
 from identity.api.registry.taxpayers import ReasonBody
+from identity.management_api import MANAGEMENT_SCOPES, READ
 from identity.webhooks.endpoints import (
     IssuedWebhookSecret,
     change_webhook,
@@ -35,15 +36,21 @@ class WebhookRecord(serializers.Serializer[WebhookEndpoint]):
     """An endpoint; never its secret."""
 
     id = serializers.IntegerField()
-    url = serializers.CharField()
+    url = serializers.SerializerMethodField(
+        help_text="For a token that only reads without path and query, which may be a secret."
+    )
     description = serializers.CharField()
     event_types = serializers.ListField(child=serializers.CharField(), help_text=_TYPES)
     is_active = serializers.BooleanField()
-    client_id = serializers.CharField(help_text="What registered it; empty: an operator.")
+    client_id = serializers.CharField(help_text="Its owner: the client that registered it.")
     registered_at = Moment(source="created_at")
     former_secret_until = Moment(
         allow_null=True, help_text="Until when the secret before signs as well."
     )
+
+    def get_url(self, row: WebhookEndpoint) -> str:
+        reads_only = MANAGEMENT_SCOPES.intersection(self.context["token"].scopes) <= {READ}
+        return row.address if reads_only else row.url
 
 
 class IssuedWebhookRecord(serializers.Serializer[Any]):
@@ -193,6 +200,7 @@ KIND = Kind(
     find=_find,
     address=lambda row: str(row.pk),
     record=WebhookRecord,
+    owner="client_id",
 )
 LISTING = Listing("webhooks", "List webhooks", WebhookRecord, WebhookFilters, ("pk",), _rows)
 DELIVERIES = Listing(
@@ -208,8 +216,8 @@ CREATE = Task(
     "Register a webhook",
     NewWebhookBody,
     _register,
-    "It gets what is committed from now on, as long as this client may use the management API. The"
-    " secret is only in this answer.",
+    "It gets what is committed from now on, as long as this client may use the management API. Only"
+    " this client sees it here. The secret is only in this answer.",
     WebhookWithSecretRecord,
 )
 CHANGE = Task("", "Change the address or the types of the webhook", ChangeWebhookBody, _change)

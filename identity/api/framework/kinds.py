@@ -19,6 +19,7 @@ class Kind:
     """One kind of record, for example taxpayers.
 
     `find` returns the record that an address names, or None; `address` is what names it there.
+    `owner` is the field with the client_id of the only client that finds it; empty: all do.
     """
 
     name: str  # of the list, in addresses and as a tag
@@ -28,6 +29,7 @@ class Kind:
     find: Callable[[str], Model | None]
     address: Callable[[Any], str]
     record: type[serializers.Serializer[Any]]
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

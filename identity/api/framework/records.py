@@ -133,13 +133,20 @@ class RecordView(ManagementView):
     def found(self, address: dict[str, Any]) -> Model:
         """Raises Problem if there is no such record."""
         row = self.kind.find(str(address[self.kind.parameter]))
-        if row is None:
+        if row is None or (
+            self.kind.owner and getattr(row, self.kind.owner) != self.caller.token.client_id
+        ):
             raise Problem("not_found", f"There is no such {self.kind.singular}.")
         return row
 
     def represent(self, row: Model) -> dict[str, Any]:
         """The record as JSON."""
-        return dict(self.kind.record(row, context={"at": self.caller.at}).data)
+        return dict(self.kind.record(row, context=self.context).data)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What records depend on: the moment, and the token of the caller."""
+        return {"at": self.caller.at, "token": self.caller.token}
 
     def required_task(self) -> Task:
         if self.task is None:
@@ -194,6 +201,8 @@ class ListView(RecordView):
         owner = self.found(address) if self.is_of_record else None
         cursor, limit = given.pop("cursor", ""), given.pop("limit")
         rows = self.listing.rows(given, owner)
+        if self.kind.owner and owner is None:
+            rows = rows.filter(**{self.kind.owner: self.caller.token.client_id})
         try:
             page = page_of(
                 rows, self.listing.order, cursor=cursor, limit=limit, name=self.listing.name
@@ -203,7 +212,7 @@ class ListView(RecordView):
         return Response({"items": self.items(page), "next_cursor": page.next_cursor})
 
     def items(self, page: Page) -> Iterable[Any]:
-        record = self.listing.record(page.rows, many=True, context={"at": self.caller.at})
+        record = self.listing.record(page.rows, many=True, context=self.context)
         return list(record.data)
 
     def locked(self, request: Request, address: dict[str, Any]) -> Model | None:

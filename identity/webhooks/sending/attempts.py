@@ -72,12 +72,12 @@ def pause_until(failures: int, outcome: Outcome, at: datetime) -> datetime:
 def retry_after(outcome: Outcome, at: datetime) -> timedelta:
     """What the receiver has asked for (RFC 9110 section 10.2.3), at most a day; else zero."""
     text = outcome.retry_after.strip()
-    if text.isascii() and text.isdigit():
-        wait = timedelta(seconds=int(text[:9]))
-    else:
-        try:
+    try:
+        if text.isascii() and text.isdigit():
+            wait = timedelta(seconds=int(text[:9]))
+        else:
             moment = parsedate_to_datetime(text)
-        except ValueError:
-            return timedelta()
-        wait = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - at
+            wait = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - at
+    except (ValueError, OverflowError):  # no date, or none that Python can hold
+        return timedelta()
     return min(max(wait, timedelta()), _LONGEST_RETRY_AFTER)

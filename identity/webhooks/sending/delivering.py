@@ -4,6 +4,7 @@ A lease is a moment in the row, not a lock: a deliverer that dies keeps nothing.
 sent again when their leases have ended, under the same id: each arrives at least once.
 """
 
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Iterator
@@ -11,27 +12,28 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from cryptography.fernet import InvalidToken
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from identity.management_api import are_for_management
+from identity.webhooks.endpoints import set_webhook_active
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
+from identity.webhooks.owners import is_well, owner_of, was_stopped
 from identity.webhooks.publishing import active_endpoints, publish_changes
 from identity.webhooks.secret_storage import secrets_in_force
 from identity.webhooks.sending import http_client
 from identity.webhooks.sending.attempts import Outcome
-from identity.webhooks.sending.marking import mark
+from identity.webhooks.sending.marking import BY, mark
 from identity.webhooks.signatures import signed_headers
-from taxpayers.facts.validity import is_over
-from taxpayers.models import SystemUser
 
 LEASE = timedelta(seconds=90)  # longer than an attempt may take
 MOST_AT_ONCE = 16
 MOST_AT_ONCE_OF_ONE = 4
+_FAULT_OF_OURS = Outcome(fault="a fault of this service: see its log")
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "token-service-webhooks/1"}
 
 logger = logging.getLogger("identity.webhooks")
@@ -58,7 +60,9 @@ class Deliverer:
 
         False: nothing is due, and nothing under way.
         """
-        published = publish_changes(timezone.now())
+        published = 0
+        with _one_of_many("changes not published"):
+            published = publish_changes(timezone.now())
         for lease in lease_due(timezone.now(), MOST_AT_ONCE - len(self._under_way)):
             self._under_way[self._threads.submit(lease.send)] = lease.delivery
         return self._mark(seconds) or bool(published)
@@ -75,42 +79,55 @@ class Deliverer:
             return False
         done, _others = wait(self._under_way, timeout=seconds, return_when=FIRST_COMPLETED)
         for future in done:
-            delivery, outcome = self._under_way.pop(future), future.result()
-            mark(delivery, outcome, timezone.now(), self._jitter)
-            logger.info(
-                "webhook",
-                extra={
-                    "webhook_id": delivery.event.message_id,
-                    "event_type": delivery.event.type,
-                    "endpoint": delivery.endpoint_id,
-                    "result": str(outcome),
-                },
-            )
+            delivery = self._under_way.pop(future)
+            named = {
+                "webhook_id": delivery.event.message_id,
+                "event_type": delivery.event.type,
+                "endpoint": delivery.endpoint_id,
+            }
+            is_marked = False
+            with _one_of_many("webhook failed", **named):
+                outcome = future.result()
+                mark(delivery, outcome, timezone.now(), self._jitter)
+                is_marked = True
+                logger.info("webhook", extra={**named, "result": str(outcome)})
+            if not is_marked:
+                mark(delivery, _FAULT_OF_OURS, timezone.now(), self._jitter)
         return True
+
+
+@contextlib.contextmanager
+def _one_of_many(failed: str, **named: Any) -> Iterator[None]:
+    """Whatever goes wrong with one of many is noted, and the others go on; not in an outage."""
+    try:
+        yield
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        logger.exception(failed, extra=named)
 
 
 def lease_due(at: datetime, most: int) -> list[Lease]:
     """What is due, of each endpoint a few and in the order of each record, leased for us."""
     leases: list[Lease] = []
     for endpoint in active_endpoints():
-        if len(leases) < most and may_receive(endpoint, at):
-            leases += _lease_of(endpoint, at, most - len(leases))
+        with _one_of_many("webhooks not leased", endpoint=endpoint.pk):
+            if len(leases) < most and _may_receive(endpoint, at):
+                leases += _lease_of(endpoint, at, most - len(leases))
     return leases
 
 
-def may_receive(endpoint: WebhookEndpoint, at: datetime) -> bool:
-    """Whether it is not paused, and the client that registered it may still read the registry."""
-    if endpoint.paused_until is not None and at < endpoint.paused_until:
-        return False
-    if not endpoint.client_id:
-        return True
-    owner = SystemUser.objects.filter(client_id=endpoint.client_id).first()
-    return (
-        owner is not None
-        and owner.blocked_at is None
-        and not is_over(owner.expires_at, at)
-        and are_for_management(owner.scopes)
-    )
+def _may_receive(endpoint: WebhookEndpoint, at: datetime) -> bool:
+    """Whether it is not paused, and its owner is well. It is disabled if the owner was stopped."""
+    if endpoint.client_id:
+        owner = owner_of(endpoint)
+        if was_stopped(endpoint, owner):
+            reason = "The client that registered it was blocked, or its taxpayer deactivated."
+            set_webhook_active(endpoint=endpoint, is_active=False, reason=reason, by=BY, at=at)
+            return False
+        if not is_well(owner, at):
+            return False
+    return endpoint.paused_until is None or at >= endpoint.paused_until
 
 
 @transaction.atomic
@@ -142,18 +159,18 @@ def _leased(
     for row in rows:
         row.endpoint, row.leased_until = endpoint, at + LEASE
         row.save(update_fields=["leased_until"])
-        yield Lease(row, _sender(row, endpoint, at))
+        yield Lease(row, partial(_send, row, endpoint, at))
 
 
-def _sender(row: WebhookDelivery, endpoint: WebhookEndpoint, at: datetime) -> Callable[[], Outcome]:
+def _send(row: WebhookDelivery, endpoint: WebhookEndpoint, at: datetime) -> Outcome:
+    """In a thread, without the database."""
     try:
         secrets = secrets_in_force(endpoint, at)
     except InvalidToken:
-        return partial(Outcome, fault="its secret cannot be decrypted: check KEY_ENCRYPTION_KEYS")
+        return Outcome(fault="its secret cannot be decrypted: check KEY_ENCRYPTION_KEYS")
     body = row.event.body.encode()
     signed = signed_headers(row.event.message_id, int(at.timestamp()), body, secrets)
-    return partial(
-        http_client.post,
+    return http_client.post(
         endpoint.url,
         {**_HEADERS, **signed},
         body,

@@ -10,7 +10,7 @@ from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
 from identity.webhooks.sending.attempts import Outcome, next_attempt, pause_until
 from taxpayers.services.history import Author
 
-_BY = Author("deliver_webhooks (manage.py)")
+BY = Author("deliver_webhooks (manage.py)")
 
 
 @transaction.atomic
@@ -43,7 +43,7 @@ def mark(
     )
     if outcome.is_gone:
         reason = "The receiver answered 410 Gone: it wants no more messages."
-        set_webhook_active(endpoint=endpoint, is_active=False, reason=reason, by=_BY, at=at)
+        set_webhook_active(endpoint=endpoint, is_active=False, reason=reason, by=BY, at=at)
     return True
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.db import Error, connections
+from django.db import connections
 
 from identity.webhooks.sending.delivering import Deliverer
 from taxpayers.management.command import Answer, ServiceCommand
@@ -48,8 +48,8 @@ def _run(deliverer: Deliverer, stopped: threading.Event) -> None:
         try:
             if not deliverer.step(_PAUSE_SECONDS):
                 stopped.wait(_PAUSE_SECONDS)
-        except Error:
-            logger.exception("webhooks: no database; trying again")
+        except Exception:
+            logger.exception("webhooks: trying again")
             connections.close_all()
             stopped.wait(_OUTAGE_SECONDS)
 

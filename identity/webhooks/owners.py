@@ -1,0 +1,73 @@
+"""A webhook ends with its owner: the system user that registered it. Those of operators do not end.
+
+While the owner would get no token for the management API, nothing is sent. What only time has ended
+(a last day, a credential) goes on when it is renewed. After a block, or the deactivation of the
+taxpayer, it does not: a stolen token may have registered it, so the owner looks at it first.
+"""
+
+from datetime import datetime
+
+from django.db.models import Max, Q
+
+from identity.management_api import are_for_management
+from identity.webhooks.models import WebhookEndpoint
+from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.services.history import Action
+from taxpayers.standing.rows import standing_of_row, with_secrets
+from taxpayers.validation import ServiceError
+
+_CONFIRMED = (Action.REGISTER_WEBHOOK, Action.ENABLE_WEBHOOK)
+
+
+def owner_of(endpoint: WebhookEndpoint) -> SystemUser | None:
+    """The owner of a webhook that a client registered; None: it was deleted."""
+    return with_secrets(SystemUser.objects.filter(client_id=endpoint.client_id)).first()
+
+
+def is_well(owner: SystemUser | None, at: datetime) -> bool:
+    """Whether it would get a token for the management API now."""
+    return (
+        owner is not None
+        and are_for_management(owner.scopes)
+        and standing_of_row(owner, at).gets_token
+    )
+
+
+def was_stopped(endpoint: WebhookEndpoint, owner: SystemUser | None) -> bool:
+    """Whether the owner was blocked, or its taxpayer deactivated, since it confirmed the webhook.
+
+    By the history: a block counts that was lifted before anything was to be sent.
+    """
+    if owner is None:
+        return False
+    blocked = Q(object_type="systemuser", object_id=str(owner.pk), action=Action.BLOCK_SYSTEM_USER)
+    deactivated = Q(
+        object_type="taxpayer",
+        object_id=str(owner.taxpayer_id),
+        action=Action.DEACTIVATE_TAXPAYER,
+    )
+    confirmed = Change.objects.filter(
+        object_type="webhookendpoint", object_id=str(endpoint.pk), action__in=_CONFIRMED
+    )
+    last = confirmed.aggregate(last=Max("pk"))["last"] or 0
+    return Change.objects.filter(blocked | deactivated, pk__gt=last).exists()
+
+
+def confirm_owner(endpoint: WebhookEndpoint, at: datetime) -> SystemUser | None:
+    """The owner, which nobody blocks until the end of the transaction; None: operators.
+
+    So the history tells which came first. Raises ServiceError if the owner is not well.
+    """
+    if not endpoint.client_id:
+        return None
+    owners = SystemUser.objects.filter(client_id=endpoint.client_id)
+    list(Taxpayer.objects.filter(system_users__in=owners).select_for_update(no_key=True))
+    list(owners.select_for_update(no_key=True))
+    owner = owner_of(endpoint)
+    if not is_well(owner, at):
+        raise ServiceError(
+            f"{endpoint.client_id}, which registered the webhook, may not use the management API"
+            " now: it is blocked or expired, has no valid credential or no scope for it, or its"
+            " taxpayer is inactive. Mend that first."
+        )
+    return owner
