@@ -1,10 +1,12 @@
 """Changes of endpoints: keyword-only, atomic, recorded in the history."""
 
+import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import transaction
 
@@ -13,7 +15,7 @@ from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.owners import confirm_owner, was_stopped
 from identity.webhooks.publishing import moment_text, publish_all_changes
-from identity.webhooks.secret_storage import encrypt
+from identity.webhooks.secret_storage import encrypt, encrypt_anew
 from identity.webhooks.signatures import new_secret
 from taxpayers.services.history import (
     Action,
@@ -108,10 +110,16 @@ def change_webhook(
 def rotate_webhook_secret(
     *, endpoint: WebhookEndpoint, reason: str, by: Author, at: datetime
 ) -> IssuedWebhookSecret:
-    """Issue a new secret; for a day messages are signed with the present one, too."""
+    """Issue a new secret; for a day messages are signed with the present one, too.
+
+    Unless that one cannot be decrypted.
+    """
     context = ChangeContext(Action.ROTATE_WEBHOOK_SECRET, by, at, validate_reason(reason))
     row, secret = lock_for_update(endpoint), new_secret()
-    row.former_secret, row.former_secret_until = row.secret, at + FORMER_SECRET_SIGNS
+    row.former_secret, row.former_secret_until = "", None
+    with contextlib.suppress(InvalidToken):
+        row.former_secret = encrypt_anew(row.secret)
+        row.former_secret_until = at + FORMER_SECRET_SIGNS
     row.secret = encrypt(secret)
     row.save(update_fields=["secret", "former_secret", "former_secret_until"])
     record_change(row, context, after={"former_secret_until": row.former_secret_until})

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
@@ -38,14 +39,23 @@ def delete_old(at: datetime) -> int:
     return count
 
 
-def renew_encryption() -> None:
-    """Encrypt the secrets with the newest of KEY_ENCRYPTION_KEYS, so that old ones can go."""
+def renew_encryption() -> list[WebhookEndpoint]:
+    """Encrypt the secrets with the newest of KEY_ENCRYPTION_KEYS, so that old ones can go.
+
+    Returns the endpoints of which a secret cannot be decrypted.
+    """
+    lost = []
     for endpoint in WebhookEndpoint.objects.order_by("pk"):
         with transaction.atomic():
             row = WebhookEndpoint.objects.select_for_update().get(pk=endpoint.pk)
-            row.secret = encrypt_anew(row.secret)
-            row.former_secret = encrypt_anew(row.former_secret)
-            row.save(update_fields=["secret", "former_secret"])
+            try:
+                row.secret = encrypt_anew(row.secret)
+                row.former_secret = encrypt_anew(row.former_secret)
+            except InvalidToken:
+                lost.append(row)
+            else:
+                row.save(update_fields=["secret", "former_secret"])
+    return lost
 
 
 def _oldest(at: datetime) -> datetime:

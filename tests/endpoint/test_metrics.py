@@ -128,12 +128,14 @@ def test_all_processes_of_a_service_count_together(service: StartService) -> Non
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(refused, range(60))) == {400}
+    folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
+    for number, content in enumerate((b"", b"\xff" * 64, b"\x40" + bytes(7) + b"\x10" + b"x" * 64)):
+        (folder / f"counter_{number}.db").write_bytes(content)  # cut off by a crash
     scrapes = [samples(httpx.get(f"{node.url}/metrics").text) for _ in range(8)]
     assert {scrape["logins_total missing_parameter"] for scrape in scrapes} == {60}
     assert {scrape["login_seconds_count"] for scrape in scrapes} == {60}
     assert {scrape["login_seconds_bucket +Inf"] for scrape in scrapes} == {60}
-    folder = Path(node.environment["VAR_DIR"]) / f"metrics-{node.environment['PORT']}"
-    assert len(list(folder.glob("counter_*.db"))) >= 2
+    assert len(list(folder.glob("counter_*.db"))) >= 2 + 3
 
 
 def test_counters_of_ended_processes_are_removed_and_those_of_others_stay(

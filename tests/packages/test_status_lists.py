@@ -5,6 +5,7 @@ import threading
 import zlib
 from typing import Any
 
+import jwt
 import pytest
 
 from einvoicing_tokens import InvalidToken, Unavailable
@@ -201,6 +202,21 @@ def test_an_index_that_the_list_does_not_have_is_503(issuer: Issuer) -> None:
 def test_a_list_that_is_not_valid_lets_nobody_in(issuer: Issuer, changes: dict[str, Any]) -> None:
     issuer.answers[LIST] = issuer.status_list(**changes)
     assert_unavailable(issuer.verifier(), issuer.token(index=INDEX))
+
+
+def test_a_number_that_no_clock_has_leaves_the_last_list_in_use(issuer: Issuer) -> None:
+    """JSON has numbers of any size, Python's floats have not."""
+    verifier, token = issuer.verifier(), issuer.token(index=INDEX)
+    assert is_accepted(verifier, token)
+    assert issuer.signer.private_key
+    claims = jwt.decode(issuer.status_list(), options={"verify_signature": False})
+    headers = {"typ": "statuslist+jwt", "kid": issuer.signer.kid}
+    issuer.answers[LIST] = jwt.encode(
+        {**claims, "exp": 10**400}, issuer.signer.private_key, "ES256", headers
+    ).encode()
+    issuer.clock.seconds = 5
+    assert is_accepted(verifier, token)
+    assert_unavailable(issuer.verifier(), token)
 
 
 def test_a_list_that_another_key_signed_lets_nobody_in(issuer: Issuer) -> None:

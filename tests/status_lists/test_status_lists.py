@@ -299,6 +299,14 @@ def test_unblocking_gives_a_new_index_and_old_tokens_never_come_back(api: Api, e
     assert body_of(api.introspect(old))["active"]
 
 
+def test_an_index_that_cannot_be_checked_ends_and_holds_up_no_other(erp: Erp) -> None:
+    damaged, other, good = token_of(new_erp()), token_of(erp), token_of(new_erp())
+    use = StatusIndex.objects.filter(pk=reference_of(damaged)[1])
+    use.update(scopes=["not an object"], check_at=now() - DAY)
+    block_system_user(system_user=erp.system_user, **why())
+    assert [is_ended(token) for token in (damaged, other, good)] == [True, True, False]
+
+
 SWITCHES: dict[str, Callable[[Erp, GrantedPermission, bool], object]] = {
     "client": lambda erp, _p, is_on: (unblock_system_user if is_on else block_system_user)(
         system_user=erp.system_user, **why()

@@ -95,14 +95,15 @@ def test_every_night_old_deliveries_go_and_what_waits_too_long_is_given_up(
 
 
 def test_every_night_secrets_are_encrypted_with_the_newest_key(settings: Settings) -> None:
-    row = new_endpoint()
+    lost, row = new_endpoint(), new_endpoint()
+    WebhookEndpoint.objects.filter(pk=lost.pk).update(secret="of a key that is gone")
     output_of("rotate_webhook_secret", str(row.pk))
     row.refresh_from_db()
     before = secrets_in_force(row, now())
     (old,) = settings.KEY_ENCRYPTION_KEYS
     new = "another-one-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789"
     settings.KEY_ENCRYPTION_KEYS = [new, old]
-    output_of("nightly_webhooks")
+    assert f"webhook {lost.pk} " in error_of("nightly_webhooks")
     row.refresh_from_db()
     settings.KEY_ENCRYPTION_KEYS = [new]
     assert secrets_in_force(row, now()) == before

@@ -424,14 +424,20 @@ def test_a_message_to_an_address_inside_is_not_sent(receiver: Receiver, settings
 
 
 @pytest.mark.django_db
-def test_a_secret_that_cannot_be_decrypted_is_named(receiver: Receiver, settings: Settings) -> None:
-    new_endpoint(receiver.url)
+def test_a_secret_that_cannot_be_decrypted_is_named_and_replaced(
+    receiver: Receiver, settings: Settings
+) -> None:
+    endpoint = new_endpoint(receiver.url)
     settings.KEY_ENCRYPTION_KEYS = ["another-one-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789"]
     changes_of(SystemUserFactory.create())
     deliver_all()
     ((state, _attempts, result),) = states()
     assert (state, result[:31]) == ("pending", "its secret cannot be decrypted:")
     assert receiver.received == []
+    rotate_webhook_secret(endpoint=endpoint, **BECAUSE)
+    make_due()
+    deliver_all()
+    assert len(receiver.received) == 1
 
 
 @pytest.mark.django_db

@@ -3,6 +3,7 @@
 Asked once for all tokens of an index, with the decision of introspection: `status_of`.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from taxpayers.rules import required_confirmation
 from taxpayers.sql import Row, fetch_through_django
 from tokens.access_tokens.status import ACTIVE, TokenFacts, status_of
 from tokens.access_tokens.verification import AccessToken
+
+logger = logging.getLogger("tokens.status_lists")
 
 _QUERY = f"""
 SELECT {{clock}}, {FACT_COLUMNS}, u.client_id, q.system_user_id, q.check_at,
@@ -60,13 +63,22 @@ class CheckedIndex:
 
 
 def check_indexes(indexes: Collection[int]) -> Iterator[CheckedIndex]:
-    """Decides about each of these that is in use, now. Raises django.db.DatabaseError."""
+    """Decides about each of these that is in use, now. Raises django.db.DatabaseError.
+
+    What cannot be decided is not good: its tokens end, and the next login gets another index.
+    """
     sql = _POSTGRESQL if connection.vendor == "postgresql" else _SQLITE
     of_index: dict[int, list[Row]] = defaultdict(list)
     for row in fetch_through_django(sql, [msgspec.json.encode(list(indexes)).decode()]):
         of_index[row[_NUMBER]].append(row)
     for index, rows in of_index.items():
-        yield _check(index, rows)
+        try:
+            checked = _check(index, rows)
+        except Exception:
+            logger.exception("a status index cannot be checked: it ends", extra={"index": index})
+            _client_id, client, check_at, *_others = rows[0][_OWN]
+            checked = CheckedIndex(index, client, aware_or_none(check_at), is_good=False)
+        yield checked
 
 
 def _check(index: int, rows: list[Row]) -> CheckedIndex:

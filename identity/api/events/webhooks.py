@@ -11,7 +11,6 @@ from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.intermediaries import given_reason
 from identity.api.registry.taxpayers import ReasonBody
-from identity.management_api import MANAGEMENT_SCOPES, READ
 from identity.webhooks.endpoints import (
     IssuedWebhookSecret,
     change_webhook,
@@ -49,8 +48,7 @@ class WebhookRecord(serializers.Serializer[WebhookEndpoint]):
     )
 
     def get_url(self, row: WebhookEndpoint) -> str:
-        reads_only = MANAGEMENT_SCOPES.intersection(self.context["token"].scopes) <= {READ}
-        return row.address if reads_only else row.url
+        return row.url if self.context["may_change"] else row.address
 
 
 class IssuedWebhookRecord(serializers.Serializer[Any]):

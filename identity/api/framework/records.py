@@ -24,7 +24,7 @@ from identity.api.framework.pagination import BadCursor, Page, page_of
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters, bad_cursor, read_query
 from identity.api.framework.view import ManagementView
-from identity.management_api import BASE_PATH
+from identity.management_api import BASE_PATH, CHANGE
 from taxpayers.services.history import lock_for_update
 
 REPLAYED = {"Idempotent-Replayed": "true"}
@@ -145,8 +145,8 @@ class RecordView(ManagementView):
 
     @property
     def context(self) -> dict[str, Any]:
-        """What records depend on: the moment, and the token of the caller."""
-        return {"at": self.caller.at, "token": self.caller.token}
+        """What records depend on: the moment, and whether the token may change this kind."""
+        return {"at": self.caller.at, "may_change": CHANGE in self.caller.token.scopes}
 
     def required_task(self) -> Task:
         if self.task is None:

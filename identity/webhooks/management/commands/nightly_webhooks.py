@@ -20,8 +20,9 @@ class Command(ServiceCommand):
         publish_all_changes(at)
         announced = announce_ends(at)
         given_up, deleted = give_up_old(at), delete_old(at)
-        renew_encryption()
+        lost = ", ".join(map(str, renew_encryption()))
         return Answer(
             {"announced": announced, "given_up": given_up, "deleted": deleted},
             f"Ends announced: {announced}. Deliveries given up: {given_up}, deleted: {deleted}.",
+            lost and f"A secret of {lost} cannot be decrypted: check KEY_ENCRYPTION_KEYS.",
         )

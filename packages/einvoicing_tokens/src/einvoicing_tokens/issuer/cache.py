@@ -98,7 +98,12 @@ class Cache(Generic[Value]):
         began = self._clock.monotonic()
         try:
             fetched = self._fetch()
-        except Unavailable as failure:
+        except Exception as error:  # noqa: BLE001 - whatever an answer has, the last value stays
+            failure = (
+                error
+                if isinstance(error, Unavailable)
+                else unavailable(f"{self._name} cannot be read: {type(error).__name__}")
+            )
             if self._failure is None:  # once for each outage
                 logger.warning("%s: %s", self._name, failure)
             self._failure = failure
