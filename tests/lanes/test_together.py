@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from taxpayers.models import RateLimitCounter
+from taxpayers.models import RateLimitCounter, StatusIndex
 from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
 from tokens.calls import Call
 from tokens.models import LoginEvent
@@ -122,6 +122,21 @@ def test_one_bad_call_in_a_batch_fails_alone(position: int, sizes: list[int]) ->
     assert [quota.used for quota in done] == [1] * 5
     assert used() == [0, *[1] * 6]
     assert LoginEvent.objects.count() == 6
+
+
+def test_one_row_that_cannot_be_read_fails_alone(sizes: list[int]) -> None:
+    secrets = clients(4)
+    user = secrets[1].system_user
+    taxpayer = {"tin": user.taxpayer.tin, "rob": user.taxpayer.rob}
+    StatusIndex.objects.create(
+        index=7, system_user_id=user.pk, secret_id=secrets[1].pk, scopes=["no object"], **taxpayer
+    )
+    readings = with_store(lambda store: results(store, [query(secret) for secret in secrets]))
+    assert sizes == [4, 1, 1, 1, 1]
+    assert isinstance(readings.pop(1), ValueError)
+    assert [reading.facts.secret.id for reading in readings] == [
+        secret.pk for secret in secrets if secret.pk != secrets[1].pk
+    ]
 
 
 def test_too_many_waiting_are_refused_at_once_and_the_others_are_served() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from django.db import DatabaseError, OperationalError
 
 from taxpayers.async_sql import ANSWER_SECONDS, ConnectionLost, NoConnection, NotAnswered
+from taxpayers.facts.values import FactsQuery
 from tokens.calls import (
     AssertionUse,
     Call,
@@ -22,6 +23,7 @@ from tokens.calls import (
     ProofUse,
     RejectedRequest,
     TakeStatusIndex,
+    TokenQuery,
     Write,
 )
 
@@ -119,7 +121,7 @@ class Lane:
             for waiting in batch:
                 waiting.was_sent = True
             self._waiting.extendleft(reversed(batch))
-        except DatabaseError as error:
+        except Exception as error:  # noqa: BLE001 - also a row that cannot be read
             await self._refused(batch, error)
         else:
             for waiting, result in zip(batch, results, strict=True):
@@ -148,9 +150,11 @@ class Lane:
             await asyncio.sleep(_RECONNECT_SECONDS)
             self._waiting.extendleft(reversed(batch))
 
-    async def _refused(self, batch: list[_Waiting], error: DatabaseError) -> None:
-        """The server refused the statement: each call goes alone, and only the guilty one fails."""
-        if len(batch) > 1:
+    async def _refused(self, batch: list[_Waiting], error: Exception) -> None:
+        """Retry each call in its own statement, so that only the one at fault fails."""
+        # What cannot be read was executed all the same: only reading is safe to repeat.
+        reads = all(isinstance(one.call, FactsQuery | TokenQuery) for one in batch)
+        if len(batch) > 1 and (reads or isinstance(error, DatabaseError)):
             for waiting in batch:
                 await self._execute([waiting])
             return
