@@ -202,9 +202,12 @@ def test_what_is_not_taken_is_answered_in_the_format_of_its_address(
 
 
 def test_a_page_of_the_server_is_in_the_language_of_the_browser() -> None:
-    english = answer_of(NoPlace(), scope(IMPORT)).body
+    english = answer_of(NoPlace(), scope(IMPORT, accept_language="fr, en;q=0.5")).body
     malay = answer_of(NoPlace(), scope(IMPORT, accept_language="ms")).body
-    assert (b'lang="en"' in english, b'lang="ms"' in malay) == (True, True)
+    assert b'<html lang="en">' in english
+    assert b"<h1>Too busy</h1>" in english
+    assert b'<html lang="ms">' in malay
+    assert b"<h1>Terlalu sibuk</h1>" in malay
 
 
 def test_who_is_not_signed_in_is_led_to_the_page_again() -> None:

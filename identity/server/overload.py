@@ -20,7 +20,7 @@ _OTHER_FILES = 256
 
 
 class NotTaken(Exception):
-    """A request that no application gets; `identity.asgi` answers it in the address's format."""
+    """A request that no application gets; `identity.doors` answers it in the address's format."""
 
 
 class NoPlace(NotTaken):

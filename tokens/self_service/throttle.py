@@ -40,4 +40,3 @@ def too_many_calls(authorization: str, now: float) -> HttpResponse | None:
         "correlationId": str(uuid7()),
     }
     return HttpResponse(_BODY, "application/json", 429, headers=headers)
-
