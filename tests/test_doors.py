@@ -61,8 +61,10 @@ class Site:
 
     def __init__(self) -> None:
         self.is_released = threading.Event()
+        self.reached: set[str] = set()
 
     def __call__(self, environ: Any, start: Callable[..., Any]) -> Iterable[bytes]:
+        self.reached.add(environ["PATH_INFO"])
         if environ["PATH_INFO"].startswith("/api/"):
             self.is_released.wait(30)
         start("200 OK", [])
@@ -104,6 +106,7 @@ def test_while_apis_have_no_place_left_lists_keys_pages_and_logins_are_answered(
         return statuses
 
     assert asyncio.run(scenario()) == dict.fromkeys(others, 200) | {PERMISSIONS: 503}
+    assert site.reached == {PERMISSIONS, MANAGEMENT, "/guide"}, "the rest without a thread"
 
 
 @pytest.mark.usefixtures("what_was_read")

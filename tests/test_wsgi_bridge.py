@@ -161,7 +161,7 @@ def test_long_bodies_have_places_of_their_own_and_each_is_given_back() -> None:
                 return {"type": "http.disconnect"}
 
             task = asyncio.create_task(bridge(scope(), slow, None))
-            await is_read.wait()
+            await asyncio.wait_for(is_read.wait(), 10)
             return task
 
         waiting = [await begin(), await begin()]
