@@ -1,54 +1,16 @@
-"""The ASGI application that the server runs: which door a request takes."""
+"""The ASGI application of a server process."""
 
 import gc
-import json
-from typing import Any
 
 from identity.wsgi import application as django_application  # first, because it sets Django up
 
 # isort: split
 from django.conf import settings
 
-from identity.sandbox.upkeep import keep_sandbox_current
-from identity.server.limits import BUFFERED_BODY_BYTES
-from identity.server.overload import LIVE
-from identity.server.readiness import PublicStatus, Readiness
-from identity.server.wsgi_bridge import WsgiBridge
+from identity.doors import Doors
+from identity.server.long_bodies import LongBodiesOf, no_long_bodies
 from tokens.operations.asgi import TokenEndpoint
-from tokens.operations.paths import OPERATIONS
-from tokens.status_lists.publication import status_lists
 
-_READY_PATH, _STATUS_PATH = "/health/ready", "/health"
-_READ_METHODS = ("GET", "HEAD")
-# Where staff and the portal send registry files, up to 16 MiB, and the form around them.
-_UPLOADS = ("/admin/", "/api/v1/management/") if settings.SERVE != "login" else ()
-_MAX_UPLOAD_BYTES = 17 * 1024 * 1024
-# Requests that may wait for a thread.
-_PLACES_PER_THREAD = 16
-
-_LIVE_BODY = json.dumps({"status": "ok"}).encode()
-_LIVE_HEADERS = [
-    (b"Content-Type", b"application/json"),
-    (b"Cache-Control", b"no-store"),
-    (b"Content-Length", str(len(_LIVE_BODY)).encode()),
-]
-
-
-def _max_body_bytes(path: str) -> int:
-    """Of a page of Django.
-
-    What everybody can call takes no more than the server reads before it begins with a request: a
-    longer body that arrives slowly would take a place of the requests in progress, logins as well.
-    """
-    return _MAX_UPLOAD_BYTES if path.startswith(_UPLOADS) else BUFFERED_BODY_BYTES
-
-
-pages = WsgiBridge(
-    django_application,
-    threads=settings.WEB_THREADS,
-    places=settings.WEB_THREADS * _PLACES_PER_THREAD,
-    max_body_bytes=_max_body_bytes,
-)
 login: TokenEndpoint
 if settings.OTEL_EXPORTER_OTLP_ENDPOINT and settings.SERVE != "staff":
     # Only here, because its libraries are not installed everywhere, and take time to import.
@@ -57,40 +19,11 @@ if settings.OTEL_EXPORTER_OTLP_ENDPOINT and settings.SERVE != "staff":
     login = TracedEndpoint()
 else:
     login = TokenEndpoint()
-ready = Readiness()
-status = PublicStatus(ready)
-
-
-async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Health is answered here, so that it never waits for a thread that the database holds."""
-    if scope["type"] == "lifespan":
-        await _lifespan(receive, send)
-        return
-    path = scope["path"]
-    if path in OPERATIONS and settings.SERVE != "staff":
-        await login(scope, receive, send)
-    elif path == LIVE and scope["method"] in _READ_METHODS:
-        await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})
-        await send({"type": "http.response.body", "body": _LIVE_BODY})
-    elif path == _READY_PATH and scope["method"] in _READ_METHODS:
-        await ready(scope, receive, send)
-    elif path == _STATUS_PATH and scope["method"] in _READ_METHODS:
-        await status(scope, receive, send)
-    else:
-        await pages(scope, receive, send)
-
-
-async def _lifespan(receive: Any, send: Any) -> None:
-    await login.open()
-    if settings.SERVE != "staff":
-        status_lists().keep_fresh()
-        if settings.ENVIRONMENT == "test":
-            keep_sandbox_current()
-    while (await receive())["type"] != "lifespan.shutdown":
-        await send({"type": "lifespan.startup.complete"})
-    await login.close()
-    await send({"type": "lifespan.shutdown.complete"})
-
+long_bodies: LongBodiesOf = no_long_bodies
+if settings.SERVE != "login":
+    # Only here: a process that answers logins starts without the REST framework.
+    from identity.uploads import long_bodies
+application = Doors(login, django_application, long_bodies)
 
 # What is loaded by now stays: the garbage collector need not look at it again, and the workers that
 # are forked from this process go on sharing its memory pages.

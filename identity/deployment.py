@@ -31,7 +31,7 @@ IS_HTTPS = AUTH_URL.startswith("https://")
 SERVE = required_choice("SERVE", "both", ("login", "staff", "both"))
 
 # The server: the address that it listens on, its processes, the threads of each for Django's
-# synchronous pages, and how many requests and connections one process has at once.
+# synchronous pages (and as many for its APIs), and how many logins and connections it has at once.
 BIND = env.str("BIND", "") or "127.0.0.1"
 WEB_PROCESSES = whole_number("WEB_PROCESSES", 2, most=256)
 WEB_THREADS = whole_number("WEB_THREADS", 4, most=256)

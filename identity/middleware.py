@@ -1,7 +1,6 @@
 """Public paths bypass the staff middleware: no session, CSRF or redirect (contract 1)."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import cast
 
 from django.conf import settings
@@ -10,6 +9,7 @@ from django.template.response import SimpleTemplateResponse
 from django.utils import translation
 
 from identity.urls import urlpatterns as public
+from identity.urls import views_of
 from tokens.request.proxies import TrustedProxies
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
@@ -29,14 +29,7 @@ def set_content_length(get_response: Handler) -> Handler:
 
 def bypass_staff_middleware(get_response: Handler) -> Handler:
     """Calls the view of a public path directly; every other path takes the whole chain."""
-    views = {f"/{path.pattern}": path.callback for path in public}
-    variable = [path for path in public if "<" in str(path.pattern)]
-
-    def view_of(path_info: str) -> Handler | None:
-        if path_info in views:
-            return views[path_info]
-        matches = (path.resolve(path_info.removeprefix("/")) for path in variable)
-        return next((partial(match.func, **match.kwargs) for match in matches if match), None)
+    view_of = views_of(public)
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         view = view_of(request.path_info)

@@ -1,10 +1,14 @@
 """The public paths: protocol, pages for developers, health, metrics. `SERVE` decides which.
 
-`identity.middleware` finds their views by itself, most by the whole path. Where staff pages are
+`identity.middleware` and `identity.asgi` find their views by `views_of`. Where staff pages are
 served, `identity.staff.urls` is the root and includes these.
 """
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from django.conf import settings
+from django.http import HttpResponseBase
 from django.urls import URLPattern, path
 from prometheus_client.registry import Collector
 
@@ -12,6 +16,8 @@ from identity import health
 from identity.developers.urls import urlpatterns as developers
 from identity.sandbox.urls import urlpatterns as sandbox
 from tokens.urls import urlpatterns as protocol
+
+View = Callable[..., HttpResponseBase]
 
 metrics_of_staff: list[Collector] = []
 management: list[URLPattern] = []
@@ -31,5 +37,21 @@ urlpatterns = [
     *health_paths,
     *management,
 ]
+
+
+def views_of(paths: Sequence[URLPattern]) -> Callable[[str], View | None]:
+    """Finds the view of a path among these, most of them by the whole path."""
+    views = {f"/{path.pattern}": path.callback for path in paths}
+    variable = [path for path in paths if "<" in str(path.pattern)]
+
+    def view_of(path_info: str) -> View | None:
+        if path_info in views:
+            return views[path_info]
+        matches = (path.resolve(path_info.removeprefix("/")) for path in variable)
+        return next((partial(match.func, **match.kwargs) for match in matches if match), None)
+
+    return view_of
+
+
 handler404 = "identity.errors.not_found"
 handler400 = "identity.errors.bad_request"

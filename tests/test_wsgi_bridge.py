@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from identity.server.limits import BUFFERED_BODY_BYTES
+from identity.server.long_bodies import LongBodies, NotSignedIn, TooLong
+from identity.server.overload import NoPlace, Places
 from identity.server.wsgi_bridge import Environ, WsgiBridge
 
 Messages = list[dict[str, Any]]
@@ -52,10 +55,15 @@ async def call(bridge: WsgiBridge, *parts: bytes, headers: Any = (), ends: bool 
     return sent
 
 
-def bridge_to(application: Any = echo, *, threads: int = 2, places: int = 4) -> WsgiBridge:
-    longest = {"/x": 100}
+def bridge_to(
+    application: Any = echo,
+    *,
+    threads: int = 2,
+    places: int = 4,
+    long_bodies: LongBodies | None = None,
+) -> WsgiBridge:
     return WsgiBridge(
-        application, threads=threads, places=places, max_body_bytes=longest.__getitem__
+        application, threads=threads, places=places, long_bodies=lambda _scope: long_bodies
     )
 
 
@@ -81,10 +89,93 @@ def test_a_header_with_an_underscore_does_not_stand_for_another() -> None:
     assert seen["HTTP_X_FORWARDED_FOR"] == "10.0.0.1"
 
 
-def test_a_body_too_long_is_refused_before_a_thread_sees_it() -> None:
-    sent = asyncio.run(call(bridge_to(), b"a" * 60, b"a" * 60))
-    assert sent[0]["status"] == 413
-    assert "longer than 100 bytes" in body_of(sent)["error_description"]
+# --- Long bodies ----------------------------------------------------------------------------------
+
+PART = b"a" * BUFFERED_BODY_BYTES
+LONGEST = 5 * BUFFERED_BODY_BYTES
+
+
+def known(_scope: Any) -> None:
+    """Everybody may send them."""
+
+
+def unknown(_scope: Any) -> None:
+    raise NotSignedIn
+
+
+@pytest.mark.parametrize(
+    ("check", "parts", "outcome", "parts_read"),
+    [
+        (known, 5, None, 6),  # with the end
+        (known, 6, TooLong, 6),
+        (known, 99, TooLong, 6),
+        (unknown, 5, NotSignedIn, 2),
+        (unknown, 99, NotSignedIn, 2),
+        (None, 1, None, 2),
+        (None, 99, TooLong, 2),
+    ],
+)
+def test_a_long_body_is_read_to_its_length_for_known_callers_and_for_no_other(
+    check: Any, parts: int, outcome: type[Exception] | None, parts_read: int
+) -> None:
+    rule = LongBodies(LONGEST, Places(1), check) if check else None
+    read = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal read
+        read += 1
+        return {"type": "http.request", "body": PART * (read <= parts), "more_body": read <= parts}
+
+    async def send(message: dict[str, Any]) -> None:
+        pass
+
+    async def answered() -> None:
+        await bridge_to(long_bodies=rule)(scope(), receive_until_whole, send)
+
+    async def receive_until_whole() -> dict[str, Any]:
+        return await (receive() if read <= parts else asyncio.Future())
+
+    if outcome is None:
+        asyncio.run(answered())
+    else:
+        with pytest.raises(outcome):
+            asyncio.run(answered())
+    assert read == parts_read
+
+
+def test_long_bodies_have_places_of_their_own_and_each_is_given_back() -> None:
+    """The files that they fill are bounded, and a slow one takes no place of another request."""
+
+    async def scenario() -> None:
+        bridge = bridge_to(places=1, long_bodies=LongBodies(LONGEST, Places(2), known))
+        is_over = asyncio.Event()
+
+        async def begin() -> asyncio.Task[None]:
+            parts, is_read = [PART, PART], asyncio.Event()
+
+            async def slow() -> dict[str, Any]:
+                if parts:
+                    return {"type": "http.request", "body": parts.pop(), "more_body": True}
+                is_read.set()
+                await is_over.wait()
+                return {"type": "http.disconnect"}
+
+            task = asyncio.create_task(bridge(scope(), slow, None))
+            await asyncio.wait_for(is_read.wait(), 10)
+            return task
+
+        waiting = [await begin(), await begin()]
+        with pytest.raises(NoPlace):
+            await call(bridge, PART, PART)
+        assert body_of(await call(bridge, b"short"))["body"] == "short"
+        is_over.set()
+        await asyncio.gather(*waiting)
+        assert body_of(await call(bridge, PART, PART))["CONTENT_LENGTH"] == str(2 * len(PART))
+
+    asyncio.run(scenario())
+
+
+# --- What it translates ---------------------------------------------------------------------------
 
 
 def test_a_request_that_ends_too_early_reaches_no_page() -> None:
@@ -112,11 +203,12 @@ def test_more_requests_than_places_are_refused_at_once(places: int) -> None:
         bridge = bridge_to(wait, places=places)
         first = [asyncio.create_task(call(bridge)) for _ in range(places)]
         await asyncio.sleep(0.05)
-        late = await call(bridge)
+        with pytest.raises(NoPlace):
+            await call(bridge)
         released.set()
-        return [late[0]["status"], *[(await task)[0]["status"] for task in first]]
+        return [(await task)[0]["status"] for task in first]
 
-    assert asyncio.run(flood()) == [503, *[400] * places]
+    assert asyncio.run(flood()) == [400] * places
 
 
 class _Endless:

@@ -53,6 +53,11 @@ _revocations = Counter(
     ["outcome"],
     registry=None,
 )
+_throttled_calls = Counter(
+    "throttled_api_calls",
+    "Requests at /api/v1/ refused by the limit of their access token.",
+    registry=None,
+)
 # Made here, so that the first scrape shows every outcome, at zero, and no login looks one up.
 _counters = {str(outcome): _logins.labels(str(outcome)) for outcome in _OUTCOMES}
 _causes = {cause: _throttled.labels(str(cause)) for cause in ThrottleCause}
@@ -79,6 +84,11 @@ def count_revocation(outcome: str) -> None:
     _revocations.labels(outcome).inc()
 
 
+def count_throttled_call() -> None:
+    """Counts one request at /api/v1/ that the limit of its token refused."""
+    _throttled_calls.inc()
+
+
 def exposition(more: Iterable[Collector] = ()) -> bytes:
     """The metrics of all processes of this service, and `more`, in the Prometheus text format."""
     registry = CollectorRegistry()
@@ -90,6 +100,7 @@ def exposition(more: Iterable[Collector] = ()) -> bytes:
         registry.register(_seconds)
         registry.register(_introspections)
         registry.register(_revocations)
+        registry.register(_throttled_calls)
     for collector in (_SigningKey(), *more):
         registry.register(collector)
     return generate_latest(registry)

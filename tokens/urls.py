@@ -7,17 +7,21 @@ from tokens.http import imported_on_first_use
 from tokens.operations.view import token_view, view_of
 from tokens.status_lists.view import aggregation, status_list
 
-# Those on first use: the REST framework imports Django's admin.
-urlpatterns = [
-    path("connect/token", token_view, name="token"),
-    path("connect/introspect", view_of("/connect/introspect"), name="introspect"),
-    path("connect/revocation", view_of("/connect/revocation"), name="revocation"),
+# What everybody reads, answered from memory: the server asks neither a thread nor the database.
+published = [
     path(".well-known/oauth-authorization-server", metadata, name="metadata"),
     # The same answer for clients that ask only there; this is not OpenID Connect (contract 2).
     path(".well-known/openid-configuration", metadata),
     path(".well-known/jwks.json", jwks, name="jwks"),
     path("status", aggregation, name="status_lists"),
     path("status/<str:number>", status_list),
+]
+# Those on first use: the REST framework imports Django's admin.
+urlpatterns = [
+    *published,
+    path("connect/token", token_view, name="token"),
+    path("connect/introspect", view_of("/connect/introspect"), name="introspect"),
+    path("connect/revocation", view_of("/connect/revocation"), name="revocation"),
     path("api/v1/me", imported_on_first_use("tokens.resource_server.me.me"), name="me"),
     path(
         "api/v1/credentials/current",

@@ -193,11 +193,13 @@ _ALL = (
         "processes of the server, each with one event loop: one for each core",
         "4",
     ),
-    Setting("WEB_THREADS", "4", "threads of each process, for everything but the login", "4"),
+    Setting(
+        "WEB_THREADS", "4", "threads of each process for pages, and as many for `/api/v1/`", "4"
+    ),
     Setting(
         "WEB_REQUESTS",
         "256",
-        "requests in progress of each process; beyond it 503 `temporarily_unavailable`",
+        "logins in progress of each process; beyond it 503 `temporarily_unavailable`",
         "256",
     ),
     Setting(

@@ -24,11 +24,11 @@ Headers = list[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer: status, reason phrase (the error code), headers and body."""
+    """A whole answer: status, reason phrase (None: that of the status), headers and body."""
 
     reference: UUID
     status: int
-    reason: bytes
+    reason: bytes | None
     headers: Headers
     body: bytes = field(repr=False)
 

@@ -6,7 +6,7 @@ from typing import Any
 from identity.server import limits
 from identity.server.answers import REQUEST_TIMEOUT, Answer, malformed, unavailable
 from identity.server.exchange import Exchange
-from identity.server.overload import LIVE, connection_limit, has_room, refuse_overload
+from identity.server.overload import LIVE, connection_limit, refuse_overload
 from identity.server.request_reader import Reading, RequestReader
 from identity.server.wire import last_answer
 
@@ -92,8 +92,8 @@ class Connection(RequestReader):
     def _start(self, exchange: Exchange) -> None:
         self.current = exchange
         exchange.started_at = self.loop.time()
-        is_admitted = self.is_welcome and has_room(len(self.tasks))
-        application = self.app if is_admitted or exchange.scope["path"] == LIVE else refuse_overload
+        is_admitted = self.is_welcome or exchange.scope["path"] == LIVE
+        application = self.app if is_admitted else refuse_overload
         task = self.loop.create_task(exchange.run(application))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)

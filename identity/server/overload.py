@@ -3,7 +3,9 @@
 What is beyond it is answered at once, so that the requests that were let in stay fast.
 """
 
+import contextlib
 import resource
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -17,9 +19,30 @@ LIVE = "/health/live"  # answered always
 _OTHER_FILES = 256
 
 
-def has_room(requests: int) -> bool:
-    """Whether another request may begin beside so many."""
-    return requests < settings.WEB_REQUESTS
+class NotTaken(Exception):
+    """A request that no application gets; `identity.doors` answers it in the address's format."""
+
+
+class NoPlace(NotTaken):
+    """As many requests of its kind are in progress as may be."""
+
+
+class Places:
+    """How many requests of one kind may be in progress at once."""
+
+    def __init__(self, number: int) -> None:
+        self._free = number
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """One of them, until the end of the block. Raises NoPlace."""
+        if not self._free:
+            raise NoPlace
+        self._free -= 1
+        try:
+            yield
+        finally:
+            self._free += 1
 
 
 @cache

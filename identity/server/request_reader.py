@@ -112,8 +112,6 @@ class RequestReader(HttpToolsProtocol):
                 self.parser.feed_data(data)
                 data = b""
             except httptools.HttpParserUpgrade as upgrade:
-                if not self.is_replaying:
-                    raise httptools.HttpParserError("CONNECT is not supported") from None
                 # The client offers another protocol, as Java offers HTTP/2. We go on with HTTP/1.1,
                 # and with a new parser, because this one has stopped before the body.
                 request = without_upgrade(self.parser.get_method(), self.url, self.headers)
@@ -151,7 +149,9 @@ class RequestReader(HttpToolsProtocol):
         return self.cycle is not None and self.cycle.response_started
 
     def on_headers_complete(self) -> None:
-        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+        if self.parser.get_method() == b"CONNECT":
+            self._stop_parser("CONNECT is not supported")
+        if self.parser.should_upgrade():
             self.is_replaying = True
             return
         version = self.parser.get_http_version()
@@ -165,7 +165,7 @@ class RequestReader(HttpToolsProtocol):
         self.cycle = Exchange(self, self.scope, keep_alive)  # type: ignore[arg-type]
         self.reading, self.field_bytes = Reading.BODY, 0
         self.read_deadline = self.loop.time() + limits.BODY_SECONDS
-        if self.expect_100_continue and is_first:
+        if self.expect_100_continue and is_first and version == "1.1":  # RFC 9110 section 10.1.1
             self.transport.write(_CONTINUE)
 
     def _complete_scope(self, version: str) -> None:

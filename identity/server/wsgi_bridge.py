@@ -1,26 +1,26 @@
 """Django's synchronous pages under the event loop: in threads, each with a whole request.
 
 a2wsgi translates; this adds what it leaves out: the reason phrase, a limit, a body that is read
-before a thread is occupied, and the end of an answer that nobody reads any more.
+before a thread is occupied, and the end of an answer that its client reads no more.
 """
 
 import asyncio
+import contextlib
 import io
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from a2wsgi import WSGIMiddleware
 
-from identity.server.answers import CONTENT_TOO_LARGE, Answer, malformed, unavailable
-from identity.server.overload import send_answer
+from identity.server.answers import Answer, malformed
+from identity.server.limits import BUFFERED_BODY_BYTES
+from identity.server.long_bodies import Body, Gone, LongBodiesOf, Scope, TooLong, begin_body
+from identity.server.overload import Places
 
 Environ = dict[str, Any]
 WsgiApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
-Scope = dict[str, Any]
 
-_IN_MEMORY_BYTES = 64 * 1024
 # What passes the translation: the body, the reason phrase, and whether the client has gone.
 _BODY, _REASON, _IS_GONE = "identity.body", "identity.reason", "identity.is_gone"
 # With an underscore, X_Forwarded_For and X-Forwarded-For would be one key (RFC 3875 4.1.18).
@@ -30,8 +30,8 @@ _HEADER_NAME = re.compile(rb"[A-Za-z0-9-]+")
 class WsgiBridge:
     """An ASGI application for `http`; calls the WSGI application in one of `threads` threads.
 
-    More than `places` requests at once are refused with 503, and a body that is longer than the
-    `max_body_bytes` of its path with 413.
+    Raises NoPlace if `places` requests are in progress, and TooLong for a body that is longer than
+    BUFFERED_BODY_BYTES, unless `long_bodies` has something else for the request.
     """
 
     def __init__(
@@ -40,43 +40,35 @@ class WsgiBridge:
         *,
         threads: int,
         places: int,
-        max_body_bytes: Callable[[str], int],
+        long_bodies: LongBodiesOf,
     ) -> None:
-        self._call = cast(
-            "Any", WSGIMiddleware(cast("Any", _complete(application)), workers=threads)
-        )
-        self._places = places
-        self._max_body_bytes = max_body_bytes
-        self._busy = 0
+        self._wsgi = WSGIMiddleware(cast("Any", _complete(application)), workers=threads)
+        self._places = Places(places)
+        self._long_bodies = long_bodies
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        max_bytes = self._max_body_bytes(scope["path"])
-        with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as body:
-            length = 0
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return
-                length += body.write(message["body"])
-                if length > max_bytes:
-                    fault = f"the body is longer than {max_bytes} bytes"
-                    await send_answer(malformed(fault, CONTENT_TOO_LARGE), send)
-                    return
-                if not message["more_body"]:
-                    break
-            body.seek(0)
-            if self._busy >= self._places:
-                await send_answer(unavailable(), send)
+        with contextlib.suppress(Gone):
+            begun, is_whole = await begin_body(receive)
+            if is_whole and len(begun) <= BUFFERED_BODY_BYTES:
+                await self._answer(scope, (io.BytesIO(begun), len(begun)), receive, send)
                 return
-            self._busy += 1
-            try:
-                await self._answer(scope, body, length, receive, send)
-            finally:
-                self._busy -= 1
+            long_bodies = self._long_bodies(scope)
+            if long_bodies is None:
+                raise TooLong(BUFFERED_BODY_BYTES)
+            with self._places.taken():
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._wsgi.executor, long_bodies.check, scope)
+            async with long_bodies.file(begun, receive, is_whole=is_whole) as body:
+                await self._answer(scope, body, receive, send)
 
-    async def _answer(self, scope: Scope, body: Any, length: int, receive: Any, send: Any) -> None:
+    async def _answer(self, scope: Scope, body: Body, receive: Any, send: Any) -> None:
+        with self._places.taken():
+            await self._call(scope, body, receive, send)
+
+    async def _call(self, scope: Scope, body: Body, receive: Any, send: Any) -> None:
+        file, length = body
         headers = [*_translatable(scope["headers"], length)]
-        inner = {**scope, "headers": headers, _BODY: body, _IS_GONE: False}
+        inner = {**scope, "headers": headers, _BODY: file, _IS_GONE: False}
 
         async def send_with_reason(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -85,7 +77,7 @@ class WsgiBridge:
 
         watching = asyncio.ensure_future(_watch(receive, inner))
         try:
-            await self._call(inner, receive, send_with_reason)
+            await cast("Any", self._wsgi)(inner, receive, send_with_reason)
         finally:
             watching.cancel()
 
@@ -141,6 +133,6 @@ def _complete(application: WsgiApplication) -> WsgiApplication:
 
 
 def _wsgi_answer(answer: Answer, start: Callable[..., Any]) -> Iterable[bytes]:
-    status = f"{answer.status} {answer.reason.decode()}"
+    status = f"{answer.status} {(answer.reason or b'').decode()}"
     start(status, [(name.decode(), value.decode()) for name, value in answer.headers])
     return io.BytesIO(answer.body)

@@ -95,6 +95,10 @@ SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
         b"POST /connect /token HTTP/1.1\r\n" + HOST + b"\r\n",
         b"POST /connect/token HTTP/3.7\r\n" + HOST + b"\r\n",
         b"CONNECT localhost:80 HTTP/1.1\r\n" + HOST + b"\r\n",
+        b"CONNECT /connect/token HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\n\r\nabc",
+        b"CONNECT / HTTP/1.1\r\n"
+        + HOST
+        + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
         b"NONSENSE /connect/token HTTP/1.1\r\n" + HOST + b"\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -387,6 +391,16 @@ def test_a_client_that_waits_for_100_continue_gets_it(node: Service, erp_of_node
         assert read_answer(connection).status == 100
         connection.sendall(body)
         assert read_answer(connection).status == 200
+
+
+def test_a_client_of_http_1_0_gets_no_100(node: Service, erp_of_node: Erp) -> None:
+    """RFC 9110 section 10.1.1: it does not know interim answers."""
+    request = login(erp_of_node, b"Expect: 100-continue").replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+    head, _, body = request.partition(b"\r\n\r\n")
+    with connected(node.url) as connection:
+        connection.sendall(head + b"\r\n\r\n")
+        connection.sendall(body)
+        assert [answer.status for answer in answers_in(read_to_end(connection))] == [200]
 
 
 def test_pipelined_requests_are_answered_in_their_order(node: Service, erp_of_node: Erp) -> None:

@@ -89,6 +89,14 @@ class AccessTokenAuthentication(BaseAuthentication):
         return 'Bearer error="invalid_token"'
 
 
+def verified_token(header: str, at: datetime) -> AccessToken:
+    """The token of this header Authorization, by its signature and time. Raises InvalidToken.
+
+    Whether it is still active, and whether it was stolen, is not asked.
+    """
+    return _verified(_token(header, _scheme(header)), at)
+
+
 def _verified(encoded: str, at: datetime) -> AccessToken:
     """The content of a token by its signature and time. Raises InvalidToken."""
     return verify(

@@ -1,7 +1,7 @@
 """The status lists as this process knows them: read from the database twice a second (contract 2).
 
-A thread of the server reads; a request for a list is answered from memory. What was read too long
-ago is not published: its reader must know that nobody looks any more.
+A thread of the server reads; a request for a list is answered from memory, on the event loop.
+What was read too long ago is not published: its reader must know that nobody looks any more.
 """
 
 import logging
@@ -9,7 +9,9 @@ import os
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from typing import NamedTuple
 
 from django.conf import settings
@@ -49,25 +51,36 @@ class _State(NamedTuple):
     is_due: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """All lists as of the moment `at` of the database's clock; signed when they are asked for."""
+
+    at: datetime
+    numbers: range
+    compressed: dict[int, str]  # of the lists in which any bit is set
+    signed: dict[int, str] = field(default_factory=dict)
+
+
 class StatusLists:
-    """All lists; what is not set takes no memory but that of its list."""
+    """All lists; what is not set takes no memory but that of its list.
+
+    Whoever asks waits for no lock: what was read is replaced as a whole.
+    """
 
     def __init__(self) -> None:
-        self._reading, self._lock = threading.Lock(), threading.Lock()
+        self._reading = threading.Lock()
         self._is_kept_fresh = False
         self._has_failed = False
         self._read_at = self._read_all_at = float("-inf")  # by `uptime`
-        self._at = datetime.min.replace(tzinfo=UTC)  # the same by the database's clock
-        self._last_number, self._highest_index = 0, 0
+        self._last_number = 0
         self._bits: dict[int, bytearray] = {}  # of the lists in which any bit is set
         self._ends: deque[tuple[datetime, int]] = deque()
-        self._compressed: dict[int, str] = {}
-        self._signed: dict[int, str] = {}
+        self._published = _Published(datetime.min.replace(tzinfo=UTC), range(1), {})
 
     def numbers(self) -> range:
         """Of the lists that are in use. Raises as `signed`."""
         self._be_fresh()
-        return range(self._highest_index // LIST_LENGTH + 1)
+        return self._published.numbers
 
     def signed(self, number: int) -> str:
         """The signed list. Raises UnknownList.
@@ -75,13 +88,13 @@ class StatusLists:
         Raises django.db.DatabaseError if nobody knows what it should say.
         """
         self._be_fresh()
-        with self._lock:
-            # The next one as well: another node may have begun it just now.
-            if number > self._highest_index // LIST_LENGTH + 1:
-                raise UnknownList(number)
-            if number not in self._signed:
-                self._signed[number] = self._sign(number)
-            return self._signed[number]
+        lists = self._published
+        # The next one as well: another node may have begun it just now.
+        if number > len(lists.numbers):
+            raise UnknownList(number)
+        if number not in lists.signed:
+            lists.signed[number] = _sign(lists, number)
+        return lists.signed[number]
 
     def keep_fresh(self) -> None:
         """From now on a thread reads; nobody else does."""
@@ -106,12 +119,16 @@ class StatusLists:
                 number__gt=0 if is_all else self._last_number, ended_at__gt=state.at - SET_FOR
             )
             ended = list(rows.order_by("number").values_list("ended_at", "index"))
-            with self._lock:
-                if is_all:
-                    self._bits, self._compressed, self._read_all_at = {}, {}, before
-                    self._ends.clear()
-                self._take(state, ended)
-                self._read_at = before
+            if is_all:
+                self._bits, self._read_all_at = {}, before
+                self._ends.clear()
+            changed = self._take(state.at, ended)
+            known = {} if is_all else self._published.compressed
+            compressed = known | {number: compress(self._bits[number]) for number in changed}
+            highest_index = max(state.highest_index, *(index for _at, index in ended), 0)
+            numbers = range(highest_index // LIST_LENGTH + 1)
+            self._published = _Published(state.at, numbers, compressed)
+            self._last_number, self._read_at = state.last_number, before
 
     def _be_fresh(self) -> None:
         age = uptime() - self._read_at
@@ -121,30 +138,20 @@ class StatusLists:
         elif age > MAX_AGE_SECONDS:
             raise OperationalError("the status lists could not be read for a while")
 
-    def _take(self, state: _State, ended: list[tuple[datetime, int]]) -> None:
-        self._at, self._last_number = state.at, state.last_number
-        self._highest_index = max(state.highest_index, *(i for _at, i in ended), 0)
-        self._signed = {}
-        for at, index in ended:
-            self._ends.append((at, index))
-            self._put(index, is_set=True)
-        while self._ends and self._ends[0][0] <= state.at - SET_FOR:
-            self._put(self._ends.popleft()[1], is_set=False)
+    def _take(self, at: datetime, ended: list[tuple[datetime, int]]) -> set[int]:
+        """The numbers of the lists that have changed."""
+        self._ends.extend(ended)
+        changed = {self._put(index, is_set=True) for _at, index in ended}
+        while self._ends and self._ends[0][0] <= at - SET_FOR:
+            changed.add(self._put(self._ends.popleft()[1], is_set=False))
+        return changed
 
-    def _put(self, index: int, *, is_set: bool) -> None:
+    def _put(self, index: int, *, is_set: bool) -> int:
         number, idx = divmod(index, LIST_LENGTH)
         bits = self._bits.setdefault(number, bytearray(LIST_LENGTH // 8))
         place, bit = idx // 8, 1 << idx % 8
         bits[place] = bits[place] | bit if is_set else bits[place] & ~bit
-        self._compressed.pop(number, None)
-
-    def _sign(self, number: int) -> str:
-        if number not in self._compressed:
-            bits = self._bits.get(number, bytes(LIST_LENGTH // 8))
-            self._compressed[number] = compress(bits)
-        # As of the moment at which it was read, by the database's clock.
-        claims = list_claims(settings.AUTH_URL, number, self._compressed[number], self._at)
-        return sign(claims, current_key_ring(self._at).signer(self._at), TYP)
+        return number
 
     def _read_again(self) -> None:
         while True:
@@ -159,6 +166,17 @@ class StatusLists:
             else:
                 self._has_failed = False
             time.sleep(READ_EVERY_SECONDS)
+
+
+def _sign(lists: _Published, number: int) -> str:
+    lst = lists.compressed.get(number) or _none_set()
+    claims = list_claims(settings.AUTH_URL, number, lst, lists.at)
+    return sign(claims, current_key_ring(lists.at).signer(lists.at), TYP)
+
+
+@cache
+def _none_set() -> str:
+    return compress(bytes(LIST_LENGTH // 8))
 
 
 def _read_state() -> _State:

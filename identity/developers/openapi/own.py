@@ -130,6 +130,7 @@ def _operation(
                 "WWW-Authenticate",
             ),
             "405": response("Method Not Allowed", REF_ERROR, headers=header_refs("Allow")),
+            "429": response("Too many requests", REF_ERROR, headers=header_refs("Retry-After")),
             "503": response("Service Unavailable", REF_ERROR, headers=header_refs("Retry-After")),
             **(errors or {}),
         },

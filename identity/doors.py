@@ -1,0 +1,116 @@
+"""Which door a request takes: the login, what is answered from memory, an API, or a page (ASGI)."""
+
+import asyncio
+import json
+from typing import Any, cast
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from identity.management_api import BASE_PATH
+from identity.not_taken import answer_of
+from identity.sandbox.upkeep import keep_sandbox_current
+from identity.server.long_bodies import LongBodiesOf, Scope, header_of
+from identity.server.overload import LIVE, NotTaken, Places, send_answer
+from identity.server.readiness import PublicStatus, Readiness
+from identity.server.wsgi_bridge import WsgiApplication, WsgiBridge
+from identity.urls import views_of
+from tokens.operations.paths import OPERATIONS
+from tokens.self_service.throttle import too_many_calls
+from tokens.status_lists.publication import status_lists
+from tokens.urls import published
+
+_READY_PATH, _STATUS_PATH = "/health/ready", "/health"
+_API, _MANAGEMENT = "/api/v1/", f"/{BASE_PATH}/"
+_READ_METHODS = ("GET", "HEAD")
+# Requests that may wait for a thread.
+_PLACES_PER_THREAD = 16
+
+_LIVE_BODY = json.dumps({"status": "ok"}).encode()
+_LIVE_HEADERS = [
+    (b"Content-Type", b"application/json"),
+    (b"Cache-Control", b"no-store"),
+    (b"Content-Length", str(len(_LIVE_BODY)).encode()),
+]
+
+
+class Doors:
+    """Each kind of request has places of its own, so that none is refused for another.
+
+    `login` answers OPERATIONS, `django` everything that is not answered here.
+    """
+
+    def __init__(self, login: Any, django: WsgiApplication, long_bodies: LongBodiesOf) -> None:
+        def bridge() -> WsgiBridge:
+            return WsgiBridge(
+                django,
+                threads=settings.WEB_THREADS,
+                places=settings.WEB_THREADS * _PLACES_PER_THREAD,
+                long_bodies=long_bodies,
+            )
+
+        # Apart, so that no program that calls an API takes the threads of the pages.
+        self._pages, self._apis = bridge(), bridge()
+        self._login, self._logins = login, Places(settings.WEB_REQUESTS)
+        self._ready = Readiness()
+        self._status = PublicStatus(self._ready)
+        self._is_protocol = settings.SERVE != "staff"
+        self._published_view = views_of(published if self._is_protocol else ())
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        try:
+            await self._answer(scope, receive, send)
+        except NotTaken as fault:
+            await send_answer(answer_of(fault, scope), send)
+
+    async def _answer(self, scope: Scope, receive: Any, send: Any) -> None:
+        """What everybody reads, and health, are answered here: they never wait for a thread."""
+        path = scope["path"]
+        if self._is_protocol and path in OPERATIONS:
+            with self._logins.taken():
+                await self._login(scope, receive, send)
+        elif path == LIVE and scope["method"] in _READ_METHODS:
+            await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})
+            await send({"type": "http.response.body", "body": _LIVE_BODY})
+        elif path == _READY_PATH and scope["method"] in _READ_METHODS:
+            await self._ready(scope, receive, send)
+        elif path == _STATUS_PATH and scope["method"] in _READ_METHODS:
+            await self._status(scope, receive, send)
+        elif (view := self._published_view(path)) is not None:
+            request = HttpRequest()
+            request.method = scope["method"]
+            await _send(cast("HttpResponse", view(request)), send)
+        elif not path.startswith(_API):
+            await self._pages(scope, receive, send)
+        elif (refusal := self._throttled(scope)) is not None:
+            await _send(refusal, send)
+        else:
+            await self._apis(scope, receive, send)
+
+    def _throttled(self, scope: Scope) -> HttpResponse | None:
+        if scope["path"].startswith(_MANAGEMENT) or not self._is_protocol:
+            return None
+        now = asyncio.get_running_loop().time()
+        return too_many_calls(header_of(scope, b"authorization"), now)
+
+    async def _lifespan(self, receive: Any, send: Any) -> None:
+        await self._login.open()
+        if self._is_protocol:
+            status_lists().keep_fresh()
+            if settings.ENVIRONMENT == "test":
+                keep_sandbox_current()
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        await self._login.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _send(response: HttpResponse, send: Any) -> None:
+    headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in response.items()]
+    headers.append((b"Content-Length", str(len(response.content)).encode()))
+    start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
+    await send(start | {"reason": response.reason_phrase.encode("latin-1")})
+    await send({"type": "http.response.body", "body": response.content})

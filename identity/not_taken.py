@@ -1,0 +1,87 @@
+"""What the server answers itself, in the format of the address: a problem, a page, or our JSON."""
+
+import json
+from collections.abc import Mapping
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.cookie import parse_cookie
+from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.translation import gettext
+from uuid_utils.compat import uuid7
+
+from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS, Problem, problem_body
+from identity.management_api import BASE_PATH
+from identity.server.answers import CONTENT_TOO_LARGE, Answer, malformed, unavailable
+from identity.server.long_bodies import NotSignedIn, Scope, TooLong, header_of
+from identity.server.overload import NotTaken
+
+_RETRY = {"Retry-After": "5"}
+_STAFF = ("/admin/", "/signin/")
+
+
+def answer_of(fault: NotTaken, scope: Scope) -> Answer:
+    """The answer to a request that no application gets."""
+    path = scope["path"] if settings.SERVE != "login" else ""
+    if path.startswith(f"/{BASE_PATH}/"):
+        return _problem(fault)
+    if path.startswith(_STAFF):
+        return _page(fault, scope)
+    if isinstance(fault, TooLong):
+        return malformed(f"the body is longer than {fault.most_bytes} bytes", CONTENT_TOO_LARGE)
+    return unavailable()
+
+
+def _problem(fault: NotTaken) -> Answer:
+    if isinstance(fault, TooLong):
+        problem = Problem("content_too_large", PROBLEMS["content_too_large"].advice)
+    elif isinstance(fault, NotSignedIn):
+        challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+        problem = Problem("invalid_token", str(fault), headers=challenge)
+    else:
+        advice = PROBLEMS["temporarily_unavailable"].advice
+        problem = Problem("temporarily_unavailable", advice, headers=_RETRY)
+    reference = uuid7()
+    body = json.dumps(problem_body(problem, str(reference))).encode()
+    status = PROBLEMS[problem.kind].status
+    return _answer(reference, status, body, {"Content-Type": MEDIA_TYPE, **problem.headers})
+
+
+def _page(fault: NotTaken, scope: Scope) -> Answer:
+    """Who is not signed in gets the page again, which leads to the sign-in."""
+    if isinstance(fault, NotSignedIn):
+        location = (scope["raw_path"] + b"?" + scope["query_string"]).rstrip(b"?").decode("latin-1")
+        return _answer(uuid7(), 303, b"", {"Location": location})
+    request = HttpRequest()
+    request.COOKIES = parse_cookie(header_of(scope, b"cookie"))
+    request.META["HTTP_ACCEPT_LANGUAGE"] = header_of(scope, b"accept-language")
+    with translation.override(translation.get_language_from_request(request)):
+        status, title, text, headers = (
+            (413, gettext("Too large"), gettext("Nothing was saved. Go back and send less."), {})
+            if isinstance(fault, TooLong)
+            else (
+                503,
+                gettext("Too busy"),
+                gettext("Nothing was saved. Wait a minute, go back and try again."),
+                _RETRY,
+            )
+        )
+        body = render_to_string("not_taken.html", {"title": title, "text": text}).encode()
+    html = {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    }
+    return _answer(uuid7(), status, body, html | headers)
+
+
+def _answer(reference: UUID, status: int, body: bytes, headers: Mapping[str, str]) -> Answer:
+    all_headers = {
+        **headers,
+        "Content-Length": str(len(body)),
+        "Cache-Control": "no-store",
+        "correlationId": str(reference),
+    }
+    encoded = [(name.encode(), value.encode("latin-1")) for name, value in all_headers.items()]
+    return Answer(reference, status, None, encoded, body)

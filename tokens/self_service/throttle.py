@@ -1,0 +1,42 @@
+"""A limit for each access token on `/api/v1/`, without a thread or a query.
+
+Of one process: it holds up a program that goes wrong, or an attacker, and no paging through a list.
+"""
+
+import json
+import math
+
+from django.http import HttpResponse
+from uuid_utils.compat import uuid7
+
+from tokens.http import error_body
+from tokens.metrics import count_throttled_call
+from tokens.rate_limits.call_limit import CallLimit
+
+BURST, SECONDS = 120, 0.25
+_MOST_TOKENS = 10_000
+_TOO_MANY = error_body(
+    "invalid_request",
+    "Too many requests with this access token. Wait as long as Retry-After says, and then send at"
+    " most four a second.",
+)
+_BODY = json.dumps(_TOO_MANY)  # once: what is refused must cost little
+
+_calls = CallLimit(burst=BURST, seconds=SECONDS, size=_MOST_TOKENS)
+
+
+def too_many_calls(authorization: str, now: float) -> HttpResponse | None:
+    """429, if too many calls came with the token of this header; `now` in seconds of any clock."""
+    # Without the signature, which can be written in several ways. A text that is no token of ours
+    # is counted as well, and refused by the address if it gets there.
+    token = authorization.rpartition(".")[0].rpartition(" ")[2]
+    wait = _calls.seconds_to_wait(hash(token), now) if token else 0
+    if not wait:
+        return None
+    count_throttled_call()
+    headers = {
+        "Cache-Control": "no-store",
+        "Retry-After": str(math.ceil(wait)),
+        "correlationId": str(uuid7()),
+    }
+    return HttpResponse(_BODY, "application/json", 429, headers=headers)
