@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core import checks
 
-from identity.management_api import MANAGEMENT_SCOPES
+from taxpayers.duties import MANAGEMENT_SCOPES
 
 
 def check_scopes(**_kwargs: Any) -> list[checks.CheckMessage]:

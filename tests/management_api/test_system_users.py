@@ -291,20 +291,20 @@ def test_clients_of_the_management_api_are_changed_by_staff_alone(
 ) -> None:
     other = new_erp(scopes=scopes)
     answer = do(portal, other, task, **body)
-    assert_problem(answer, 403, "managed_by_staff", "managed on the staff pages alone")
+    assert_problem(answer, 403, "managed_by_operators", "managed by commands of the operators only")
     assert not Change.objects.exists()
 
 
 def test_nobody_gives_the_scope_of_the_management_api_by_it(portal: Portal, erp: Erp) -> None:
     for scopes in (["RegistryAPI"], ["InvoicingAPI", "RegistryAPI:read"]):
         body = {"taxpayer": erp.tin, "name": "Another", "scopes": scopes}
-        assert_problem(portal.post("/system-users", body), 403, "managed_by_staff")
+        assert_problem(portal.post("/system-users", body), 403, "managed_by_operators")
         change = {"scopes": scopes, "reason": "x"}
         path = path_of(erp)
         answer = portal.patch(path, change, If_Match="*")
-        assert_problem(answer, 403, "managed_by_staff")
+        assert_problem(answer, 403, "managed_by_operators")
     own = portal.patch(path_of(portal.erp), {"name": "x", "reason": "x"}, If_Match="*")
-    assert_problem(own, 403, "managed_by_staff")
+    assert_problem(own, 403, "managed_by_operators")
     assert not Change.objects.exists()
 
 

@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import parse_end, parse_taxpayer_id, read_keys
 from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_taxpayer
 from taxpayers.management.limit_options import (
     add_limit_options,
@@ -71,6 +72,8 @@ class Command(ServiceCommand):
             issued = register_system_user(secret_expires_at=ends, by=by, at=at, **fields)
             owner = issued.system_user
             shown, text = secret_data(issued), secret_text(issued)
+        if note := duty_note(owner):
+            self.stderr.write(note)
         data = {
             "taxpayer": options["taxpayer"],
             "name": owner.name,
