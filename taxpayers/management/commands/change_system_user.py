@@ -107,8 +107,7 @@ class Command(ServiceCommand):
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         row, issued = _change(find_system_user(options["client_id"]), options, by, at)
-        if "scopes" in options and (note := duty_note(row)):
-            self.stderr.write(note)
+        note = duty_note(row) if "scopes" in options else {}
         expires = f"until {format_moment(row.expires_at)}" if row.expires_at else "no end date"
         limit = (
             f"{row.logins_per_minute} logins per minute" if row.logins_per_minute else "no limit"
@@ -130,9 +129,10 @@ class Command(ServiceCommand):
                 "logins_per_minute": row.logins_per_minute,
                 "expires_at": row.expires_at,
                 **limit_data(row),
-            },
+            }
+            | note,
             f"{row.client_id} ({row.name}): {limit}, {expires}, scopes {row.scopes}."
-            f"{limit_text(row)}{text}",
+            f"{limit_text(row)}{text}" + "".join(f"\n\n{line}" for line in note.values()),
         )
 
 
