@@ -23,9 +23,9 @@ def why_only_operators(system_user: SystemUser) -> str:
     if not are_for_management(system_user.scopes):
         return ""
     return _(
-        "{client_id} may use the management API, so only operators change it and what it logs in"
-        " with: manage.py change_system_user, rotate_secret and the like. Staff can block it, and"
-        " revoke what it logs in with or let it end earlier."
+        "{client_id} may use the management API, so only the operators of this service change it"
+        " and what it logs in with: manage.py change_system_user, rotate_secret and the like. Staff"
+        " can block it, and revoke what it logs in with or let it end earlier."
     ).format(client_id=system_user.client_id)
 
 
@@ -35,8 +35,8 @@ def check_scopes(scopes: Collection[str], by: Author | None) -> None:
     if given and (by is None or by.kind is not AuthorKind.OPERATOR):
         raise OnlyOperators(
             _(
-                "Only operators give a system user the scope {scope}, which opens the management"
-                " API: manage.py issue_credentials, or change_system_user."
+                "Only the operators of this service give a system user the scope {scope}, which"
+                " opens the management API: manage.py issue_credentials, or change_system_user."
             ).format(scope=given[0])
         )
 

@@ -234,11 +234,9 @@ def _check_credentials(row: SystemUser, scopes: Collection[str], at: datetime) -
         return
     if any(secret.is_live(at) for secret in row.secrets.all()):
         raise ServiceError(
-            _(
-                "{client_id} has credentials that were issued before it was to use the management"
-                " API: others may have them. Revoke them first, or issue credentials for a new"
-                " system user."
-            ).format(client_id=row.client_id)
+            f"{row.client_id} has credentials that were issued before it was to use the management"
+            " API: others may have them. Revoke them first, or issue credentials for a new system"
+            " user."
         )
 
 

@@ -39,7 +39,7 @@ from tests.support.factories import (
     SystemUserFactory,
     TaxpayerFactory,
 )
-from tests.support.staff import opened, staff_client, task_url
+from tests.support.staff import list_url, opened, staff_client, task_url, text_of
 
 pytestmark = pytest.mark.django_db
 KEY = json.dumps(new_pair().public_jwk)
@@ -447,3 +447,33 @@ def test_each_caller_succeeds_at_what_the_table_says_and_at_nothing_else(
         if done != may(caller, OPERATIONS[name].duty, target)
     ]
     assert not wrong
+
+
+def test_pages_say_it_before_a_form_is_filled_in() -> None:
+    client, says = staff_client("security officer"), "so only the operators of this service change"
+    for name, operation in OPERATIONS.items():
+        if operation.duty != "issue" or not operation.is_about_a_client or not operation.page:
+            continue
+        values = new_values(operation, "RegistryAPI:credentials")
+        user = SystemUser.objects.get(client_id=values["<CLIENT>"])
+        url = task_url(user, operation.page[0])
+        answer = client.get(url, follow=True)
+        assert answer.redirect_chain, name
+        assert text_of(answer).count(says) == 2, name  # why the form is not there, and on the page
+        assert url not in answer.content.decode(), name
+    issuing = text_of(client.get(task_url(SystemUser, "issue_credentials")))
+    assert "InvoicingAPI" in issuing
+    assert "RegistryAPI" not in issuing
+
+
+@pytest.mark.parametrize("task", ["unblock_system_user", "extend_system_user"])
+def test_of_several_records_those_of_the_management_api_are_left_out(task: str) -> None:
+    rows = [
+        SystemUserFactory.create(scopes=scopes, **BLOCKED, **ENDS)
+        for scopes in ("InvoicingAPI", "RegistryAPI:read")
+    ]
+    form = {"action": f"bulk_{task}", "_selected_action": [row.pk for row in rows]}
+    page: Any = staff_client("security officer").post(list_url(SystemUser), form)
+    refusals = {one.record.pk: str(one.preview.refusal) for one in page.context["plan"]}
+    assert refusals[rows[0].pk] == ""
+    assert "only the operators of this service" in refusals[rows[1].pk]
