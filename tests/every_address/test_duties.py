@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -338,7 +339,7 @@ def settings_of_all(settings: Settings) -> None:
 def attempts(caller: str, tmp_path: Path) -> Iterator[tuple[str, str, bool]]:
     """Each operation that this caller has a door for, its target, and whether it was done."""
     door: Any = (
-        (lambda *attempt: by_command(*attempt, tmp_path))
+        partial(by_command, tmp_path)
         if caller == "an operator"
         else on_page(staff_client(caller))
         if caller in ROLES
@@ -426,7 +427,7 @@ def by_rest(portal: Portal) -> Any:
     return attempt
 
 
-def by_command(operation: Operation, values: Mapping[str, Any], tmp_path: Path) -> bool:
+def by_command(tmp_path: Path, operation: Operation, values: Mapping[str, Any]) -> bool:
     if not operation.command:
         return False
     file, keys = tmp_path / "rows.csv", tmp_path / "keys.json"
@@ -449,8 +450,9 @@ def test_each_caller_succeeds_at_what_the_table_says_and_at_nothing_else(
     assert not wrong
 
 
-def test_pages_say_it_before_a_form_is_filled_in() -> None:
-    client, says = staff_client("security officer"), "so only the operators of this service change"
+@pytest.mark.parametrize("role", ["security officer", None])
+def test_pages_say_it_before_a_form_is_filled_in(role: str | None) -> None:
+    client, says = staff_client(role), "so only the operators of this service change"
     for name, operation in OPERATIONS.items():
         if operation.duty != "issue" or not operation.is_about_a_client or not operation.page:
             continue
