@@ -3,19 +3,48 @@
 It is below the address of the staff, never at that of clients. Operators add the scopes to SCOPES.
 """
 
+from collections.abc import Collection
+
 from django.conf import settings
 
-CHANGE = "RegistryAPI"  # reads and changes
-READ = "RegistryAPI:read"
-MANAGEMENT_SCOPES = frozenset({CHANGE, READ})
+from taxpayers.duties import (
+    READ,
+    SCOPE_OF_DUTY,
+    WHOLE,
+    Duty,
+    are_for_management,
+)
 
+__all__ = [
+    "BASE_PATH",
+    "SCOPES",
+    "are_for_management",
+    "base_url",
+    "scopes_that_change",
+    "scopes_that_read",
+]
 
-def are_for_management(scopes: str) -> bool:
-    """Whether a system user with these scopes, separated by blanks, may use the management API."""
-    return not MANAGEMENT_SCOPES.isdisjoint(scopes.split())
-
-
+# What each opens, in words. A scope reads what it changes, and what it must name to do so.
+SCOPES = {
+    SCOPE_OF_DUTY[Duty.REGISTER]: "Register and change taxpayers and intermediaries.",
+    SCOPE_OF_DUTY[Duty.GRANT]: "Grant and end permissions. Reads taxpayers and intermediaries.",
+    SCOPE_OF_DUTY[Duty.ISSUE]: "Register, change and block system users, and issue credentials."
+    " Reads their taxpayers, permission codes and logins.",
+    SCOPE_OF_DUTY[Duty.WEBHOOKS]: "Manage webhooks. Reads the feed of changes.",
+    READ: "Read everything.",
+    WHOLE: "Read and change everything: each duty in one hand.",
+}
 BASE_PATH = "api/v1/management"
+
+
+def scopes_that_change(duty: Duty) -> tuple[str, ...]:
+    """Each of them is enough for a change of this duty; the first is the narrowest."""
+    return SCOPE_OF_DUTY[duty], WHOLE
+
+
+def scopes_that_read(duties: Collection[Duty]) -> tuple[str, ...]:
+    """Each of them is enough to read what these duties need."""
+    return READ, *(SCOPE_OF_DUTY[duty] for duty in Duty if duty in duties), WHOLE
 
 
 def base_url() -> str:

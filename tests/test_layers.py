@@ -49,8 +49,8 @@ FLOORS: layers.Floors = {
         ("facts",),
         ("async_sql", "redaction"),
         (
-            *("certificates", "client_keys", "credentials", "identifiers", "moments", "names"),
-            *("shut_down", "sql"),
+            *("certificates", "client_keys", "credentials", "duties", "identifiers", "moments"),
+            *("names", "shut_down", "sql"),
         ),
     ),
     "identity": (
@@ -95,7 +95,7 @@ IMPORTS_IN_FUNCTIONS = {
     "tokens.apps": "AppConfig.ready registers the system checks: models are not loaded before",
 }
 PURE = {
-    *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.rules"),
+    *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.duties", "taxpayers.rules"),
     *("taxpayers.client_keys", "taxpayers.certificates.names", "taxpayers.certificates.subject"),
     *("taxpayers.redaction", "taxpayers.names", "taxpayers.standing.standing"),
     *("taxpayers.facts.values", "taxpayers.facts.validity"),

@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.core import checks
 
-from identity.api.checks import check_scopes
+from identity.api.checks import check_duties, check_scopes
 
 
 class ManagementApiConfig(AppConfig):
@@ -11,3 +11,4 @@ class ManagementApiConfig(AppConfig):
 
     def ready(self) -> None:
         checks.register(check_scopes, checks.Tags.security)
+        checks.register(check_duties, checks.Tags.database)

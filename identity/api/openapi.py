@@ -13,12 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from identity.api.framework.view import ManagementView
-from identity.management_api import CHANGE, base_url
+from identity.management_api import SCOPES, base_url
 
 _DESCRIPTION = (
     "Manages the registry of the token service: who may log in, and who may act for whom. Every"
-    " change needs an access token with the scope RegistryAPI, and the ETag of the record in"
-    " If-Match. docs/management-api.md begins with the first change."
+    " operation names the scopes of which an access token needs one, and every change of a record"
+    " needs its ETag in If-Match. docs/management-api.md begins with the first change."
 )
 _PATCHES: dict[str, Any] = {
     "TITLE": "Token service: management API",
@@ -45,7 +45,7 @@ def describe(patterns: Sequence[URLPattern]) -> dict[str, Any]:
             "flows": {
                 "clientCredentials": {
                     "tokenUrl": f"{settings.AUTH_URL}/connect/token",
-                    "scopes": {CHANGE: "Read and change the registry."},
+                    "scopes": SCOPES,
                 }
             },
         }

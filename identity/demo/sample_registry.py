@@ -10,6 +10,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, Taxpayer
 from taxpayers.services import (
     Author,
+    AuthorKind,
     grant_permission,
     issue_secret,
     register_intermediary,
@@ -20,7 +21,7 @@ from taxpayers.services import (
 
 TAXPAYER, INTERMEDIARY = TaxpayerId("C1234567890"), TaxpayerId("C9876543210")
 PERMISSIONS = ("documents:submit", "documents:view")
-_BY = Author("demo (manage.py)")
+_BY = Author("demo (manage.py)", kind=AuthorKind.OPERATOR)
 
 
 @dataclass(frozen=True, slots=True)

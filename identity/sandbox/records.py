@@ -8,6 +8,7 @@ from taxpayers.models import GrantedPermission, Intermediary, Taxpayer
 from taxpayers.sandbox.clients import SandboxName
 from taxpayers.services import (
     Author,
+    AuthorKind,
     IssuedSecret,
     grant_permission,
     register_intermediary,
@@ -16,7 +17,7 @@ from taxpayers.services import (
 from taxpayers.services.sandbox.clients import register_sandbox_client
 from tokens.operations.sandbox import NEVER
 
-SANDBOX = Author("sandbox")
+SANDBOX = Author("sandbox", kind=AuthorKind.OPERATOR)
 BEGAN, ENDED = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 31, tzinfo=UTC)
 REASON = "This is what the client of the sandbox shows"
 CODES = ("documents:submit", "documents:view")

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from django.db.models import Max, Q
 
-from identity.management_api import are_for_management
 from identity.webhooks.models import WebhookEndpoint
+from taxpayers.duties import Duty, duties_of
 from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services.history import Action
 from taxpayers.standing.rows import standing_of_row, with_secrets
@@ -25,10 +25,10 @@ def owner_of(endpoint: WebhookEndpoint) -> SystemUser | None:
 
 
 def is_well(owner: SystemUser | None, at: datetime) -> bool:
-    """Whether it would get a token for the management API now."""
+    """Whether it would get a token now with which it may manage webhooks."""
     return (
         owner is not None
-        and are_for_management(owner.scopes)
+        and Duty.WEBHOOKS in duties_of(owner.scopes.split())
         and standing_of_row(owner, at).gets_token
     )
 

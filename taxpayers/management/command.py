@@ -16,7 +16,7 @@ from django.db import Error, connections
 from django.utils import timezone
 
 from taxpayers.management.database_errors import describe
-from taxpayers.services import Author, ServiceError
+from taxpayers.services import Author, AuthorKind, ServiceError
 
 # Stored in the history where the contract's command takes no reason and none was given.
 NO_REASON = "not given"
@@ -90,7 +90,7 @@ def author() -> Author:
         user = os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
         user = f"user {os.getuid()}"
-    return Author(f"{user} (manage.py)")
+    return Author(f"{user} (manage.py)", kind=AuthorKind.OPERATOR)
 
 
 @contextlib.contextmanager

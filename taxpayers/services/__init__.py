@@ -12,7 +12,7 @@ from taxpayers.services.granted_permissions import (
     revoke_permission,
     set_permission_code,
 )
-from taxpayers.services.history import Action, Author
+from taxpayers.services.history import Action, Author, AuthorKind
 from taxpayers.services.import_kinds import IMPORT_KINDS, ImportKind
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
@@ -28,6 +28,7 @@ from taxpayers.services.login_method.change import (
     use_private_key,
 )
 from taxpayers.services.login_method.keys import register_client_keys
+from taxpayers.services.management_clients import OnlyOperators
 from taxpayers.services.secrets import (
     IssuedSecret,
     LastLiveSecret,
@@ -49,12 +50,14 @@ __all__ = [
     "IMPORT_KINDS",
     "Action",
     "Author",
+    "AuthorKind",
     "BadRowsError",
     "ImportKind",
     "ImportPreview",
     "ImportResult",
     "IssuedSecret",
     "LastLiveSecret",
+    "OnlyOperators",
     "ServiceError",
     "bind_tokens",
     "block_system_user",

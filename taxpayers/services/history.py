@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
@@ -116,6 +117,14 @@ class Action(TextChoices):
     EXPORT_LOGINS = "export_logins", gettext_lazy("Exported logins")
 
 
+class AuthorKind(StrEnum):
+    """What makes a change. Only an operator may change clients of the management API."""
+
+    PERSON = "person"  # of the staff, on the pages
+    CLIENT = "client"  # with a token, by an API
+    OPERATOR = "operator"  # by a command on a machine of the service
+
+
 @dataclass(frozen=True, slots=True)
 class Author:
     """Who makes a change, and from which address if it came over the network.
@@ -126,6 +135,18 @@ class Author:
     name: str
     address: str | None = None
     task_id: UUID | None = None
+    kind: AuthorKind = AuthorKind.PERSON
+
+    @classmethod
+    def client(
+        cls, client_id: str, address: str | None = None, task_id: UUID | None = None
+    ) -> "Author":
+        """A system user."""
+        return cls(f"{client_id} (client)", address, task_id, AuthorKind.CLIENT)
+
+    def is_client(self, client_id: str) -> bool:
+        """Whether it is this system user."""
+        return self.kind is AuthorKind.CLIENT and self.name == f"{client_id} (client)"
 
     def in_one_task(self) -> "Author":
         """The same person; all changes by this author are one task in the history.

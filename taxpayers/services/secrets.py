@@ -23,6 +23,7 @@ from taxpayers.services.history import (
     record_change,
 )
 from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.management_clients import lock_to_change, lock_to_stop
 from taxpayers.validation import ServiceError, validate_end, validate_reason
 
 
@@ -56,7 +57,7 @@ def issue_secret(
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live, or if it logs in with a private key.
     """
-    owner = lock_for_update(system_user)
+    owner = lock_to_change(system_user, by)
     if owner.uses_key or owner.uses_certificate:
         raise ServiceError(
             _(
@@ -120,7 +121,7 @@ def retire_secret(
     """
     context = ChangeContext(Action.RETIRE_SECRET, by, at, validate_reason(reason))
     validate_end(last_moment, secret.label, at)
-    owner = lock_for_update(secret.system_user)
+    owner = lock_to_stop(secret.system_user, by)
     row = lock_for_update(secret)
     if not row.is_live(at):
         raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
@@ -138,7 +139,7 @@ def revoke_secret(
     With `spare_last` it raises LastLiveSecret if its system user could no longer log in then.
     """
     context = ChangeContext(Action.REVOKE_SECRET, by, at, validate_reason(reason))
-    owner = lock_for_update(secret.system_user)
+    owner = lock_to_stop(secret.system_user, by)
     row = lock_for_update(secret)
     if row.revoked_at is None:
         if spare_last and not _has_another_live(owner, row, at):

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers.credentials import new_client_id
+from taxpayers.duties import MANAGEMENT_SCOPES, are_for_management
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
@@ -20,6 +21,7 @@ from taxpayers.services.history import (
     update_and_record,
 )
 from taxpayers.services.limits.acting import validate_limit
+from taxpayers.services.management_clients import check_scopes, lock_to_change, lock_to_stop
 from taxpayers.services.new_records import NewRecord
 from taxpayers.services.secrets import IssuedSecret, create_secret
 from taxpayers.validation import (
@@ -62,6 +64,7 @@ def register_system_user(
         logins_per_minute=logins_per_minute,
         allowed_permissions=allowed_permissions,
         allowed_taxpayers=allowed_taxpayers,
+        by=by,
         at=at,
     )
     context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
@@ -80,6 +83,7 @@ def create_system_user(
     token_endpoint_auth_method: str = "",
     token_binding: TokenBinding = TokenBinding.BEARER,
     public_id: str = "",
+    by: Author,
     at: datetime,
 ) -> tuple[SystemUser, dict[str, Any]]:
     """Create it without anything to log in with, and return what the history stores of it.
@@ -87,6 +91,7 @@ def create_system_user(
     `public_id`: the id that a client of the sandbox has; everybody else gets a random one.
     Raises ServiceError as `register_system_user`.
     """
+    check_scopes(scopes or (), by)
     fields = _new_fields(name, scopes, expires_at, logins_per_minute, at)
     present = lock_for_update(taxpayer).system_users.filter(name=fields["name"]).first()
     if present is not None:
@@ -118,8 +123,9 @@ def prepare_system_user(
 ) -> NewRecord:
     """A system user without a secret, or the present one of that name. None: the defaults.
 
-    Raises ServiceError if the present one has other values.
+    Raises ServiceError if the present one has other values, or a scope of the management API.
     """
+    check_scopes(scopes or (), None)
     fields = _new_fields(name, scopes, expires_at, logins_per_minute, at)
     present = taxpayer.system_users.filter(name=fields["name"]).first()
     if present is None:
@@ -175,7 +181,10 @@ def change_system_user(
         fields["scopes"] = _validate_scopes(scopes)
     if logins_per_minute is not None:
         fields["logins_per_minute"] = _validate_limit(logins_per_minute)
-    row = lock_for_update(system_user)
+    row = lock_to_change(system_user, by)
+    if scopes is not None:
+        check_scopes(scopes, by)
+        _check_credentials(row, scopes, at)
     update_and_record(row, context, **fields)
     return row
 
@@ -186,7 +195,9 @@ def extend_system_user(
 ) -> SystemUser:
     """Set the last moment at which it may log in; None: no end. To stop it at once, block it."""
     context = ChangeContext(Action.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
-    row = lock_for_update(system_user)
+    row = lock_to_stop(system_user, by)
+    if expires_at is None or (row.expires_at is not None and expires_at > row.expires_at):
+        row = lock_to_change(system_user, by)
     update_and_record(row, context, expires_at=validate_end(expires_at, _("the system user"), at))
     return row
 
@@ -197,7 +208,7 @@ def block_system_user(
 ) -> SystemUser:
     """Refuse all its logins from now on; nothing happens if it is blocked."""
     reason = validate_reason(reason)
-    row = lock_for_update(system_user)
+    row = lock_to_stop(system_user, by)
     if row.blocked_at is None:
         context = ChangeContext(Action.BLOCK_SYSTEM_USER, by, at, reason)
         update_and_record(
@@ -212,9 +223,21 @@ def unblock_system_user(
 ) -> SystemUser:
     """Let it log in again; nothing happens if it is not blocked."""
     context = ChangeContext(Action.UNBLOCK_SYSTEM_USER, by, at, validate_reason(reason))
-    row = lock_for_update(system_user)
+    row = lock_to_change(system_user, by)
     update_and_record(row, context, blocked_at=None, blocked_by="", blocked_reason="")
     return row
+
+
+def _check_credentials(row: SystemUser, scopes: Collection[str], at: datetime) -> None:
+    """Raises ServiceError if what staff issued for it would open the management API."""
+    if are_for_management(row.scopes) or MANAGEMENT_SCOPES.isdisjoint(scopes):
+        return
+    if any(secret.is_live(at) for secret in row.secrets.all()):
+        raise ServiceError(
+            f"{row.client_id} has credentials that were issued before it was to use the management"
+            " API: others may have them. Revoke them first, or issue credentials for a new system"
+            " user."
+        )
 
 
 def _validate_scopes(scopes: Collection[str]) -> str:

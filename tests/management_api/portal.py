@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
+from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.models import SystemUser
 from tests.introspection.api import token_of
 from tests.support.answers import body_of, headers_of
@@ -16,8 +17,10 @@ from tests.support.erp import Erp, new_erp
 BASE = "/api/v1/management"
 SCOPES = {
     "InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"},
-    "RegistryAPI": {"description": "The registry", "audience": "RegistryAPI"},
-    "RegistryAPI:read": {"description": "The registry, read only", "audience": "RegistryAPI"},
+    **{
+        scope: {"description": f"The registry: {scope}", "audience": "RegistryAPI"}
+        for scope in sorted(MANAGEMENT_SCOPES)
+    },
 }
 PROBLEM = "application/problem+json"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"

@@ -14,6 +14,7 @@ from tests.introspection.api import claims_of, revoke, token_of
 from tests.management_api.portal import (
     BASE,
     PROBLEM,
+    SCOPES,
     Portal,
     assert_ok,
     assert_problem,
@@ -76,7 +77,8 @@ def assert_refused(token: str, says: str, scope: str = "", method: str = "POST")
 
 def test_an_erp_system_has_no_access(erp: Erp) -> None:
     token = token_of(erp)
-    assert_refused(token, "needs a token with the scope RegistryAPI.", "RegistryAPI")
+    changes = "RegistryAPI:taxpayers"
+    assert_refused(token, f"needs a token with the scope {changes}.", changes)
     says = "needs a token with the scope RegistryAPI:read."
     assert_refused(token, says, "RegistryAPI:read", "GET")
 
@@ -91,8 +93,17 @@ def test_a_login_does_not_give_the_scope_to_a_client_that_staff_did_not_give_it_
 def test_a_token_that_reads_changes_nothing() -> None:
     reader = new_portal("RegistryAPI:read")
     assert_ok(reader.get("/taxpayers"))
-    says = "A token with the scope RegistryAPI:read reads only."
-    assert_refused(reader.token, says, "RegistryAPI")
+    assert_refused(
+        reader.token, "Log in with scope=RegistryAPI:taxpayers.", "RegistryAPI:taxpayers"
+    )
+
+
+def test_the_scope_to_log_in_with_is_one_that_the_client_has(settings: Any) -> None:
+    whole = new_portal("RegistryAPI RegistryAPI:read", asks_for="RegistryAPI:read")
+    assert_refused(whole.token, "Log in with scope=RegistryAPI.", "RegistryAPI")
+    reader = new_portal("RegistryAPI:read")
+    settings.SCOPES = {name: SCOPES[name] for name in ("RegistryAPI", "RegistryAPI:read")}
+    assert_refused(reader.token, "Log in with scope=RegistryAPI.", "RegistryAPI")
 
 
 def test_a_token_on_behalf_of_another_taxpayer_never_opens_it() -> None:

@@ -70,7 +70,8 @@ def test_its_commands_work_as_they_are(
         else:
             exec(block, names)  # noqa: S102 - the guide's own lines
             assert "answer" not in names or names["answer"].status_code < 500
-    names["portal"].close()
+    for session in (names["portal"], names["registry"]):
+        session.close()
     assert compared == 4
     assert names["blocked"]["reason"] == "reported as stolen, ticket 4711"
 

@@ -105,14 +105,6 @@ def test_what_the_rows_name_must_be_there(portal: Portal) -> None:
     assert "There is no taxpayer C2584563222" in errors_of(body)["#/rows/0"]
 
 
-def test_nobody_gives_the_scope_of_the_management_api_by_an_import(portal: Portal) -> None:
-    TaxpayerFactory.create(tin=FIRST)
-    row = {"taxpayer": FIRST, "name": "ERP", "scopes": ["RegistryAPI:read"]}
-    body = assert_problem(send(portal, "system-users", row), 422, "invalid_fields")
-    assert "Only staff" in errors_of(body)["#/rows/0"]
-    assert not SystemUser.objects.filter(name="ERP").exists()
-
-
 def test_a_repeated_request_gets_the_same_answer(portal: Portal) -> None:
     row = {"taxpayer": FIRST, "name": "Aminah"}
     first = send(portal, "taxpayers", row, Idempotency_Key=KEY)

@@ -17,6 +17,7 @@ from schemathesis import GenerationMode
 from identity.api.framework.problems import PROBLEMS
 from identity.api.openapi import describe
 from identity.api.urls import records, urlpatterns
+from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.models import GrantedPermission
 from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, send
 from tests.support.answers import body_of
@@ -63,7 +64,11 @@ def test_every_address_is_in_it_with_what_it_is_for(schema: dict[str, Any]) -> N
     assert len(ids) == len(set(ids))
     for path, method, operation in operations(schema):
         assert operation["summary"], path
-        assert operation["security"] == [{"accessToken": []}]
+        scopes = [scope for one in operation["security"] for scope in one["accessToken"]]
+        known = schema["components"]["securitySchemes"]["accessToken"]["flows"]
+        assert set(scopes) <= known["clientCredentials"]["scopes"].keys() == MANAGEMENT_SCOPES
+        assert scopes[-1] == "RegistryAPI"  # the narrowest first
+        assert ("RegistryAPI:read" in scopes) == (method == "get")
         sent = {parameter["name"] for parameter in operation.get("parameters", ())}
         is_new = path.count("/") == 4 or "/imports/" in path
         if method == "patch" or (method == "post" and not is_new):

@@ -99,7 +99,7 @@ class CredentialsView(SelfServiceView):
                 secret=ClientSecret.objects.select_related("system_user").get(pk=login.secret.id),
                 spare_last=spare_last,
                 reason=_REASON.format(login=token.jti, reference=self.reference),
-                by=Author(f"{token.client_id} (client)", self.source_address),
+                by=Author.client(token.client_id, self.source_address),
                 at=self.caller.at,
             )
         except LastLiveSecret:

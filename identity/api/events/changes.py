@@ -16,6 +16,7 @@ from identity.api.framework.view import ManagementView
 from identity.webhooks.event_types import event_type_of
 from identity.webhooks.publishing import publish_changes
 from identity.webhooks.subjects import Subject, subjects_of
+from taxpayers.duties import Duty
 from taxpayers.models import Change
 from taxpayers.services.feed.numbering import is_numbered
 
@@ -62,6 +63,7 @@ class ChangesView(ManagementView):
     """`GET /changes?after=…`."""
 
     http_method_names = ("get", "head")
+    duty = Duty.WEBHOOKS
 
     def get(self, request: Request) -> Response:
         """The changes behind this place."""

@@ -22,6 +22,7 @@ from identity.webhooks.endpoints import (
 )
 from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
+from taxpayers.duties import Duty
 
 _NOTE = "Store the secret now: it is not shown again."
 _NOTE_LATER = (
@@ -198,6 +199,7 @@ KIND = Kind(
     find=_find,
     address=lambda row: str(row.pk),
     record=WebhookRecord,
+    duty=Duty.WEBHOOKS,
     owner="client_id",
 )
 LISTING = Listing("webhooks", "List webhooks", WebhookRecord, WebhookFilters, ("pk",), _rows)

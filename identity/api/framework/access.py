@@ -1,5 +1,6 @@
 """Who may use the management API: a system user to which staff gave its scope, for itself."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -7,16 +8,13 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from identity.management_api import CHANGE, MANAGEMENT_SCOPES, READ, base_url
+from identity.management_api import base_url
+from taxpayers.duties import MANAGEMENT_SCOPES, WHOLE
 from tokens.resource_server.active_token import ActiveTokenAuthentication
 from tokens.resource_server.permissions import InsufficientScope
 from tokens.resource_server.present_status import ActiveToken
 
-_READ_METHODS = ("GET", "HEAD")
 _NO_SCOPE = "This needs a token with the scope {scope}. Log in with scope={scope}."
-_READS_ONLY = (
-    "A token with the scope {read} reads only. To change something, log in with scope={scope}."
-)
 _ON_BEHALF = (
     "A token on behalf of another taxpayer does not open the management API. Log in without the"
     " header onbehalfof."
@@ -43,16 +41,18 @@ class MayManage(BasePermission):
         caller: Any = request.user
         if not isinstance(caller, ActiveToken):
             return False
-        token = caller.token
-        reads = request.method in _READ_METHODS
-        if MANAGEMENT_SCOPES.isdisjoint(token.scopes):
-            scope = READ if reads and READ in settings.SCOPES else CHANGE
+        token, enough = caller.token, view.scopes_for(request.method)  # type: ignore[attr-defined]
+        if not (given := [scope for scope in enough if scope in token.scopes]):
+            scope = _scope_to_ask_for(enough, caller.login.client.scopes)
             raise InsufficientScope(_NO_SCOPE.format(scope=scope), scope)
-        if not reads and CHANGE not in token.scopes:
-            raise InsufficientScope(_READS_ONLY.format(read=READ, scope=CHANGE), CHANGE)
         if token.actor is not None:
             raise InsufficientScope(_ON_BEHALF)
         if not MANAGEMENT_SCOPES.issuperset(token.scopes):
-            scope = CHANGE if CHANGE in token.scopes else READ
-            raise InsufficientScope(_OTHER_SCOPES.format(scope=scope), scope)
+            raise InsufficientScope(_OTHER_SCOPES.format(scope=given[0]), given[0])
         return True
+
+
+def _scope_to_ask_for(enough: Sequence[str], of_client: Collection[str]) -> str:
+    """One that the client has, otherwise one that the operators have added to this service."""
+    known = [scope for scope in enough if scope in settings.SCOPES] or [WHOLE]
+    return next((scope for scope in known if scope in of_client), known[0])

@@ -9,6 +9,7 @@ from django.db.models import Model
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body
+from taxpayers.duties import Duty
 from taxpayers.services import Author
 
 Values = Mapping[str, Any]
@@ -18,8 +19,9 @@ Values = Mapping[str, Any]
 class Kind:
     """One kind of record, for example taxpayers.
 
-    `find` returns the record that an address names, or None; `address` is what names it there.
-    `owner` is the field with the client_id of the only client that finds it; empty: all do.
+    `find` returns the record that an address names, or None; `address` is what names it there. All
+    its changes are of one duty; others must read it. `owner` is the field with the client_id of the
+    only client that finds it; empty: all do.
     """
 
     name: str  # of the list, in addresses and as a tag
@@ -29,6 +31,8 @@ class Kind:
     find: Callable[[str], Model | None]
     address: Callable[[Any], str]
     record: type[serializers.Serializer[Any]]
+    duty: Duty
+    also_read_by: frozenset[Duty] = frozenset()
     owner: str = ""
 
 

@@ -17,7 +17,7 @@ from identity.api.framework.problems import (
     problem_body,
 )
 from taxpayers.redaction import hide_secrets
-from taxpayers.services import ServiceError
+from taxpayers.services import OnlyOperators, ServiceError
 
 logger = logging.getLogger("identity.api")
 
@@ -66,6 +66,8 @@ def _problem_of(exception: Exception) -> Problem:
     match exception:
         case Problem():
             return exception
+        case OnlyOperators():
+            return Problem("managed_by_operators", PROBLEMS["managed_by_operators"].advice)
         case ServiceError():
             return Problem("change_refused", str(exception))
         case exceptions.ValidationError():

@@ -33,19 +33,19 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "invalid_token": ProblemKind(
         401,
         "No token, or none that is accepted",
-        "Log in at the token endpoint with scope=RegistryAPI, and send the new token.",
+        "Log in at the token endpoint with a scope of the management API, and send the new token.",
     ),
     "insufficient_scope": ProblemKind(
         403,
         "The token does not open this address",
-        "Log in with the scope that the detail names. If the login does not grant it, the tax"
-        " authority's staff give it to the system user.",
+        "Log in with the scope that the detail names. If the login does not grant it, the"
+        " operators give it to the system user.",
     ),
-    "managed_by_staff": ProblemKind(
+    "managed_by_operators": ProblemKind(
         403,
-        "Only staff change this",
-        "System users that may use the management API, and its scopes, are managed on the staff"
-        " pages alone, so that a stolen token cannot make itself new credentials.",
+        "Only operators change this",
+        "System users that may use the management API, and its scopes, are managed by commands of"
+        " the operators only, so that a stolen token cannot make itself new credentials.",
     ),
     "not_found": ProblemKind(
         404, "There is no such record or address", "Check the identifier and the path."

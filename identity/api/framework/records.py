@@ -24,7 +24,8 @@ from identity.api.framework.pagination import BadCursor, Page, page_of
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters, bad_cursor, read_query
 from identity.api.framework.view import ManagementView
-from identity.management_api import BASE_PATH, CHANGE
+from identity.management_api import BASE_PATH
+from taxpayers.duties import Duty
 from taxpayers.services.history import lock_for_update
 
 REPLAYED = {"Idempotent-Replayed": "true"}
@@ -64,6 +65,14 @@ class RecordView(ManagementView):
     def post(self, request: Request, **address: Any) -> Response:
         """Do the task of this address."""
         return self.change(request, address)
+
+    @property
+    def duty(self) -> Duty:
+        return self.kind.duty
+
+    @property
+    def read_by(self) -> frozenset[Duty]:
+        return self.kind.also_read_by | {self.kind.duty}
 
     # --- One change, in order -----------------------------------------------------------------
 
@@ -146,7 +155,8 @@ class RecordView(ManagementView):
     @property
     def context(self) -> dict[str, Any]:
         """What records depend on: the moment, and whether the token may change this kind."""
-        return {"at": self.caller.at, "may_change": CHANGE in self.caller.token.scopes}
+        may_change = not set(self.caller.token.scopes).isdisjoint(self.scopes_for("POST"))
+        return {"at": self.caller.at, "may_change": may_change}
 
     def required_task(self) -> Task:
         if self.task is None:

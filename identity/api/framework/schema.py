@@ -59,7 +59,8 @@ class ManagementSchema(AutoSchema):
         return [self._described["tag"]]
 
     def get_auth(self) -> list[dict[str, Any]]:
-        return [{"accessToken": []}] if self._described.get("needs_token", True) else [{}]
+        view: Any = self.view
+        return [{"accessToken": [scope]} for scope in view.scopes_for(self.method)]
 
     def get_request_serializer(self) -> Any:
         return self._described.get("body")

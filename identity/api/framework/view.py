@@ -1,7 +1,7 @@
 """What all addresses of the management API have in common: who calls, the answer, the log line."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +19,8 @@ from identity.api.framework.json_body import JsonBody, MergePatchBody
 from identity.api.framework.problem_answers import answer_problem
 from identity.api.framework.problems import PROBLEMS, Problem
 from identity.api.framework.schema import ManagementSchema
+from identity.management_api import scopes_that_change, scopes_that_read
+from taxpayers.duties import Duty
 from taxpayers.services import Author
 from tokens.resource_server.answered_view import AnsweredView
 from tokens.resource_server.negotiation import AlwaysJson
@@ -58,6 +60,22 @@ class ManagementView(AnsweredView):
             raise Problem("insecure_transport", PROBLEMS["insecure_transport"].advice)
         super().perform_authentication(request)
 
+    def scopes_for(self, method: str) -> Sequence[str]:
+        """The scopes each of which is enough for this method."""
+        if method in ("GET", "HEAD"):
+            return scopes_that_read(self.read_by)
+        return scopes_that_change(self.duty)
+
+    @property
+    def duty(self) -> Duty:
+        """The duty that what is changed here belongs to."""
+        raise NotImplementedError
+
+    @property
+    def read_by(self) -> Collection[Duty]:
+        """The duties that need what is read here."""
+        return (self.duty,)
+
     def describe(self, method: str) -> dict[str, Any]:
         """What the OpenAPI description says of this method, for those that are in it."""
         raise NotImplementedError
@@ -65,9 +83,7 @@ class ManagementView(AnsweredView):
     @property
     def author(self) -> Author:
         """Who stands in the history: the client, its address, and the correlation id."""
-        return Author(
-            f"{self.caller.token.client_id} (client)", self.source_address, self.reference
-        )
+        return Author.client(self.caller.token.client_id, self.source_address, self.reference)
 
     def handle_exception(self, exc: Exception) -> Response:
         """Every exception becomes a problem."""

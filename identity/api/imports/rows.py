@@ -7,17 +7,16 @@ from typing import Any
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Start, Taxpayer, Text, Texts, Whole
-from identity.management_api import are_for_management
+from taxpayers.duties import Duty
 from taxpayers.files.intermediary_rows import IntermediaryRow
 from taxpayers.files.permission_rows import PermissionRow
 from taxpayers.files.rows import Row
 from taxpayers.files.system_user_rows import SystemUserRow
 from taxpayers.files.taxpayer_rows import TaxpayerRow
-from taxpayers.validation import ServiceError, validate_name
+from taxpayers.validation import validate_name
 
 MOST_ROWS = 500
 _MOST_LOGINS = 999_999_999  # as in a file
-_ONLY_STAFF = "Only staff give the scopes of the management API"
 
 
 class TaxpayerRowBody(Body):
@@ -76,14 +75,11 @@ def _permission(line: int, values: dict[str, Any]) -> PermissionRow:
 
 
 def _system_user(line: int, values: dict[str, Any]) -> SystemUserRow:
-    scopes = tuple(values.get("scopes", ()))
-    if are_for_management(" ".join(scopes)):
-        raise ServiceError(_ONLY_STAFF)
     return SystemUserRow(
         line,
         values["taxpayer"],
         validate_name(values["name"]),
-        scopes or None,
+        tuple(values.get("scopes", ())) or None,
         values.get("logins_per_minute"),
         values.get("expires_at"),
     )
@@ -97,13 +93,18 @@ class RowKind:
     plural: str
     body: type[Body]
     row: Callable[[int, dict[str, Any]], Row]
+    duty: Duty
 
 
 ROW_KINDS = {
-    "taxpayers": RowKind("taxpayers", "taxpayers", TaxpayerRowBody, _taxpayer),
+    "taxpayers": RowKind("taxpayers", "taxpayers", TaxpayerRowBody, _taxpayer, Duty.REGISTER),
     "intermediaries": RowKind(
-        "intermediaries", "intermediaries", IntermediaryRowBody, _intermediary
+        "intermediaries", "intermediaries", IntermediaryRowBody, _intermediary, Duty.REGISTER
     ),
-    "permissions": RowKind("permissions", "permissions", PermissionRowBody, _permission),
-    "system-users": RowKind("system_users", "system users", SystemUserRowBody, _system_user),
+    "permissions": RowKind(
+        "permissions", "permissions", PermissionRowBody, _permission, Duty.GRANT
+    ),
+    "system-users": RowKind(
+        "system_users", "system users", SystemUserRowBody, _system_user, Duty.ISSUE
+    ),
 }

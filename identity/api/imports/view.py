@@ -15,6 +15,7 @@ from identity.api.framework.problems import FieldError, Problem
 from identity.api.framework.records import REPLAYED
 from identity.api.framework.view import ManagementView
 from identity.api.imports.rows import MOST_ROWS, RowKind
+from taxpayers.duties import Duty
 from taxpayers.files.rows import BadRow, ParsedFile, Row, fault_text
 from taxpayers.services import IMPORT_KINDS, BadRowsError
 from taxpayers.validation import ServiceError
@@ -41,6 +42,10 @@ class ImportView(ManagementView):
     http_method_names = ("post",)
     parser_classes = (LargeJsonBody,)
     kind: RowKind = None  # type: ignore[assignment]  # given by as_view
+
+    @property
+    def duty(self) -> Duty:
+        return self.kind.duty
 
     def post(self, request: Request) -> Response:
         """Import the rows; safe to repeat."""

@@ -9,7 +9,6 @@ from django.db.models import Model
 from identity.api.framework.fields import Body, End, Text, Texts
 from identity.api.framework.kinds import Change, Task, Values
 from identity.api.framework.problems import Problem
-from identity.api.registry.system_users import refuse_management
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services import change_secret, retire_secret, revoke_secret
@@ -38,7 +37,6 @@ class NetworksBody(Body):
 def _of_credential(act: Callable[[ClientSecret, Values, Change], Any]) -> Any:
     @wraps(act)
     def checked(row: SystemUser, values: Values, address: Values, change: Change) -> Model:
-        refuse_management(row.scopes)
         number = address["credential"]
         found = row.secrets.filter(pk=number).first() if number <= _GREATEST else None
         if found is None:

@@ -11,6 +11,7 @@ from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
+from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
 from taxpayers.services import register_intermediary, set_intermediary_active
 from taxpayers.validation import validate_reason
@@ -110,6 +111,8 @@ KIND = Kind(
     find=find_intermediary,
     address=lambda row: str(row.taxpayer.identifier),
     record=IntermediaryRecord,
+    duty=Duty.REGISTER,
+    also_read_by=frozenset({Duty.GRANT}),
 )
 LISTING = Listing(
     "intermediaries",

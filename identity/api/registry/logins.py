@@ -11,6 +11,7 @@ from identity.api.framework.kinds import Kind
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
+from taxpayers.duties import Duty
 from tokens.answers.help_page import help_url
 from tokens.explanation import explain
 from tokens.login_events.partitions import first_id
@@ -123,6 +124,7 @@ KIND = Kind(
     find=find_login,
     address=lambda row: str(row.pk),
     record=ExplanationRecord,
+    duty=Duty.ISSUE,
 )
 LISTING = Listing(
     "logins", "List logins, the newest first", LoginRecord, LoginFilters, ("-pk",), _rows

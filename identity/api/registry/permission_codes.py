@@ -8,6 +8,7 @@ from rest_framework import serializers
 from identity.api.framework.kinds import Kind
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
+from taxpayers.duties import Duty
 from taxpayers.models import PermissionCode
 
 
@@ -34,6 +35,8 @@ KIND = Kind(
     find=lambda code: PermissionCode.objects.filter(pk=code).first(),
     address=lambda row: str(row.pk),
     record=PermissionCodeRecord,
+    duty=Duty.GRANT,
+    also_read_by=frozenset({Duty.ISSUE}),
 )
 LISTING = Listing(
     "permission_codes",

@@ -14,6 +14,7 @@ from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.intermediaries import find_intermediary, given_reason
 from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
+from taxpayers.duties import Duty
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
@@ -164,6 +165,7 @@ KIND = Kind(
     find=find_permission,
     address=lambda row: str(row.pk),
     record=PermissionRecord,
+    duty=Duty.GRANT,
 )
 LISTING = Listing(
     "permissions",

@@ -9,7 +9,6 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Taxpayers, Text, Texts
 from identity.api.framework.kinds import Change, Once, Task, Values
-from identity.api.registry.system_users import refuse_management
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
@@ -40,11 +39,10 @@ class BindingBody(Body):
 
 
 def of_client(act: Act) -> Any:
-    """Only for system users that are no programs of the authority: those staff change."""
+    """A task that needs nothing of its address besides the system user."""
 
     @wraps(act)
     def checked(row: SystemUser, values: Values, address: Values, change: Change) -> Model | Once:
-        refuse_management(row.scopes)
         return act(row, values, change)
 
     return checked

@@ -1,4 +1,4 @@
-"""`/system-users`: the clients. Those that may use the management API itself only staff change."""
+"""`/system-users`: the clients. Those of the management API itself only operators change."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Taxpayer, Taxpayers, Text, Texts, Whole
 from identity.api.framework.kinds import Change, Kind, Once, Task, Values
-from identity.api.framework.problems import PROBLEMS, Problem
+from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.public_keys import PublicKeys
@@ -18,7 +18,7 @@ from identity.api.registry.system_user_records import (
     show_once,
 )
 from identity.api.registry.taxpayers import find_taxpayer
-from identity.management_api import are_for_management
+from taxpayers.duties import Duty
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.models import Taxpayer as TaxpayerRow
 from taxpayers.services import (
@@ -75,12 +75,6 @@ def find_system_user(text: str) -> SystemUser | None:
     return _with_credentials(SystemUser.objects.filter(client_id=text)).first()
 
 
-def refuse_management(scopes: str) -> None:
-    """Raises Problem for scopes that open the management API: only staff give and change them."""
-    if are_for_management(scopes):
-        raise Problem("managed_by_staff", PROBLEMS["managed_by_staff"].advice)
-
-
 def _with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
     current = ClientSecret.objects.filter(slot__isnull=False)
     return rows.prefetch_related("taxpayer", Prefetch("secrets", queryset=current))
@@ -102,7 +96,6 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[SystemUser]":
 
 
 def _register(_row: None, values: Values, _address: Values, change: Change) -> Model | Once:
-    refuse_management(" ".join(values.get("scopes", ())))
     taxpayer = find_taxpayer(str(values["taxpayer"]))
     if taxpayer is None:
         raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
@@ -124,8 +117,6 @@ def _register(_row: None, values: Values, _address: Values, change: Change) -> M
 
 
 def _change(row: SystemUser, values: Values, _address: Values, change: Change) -> SystemUser:
-    refuse_management(row.scopes)
-    refuse_management(" ".join(values.get("scopes", ())))
     given = {name: value for name, value in values.items() if name != "expires_at"}
     change_system_user(system_user=row, **given, **change.context)
     if "expires_at" in values and values["expires_at"] != row.expires_at:
@@ -146,6 +137,7 @@ KIND = Kind(
     find=find_system_user,
     address=lambda row: row.client_id,
     record=SystemUserRecord,
+    duty=Duty.ISSUE,
 )
 LISTING = Listing(
     "system_users",

@@ -10,6 +10,7 @@ from identity.api.framework.kinds import Change, Kind, Task, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from taxpayers import models
+from taxpayers.duties import Duty
 from taxpayers.identifiers import MalformedIdentifier
 from taxpayers.services import register_taxpayer, rename_taxpayer, set_taxpayer_active
 from taxpayers.validation import taxpayer_notation
@@ -103,6 +104,8 @@ KIND = Kind(
     find=find_taxpayer,
     address=lambda row: str(row.identifier),
     record=TaxpayerRecord,
+    duty=Duty.REGISTER,
+    also_read_by=frozenset({Duty.GRANT, Duty.ISSUE}),
 )
 LISTING = Listing(
     "taxpayers", "List taxpayers", TaxpayerRecord, TaxpayerFilters, ("tin", "rob"), _rows

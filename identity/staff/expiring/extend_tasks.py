@@ -141,6 +141,7 @@ class EndEarlier(_EndTask):
 
 class ExtendSystemUser(Extend):
     name = "extend_system_user"
+    gives_access = True
     title = gettext_lazy("Extend the system user")
     form = watching(ExtendForm, "expires_at")
 

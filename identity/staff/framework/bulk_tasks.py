@@ -28,6 +28,7 @@ from identity.staff.framework.tasks import Preview, Task, author
 from identity.staff.sessions.unsaved_entries import UnsavedEntries
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.services import Author, ServiceError
+from taxpayers.services.management_clients import why_only_operators
 
 MAX_RECORDS = 500
 _CONFIRMED, _PREVIEWED = "confirmed", "previewed"
@@ -135,9 +136,11 @@ class BulkPage:
 
 def _preview(task: Task, record: Any, data: dict[str, Any], at: datetime) -> Preview:
     """What the task would do; a client of the sandbox stays as its list says, for everybody."""
-    if sandbox_name(getattr(record, "client_id", "")) is None:
+    text = why_only_operators(record) if task.gives_access else ""
+    if sandbox_name(getattr(record, "client_id", "")) is not None:
+        text = _("A client of the sandbox: everybody has its secret. Do not change it.")
+    if not text:
         return task.preview(record, data, at)
-    text = _("A client of the sandbox: everybody has its secret. Do not change it.")
     return Preview(task.preview(record, data, at).before, refusal=text)
 
 

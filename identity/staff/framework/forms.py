@@ -16,6 +16,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
 from taxpayers.models import Intermediary, SystemUser, Taxpayer
 from taxpayers.moments import end_of_day, start_of_day
@@ -181,8 +182,12 @@ class LimitField(forms.IntegerField):
 
 
 def scope_choices() -> Iterable[tuple[str, str]]:
-    """The scopes of this service, each with its description."""
-    return [(name, f"{name} — {scope['description']}") for name, scope in settings.SCOPES.items()]
+    """The scopes that staff may give, each with its description."""
+    return [
+        (name, f"{name} — {scope['description']}")
+        for name, scope in settings.SCOPES.items()
+        if name not in MANAGEMENT_SCOPES
+    ]
 
 
 def find_system_user(client_id: str) -> SystemUser:

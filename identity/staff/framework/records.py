@@ -105,7 +105,7 @@ class RecordAdmin(SavedViewPages):
             if task.is_for_record
             and task.has_button
             and task.is_allowed(request)
-            and not task.unavailable_reason(record, at)
+            and not task.refusal(record, at)
         ]
 
     def change_view(

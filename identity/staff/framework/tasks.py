@@ -20,6 +20,7 @@ from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
 from taxpayers.services import Author, ServiceError
+from taxpayers.services.management_clients import why_only_operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class Task:
     is_for_record: ClassVar[bool] = True
     has_button: ClassVar[bool] = True  # False: the page of the record has its own links to it
     app_label: ClassVar[str] = "taxpayers"
+    # Whether it could help to log in as the system user: not for those of the management API.
+    gives_access: ClassVar[bool] = False
 
     def __init__(self, admin: RecordPages) -> None:
         self.admin = admin
@@ -77,7 +80,7 @@ class Task:
 
     def preview(self, record: Any, data: dict[str, Any], at: datetime) -> "Preview":
         """What it would do with this record, one of several; `data` may lack fields."""
-        return Preview(refusal=self.unavailable_reason(record, at))
+        return Preview(refusal=self.refusal(record, at))
 
     def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
         """The initial values of the form: by default the query string."""
@@ -105,6 +108,11 @@ class Task:
         """The record whose page is shown after success."""
         assert isinstance(result, Model)  # noqa: S101 - what services return
         return result
+
+    def refusal(self, record: Any, at: datetime) -> Text:
+        """Why the pages do not do it with this record now; empty if they do."""
+        only_operators = why_only_operators(record) if self.gives_access else ""
+        return only_operators or self.unavailable_reason(record, at)
 
     # --- Its page --------------------------------------------------------------------------
 
@@ -134,7 +142,7 @@ class Task:
             raise PermissionDenied
         at = timezone.now()
         record = self.admin.record_or_404(request, object_id) if object_id is not None else None
-        if reason := self.unavailable_reason(record, at):
+        if reason := self.refusal(record, at):
             messages.info(request, str(reason))
             return HttpResponseRedirect(self.admin.record_url(record))
         if request.method == "POST":

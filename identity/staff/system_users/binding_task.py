@@ -33,6 +33,7 @@ class BindingForm(EditConflictForm):
 class BindTokens(Task):
     name = "bind_tokens"
     action = "change_login_method"
+    gives_access = True
     title = gettext_lazy("Bind its tokens to a key or a certificate")
     button_label = gettext_lazy("Bind its tokens")
     description = gettext_lazy(

@@ -64,6 +64,7 @@ class BlockSystemUser(Task):
 
 class UnblockSystemUser(Task):
     name = "unblock_system_user"
+    gives_access = True
     title = gettext_lazy("Unblock the system user")
     button_label = gettext_lazy("Unblock")
     description = gettext_lazy("It can log in again at once, with what is valid.")
@@ -94,7 +95,7 @@ class UnblockSystemUser(Task):
         }
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
-        if refusal := self.unavailable_reason(record, at):
+        if refusal := self.refusal(record, at):
             return Preview(badge_of_system_user(record, at).html, refusal=refusal)
         live = [secret.label for secret in record.secrets.all() if secret.is_live(at)]
         text = _("Works again: {listed}.").format(listed=", ".join(live))

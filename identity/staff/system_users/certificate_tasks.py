@@ -72,6 +72,7 @@ def _name_in(data: dict[str, Any]) -> dict[str, Any]:
 
 class RegisterClientCertificate(Task):
     name = "register_client_certificate"
+    gives_access = True
     title = gettext_lazy("Register a new certificate")
     button_label = gettext_lazy("Register a new certificate")
     description = gettext_lazy(
@@ -106,6 +107,7 @@ class RegisterClientCertificate(Task):
 class UseCertificate(Task):
     name = "use_certificate"
     action = "change_login_method"
+    gives_access = True
     title = gettext_lazy("Log in with a certificate")
     button_label = gettext_lazy("Change to a certificate")
     description = gettext_lazy(

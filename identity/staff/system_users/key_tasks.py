@@ -79,6 +79,7 @@ class UseSecretForm(IssueOnceForm):
 
 class RegisterClientKey(Task):
     name = "register_client_key"
+    gives_access = True
     title = gettext_lazy("Register a new key")
     button_label = gettext_lazy("Register a new key")
     description = gettext_lazy(
@@ -113,6 +114,7 @@ class RegisterClientKey(Task):
 class UsePrivateKey(Task):
     name = "use_private_key"
     action = "change_login_method"
+    gives_access = True
     title = gettext_lazy("Log in with a private key")
     button_label = gettext_lazy("Change to a private key")
     description = gettext_lazy(
@@ -144,6 +146,7 @@ class UsePrivateKey(Task):
 class UseClientSecret(SecretOnceTask):
     name = "use_client_secret"
     action = "change_login_method"
+    gives_access = True
     title = gettext_lazy("Log in with a secret")
     button_label = gettext_lazy("Change to a secret")
     description = gettext_lazy(

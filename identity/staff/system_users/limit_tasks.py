@@ -34,6 +34,7 @@ class LimitForm(EditConflictForm):
 
 class LimitSystemUser(Task):
     name = "limit_system_user"
+    gives_access = True
     title = gettext_lazy("Limit what it may do for others")
     button_label = gettext_lazy("Limit what it may do for others")
     description = gettext_lazy(
@@ -81,6 +82,7 @@ class ChangeSecretForm(SecretForm):
 
 class ChangeSecret(SecretTask):
     name = "change_secret"
+    gives_access = True
     title = gettext_lazy("Set the networks from which it may be used")
     button_label = gettext_lazy("Set networks")
     description = gettext_lazy(

@@ -45,6 +45,7 @@ from taxpayers.services.limits.source_networks import networks_for_new
 
 class RotateSecret(SecretOnceTask):
     name = "rotate_secret"
+    gives_access = True
     title = gettext_lazy("Issue a new secret")
     button_label = gettext_lazy("Issue a new secret")
     description = gettext_lazy(
@@ -194,7 +195,7 @@ def possible_buttons(
 ) -> list[Button]:
     """The button of the task, if this person may do it and it is possible now."""
     owner = record.system_user if isinstance(record, ClientSecret) else record
-    if not task.is_allowed(request) or task.unavailable_reason(owner, at):
+    if not task.is_allowed(request) or task.refusal(owner, at):
         return []
     if isinstance(task, SecretTask) and isinstance(record, ClientSecret):
         return [task.button_of(record)]

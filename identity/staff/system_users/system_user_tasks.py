@@ -36,6 +36,7 @@ class ChangeForm(EditConflictForm):
 
 class ChangeSystemUser(Task):
     name = "change_system_user"
+    gives_access = True
     title = gettext_lazy("Change name, scopes or limit")
     button_label = gettext_lazy("Change name, scopes or limit")
     description = gettext_lazy("Applies to every login from now on.")

@@ -48,6 +48,7 @@ from identity.staff.system_users.secret_filter import SecretExpiryFilter, withou
 from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret, RotateSecret
 from identity.staff.system_users.system_user_tasks import ChangeSystemUser
 from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.services.management_clients import why_only_operators
 from taxpayers.standing.rows import credentials_of, with_secrets
 
 MAX_SECRETS = 20
@@ -170,6 +171,7 @@ class SystemUserAdmin(ExportingAdmin):
     ) -> dict[str, Any]:
         return {
             "state": badge_of_system_user(record, at),
+            "for_operators": why_only_operators(record),
             "taxpayer_state": badge_of_taxpayer(record.taxpayer),
             "secrets": self._secrets(request, record, at),
             "changes": recent_changes(request, record),
@@ -182,7 +184,12 @@ class SystemUserAdmin(ExportingAdmin):
             return None
         secrets = list(record.secrets.order_by("-pk")[:MAX_SECRETS])
         kinds = (ChangeSecret, RetireSecret, RevokeSecret)
-        tasks = [task for kind in kinds if (task := kind(self)).is_allowed(request)]
+        tasks = [
+            task
+            for kind in kinds
+            if (task := kind(self)).is_allowed(request)
+            and not (task.gives_access and why_only_operators(record))
+        ]
         return [
             {
                 "row": secret,

@@ -13,6 +13,7 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
 from taxpayers.management.certificate_names import add_certificate_name, certificate_name
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import (
     add_limit_options,
@@ -106,6 +107,7 @@ class Command(ServiceCommand):
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         row, issued = _change(find_system_user(options["client_id"]), options, by, at)
+        note = duty_note(row) if "scopes" in options else {}
         expires = f"until {format_moment(row.expires_at)}" if row.expires_at else "no end date"
         limit = (
             f"{row.logins_per_minute} logins per minute" if row.logins_per_minute else "no limit"
@@ -127,9 +129,10 @@ class Command(ServiceCommand):
                 "logins_per_minute": row.logins_per_minute,
                 "expires_at": row.expires_at,
                 **limit_data(row),
-            },
+            }
+            | note,
             f"{row.client_id} ({row.name}): {limit}, {expires}, scopes {row.scopes}."
-            f"{limit_text(row)}{text}",
+            f"{limit_text(row)}{text}" + "".join(f"\n\n{line}" for line in note.values()),
         )
 
 

@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import parse_end, parse_taxpayer_id, read_keys
 from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_taxpayer
 from taxpayers.management.limit_options import (
     add_limit_options,
@@ -27,7 +28,11 @@ class Command(ServiceCommand):
         parser.add_argument("taxpayer", metavar="TIN[:ROB]", type=parse_taxpayer_id)
         parser.add_argument("--name", required=True, help="name of the ERP system, for staff")
         parser.add_argument(
-            "--scope", metavar="S", nargs="+", action="extend", help="scopes that it may ask for"
+            "--scope",
+            metavar="S",
+            nargs="+",
+            action="extend",
+            help="scopes that it may ask for",
         )
         parser.add_argument(
             "--expires", metavar="DATE", type=parse_end, help="last day of the system user"
@@ -71,6 +76,7 @@ class Command(ServiceCommand):
             issued = register_system_user(secret_expires_at=ends, by=by, at=at, **fields)
             owner = issued.system_user
             shown, text = secret_data(issued), secret_text(issued)
+        note = duty_note(owner)
         data = {
             "taxpayer": options["taxpayer"],
             "name": owner.name,
@@ -79,4 +85,4 @@ class Command(ServiceCommand):
             "expires_at": owner.expires_at,
             **limit_data(owner),
         }
-        return Answer(shown | data, text)
+        return Answer(shown | data | note, "\n\n".join([text, *note.values()]))

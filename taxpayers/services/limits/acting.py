@@ -13,9 +13,9 @@ from taxpayers.services.history import (
     Action,
     Author,
     ChangeContext,
-    lock_for_update,
     update_and_record,
 )
+from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError, validate_known, validate_reason
 
 MAX_ALLOWED_TAXPAYERS = 500
@@ -39,7 +39,7 @@ def limit_system_user(
     """
     context = ChangeContext(Action.LIMIT_SYSTEM_USER, by, at, validate_reason(reason))
     fields = validate_limit(system_user.taxpayer, permissions, taxpayers)
-    row = lock_for_update(system_user)
+    row = lock_to_change(system_user, by)
     update_and_record(row, context, **fields)
     return row
 

@@ -22,6 +22,7 @@ from taxpayers.services.history import (
     named,
     record_change,
 )
+from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError, validate_reason
 
 
@@ -40,7 +41,7 @@ def change_secret(
     """
     context = ChangeContext(Action.CHANGE_SECRET, by, at, validate_reason(reason))
     networks = validate_networks(allowed_networks)
-    owner = lock_for_update(secret.system_user)
+    owner = lock_to_change(secret.system_user, by)
     row = lock_for_update(secret)
     if not row.is_live(at):
         raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))

@@ -10,10 +10,10 @@ from taxpayers.services.history import (
     Action,
     Author,
     ChangeContext,
-    lock_for_update,
     update_and_record,
 )
 from taxpayers.services.login_method.certificates import check_certificates_are_taken
+from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import validate_reason
 
 
@@ -28,6 +28,6 @@ def bind_tokens(
     if binding == TokenBinding.TLS:
         check_certificates_are_taken()
     context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
-    row = lock_for_update(system_user)
+    row = lock_to_change(system_user, by)
     update_and_record(row, context, token_binding=binding.value)
     return row

@@ -14,7 +14,6 @@ from taxpayers.services.history import (
     Action,
     Author,
     ChangeContext,
-    lock_for_update,
     update_and_record,
 )
 from taxpayers.services.limits.source_networks import networks_for_new
@@ -24,6 +23,7 @@ from taxpayers.services.login_method.certificates import (
     validate_name,
 )
 from taxpayers.services.login_method.keys import create_keys, validate_keys
+from taxpayers.services.management_clients import lock_to_change
 from taxpayers.services.secrets import IssuedSecret, create_secret, free_slot, revoke_secret
 from taxpayers.services.system_users import create_system_user
 from taxpayers.validation import ServiceError, validate_reason
@@ -133,6 +133,7 @@ def register_system_user_with_keys(
         allowed_permissions=allowed_permissions,
         allowed_taxpayers=allowed_taxpayers,
         token_endpoint_auth_method=PRIVATE_KEY_JWT,
+        by=by,
         at=at,
     )
     context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
@@ -145,7 +146,7 @@ def _change(
 ) -> tuple[SystemUser, str]:
     """Returns also from which networks it could log in until now."""
     context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
-    owner = lock_for_update(system_user)
+    owner = lock_to_change(system_user, by)
     if owner.token_endpoint_auth_method == method:
         raise ServiceError(str(_ALREADY[method]).format(client_id=owner.client_id))
     networks = networks_for_new(owner, None)

@@ -23,11 +23,11 @@ from taxpayers.services.history import (
     Action,
     Author,
     ChangeContext,
-    lock_for_update,
     named,
     record_change,
 )
 from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.management_clients import lock_to_change
 from taxpayers.services.secrets import free_slot, store_last_end
 from taxpayers.validation import ServiceError, validate_end
 
@@ -72,7 +72,7 @@ def register_client_keys(
     `issue_secret`. Raises ServiceError if there would be more than two live ones, or if the system
     user logs in with a secret.
     """
-    owner = lock_for_update(system_user)
+    owner = lock_to_change(system_user, by)
     if not owner.uses_key:
         raise ServiceError(
             _(

@@ -51,6 +51,7 @@ def register_sandbox_client(
         allowed_taxpayers=allowed_taxpayers,
         token_binding=token_binding,
         public_id=public.client_id,
+        by=by,
         at=at,
     )
     context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)

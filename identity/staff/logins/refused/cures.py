@@ -193,9 +193,9 @@ def offered_cures(
             continue
         task = _task(target.model, cure.task)
         if not task.is_allowed(request):
-            if not (target.record and task.unavailable_reason(target.record, at)):
+            if not (target.record and task.refusal(target.record, at)):
                 offered.for_others.append((task.title, _roles_with(task)))
-        elif target.record and (why := task.unavailable_reason(target.record, at)):
+        elif target.record and (why := task.refusal(target.record, at)):
             offered.not_now.append((task.title, why))
         else:
             offered.buttons.append(_button(task, target))

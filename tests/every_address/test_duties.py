@@ -1,0 +1,481 @@
+"""Who holds which duty: each role, each scope and an operator, at each operation, on each door.
+
+Every attempt is made for real, with values that are right, on a client of an ERP system and on one
+of the management API. A new page or address of a system user needs a row in OPERATIONS.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import Model
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from identity.api.urls import records
+from identity.staff.accounts.roles import ROLES
+from taxpayers.duties import MANAGEMENT_SCOPES
+from taxpayers.models import (
+    Change,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+)
+from tests.client_auth.key_erp import new_pair
+from tests.every_address.test_staff import TASKS
+from tests.management_api.portal import SCOPES, Portal, new_portal
+from tests.support.command_line import run
+from tests.support.factories import (
+    SUBMIT,
+    ClientSecretFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+from tests.support.staff import list_url, opened, staff_client, task_url, text_of
+
+pytestmark = pytest.mark.django_db
+KEY = json.dumps(new_pair().public_jwk)
+WHY = {"reason": "a test"}
+LATER, EARLIER = "2037-12-31", str((timezone.now() + timedelta(days=9)).date())
+ENDS = {"expires_at": timezone.now() + timedelta(days=99)}
+KEY_CLIENT = {"token_endpoint_auth_method": "private_key_jwt"}
+CERTIFICATE_CLIENT = {"token_endpoint_auth_method": "tls_client_auth"}
+BLOCKED = {"blocked_at": timezone.now(), "blocked_by": "x", "blocked_reason": "x"}
+NAME = {"text": "erp.example.com", "kind": "tls_client_auth_san_dns"}
+REST_NAME = {"certificate": "erp.example.com", "name_kind": "san_dns"}
+CHANGE_COMMAND = ("change_system_user", "<CLIENT>")
+CREDENTIAL = "/credentials/<SECRET>"
+NEW_ERP = {"name": "ERP", "logins_per_minute": 12, "scopes": ["InvoicingAPI"]}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How it is done on each door; what is not there has no door.
+
+    What is in <> is replaced by what an attempt is about. `rest`: method, the
+    path below the system user, or a whole one, and the body. `file`: a page that imports it.
+    """
+
+    duty: str
+    page: tuple[str, Mapping[str, Any]] | None = None
+    rest: tuple[str, str, Mapping[str, Any]] | None = None
+    command: tuple[str, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)  # of the system user before
+    of: type[Model] = SystemUser
+    file: str = ""
+
+    @property
+    def is_about_a_client(self) -> bool:
+        return "<CLIENT>" in self.command or (
+            self.rest is not None and not self.rest[1].startswith("//")
+        )
+
+
+# "give": a scope of the management API.
+OPERATIONS = {
+    "register a taxpayer": Operation(
+        "register",
+        ("register_taxpayer", {"identifier": "<NEW>", "name": "Zulaikha Sdn Bhd"}),
+        ("POST", "//taxpayers", {"taxpayer": "<NEW>", "name": "Zulaikha Sdn Bhd"}),
+        ("register_taxpayer", "<NEW>", "--name", "Zulaikha Sdn Bhd"),
+        of=Taxpayer,
+    ),
+    "import taxpayers": Operation(
+        "register",
+        ("import_registry", {}),
+        ("POST", "//imports/taxpayers", {"rows": [{"taxpayer": "<NEW>", "name": "Zulaikha"}]}),
+        ("import_registry", "<FILE>"),
+        of=Taxpayer,
+        file="tin,rob,name\n<NEW>,,Zulaikha\n",
+    ),
+    "register an intermediary": Operation(
+        "register",
+        ("register_intermediary", {"taxpayer": "<TIN>"}),
+        ("POST", "//intermediaries", {"taxpayer": "<TIN>"}),
+        ("register_intermediary", "<TIN>"),
+        of=Intermediary,
+    ),
+    "grant a permission": Operation(
+        "grant",
+        ("grant_permission", {"taxpayer": "<TIN>", "intermediary": "<AGENT>", "codes": [SUBMIT]}),
+        (
+            *("POST", "//permissions"),
+            {"taxpayer": "<TIN>", "intermediary": "<AGENT>", "permissions": [SUBMIT]},
+        ),
+        (
+            *("grant_permission", "--taxpayer", "<TIN>", "--intermediary", "<AGENT>"),
+            *("--permission", SUBMIT),
+        ),
+        of=GrantedPermission,
+    ),
+    "import permissions": Operation(
+        "grant",
+        ("import_permissions", {}),
+        (
+            *("POST", "//imports/permissions"),
+            {"rows": [{"taxpayer": "<TIN>", "intermediary": "<AGENT>", "permissions": [SUBMIT]}]},
+        ),
+        ("import_registry", "<FILE>", "--kind", "permissions"),
+        of=GrantedPermission,
+        file=f"taxpayer,intermediary,codes\n<TIN>,<AGENT>,{SUBMIT}\n",
+    ),
+    "issue_credentials": Operation(
+        "issue",
+        ("issue_credentials", {"taxpayer": "<TIN>", **NEW_ERP}),
+        ("POST", "//system-users", {"taxpayer": "<TIN>", **NEW_ERP}),
+        ("issue_credentials", "<TIN>", "--name", "ERP"),
+    ),
+    "import_system_users": Operation(
+        "issue",
+        ("import_system_users", {}),
+        ("POST", "//imports/system-users", {"rows": [{"taxpayer": "<TIN>", "name": "ERP"}]}),
+        ("import_registry", "<FILE>", "--kind", "system_users"),
+        file="taxpayer,name\n<TIN>,ERP\n",
+    ),
+    "issue credentials with the scope": Operation(
+        "give",
+        ("issue_credentials", {"taxpayer": "<TIN>", **NEW_ERP, "scopes": ["<SCOPE>"]}),
+        ("POST", "//system-users", {"taxpayer": "<TIN>", **NEW_ERP, "scopes": ["<SCOPE>"]}),
+        ("issue_credentials", "<TIN>", "--name", "ERP", "--scope", "<SCOPE>"),
+    ),
+    "import system users with the scope": Operation(
+        "never",  # not even by operators: a file is no place for it
+        ("import_system_users", {}),
+        (
+            *("POST", "//imports/system-users"),
+            {"rows": [{"taxpayer": "<TIN>", "name": "ERP", "scopes": ["<SCOPE>"]}]},
+        ),
+        ("import_registry", "<FILE>", "--kind", "system_users"),
+        file="taxpayer,name,scopes\n<TIN>,ERP,<SCOPE>\n",
+    ),
+    "give the scope to a client": Operation(
+        "give",
+        ("change_system_user", {**NEW_ERP, "scopes": ["<SCOPE>"], **WHY}),
+        ("PATCH", "", {"scopes": ["<SCOPE>"], **WHY}),
+        (*CHANGE_COMMAND, "--scope", "<SCOPE>"),
+    ),
+    "change_system_user": Operation(
+        "issue",
+        ("change_system_user", {**NEW_ERP, **WHY}),
+        ("PATCH", "", {"logins_per_minute": 7, **WHY}),
+        (*CHANGE_COMMAND, "--logins-per-minute", "7"),
+    ),
+    "limit_system_user": Operation(
+        "issue",
+        ("limit_system_user", {"permissions": [SUBMIT], **WHY}),
+        ("POST", "/limits", {"permissions": [SUBMIT], "taxpayers": [], **WHY}),
+        (*CHANGE_COMMAND, "--only-permission", SUBMIT),
+    ),
+    "extend_system_user": Operation(
+        "issue",
+        ("extend_system_user", {"expires": LATER, **WHY}),
+        ("PATCH", "", {"expires_at": LATER, **WHY}),
+        (*CHANGE_COMMAND, "--expires", LATER),
+        ENDS,
+    ),
+    "let it never end": Operation(
+        "issue",
+        ("extend_system_user", {"expires": "", **WHY}),
+        ("PATCH", "", {"expires_at": None, **WHY}),
+        (*CHANGE_COMMAND, "--expires", "never"),
+        ENDS,
+    ),
+    "unblock_system_user": Operation(
+        "issue",
+        ("unblock_system_user", WHY),
+        ("POST", "/unblock", WHY),
+        ("unblock_system_user", "<CLIENT>", "--reason", "x"),
+        BLOCKED,
+    ),
+    "use_private_key": Operation(
+        "issue",
+        ("use_private_key", {"keys": KEY, **WHY}),
+        ("POST", "/use-private-key", {"keys": KEY, **WHY}),
+        (*CHANGE_COMMAND, "--auth-method", "private_key_jwt", "--jwks", "<KEY_FILE>"),
+    ),
+    "use_certificate": Operation(
+        "issue",
+        ("use_certificate", {**NAME, **WHY}),
+        ("POST", "/use-certificate", {**REST_NAME, **WHY}),
+        (*CHANGE_COMMAND, "--auth-method", "tls_client_auth", "--san-dns", "erp.example.com"),
+    ),
+    "use_client_secret": Operation(
+        "issue",
+        ("use_client_secret", WHY),
+        ("POST", "/use-client-secret", WHY),
+        (*CHANGE_COMMAND, "--auth-method", "client_secret"),
+        KEY_CLIENT,
+    ),
+    "bind_tokens": Operation(
+        "issue",
+        ("bind_tokens", {"token_binding": "dpop", **WHY}),
+        ("POST", "/bind-tokens", {"token_binding": "dpop", **WHY}),
+        (*CHANGE_COMMAND, "--token-binding", "dpop"),
+    ),
+    "rotate_secret": Operation(
+        "issue",
+        ("rotate_secret", {}),
+        ("POST", "/rotate-secret", {}),
+        ("rotate_secret", "<CLIENT>"),
+    ),
+    "register_client_key": Operation(
+        "issue",
+        ("register_client_key", {"keys": KEY}),
+        ("POST", "/register-key", {"keys": KEY}),
+        ("register_client_key", "<CLIENT>", "<KEY_FILE>"),
+        KEY_CLIENT,
+    ),
+    "register_client_certificate": Operation(
+        "issue",
+        ("register_client_certificate", NAME),
+        ("POST", "/register-certificate", REST_NAME),
+        ("register_client_certificate", "<CLIENT>", "--san-dns", "erp.example.com"),
+        CERTIFICATE_CLIENT,
+    ),
+    "change_secret": Operation(
+        "issue",
+        ("change_secret", {"secret": "<SECRET>", "networks": "192.0.2.0/24", **WHY}),
+        ("POST", f"{CREDENTIAL}/networks", {"allowed_networks": ["192.0.2.0/24"], **WHY}),
+        ("change_secret", "<CLIENT>", "<HINT>", "--from-network", "192.0.2.0/24"),
+    ),
+    "end_system_user_earlier": Operation(
+        "stop",
+        ("end_system_user_earlier", {"expires": EARLIER, **WHY}),
+        ("PATCH", "", {"expires_at": EARLIER, **WHY}),
+        (*CHANGE_COMMAND, "--expires", EARLIER),
+        ENDS,
+    ),
+    "retire_secret": Operation(
+        "stop",
+        ("retire_secret", {"secret": "<SECRET>", "last_day": EARLIER, **WHY}),
+        ("POST", f"{CREDENTIAL}/retire", {"expires_at": EARLIER, **WHY}),
+    ),
+    "revoke_secret": Operation(
+        "stop",
+        ("revoke_secret", {"secret": "<SECRET>", **WHY}),
+        ("POST", f"{CREDENTIAL}/revoke", WHY),
+        ("revoke_secret", "<CLIENT>", "<HINT>"),
+    ),
+    "block_system_user": Operation(
+        "block",
+        ("block_system_user", WHY),
+        ("POST", "/block", WHY),
+        ("block_system_user", "<CLIENT>", "--reason", "x"),
+    ),
+}
+# What each caller may do with clients of ERP systems; `:read` means RegistryAPI:read.
+NONE = frozenset[str]()
+CALLERS: dict[str, frozenset[str]] = {
+    "viewer": NONE,
+    "registrar": frozenset({"register", "grant", "block"}),
+    "security officer": frozenset({"issue", "stop", "block"}),
+    "auditor": NONE,
+    "account manager": NONE,
+    ":taxpayers": frozenset({"register"}),
+    ":permissions": frozenset({"grant"}),
+    ":credentials": frozenset({"issue", "stop", "block"}),
+    ":webhooks": NONE,
+    ":read": NONE,
+    "RegistryAPI": frozenset({"register", "grant", "issue", "stop", "block"}),
+    "an operator": frozenset({"register", "grant", "issue", "give", "stop", "block"}),
+}
+STOPPING = frozenset({"stop", "block"})
+
+
+def may(caller: str, duty: str, target: str) -> bool:
+    """Of a client of the management API staff may only stop it, and another client nothing."""
+    if caller == "an operator" or target == "ERP":
+        return duty in CALLERS[caller]
+    return caller in ROLES and duty in CALLERS[caller] & STOPPING
+
+
+def test_no_row_holds_both_duties_or_can_acquire_the_other() -> None:
+    """Of the table, which the tests below compare with the service."""
+    assert CALLERS.keys() == {
+        *ROLES,
+        *(scope.removeprefix("RegistryAPI") or scope for scope in MANAGEMENT_SCOPES),
+        "an operator",
+    }
+    both = {
+        c for c, duties in CALLERS.items() if "issue" in duties and duties & {"register", "grant"}
+    }
+    assert both == {"RegistryAPI", "an operator"}  # only an operator gives that scope
+    for caller in CALLERS.keys() - {"an operator"}:
+        assert not any(may(caller, duty, "management API") for duty in ("issue", "give"))
+        assert "give" not in CALLERS[caller]
+
+
+def test_every_page_and_address_of_a_system_user_is_in_the_table() -> None:
+    pages = {op.page[0] for op in OPERATIONS.values() if op.page and op.of is SystemUser}
+    assert pages == set(TASKS["taxpayers_systemuser"])
+    prefix = "api/v1/management/system-users/<str:client_id>"
+    paths = {str(pattern.pattern) for pattern in records if "POST" in methods_of(pattern)}
+    tasks = {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}
+    own = {
+        op.rest[1].replace("<SECRET>", "<int:credential>") for op in OPERATIONS.values() if op.rest
+    }
+    assert tasks == {path for path in own if path.startswith("/") and not path.startswith("//")}
+
+
+def methods_of(pattern: Any) -> set[str]:
+    return {name.upper() for name in pattern.callback.view_initkwargs.get("http_method_names", ())}
+
+
+@pytest.fixture(autouse=True)
+def settings_of_all(settings: Settings) -> None:
+    settings.SCOPES = SCOPES
+    settings.MTLS_URL = "https://mtls.id.example.org"
+
+
+def attempts(caller: str, tmp_path: Path) -> Iterator[tuple[str, str, bool]]:
+    """Each operation that this caller has a door for, its target, and whether it was done."""
+    door: Any = (
+        partial(by_command, tmp_path)
+        if caller == "an operator"
+        else on_page(staff_client(caller))
+        if caller in ROLES
+        else by_rest(new_portal(caller if caller == "RegistryAPI" else f"RegistryAPI{caller}"))
+    )
+    for name, operation in OPERATIONS.items():
+        for target, scopes in (("ERP", "InvoicingAPI"), ("management API", "RegistryAPI:read")):
+            if target == "ERP" or operation.is_about_a_client:
+                values = new_values(operation, scopes)
+                before = Change.objects.count()
+                if door(operation, values):
+                    yield name, target, Change.objects.count() > before
+
+
+def new_values(operation: Operation, scopes: str) -> dict[str, Any]:
+    """A client in the state that the operation needs, and what else it may be about."""
+    agent = IntermediaryFactory.create().taxpayer
+    user = SystemUserFactory.create(taxpayer=agent, scopes=scopes, **operation.state)
+    secret: Any = ClientSecretFactory.create(system_user=user)
+    if "<SCOPE>" in str(operation) and scopes == "InvoicingAPI":
+        user.secrets.update(revoked_at=timezone.now(), slot=None)
+    return {
+        "<CLIENT>": user.client_id,
+        "<HINT>": secret.hint,
+        "<SECRET>": str(secret.pk),
+        "<SCOPE>": "RegistryAPI:taxpayers",
+        "<TIN>": TaxpayerFactory.create().tin,
+        "<AGENT>": agent.tin,
+        "<NEW>": TaxpayerFactory.build().tin,
+    }
+
+
+def filled(given: Any, values: Mapping[str, str]) -> Any:
+    """The same with the values of this attempt."""
+    match given:
+        case str():
+            for name, value in values.items():
+                given = given.replace(name, value)
+            return given
+        case Mapping():
+            return {name: filled(value, values) for name, value in given.items()}
+        case list() | tuple():
+            return [filled(value, values) for value in given]
+        case _:
+            return given
+
+
+def on_page(client: Client) -> Any:
+    def attempt(operation: Operation, values: Mapping[str, Any]) -> bool:
+        if operation.page is None:
+            return False
+        task, data = operation.page
+        row: Any = operation.of
+        if operation.of is SystemUser and "import" not in task and task != "issue_credentials":
+            row = SystemUser.objects.get(client_id=values["<CLIENT>"])
+        url = task_url(row, task)
+        if operation.file:
+            content = filled(operation.file, values).encode()
+            sent = client.post(url, {"file": SimpleUploadedFile("x.csv", content)}, follow=True)
+            if sent.redirect_chain:
+                client.post(sent.redirect_chain[-1][0])
+            return True
+        if "<SECRET>" in data.values():
+            url += f"?secret={values['<SECRET>']}"
+        page = client.get(url)
+        hidden = opened(client, url) if page.status_code == 200 else {}
+        client.post(
+            url, {**{k: v for k, v in hidden.items() if v is not None}, **filled(data, values)}
+        )
+        return True
+
+    return attempt
+
+
+def by_rest(portal: Portal) -> Any:
+    def attempt(operation: Operation, values: Mapping[str, Any]) -> bool:
+        if operation.rest is None:
+            return False
+        method, path, body = operation.rest
+        path = path[1:] if path.startswith("//") else f"/system-users/{values['<CLIENT>']}{path}"
+        answer = portal.call(method, filled(path, values), filled(body, values), If_Match="*")
+        assert answer.status_code in (200, 201, 403, 422), (path, answer.content)
+        return True
+
+    return attempt
+
+
+def by_command(tmp_path: Path, operation: Operation, values: Mapping[str, Any]) -> bool:
+    if not operation.command:
+        return False
+    file, keys = tmp_path / "rows.csv", tmp_path / "keys.json"
+    file.write_text(filled(operation.file, values), encoding="utf-8")
+    keys.write_text(KEY, encoding="utf-8")
+    files = {"<FILE>": str(file), "<KEY_FILE>": str(keys)}
+    run(*filled(operation.command, {**values, **files}))
+    return True
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_each_caller_succeeds_at_what_the_table_says_and_at_nothing_else(
+    caller: str, tmp_path: Path
+) -> None:
+    wrong = [
+        (name, target, done)
+        for name, target, done in attempts(caller, tmp_path)
+        if done != may(caller, OPERATIONS[name].duty, target)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("role", ["security officer", None])
+def test_pages_say_it_before_a_form_is_filled_in(role: str | None) -> None:
+    client, says = staff_client(role), "so only the operators of this service change"
+    for name, operation in OPERATIONS.items():
+        if operation.duty != "issue" or not operation.is_about_a_client or not operation.page:
+            continue
+        values = new_values(operation, "RegistryAPI:credentials")
+        user = SystemUser.objects.get(client_id=values["<CLIENT>"])
+        url = task_url(user, operation.page[0])
+        answer = client.get(url, follow=True)
+        assert answer.redirect_chain, name
+        assert text_of(answer).count(says) == 2, name  # why the form is not there, and on the page
+        assert url not in answer.content.decode(), name
+    issuing = text_of(client.get(task_url(SystemUser, "issue_credentials")))
+    assert "InvoicingAPI" in issuing
+    assert "RegistryAPI" not in issuing
+
+
+@pytest.mark.parametrize("task", ["unblock_system_user", "extend_system_user"])
+def test_of_several_records_those_of_the_management_api_are_left_out(task: str) -> None:
+    rows = [
+        SystemUserFactory.create(scopes=scopes, **BLOCKED, **ENDS)
+        for scopes in ("InvoicingAPI", "RegistryAPI:read")
+    ]
+    form = {"action": f"bulk_{task}", "_selected_action": [row.pk for row in rows]}
+    page: Any = staff_client("security officer").post(list_url(SystemUser), form)
+    refusals = {one.record.pk: str(one.preview.refusal) for one in page.context["plan"]}
+    assert refusals[rows[0].pk] == ""
+    assert "only the operators of this service" in refusals[rows[1].pk]

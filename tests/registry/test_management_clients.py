@@ -1,0 +1,100 @@
+"""Clients of the management API: what is decided besides the table of duties."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from identity.api.checks import check_duties
+from taxpayers.models import SystemUser
+from taxpayers.services import (
+    Author,
+    AuthorKind,
+    OnlyOperators,
+    ServiceError,
+    change_system_user,
+    revoke_secret,
+)
+from tests.management_api.portal import SCOPES
+from tests.support.command_line import json_output_of, output_of
+from tests.support.factories import ClientSecretFactory, SystemUserFactory, TaxpayerFactory
+
+pytestmark = pytest.mark.django_db
+BLOCKED = {"blocked_at": timezone.now(), "blocked_by": "x", "blocked_reason": "x"}
+OPERATOR = Author("root (manage.py)", kind=AuthorKind.OPERATOR)
+
+
+@pytest.fixture(autouse=True)
+def management_scopes(settings: Settings) -> None:
+    settings.SCOPES = SCOPES
+
+
+def why(by: Author) -> dict[str, Any]:
+    return {"reason": "x", "by": by, "at": timezone.now()}
+
+
+def test_a_client_revokes_its_own_secret_and_not_that_of_another_one() -> None:
+    secret: Any = ClientSecretFactory.create(system_user__scopes="RegistryAPI")
+    with pytest.raises(OnlyOperators):
+        revoke_secret(secret=secret, **why(Author.client("ci_test_other")))
+    revoke_secret(secret=secret, **why(Author.client(secret.system_user.client_id)))
+    secret.refresh_from_db()
+    assert secret.revoked_at is not None
+
+
+def test_no_credentials_from_before_open_the_management_api() -> None:
+    """Not even by an operator: others may have them."""
+    secret: Any = ClientSecretFactory.create()
+    client: dict[str, Any] = {"system_user": secret.system_user}
+    with pytest.raises(ServiceError, match="Revoke them first"):
+        change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
+    revoke_secret(secret=secret, **why(OPERATOR))
+    changed = change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
+    ClientSecretFactory.create(system_user=changed)
+    # From one scope of the management API to another: only operators have issued what it has.
+    change_system_user(**client, scopes=["RegistryAPI"], **why(OPERATOR))
+
+
+ISSUE = ("issue_credentials", "C1000000001", "--name", "Portal", "--scope")
+
+
+@pytest.mark.parametrize(
+    ("scopes", "says"),
+    [
+        (["RegistryAPI"], "TAKE CARE"),
+        (["RegistryAPI:credentials", "RegistryAPI:permissions"], "TAKE CARE"),
+        (["RegistryAPI:credentials"], "management API: issue credentials. Only"),
+        (["RegistryAPI:taxpayers", "RegistryAPI:permissions"], "register taxpayers, grant perm"),
+        (["RegistryAPI:read"], "management API: read. Only operators"),
+    ],
+)
+def test_the_command_that_gives_a_scope_says_what_it_means(scopes: list[str], says: str) -> None:
+    TaxpayerFactory.create(tin="C1000000001")
+    note = json_output_of(*ISSUE, *scopes)["note"]
+    assert says in note
+    assert ("TAKE CARE" in note) == ("TAKE CARE" in says)
+    client_id = SystemUser.objects.get().client_id
+    assert note in output_of("change_system_user", client_id, "--scope", *scopes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_named"),
+    [
+        ({"scopes": "RegistryAPI"}, True),
+        ({"scopes": "RegistryAPI:credentials InvoicingAPI RegistryAPI:taxpayers"}, True),
+        ({"scopes": "RegistryAPI:taxpayers RegistryAPI:permissions RegistryAPI:read"}, False),
+        ({"scopes": "RegistryAPI:credentials RegistryAPI:webhooks"}, False),
+        ({"scopes": "RegistryAPI", **BLOCKED}, False),
+        ({"scopes": "RegistryAPI", "expires_at": timezone.now() - timedelta(days=1)}, False),
+        ({"scopes": "RegistryAPI", "taxpayer__is_active": False}, False),
+    ],
+)
+def test_a_check_names_clients_that_hold_both_duties(
+    fields: dict[str, Any], is_named: bool
+) -> None:
+    user = SystemUserFactory.create(**fields)
+    found = check_duties(databases=["default"])
+    assert [user.client_id in warning.msg for warning in found] == [True] * is_named
+    assert check_duties() == []  # a command that must not look into a database
