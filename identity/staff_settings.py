@@ -10,7 +10,15 @@ from typing import Any
 from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from identity.deployment import AUTH_URL, BASE_DIR, IS_EMBEDDED, IS_HTTPS, IS_TRIAL, VAR_DIR
+from identity.deployment import (
+    AUTH_URL,
+    BASE_DIR,
+    ENVIRONMENT,
+    IS_EMBEDDED,
+    IS_HTTPS,
+    IS_TRIAL,
+    VAR_DIR,
+)
 from identity.env import env, flag, networks, whole_number
 
 # --- Django -----------------------------------------------------------------------------------
@@ -131,6 +139,9 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
 # of that name makes them useless. Browsers accept passkeys of localhost, not of 127.0.0.1.
 STAFF_URL = env.str("STAFF_URL", "") or AUTH_URL.replace("//127.0.0.1", "//localhost", 1)
 SECOND_FACTOR_REQUIRED = not IS_TRIAL
+# Accounts with a duty open, and roles change, when a second person confirms; superusers only read.
+SECOND_PERSON_REQUIRED = flag("SECOND_PERSON_REQUIRED", ENVIRONMENT == "live")
+AUTHENTICATION_BACKENDS = ["identity.staff.accounts.backend.StaffBackend"]
 SESSION_COOKIE_AGE = (
     whole_number("SESSION_IDLE_MINUTES", 30, most=1440) * 60
 )  # since the last request

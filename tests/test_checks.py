@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from pytest_django.fixtures import Settings
 
@@ -246,6 +247,7 @@ def production(**changes: str | None) -> dict[str, str]:
         ({"ALLOWED_HOSTS": "id.example.org"}, "staff.W003"),
         ({"STAFF_URL": "http://staff.id.example.org"}, "staff.W004"),
         ({"HSTS_PRELOAD": "1"}, "staff.W005"),
+        ({"SECOND_PERSON_REQUIRED": "False"}, "staff.W006"),
         ({"HSTS_PRELOAD": "1", "HSTS_INCLUDE_SUBDOMAINS": "1", "HSTS_SECONDS": "60"}, "staff.W005"),
     ],
 )
@@ -336,6 +338,27 @@ def test_staff_pages_that_are_public_or_cannot_be_opened_are_named(
 ) -> None:
     setattr(separate, name, value)
     assert staff_warnings() == ids
+
+
+def test_a_live_service_without_a_second_person_is_named(separate: Settings) -> None:
+    assert separate.SECOND_PERSON_REQUIRED is False  # as always in `test`
+    separate.ENVIRONMENT = "live"
+    assert staff_warnings() == ["W006"]
+    separate.SECOND_PERSON_REQUIRED = True
+    assert staff_warnings() == []
+
+
+@pytest.mark.django_db
+def test_active_superusers_are_named_in_live(settings: Settings) -> None:
+    for name in ("boss", "admin", "left"):
+        User.objects.create_superuser(name)
+    User.objects.filter(username="left").update(is_active=False)
+    assert staff_checks.check_accounts() == []
+    settings.ENVIRONMENT = "live"
+    [warning] = staff_checks.check_accounts()
+    assert (warning.id, "(2): admin, boss." in warning.msg) == ("staff.W007", True)
+    User.objects.update(is_superuser=False)
+    assert staff_checks.check_accounts() == []
 
 
 def test_the_list_of_browsers_asks_for_a_year_and_every_subdomain(separate: Settings) -> None:

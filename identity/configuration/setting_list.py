@@ -134,6 +134,14 @@ _ALL = (
         "False",
     ),
     Setting(
+        "SECOND_PERSON_REQUIRED",
+        "",
+        "new accounts, roles, first passwords and reset second steps of staff with a duty wait for"
+        " a second person, and superusers only read (`docs/staff.md`)",
+        "True",
+        default_in_words="`True` in `live`, `False` in `test`",
+    ),
+    Setting(
         "SESSION_IDLE_MINUTES",
         "30",
         "staff must sign in again after so many minutes without a click",

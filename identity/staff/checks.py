@@ -5,7 +5,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core import checks
+from django.db import Error
 from django.http.request import validate_host
 
 Problem = tuple[str, str, str]  # id, message, hint
@@ -27,9 +29,28 @@ def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
         return []  # the error comes first
     return [
         checks.Warning(message, hint=hint, id=f"staff.{id_}")
-        for check in (_public, _own_name, _allowed_host, _transport, _preload)
+        for check in (*(_public, _own_name, _allowed_host, _transport, _preload, _second_person),)
         for id_, message, hint in check()
     ]
+
+
+def check_accounts(**_kwargs: Any) -> list[checks.CheckMessage]:
+    """A warning that names the active superusers, in `live` only.
+
+    Empty before the first migration, and while the database cannot be reached.
+    """
+    if settings.ENVIRONMENT != "live":
+        return []
+    active = get_user_model().objects.filter(is_superuser=True, is_active=True)
+    try:
+        names = sorted(active.values_list("username", flat=True))
+    except Error:
+        return []
+    if not names:
+        return []
+    message = f"Active superusers ({len(names)}): {', '.join(names)}. They belong to no role."
+    hint = "Create account managers (manage.py create_account), then run deactivate_account."
+    return [checks.Warning(message, hint=hint, id="staff.W007")]
 
 
 def _address() -> Iterator[Problem]:
@@ -88,6 +109,16 @@ def _preload() -> Iterator[Problem]:
             "HSTS_PRELOAD has no effect: the lists of browsers ask for more.",
             "Set HSTS_INCLUDE_SUBDOMAINS too, and HSTS_SECONDS to a year or more, if every host of"
             " the domain has https; otherwise remove HSTS_PRELOAD.",
+        )
+
+
+def _second_person() -> Iterator[Problem]:
+    if settings.ENVIRONMENT == "live" and not settings.SECOND_PERSON_REQUIRED:
+        yield (
+            "W006",
+            "SECOND_PERSON_REQUIRED is off: one account manager can make an account that registers"
+            " and one that issues credentials, and a superuser does both.",
+            "Remove SECOND_PERSON_REQUIRED from the settings.",
         )
 
 

@@ -1,5 +1,7 @@
-"""Staff accounts: Django's users as a record of ours, and the first passwords of new accounts."""
+"""Staff accounts: Django's users as a record of ours, first passwords, and what waits."""
 
+from datetime import datetime
+from itertools import chain
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -14,7 +16,14 @@ from taxpayers.models import VIEW_ONLY
 from taxpayers.services import Action
 from taxpayers.services.history import ChangeContext, record_change
 
-__all__ = ["SUPERUSER", "FirstPassword", "SavedView", "StaffAccount", "StaffAccountManager"]
+__all__ = [
+    "SUPERUSER",
+    "FirstPassword",
+    "SavedView",
+    "StaffAccount",
+    "StaffAccountManager",
+    "WaitingChange",
+]
 
 SUPERUSER = "superuser"
 
@@ -57,6 +66,8 @@ class StaffAccount(User):
             ("reset_second_factor", _("Can reset the second step of staff accounts")),
             ("activate_account", _("Can activate staff accounts")),
             ("deactivate_account", _("Can deactivate staff accounts")),
+            ("confirm_account", _("Can confirm what another one asked for a staff account")),
+            ("decline_account", _("Can decline what was asked for a staff account")),
         ]
 
     def __str__(self) -> str:
@@ -82,6 +93,20 @@ class StaffAccount(User):
         """The role, as the history stores it."""
         return ", ".join(self.roles)
 
+    @property
+    def permissions_held(self) -> frozenset[str]:
+        """Of its groups and its own, also while it is not active; none of those of a superuser."""
+        groups = (group.permissions.all() for group in self.groups.all())
+        held = [*self.user_permissions.all(), *chain.from_iterable(groups)]
+        return frozenset(f"{one.content_type.app_label}.{one.codename}" for one in held)
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        """As the backend says: a superuser is asked there too, unlike in Django."""
+        return perm in self.get_all_permissions(obj)
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return any(name.startswith(f"{app_label}.") for name in self.get_all_permissions())
+
 
 class FirstPassword(models.Model):
     """An account whose password was generated: its owner must replace it at the next sign-in."""
@@ -97,3 +122,38 @@ class FirstPassword(models.Model):
 
     def __str__(self) -> str:
         return str(self.user)
+
+
+class WaitingChange(models.Model):
+    """What one person asked for a staff account, and a second person has not confirmed yet.
+
+    A new role is given when it is confirmed. After every other change the account is not active
+    before. Past `expires_at` it cannot be confirmed, only asked for again.
+    """
+
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="waiting_changes"
+    )
+    action = models.CharField(max_length=64)
+    role = models.CharField(max_length=150, blank=True)  # the new one; empty: no new role
+    asked_by = models.CharField(max_length=150)
+    asked_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    reason = models.CharField(max_length=500)
+
+    class Meta:
+        db_table = "waiting_changes"
+        default_permissions: ClassVar = ()
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["account", "action"], name="one_waiting_change_of_a_kind"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.role}".strip()
+
+    def is_over(self, at: datetime) -> bool:
+        """Whether it can no longer be confirmed."""
+        return self.expires_at <= at

@@ -1,10 +1,11 @@
 """The base of all commands: an answer on stdout, or one line on stderr and exit 1 (contract 6)."""
 
 import contextlib
-import getpass
 import io
 import json
 import os
+import pwd
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from taxpayers.services import Author, AuthorKind, ServiceError
 
 # Stored in the history where the contract's command takes no reason and none was given.
 NO_REASON = "not given"
+_LONGEST_USER = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,18 @@ class ServiceCommand(BaseCommand):
 
 
 def author() -> Author:
-    """Who runs the command: the user of the operating system, behind `sudo` as well."""
+    """Who runs the command: the user of the operating system, and who became it by `sudo`.
+
+    SUDO_USER is never the whole name: it comes from the environment, which the caller sets.
+    """
     try:
-        user = os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's user without a name
         user = f"user {os.getuid()}"
+    sudo_user = re.sub(r"[^\w.@+-]", "?", os.environ.get("SUDO_USER", ""), flags=re.ASCII)
+    if sudo_user:
+        # Cut, so that the history has room for both.
+        user = f"{sudo_user[:_LONGEST_USER]} (sudo as {user})"
     return Author(f"{user} (manage.py)", kind=AuthorKind.OPERATOR)
 
 

@@ -97,6 +97,8 @@ class Action(TextChoices):
     )
     ACTIVATE_ACCOUNT = "activate_account", gettext_lazy("Activated the staff account")
     DEACTIVATE_ACCOUNT = "deactivate_account", gettext_lazy("Deactivated the staff account")
+    CONFIRM_ACCOUNT = "confirm_account", gettext_lazy("Confirmed what another person asked for")
+    DECLINE_ACCOUNT = "decline_account", gettext_lazy("Declined what waited for a second person")
     # What all staff may do with their own account: the only ones without a permission.
     CHANGE_OWN_PASSWORD = "change_own_password", gettext_lazy("Changed their own password")
     CHANGE_OWN_SECOND_STEP = (
@@ -112,6 +114,7 @@ class Action(TextChoices):
     )
     ENABLE_WEBHOOK = "enable_webhook", gettext_lazy("Enabled the webhook")
     DISABLE_WEBHOOK = "disable_webhook", gettext_lazy("Disabled the webhook")
+    PRUNE_LOGINS = "prune_logins", gettext_lazy("Deleted old logins")
     # These change nothing, but data leave the service.
     EXPORT_REGISTRY = "export_registry", gettext_lazy("Exported a list")
     EXPORT_LOGINS = "export_logins", gettext_lazy("Exported logins")
@@ -208,6 +211,11 @@ def creation_of(row: Model, context: ChangeContext, *, after: dict[str, Any]) ->
 
 def record_export(model: type[Model], context: ChangeContext, *, filters: str, form: str) -> None:
     """Write who exported a list of rows, which part of it and in which file format."""
+    record_many(model, context, after={"form": form, "filters": filters[:500]})
+
+
+def record_many(model: type[Model], context: ChangeContext, *, after: dict[str, Any]) -> None:
+    """Write what was done with many rows of one kind, without naming each."""
     Change(
         at=context.at,
         by=context.by.name[:150],
@@ -217,7 +225,7 @@ def record_export(model: type[Model], context: ChangeContext, *, filters: str, f
         object_id="",
         label=str(model._meta.verbose_name_plural)[:255],
         reason=context.reason,
-        after={"form": form, "filters": filters[:500]},
+        after={name: _plain(value) for name, value in after.items()},
     ).save()
 
 

@@ -19,7 +19,7 @@ from identity.staff.accounts.changes.accounts import (
 )
 from identity.staff.accounts.changes.first_passwords import set_first_password
 from identity.staff.accounts.changes.second_steps import reset_second_factor
-from identity.staff.accounts.roles import ACCOUNT_MANAGER, must_be_separate
+from identity.staff.accounts.roles import ACCOUNT_MANAGER
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
@@ -180,13 +180,6 @@ def test_a_new_role_replaces_every_other_one() -> None:
         "extra_permissions": ["rotate_signing_key"],
     }
     assert change.after == {"role": "viewer", "extra_permissions": []}
-
-
-def test_roles_that_need_two_people_are_known() -> None:
-    assert must_be_separate(["registrar", "security officer"])
-    assert must_be_separate(["viewer", "registrar", "security officer"])
-    assert not must_be_separate(["registrar", "auditor", ACCOUNT_MANAGER])
-    assert not must_be_separate(["a group that is no role"])
 
 
 @pytest.mark.parametrize("role", ["superuser", "registrar, security officer", ""])

@@ -76,14 +76,6 @@ def test_two_roles_that_must_be_separate_are_refused(manager: Client) -> None:
     assert not Change.objects.exists()
 
 
-def test_an_account_that_has_both_roles_anyway_is_named(manager: Client) -> None:
-    row = account("registrar")
-    row.groups.add(Group.objects.get(name="security officer"))
-    for url in (list_url(StaffAccount), page_url(row)):
-        assert "Conflicting roles" in text_of(manager.get(url))
-    assert "One person must not have both roles." in text_of(manager.get(page_url(row)))
-
-
 def send(client: Client, row: StaffAccount, task: str, **values: Any) -> Any:
     url = task_url(row, task)
     return client.post(url, opened(client, url) | {"reason": "Ticket 4711"} | values)

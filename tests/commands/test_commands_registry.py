@@ -1,5 +1,7 @@
 """The commands for taxpayers, intermediaries and permissions (contract 6)."""
 
+import os
+import pwd
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -70,18 +72,26 @@ def test_register_taxpayer_refuses_in_one_line(arguments: tuple[str, ...], line:
     assert Taxpayer.objects.count() == 1
 
 
-def test_the_history_names_the_user_of_the_operating_system(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("sudo_user", "name"),
+    [
+        (None, "{user} (manage.py)"),
+        ("alice", "alice (sudo as {user}) (manage.py)"),
+        ("root (manage.py)", "root??manage.py? (sudo as {user}) (manage.py)"),
+        ("a" * 150, f"{'a' * 64} (sudo as {{user}}) (manage.py)"),
+    ],
+)
+def test_the_history_names_the_user_of_the_machine_whatever_the_environment_says(
+    sudo_user: str | None, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SUDO_USER", "alice")
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(variable, "bob")
+    monkeypatch.delenv("SUDO_USER", raising=False)
+    if sudo_user is not None:
+        monkeypatch.setenv("SUDO_USER", sudo_user)
     output_of("register_taxpayer", TIN, "--name", "Acme")
-    monkeypatch.delenv("SUDO_USER")
-    monkeypatch.setenv("LOGNAME", "bob")
-    output_of("register_taxpayer", AGENT, "--name", "Agent")
-    assert list(Change.objects.order_by("id").values_list("by", "address")) == [
-        ("alice (manage.py)", None),
-        ("bob (manage.py)", None),
-    ]
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert Change.objects.get().by == name.format(user=user)
 
 
 # --- register_intermediary ----------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db.models import Model
 from django.http import HttpResponse
 from django.test import Client
@@ -86,6 +86,8 @@ TASKS: dict[str, dict[str, str]] = {
     },
     "staff_staffaccount": {
         "create_account": "staff.create_account",
+        "confirm_account": "staff.confirm_account",
+        "decline_account": "staff.decline_account",
         "change_role": "staff.change_role",
         "set_first_password": "staff.set_first_password",
         "reset_second_factor": "staff.reset_second_factor",
@@ -208,9 +210,27 @@ def test_who_may_open_each_address_is_decided() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_each_role_opens_its_addresses_and_no_other(role: str, records: dict[str, Model]) -> None:
-    client, wrong = staff_client(role), []
+    _opens_only(ROLES[role].permissions, staff_client(role), records)
+
+
+@pytest.mark.parametrize("roles", [(), ("registrar", "security officer")])
+def test_who_has_duties_that_need_two_people_opens_what_only_reads(
+    roles: tuple[str, ...], records: dict[str, Model], settings: Settings
+) -> None:
+    """A superuser, where a second person is required; and an account with both roles."""
+    settings.SECOND_PERSON_REQUIRED = True
+    client = staff_client(roles[0] if roles else None)
+    held = [ROLES[role].permissions for role in roles or ROLES]
+    if roles:
+        User.objects.get(username="aminah").groups.set(Group.objects.filter(name__in=roles))
+    may = frozenset(name for name in frozenset[str]().union(*held) if ".view_" in name)
+    _opens_only(may, client, records)
+
+
+def _opens_only(permissions: frozenset[str], client: Client, records: dict[str, Model]) -> None:
+    wrong = []
     for name, needs in NEEDED.items():
-        may = needs <= ROLES[role].permissions
+        may = needs <= permissions
         url = url_of(name, records)
         for method in ("get", "post"):
             if method == "get" and name.endswith("_view"):

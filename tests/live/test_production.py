@@ -33,15 +33,18 @@ from tests.servers.nginx import (
 from tests.servers.postgres import Postgres
 from tests.servers.processes import CHECKOUT, start_process, stopping
 from tests.servers.service import Service, is_ready, manage
-from tests.support.accounts import PASSWORD
 from tests.support.erp import PATH, Erp
 from tests.support.over_http import SIGN_IN, sign_in
 
 PUBLIC, STAFF = "id.example.org", "staff.id.example.org"
 OFFICER = "officer"
 WITH_TOTP = f"""
-from tests.support.accounts import User, with_totp
-with_totp(User.objects.get(username={OFFICER!r}))
+from identity.staff.models import FirstPassword
+from tests.support.accounts import PASSWORD, User, with_totp
+FirstPassword.objects.all().delete()
+user = with_totp(User.objects.get(username={OFFICER!r}))
+user.set_password(PASSWORD)
+user.save()
 """
 
 
@@ -77,7 +80,6 @@ def production(
 ) -> Iterator[Production]:
     """The recipe, with only addresses, ports and folders of a test."""
     folder, ports = tmp_path_factory.mktemp("production"), free_ports()
-    new_account = f"createsuperuser --no-input --username {OFFICER} --email o@x.org"
     settings = written(
         folder / "identity.env",
         {
@@ -95,7 +97,6 @@ def production(
             {
                 "sudo -u identity": "env",
                 "/opt/identity": str(CHECKOUT),
-                "createsuperuser": new_account,
             },
         ),
     ]
@@ -105,7 +106,8 @@ def production(
         env={
             "PATH": os.environ["PATH"],
             "IDENTITY_ENV": str(settings),
-            "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
+            "ACCOUNT": OFFICER,
+            "NAME": "Mariam",
         },
         capture_output=True,
         text=True,
@@ -178,7 +180,7 @@ def test_an_erp_system_logs_in_at_the_public_address(production: Production) -> 
 
 
 def test_a_member_of_staff_signs_in_at_the_staff_address(production: Production) -> None:
-    production.manage("shell", "-c", WITH_TOTP)  # as if it had set up its app
+    production.manage("shell", "-c", WITH_TOTP)  # as if they had chosen a password and an app
     with production.browser(STAFF, STAFF_ADDRESS) as browser:
         answer = sign_in(browser, f"https://{STAFF}", OFFICER)
         assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")

@@ -1,5 +1,6 @@
 """Everything in the admin goes through the services, and every task requires its permission."""
 
+from datetime import timedelta
 from html import unescape
 from typing import Any
 
@@ -9,13 +10,14 @@ from django.contrib import admin
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from identity.staff.accounts.roles import ROLES
 from identity.staff.expiring.extend_tasks import Extend
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Task
-from identity.staff.models import StaffAccount
+from identity.staff.models import StaffAccount, WaitingChange
 from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.models import SystemUser, Taxpayer
@@ -68,6 +70,18 @@ LOGIN_METHODS = {
 }
 
 
+def prepare_account(task: Task, record: Model) -> None:
+    """So that a task for an account is possible."""
+    if task.name == "activate_account":
+        StaffAccount.objects.update(is_active=False)
+    if task.name in ("confirm_account", "decline_account"):
+        at = timezone.now()
+        given = {"action": "activate_account", "asked_by": "mariam", "reason": "Ticket"}
+        WaitingChange.objects.create(
+            account_id=record.pk, asked_at=at, expires_at=at + timedelta(days=1), **given
+        )
+
+
 def some_record(task: Task) -> Model:
     record: Model = FACTORIES[task.admin.model.__name__]()
     if task.name == "unblock_system_user":
@@ -85,8 +99,7 @@ def some_record(task: Task) -> Model:
         SystemUser.objects.update(token_endpoint_auth_method=method)
     if task.name == "limit_system_user":
         IntermediaryFactory.create(taxpayer=record.taxpayer)  # type: ignore[attr-defined]
-    if task.name == "activate_account":
-        StaffAccount.objects.update(is_active=False)
+    prepare_account(task, record)
     return record
 
 

@@ -11,7 +11,15 @@ from django.urls import NoReverseMatch, reverse
 
 from identity.staff import migrations
 from identity.staff.accounts.groups import make_groups
-from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, edition
+from identity.staff.accounts.roles import (
+    ACCOUNT_MANAGER,
+    DUTIES,
+    ROLES,
+    Duty,
+    duties_of,
+    edition,
+    must_be_separate,
+)
 from taxpayers.models import Change
 from taxpayers.services import Action
 from tests.servers.processes import CHECKOUT
@@ -43,8 +51,8 @@ def test_every_change_of_state_has_a_permission_of_its_name() -> None:
     codenames = {name.partition(".")[2] for name in _all_permissions()}
     own = {Action.CHANGE_OWN_PASSWORD, Action.CHANGE_OWN_SECOND_STEP}  # for all staff
     # For operators, and for programs that staff have given the scope of the management API.
-    webhooks = {action for action in Action if "webhook" in action}
-    assert {action.value for action in Action} - codenames == own | webhooks
+    others = {action for action in Action if "webhook" in action} | {Action.PRUNE_LOGINS}
+    assert {action.value for action in Action} - codenames == own | others
 
 
 def test_no_permission_allows_writing_rows_without_the_services() -> None:
@@ -70,8 +78,26 @@ def test_credentials_unblocking_and_key_rotation_are_for_security_officers_alone
 
 
 def test_no_role_registers_taxpayers_and_issues_credentials() -> None:
-    both = {"taxpayers.register_taxpayer", "taxpayers.issue_credentials"}
-    assert not any(both <= role.permissions for role in ROLES.values())
+    assert not any(must_be_separate(role.permissions) for role in ROLES.values())
+
+
+def test_every_permission_to_act_has_one_duty() -> None:
+    acting = [name for name in _all_permissions() if ".view_" not in name]
+    assert [len([d for d, names in DUTIES.items() if name in names]) for name in acting] == [
+        1 for _ in acting
+    ]
+    assert frozenset[str]().union(*DUTIES.values()) == set(acting)
+
+
+def test_what_lets_an_invented_client_in_is_separate_in_every_pair() -> None:
+    for one in DUTIES[Duty.REGISTER]:
+        for other in DUTIES[Duty.ISSUE]:
+            assert must_be_separate([one, other])
+    assert not must_be_separate(DUTIES[Duty.REGISTER] | DUTIES[Duty.STOP] | DUTIES[Duty.ACCOUNTS])
+
+
+def test_every_role_but_the_viewer_has_a_duty() -> None:
+    assert [name for name, role in ROLES.items() if not duties_of(role.permissions)] == ["viewer"]
 
 
 def test_viewers_and_auditors_change_nothing() -> None:

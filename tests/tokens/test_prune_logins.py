@@ -11,8 +11,11 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection, connections, transaction
+from tqdm import tqdm
 from uuid_utils.compat import uuid7
 
+from taxpayers.management.command import author
+from taxpayers.models import Change
 from tests.support.erp import Erp
 from tokens.access_tokens import revoked_tokens
 from tokens.login_events import partition_changes
@@ -45,6 +48,28 @@ def test_old_events_are_deleted_and_others_stay() -> None:
     assert prune()["deleted"] >= 1
     assert list(LoginEvent.objects.all()) == [recent]
     assert prune()["deleted"] == 0
+    row = Change.objects.get()
+    assert (row.action, row.object_type, row.by) == ("prune_logins", "loginevent", author().name)
+    assert set(row.after) & {"deleted_logins", "deleted_months"}
+    days = (row.at - datetime.fromisoformat(row.after["deleted_before"])).days
+    assert days == 400
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_deleted_is_recorded_though_the_operator_stops_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_partitions(connection, OLD)
+    event_at(OLD)
+
+    def stop(_bar: object, _number: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tqdm, "update", stop)
+    with pytest.raises(CommandError, match="Stopped"):
+        prune()
+    assert not LoginEvent.objects.exists()
+    assert Change.objects.get().action == "prune_logins"
 
 
 @pytest.mark.django_db(transaction=True)

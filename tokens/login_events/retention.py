@@ -1,8 +1,9 @@
 """How long login events are stored: delete the old ones (contract 6, `prune_logins`)."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.db import connection, transaction
 
@@ -22,36 +23,37 @@ _BATCH = 5_000
 class Pruned:
     """What was deleted: whole months where there are partitions, and single logins."""
 
-    months: int
-    logins: int
+    months: int = 0
+    logins: int = 0
+
+    def __add__(self, other: "Pruned") -> "Pruned":
+        return Pruned(self.months + other.months, self.logins + other.logins)
 
 
-def prune(before: datetime, at: datetime, progress: Callable[[int], object] = int) -> Pruned:
+def prune(before: datetime, at: datetime) -> Iterator[Pruned]:
     """Deletes what happened before the moment, and makes the partitions of the months to come.
 
-    On PostgreSQL whole months are dropped, without reading them; the month of `before` stays until
-    all of it is older. In the default partition, and on SQLite, rows are deleted in small batches,
-    each in its own transaction, so that a login never waits long. `progress` is called with the
-    number of months, or of rows where there are no months. Raises django.db.OperationalError if the
-    table stayed busy.
+    Yields what each step has deleted. On PostgreSQL whole months are dropped, without reading them;
+    the month of `before` stays until all of it is older. In the default partition, and on SQLite,
+    rows are deleted in small batches, each in its own transaction, so that a login never waits
+    long. Raises django.db.OperationalError if the table stayed busy.
     """
     make_partitions(connection, at)
     count_all(at)  # before they are deleted
-    if not is_partitioned(connection):
-        return Pruned(0, sum(iter(lambda: _delete_batch(before, progress), 0)))
-    months = partitions_before(connection, before)
-    for month in months:
-        drop_partition(connection, month)
-        progress(1)
-    logins = sum(iter(lambda: delete_from_default(connection, before, _BATCH), 0))
-    return Pruned(len(months), logins)
+    delete = _delete_batch
+    if is_partitioned(connection):
+        for month in partitions_before(connection, before):
+            drop_partition(connection, month)
+            yield Pruned(months=1)
+        delete = partial(delete_from_default, connection, at_most=_BATCH)
+    while deleted := delete(before):
+        yield Pruned(logins=deleted)
 
 
-def _delete_batch(before: datetime, progress: Callable[[int], object]) -> int:
+def _delete_batch(before: datetime) -> int:
     with transaction.atomic():
         old = LoginEvent.objects.filter(pk__lt=first_id(before)).order_by("pk")
         deleted, _ = LoginEvent.objects.filter(
             pk__in=list(old.values_list("pk", flat=True)[:_BATCH])
         ).delete()
-    progress(deleted)
     return deleted

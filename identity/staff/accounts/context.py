@@ -7,6 +7,9 @@ from django.http import HttpRequest
 from unfold.settings import get_config
 
 from identity.staff.accounts.adapters import passkey_host
+from identity.staff.accounts.backend import StaffBackend
+from identity.staff.accounts.pages.state import why_it_only_reads
+from identity.staff.models import StaffAccount
 from identity.staff.navigation import environment
 
 
@@ -14,7 +17,7 @@ def sign_in(request: HttpRequest) -> dict[str, Any]:
     """The context of `templates/allauth/`; empty for every other page."""
     match = request.resolver_match
     if match is not None and match.app_name == "admin":
-        return {"environment": environment()}
+        return {"environment": environment(), "only_reads": _only_reads(request.user)}
     look = get_config()
     return {
         "site_title": look["SITE_TITLE"],
@@ -26,3 +29,10 @@ def sign_in(request: HttpRequest) -> dict[str, Any]:
         "passkey_host": passkey_host(),
         "staff_url": settings.STAFF_URL,
     }
+
+
+def _only_reads(user: Any) -> str:
+    """Why the signed-in person only reads; empty if they use what their role may do."""
+    if not isinstance(user, StaffAccount) or not StaffBackend().only_reads(user):
+        return ""
+    return why_it_only_reads(user)

@@ -2,12 +2,14 @@
 
 Pure data. Separation of duties: those who register taxpayers cannot issue credentials, and those
 who issue credentials cannot register taxpayers, so an invented client needs two people. Both may
-block a client; only one of them may unblock it. Those who manage accounts can do neither. A
-superuser is outside of this table, because somebody has to create the first accounts.
+block a client; only one of them may unblock it. Those who manage accounts can do neither. What
+counts is the duties of an account, wherever its permissions come from: roles, other groups, its own
+permissions, or that it is a superuser.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import sha256
 
 from django.utils.functional import Promise
@@ -50,6 +52,8 @@ _MANAGE_ACCOUNTS = _of(
     "reset_second_factor",
     "activate_account",
     "deactivate_account",
+    "confirm_account",
+    "decline_account",
 )
 _BLOCK_CLIENTS = _of("taxpayers", "block_system_user")
 _CHANGE_REGISTRY = _of(
@@ -141,14 +145,45 @@ ROLES: Mapping[str, Role] = {
     ),
 }
 
-# Nobody may have both: who could, would let in a client that does not exist.
-_SEPARATE_DUTIES = _of("taxpayers", "register_taxpayer", "issue_credentials")
+
+class Duty(StrEnum):
+    """What a permission to act is for. To read is no duty."""
+
+    REGISTER = "register"  # and grant: who is in the registry, and who may act for whom
+    ISSUE = "issue"  # who logs in, and with what
+    STOP = "stop"
+    ACCOUNTS = "accounts"
+    AUDIT = "audit"  # take lists out of the service
 
 
-def must_be_separate(roles: Collection[str]) -> bool:
-    """Whether these roles together give one person two duties that need two people."""
-    known = [ROLES[role].permissions for role in roles if role in ROLES]
-    return frozenset[str]().union(*known) >= _SEPARATE_DUTIES
+DUTIES: Mapping[Duty, Codenames] = {
+    Duty.REGISTER: _CHANGE_REGISTRY,
+    Duty.ISSUE: _MANAGE_CREDENTIALS,
+    Duty.STOP: _BLOCK_CLIENTS,
+    Duty.ACCOUNTS: _MANAGE_ACCOUNTS,
+    Duty.AUDIT: _EXPORT_REGISTRY | _EXPORT_LOGINS,
+}
+# One person must not have both: with both, they could let in a client that does not exist.
+_SEPARATE = frozenset({Duty.REGISTER, Duty.ISSUE})
+
+
+def duties_of(permissions: Iterable[str]) -> frozenset[Duty]:
+    """Every duty that these permissions are part of."""
+    held = frozenset(permissions)
+    return frozenset(duty for duty, codenames in DUTIES.items() if held & codenames)
+
+
+def must_be_separate(permissions: Iterable[str]) -> bool:
+    """Whether these permissions together give one person two duties that need two people."""
+    return duties_of(permissions) >= _SEPARATE
+
+
+def usable(permissions: Iterable[str]) -> Codenames:
+    """What of its permissions an account can use: only reading, if two duties must be separate."""
+    held = frozenset(permissions)
+    if not must_be_separate(held):
+        return held
+    return frozenset(name for name in held if name.partition(".")[2].startswith("view_"))
 
 
 def edition(roles: Mapping[str, Role] = ROLES) -> str:

@@ -19,6 +19,7 @@ from identity.staff.expiring.kinds import KINDS, Kind
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.record_pages import Text
 from identity.staff.logins.reasons import staff_text_of
+from identity.staff.models import StaffAccount
 from identity.staff.overview.charts import chart_of
 from identity.staff.overview.expiring import ExpiryCount, expiring
 from identity.staff.overview.failing import FailingClient, failing_clients
@@ -48,6 +49,10 @@ def today(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     context |= {"at": at, "title": title, "breadcrumbs": [(title, "")]}
     context["expiry_days"] = EXPIRY_DAYS
     context["expiry_rows"] = list(_expiry_rows(request, at))
+    if request.user.has_perm("staff.confirm_account"):
+        waiting = StaffAccount.objects.filter(waiting_changes__expires_at__gt=at)
+        context["waiting_accounts"] = waiting.distinct().count()
+        context["waiting_accounts_url"] = _list_url("staff.staffaccount", state="waiting")
     if _may_view(request, _LOGINS):
         context |= _logins(at)
     if _may_view(request, "tokens.signingkey"):

@@ -11,10 +11,12 @@ from django.db import connection
 from tqdm import tqdm
 
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.services import Author
+from taxpayers.services import Action, Author
+from taxpayers.services.history import ChangeContext, record_many
 from tokens.access_tokens.revoked_tokens import prune_revoked_tokens
 from tokens.login_events.partitions import is_partitioned
-from tokens.login_events.retention import prune
+from tokens.login_events.retention import Pruned, prune
+from tokens.models import LoginEvent
 from tokens.store.used_once import prune_used_assertions
 
 _MIN_DAYS = 30
@@ -47,8 +49,14 @@ class Command(ServiceCommand):
         before = at - options["older_than"]
         by_month = is_partitioned(connection)
         unit = "months" if by_month else "logins"
-        with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty()) as bar:
-            pruned = prune(before, at, bar.update)
+        pruned = Pruned()
+        try:
+            with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty()) as bar:
+                for step in prune(before, at):
+                    pruned += step
+                    bar.update(step.months if by_month else step.logins)
+        finally:  # also if it is stopped: those are gone
+            _record(pruned, before, by, at)
         prune_revoked_tokens(at)
         prune_used_assertions(at)
         if not by_month:
@@ -64,3 +72,10 @@ class Command(ServiceCommand):
             text += f" {pruned.logins} older logins outside the tables of the months are deleted."
         data = {"deleted": pruned.months, "unit": unit, "before": before}
         return Answer(data | {"logins_of_no_month": pruned.logins}, text)
+
+
+def _record(pruned: Pruned, before: datetime, by: Author, at: datetime) -> None:
+    deleted = {"deleted_months": pruned.months, "deleted_logins": pruned.logins}
+    if after := {name: number for name, number in deleted.items() if number}:
+        context = ChangeContext(Action.PRUNE_LOGINS, by, at)
+        record_many(LoginEvent, context, after={"deleted_before": before} | after)

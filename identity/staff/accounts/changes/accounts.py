@@ -2,7 +2,6 @@
 
 import unicodedata
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
@@ -11,8 +10,14 @@ from django.utils.translation import gettext as _
 
 from identity.staff.accounts.changes.authority import lock_account, require_another_manager
 from identity.staff.accounts.changes.first_passwords import IssuedPassword, issue_password
+from identity.staff.accounts.changes.second_person import (
+    ask_for_role,
+    close_until_confirmed,
+    give_role,
+    stop_waiting_to_open,
+)
 from identity.staff.accounts.changes.sessions import end_sessions
-from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES
+from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.services import Action, Author, ServiceError
 from taxpayers.services.history import ChangeContext, record_change, update_and_record
@@ -25,7 +30,10 @@ MAX_NAME_LENGTH = 150  # as long as the columns are
 def create_account(
     *, username: str, name: str, role: str, reason: str, by: Author, at: datetime
 ) -> IssuedPassword:
-    """Create an account with one role and a first password, which is shown once."""
+    """Create an account with one role and a first password, which is shown once.
+
+    With a duty it is not active before a second person confirms.
+    """
     context = ChangeContext(Action.CREATE_ACCOUNT, by, at, validate_reason(reason))
     account = StaffAccount(
         username=_validate_username(username),
@@ -46,7 +54,7 @@ def create_account(
         "role": role,
         "first_password_expires_at": issued.expires_at,
     }
-    record_change(account, context, after=after)
+    record_change(account, context, after=after | close_until_confirmed(account, context))
     return issued
 
 
@@ -69,23 +77,18 @@ def rename_account(
 def change_role(
     *, account: StaffAccount, role: str, reason: str, by: Author, at: datetime
 ) -> StaffAccount:
-    """Give the account this role and no other one, from its next request on."""
+    """Give the account this role and no other one, from its next request on.
+
+    A role with a duty waits for a second person. Look at `account.role`: it is the role by now.
+    """
     context = ChangeContext(Action.CHANGE_ROLE, by, at, validate_reason(reason))
-    group = _group(role)
+    _group(role)
     row = lock_account(account, by)
-    before: dict[str, Any] = {"role": row.role}
-    after: dict[str, Any] = {"role": role}
-    if extra := sorted(row.user_permissions.values_list("codename", flat=True)):
-        before["extra_permissions"], after["extra_permissions"] = extra, []
-    if before == after:
+    if row.roles == [role] and not row.user_permissions.exists():
         return row
-    if role != ACCOUNT_MANAGER:
-        require_another_manager(row)
-    row.is_superuser = False
-    row.save(update_fields=["is_superuser"])
-    row.groups.set([group])
-    row.user_permissions.clear()
-    record_change(row, context, before=before, after=after)
+    if not ask_for_role(row, role, context):
+        before, after = give_role(row, role)
+        record_change(row, context, before=before, after=after)
     return row
 
 
@@ -93,17 +96,28 @@ def change_role(
 def set_account_active(
     *, account: StaffAccount, is_active: bool, reason: str, by: Author, at: datetime
 ) -> StaffAccount:
-    """Let the account sign in, or end its sessions now and refuse every further sign-in."""
+    """Let the account sign in, or end its sessions now and refuse every further sign-in.
+
+    With a duty it is opened by a second person. Look at `account.is_active`.
+    """
     action = Action.ACTIVATE_ACCOUNT if is_active else Action.DEACTIVATE_ACCOUNT
     context = ChangeContext(action, by, at, validate_reason(reason))
     row = lock_account(account, by)
     if not is_active:
         require_another_manager(row)
         end_sessions(row, at)
-    elif not row.is_staff:  # from before accounts were created here
-        row.is_staff = True
-        row.save(update_fields=["is_staff"])
-    update_and_record(row, context, is_active=is_active)
+        update_and_record(row, context, is_active=False)
+        return row
+    if not row.is_staff:  # from before accounts were created here
+        row.is_staff, row.is_active = True, False
+        row.save(update_fields=["is_staff", "is_active"])
+    if row.is_active:
+        return row
+    if after := close_until_confirmed(row, context):
+        record_change(row, context, before={"is_active": False}, after=after)
+        return row
+    stop_waiting_to_open(row)
+    update_and_record(row, context, is_active=True)
     return row
 
 

@@ -1,5 +1,6 @@
 """Who may change which staff account: decided here for pages and commands alike."""
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
@@ -21,14 +22,19 @@ def lock_account(account: StaffAccount, by: Author) -> StaffAccount:
 
 def reason_against(account: StaffAccount, by: Author) -> str:
     """Why this person must not change this account; empty if they may."""
-    author = StaffAccount.objects.filter(username=by.name).first()
-    if author is None:  # an operator, with a command
+    author = staff_author(by)
+    if author is None:
         return ""
     if author.pk == account.pk:
         return _("This is your own account. Ask another account manager to change it.")
     if account.is_superuser and not author.is_superuser:
         return _("Only a superuser can change the account of a superuser.")
     return ""
+
+
+def staff_author(by: Author) -> StaffAccount | None:
+    """The account of the person; None: an operator, with a command."""
+    return StaffAccount.objects.filter(username=by.name).first()
 
 
 def require_another_manager(account: StaffAccount) -> None:
@@ -49,6 +55,9 @@ def is_manager(account: StaffAccount) -> bool:
 
 def _managers() -> "QuerySet[StaffAccount]":
     in_role = StaffAccount.groups.through.objects.filter(group__name=ACCOUNT_MANAGER)
-    return StaffAccount.objects.filter(
-        Q(is_superuser=True) | Q(pk__in=in_role.values("user_id")), is_active=True, is_staff=True
-    )
+    can_manage = Q(pk__in=in_role.values("user_id"))
+    if settings.SECOND_PERSON_REQUIRED:  # superusers only read
+        can_manage &= Q(is_superuser=False)
+    else:
+        can_manage |= Q(is_superuser=True)
+    return StaffAccount.objects.filter(can_manage, is_active=True, is_staff=True)

@@ -2,19 +2,19 @@
 
 import secrets
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
 from identity.staff.accounts.changes.authority import lock_account
+from identity.staff.accounts.changes.second_person import LIFETIME, close_until_confirmed
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.services import Action, Author
 from taxpayers.services.history import ChangeContext, record_change
 from taxpayers.validation import validate_reason
 
-LIFETIME = timedelta(days=7)
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that looks or sounds like another one
 _GROUPS, _GROUP_LENGTH = 4, 4  # 79 bits
 
@@ -32,12 +32,16 @@ class IssuedPassword:
 def set_first_password(
     *, account: StaffAccount, reason: str, by: Author, at: datetime
 ) -> IssuedPassword:
-    """Replace the password by a generated one, which its owner must replace; ends its sessions."""
+    """Replace the password by a generated one, which its owner must replace; ends its sessions.
+
+    Of an account with a duty it opens nothing before a second person confirms.
+    """
     context = ChangeContext(Action.SET_FIRST_PASSWORD, by, at, validate_reason(reason))
     row = lock_account(account, by)
     issued = issue_password(row, at)
     end_sessions(row, at)
-    record_change(row, context, after={"first_password_expires_at": issued.expires_at})
+    after = {"first_password_expires_at": issued.expires_at} | close_until_confirmed(row, context)
+    record_change(row, context, after=after)
     return issued
 
 

@@ -9,6 +9,7 @@ from allauth.mfa.models import Authenticator
 from django.db import transaction
 
 from identity.staff.accounts.changes.authority import lock_account
+from identity.staff.accounts.changes.second_person import close_until_confirmed
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import StaffAccount
 from taxpayers.services import Action, Author
@@ -27,7 +28,10 @@ MAX_NAME_LENGTH = 100  # of a passkey, in the history
 def reset_second_factor(
     *, account: StaffAccount, reason: str, by: Author, at: datetime
 ) -> list[str]:
-    """Remove every second step, so that the next sign-in sets up another; the removed ones."""
+    """Remove every second step, so that the next sign-in sets up another; the removed ones.
+
+    An account with a duty is closed before a second person confirms.
+    """
     context = ChangeContext(Action.RESET_SECOND_FACTOR, by, at, validate_reason(reason))
     row = lock_account(account, by)
     found = Authenticator.objects.filter(user_id=row.pk)
@@ -39,7 +43,8 @@ def reset_second_factor(
     found.delete()
     # Who has the lost phone or key could have a session too, and set up a second step in it.
     end_sessions(row, at)
-    record_change(row, context, before={"second_step": names}, after={"second_step": []})
+    after = {"second_step": []} | close_until_confirmed(row, context)
+    record_change(row, context, before={"second_step": names}, after=after)
     return names
 
 

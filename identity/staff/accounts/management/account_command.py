@@ -1,12 +1,14 @@
-"""The base of the commands that change one staff account."""
+"""What the commands for staff accounts have in common."""
 
 from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from identity.staff.accounts.changes.first_passwords import IssuedPassword
 from identity.staff.models import StaffAccount
 from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.moments import format_moment
 from taxpayers.services import Author
 
 
@@ -28,3 +30,24 @@ class AccountCommand(ServiceCommand):
     ) -> Answer:
         """Do the work. Raise ServiceError if it cannot be done."""
         raise NotImplementedError
+
+
+def first_password(issued: IssuedPassword) -> Answer:
+    """The answer with a first password, which is shown once."""
+    account = issued.account
+    data = {
+        "username": account.username,
+        "is_active": account.is_active,
+        "first_password": issued.password,
+        "expires_at": issued.expires_at,
+    }
+    text = (
+        f"user name       {account.username}\n"
+        f"first password  {issued.password}\n"
+        f"valid until     {format_moment(issued.expires_at)}\n"
+        "\n"
+        "It is not shown again. The next sign-in asks for a new password."
+    )
+    if not account.is_active:
+        text += "\nThe account is not active: see manage.py confirm_account."
+    return Answer(data, text)

@@ -15,11 +15,13 @@ from identity.staff.accounts.changes.authority import reason_against
 from identity.staff.accounts.pages.exports import STAFF_ACCOUNTS
 from identity.staff.accounts.pages.filters import AccountStateFilter, RoleFilter
 from identity.staff.accounts.pages.first_passwords import CreateAccount, SetFirstPassword
+from identity.staff.accounts.pages.second_person import ConfirmAccount, DeclineAccount
 from identity.staff.accounts.pages.state import (
     badge_of_account,
     roles_of,
     second_steps_of,
     titles_of,
+    waiting_of,
 )
 from identity.staff.accounts.pages.tasks import (
     ActivateAccount,
@@ -46,6 +48,8 @@ class StaffAccountAdmin(ExportingAdmin):
     record_template = "staff/accounts/account.html"
     tasks: ClassVar = (
         CreateAccount,
+        ConfirmAccount,
+        DeclineAccount,
         ChangeRole,
         SetFirstPassword,
         ResetSecondFactor,
@@ -68,23 +72,35 @@ class StaffAccountAdmin(ExportingAdmin):
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         rows: QuerySet[Any] = super().get_queryset(request)
         related = rows.select_related("first_password")
-        return related.prefetch_related("groups", "authenticator_set")
+        return related.prefetch_related(
+            *("authenticator_set", "waiting_changes"),
+            *("groups__permissions__content_type", "user_permissions__content_type"),
+        )
 
     def buttons(self, request: HttpRequest, record: StaffAccount, at: datetime) -> list[Button]:
-        if reason_against(record, author(request)):
+        by, confirm = author(request), ConfirmAccount(self)
+        if reason_against(record, by):
             return []
-        return super().buttons(request, record, at)
+        hidden = confirm.url(record) if confirm.reason_against(record, by, at) else ""
+        return [one for one in super().buttons(request, record, at) if one.url != hidden]
 
     def record_context(
         self, request: HttpRequest, record: StaffAccount, at: datetime
     ) -> dict[str, Any]:
-        may_change = any(task.is_allowed(request) for task in self.get_tasks())
+        by, may_change = author(request), any(t.is_allowed(request) for t in self.get_tasks())
+        waiting = waiting_of(record, at)
         return {
             "state": badge_of_account(record, at),
             "roles": roles_of(record),
             "second_steps": second_steps_of(record),
             "is_second_step_required": settings.SECOND_FACTOR_REQUIRED,
-            "reason_against": reason_against(record, author(request)) if may_change else "",
+            "reason_against": reason_against(record, by) if may_change else "",
+            "waiting": waiting,
+            "reason_not_to_confirm": (
+                ConfirmAccount(self).reason_against(record, by, at)
+                if waiting and may_change
+                else ""
+            ),
             "changes": recent_changes(request, record),
         }
 

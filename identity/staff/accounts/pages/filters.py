@@ -7,15 +7,17 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
+from identity.staff.accounts.pages.state import WAITS
 from identity.staff.accounts.roles import ROLES
 from identity.staff.framework.filters import filtered
-from identity.staff.models import SUPERUSER
+from identity.staff.models import SUPERUSER, WaitingChange
 
 _ACTIVE = Q(is_active=True, is_staff=True)
 _STATES: dict[str, tuple[Any, Q]] = {
     "active": (gettext_lazy("Active"), _ACTIVE),
     "not_active": (gettext_lazy("Not active"), ~_ACTIVE),
     "first_password": (gettext_lazy("First password"), Q(first_password__isnull=False)),
+    "waiting": (WAITS, Q(pk__in=WaitingChange.objects.values("account_id"))),
     "no_second_step": (gettext_lazy("No second step"), Q(authenticator__isnull=True)),
 }
 

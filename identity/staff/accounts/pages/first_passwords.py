@@ -69,6 +69,7 @@ class CreateAccount(FirstPasswordTask):
     icon = "person_add"
     variant = "primary"
     form = CreateAccountForm
+    may_wait = True
     is_for_record = False
 
     def perform(
@@ -94,6 +95,7 @@ class SetFirstPassword(FirstPasswordTask):
     )
     icon = "lock_reset"
     form = SetFirstPasswordForm
+    may_wait = True
 
     def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
         return {"newest": _newest(record)}

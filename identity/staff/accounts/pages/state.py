@@ -1,9 +1,11 @@
-"""What the pages show of a staff account: its state, its roles and its second steps."""
+"""What the pages show of a staff account: state, roles, second steps, and what waits."""
 
 from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from allauth.mfa.models import Authenticator
+from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -12,16 +14,20 @@ from django.utils.translation import gettext_lazy
 from identity.staff.accounts.roles import ROLES, Role, must_be_separate
 from identity.staff.display import moment
 from identity.staff.framework.badges import ACTIVE, NOT_ACTIVE, Badge
-from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount
+from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount, WaitingChange
+from taxpayers.services import Action
 
 FIRST_PASSWORD = gettext_lazy("First password")
 CONFLICTING_ROLES = gettext_lazy("Conflicting roles")
 NO_ROLE = gettext_lazy("No role")
+ONLY_READS = gettext_lazy("Only reads")
+WAITS = gettext_lazy("Waits for a second person")
 
 _OUTSIDE = Role(
     gettext_lazy("Superuser"),
     gettext_lazy(
-        "May do everything, also create and change accounts. Only for setting the service up."
+        "Belongs to no role. Where a second person is required it only reads; elsewhere it may do"
+        " everything."
     ),
     frozenset(),
 )
@@ -31,13 +37,64 @@ _STEPS = {
 }
 
 
+_ASKED = {
+    Action.CREATE_ACCOUNT: gettext_lazy("The new account"),
+    Action.SET_FIRST_PASSWORD: gettext_lazy("A new first password"),
+    Action.RESET_SECOND_FACTOR: gettext_lazy("A reset of the second step"),
+    Action.ACTIVATE_ACCOUNT: gettext_lazy("The activation"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What waits for a second person, in words."""
+
+    row: WaitingChange
+    what: str | Promise
+    is_over: bool
+
+
+def waiting_of(row: StaffAccount, at: datetime) -> list[Asked]:
+    """What waits for this account, also what waited too long."""
+    return [
+        Asked(
+            one,
+            _("The role {role}").format(role=ROLES[one.role].title)
+            if one.role
+            else _ASKED[Action(one.action)],
+            one.is_over(at),
+        )
+        for one in row.waiting_changes.all()
+    ]
+
+
+def why_it_only_reads(row: StaffAccount) -> str:
+    """Said on its page, and to its owner."""
+    if row.is_superuser:
+        return _(
+            "A superuser can only read here, because one person must not have every duty. An"
+            " operator creates accounts with a role: manage.py create_account"
+        )
+    return _(
+        "This account has duties that need two people, so it can only read. An account manager can"
+        " change its role."
+    )
+
+
 def badge_of_account(row: StaffAccount, at: datetime) -> Badge:
-    """Whether somebody can sign in with it, and what has to be done before."""
+    """Whether its owner can sign in, what has to be done before, and whether anything waits."""
+    badge = _badge_of_sign_in(row, at)
+    waits = any(not one.is_over for one in waiting_of(row, at))
+    return replace(badge, also=(*badge.also, Badge(WAITS, "warning"))) if waits else badge
+
+
+def _badge_of_sign_in(row: StaffAccount, at: datetime) -> Badge:
     if not (row.is_active and row.is_staff):
         return Badge(NOT_ACTIVE, "bad", _("Nobody can sign in with this account."))
-    if must_be_separate(row.roles):
-        text = _("One person must not have both roles. Change the role of this account.")
-        return Badge(CONFLICTING_ROLES, "bad", text)
+    if row.is_superuser and settings.SECOND_PERSON_REQUIRED:
+        return Badge(ONLY_READS, "warning", why_it_only_reads(row))
+    if must_be_separate(row.permissions_held):
+        return Badge(CONFLICTING_ROLES, "bad", why_it_only_reads(row))
     if not row.roles:
         return Badge(NO_ROLE, "warning", _("It can sign in, but sees nothing. Give it a role."))
     first: FirstPassword | None = getattr(row, "first_password", None)

@@ -3,9 +3,11 @@
 from datetime import datetime
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,7 +20,7 @@ from identity.staff.accounts.changes.authority import lock_account, reason_again
 from identity.staff.accounts.changes.second_steps import reset_second_factor
 from identity.staff.accounts.pages.fields import PersonField, RoleField
 from identity.staff.framework.edit_conflicts import EditConflictForm
-from identity.staff.framework.forms import ReasonField, ReasonForm
+from identity.staff.framework.forms import ReasonField, ReasonForm, TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task, author
 from identity.staff.models import StaffAccount
@@ -26,17 +28,28 @@ from taxpayers.services import Author
 
 
 class AccountTask(Task):
-    """A task for somebody else's account: nobody changes their own."""
+    """A task for the account of another person: staff do not change their own."""
 
     app_label = "staff"
+    template = "staff/accounts/task.html"
+    may_wait = False  # for a second person
+
+    def reason_against(self, record: StaffAccount, by: Author, at: datetime) -> str:
+        """Why this person must not do it; empty if they may."""
+        return reason_against(record, by)
 
     def view(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
         if object_id is not None and self.is_allowed(request):
             record = self.admin.record_or_404(request, object_id)
-            if reason := reason_against(record, author(request)):
+            if reason := self.reason_against(record, author(request), timezone.now()):
                 messages.error(request, reason)
                 return HttpResponseRedirect(self.admin.record_url(record))
         return super().view(request, object_id)
+
+    def form_context(
+        self, request: HttpRequest, record: Any, form: TaskForm, at: datetime
+    ) -> dict[str, Any]:
+        return {"may_wait": self.may_wait and settings.SECOND_PERSON_REQUIRED}
 
 
 class RenameForm(EditConflictForm):
@@ -82,11 +95,12 @@ class ChangeRole(AccountTask):
     title = gettext_lazy("Change the role")
     button_label = gettext_lazy("Change role")
     description = gettext_lazy(
-        "An account has one role. The new role replaces the old one at once, also for somebody who"
-        " is signed in."
+        "An account has one role. The new role replaces the old one, also for a person who is"
+        " signed in."
     )
     icon = "badge"
     form = RoleForm
+    may_wait = True
 
     def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
         return {"role": record.role}
@@ -100,6 +114,8 @@ class ChangeRole(AccountTask):
         return change_role(account=record, by=by, at=at, **values)
 
     def success_message(self, result: StaffAccount) -> str:
+        if result.waiting_changes.exclude(role="").exists():
+            return _("The new role of {account} waits for a second person.").format(account=result)
         return _("The role of {account} is changed.").format(account=result)
 
 
@@ -114,6 +130,7 @@ class ResetSecondFactor(AccountTask):
     )
     icon = "phonelink_erase"
     form = ReasonForm
+    may_wait = True
 
     def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
         return "" if record.authenticator_set.exists() else _("It has no second step yet.")
@@ -122,10 +139,16 @@ class ResetSecondFactor(AccountTask):
         self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
     ) -> StaffAccount:
         reset_second_factor(account=record, reason=data["reason"], by=by, at=at)
-        return record
+        return StaffAccount.objects.get(pk=record.pk)
 
     def success_message(self, result: StaffAccount) -> str:
+        if not result.is_active:
+            return _closed(result)
         return _("{account} sets up a new second step at the next sign-in.").format(account=result)
+
+
+def _closed(account: StaffAccount) -> str:
+    return _("{account} can sign in when a second person has confirmed it.").format(account=account)
 
 
 class _SetActive(AccountTask):
@@ -155,8 +178,16 @@ class ActivateAccount(_SetActive):
     icon = "toggle_on"
     variant = "success"
     makes_active = True
+    may_wait = True
+
+    def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
+        if any(not (row.role or row.is_over(at)) for row in record.waiting_changes.all()):
+            return _("It waits for a second person.")
+        return super().unavailable_reason(record, at)
 
     def success_message(self, result: StaffAccount) -> str:
+        if not result.is_active:
+            return _closed(result)
         return _("{account} can sign in again.").format(account=result)
 
 

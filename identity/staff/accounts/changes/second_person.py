@@ -1,0 +1,188 @@
+"""Two people: what one asks for an account with a duty takes effect when another one confirms.
+
+A new role is given then. A new account, a first password, a reset second step and an activation
+are made at once, but the account is not active before: so every way in is closed.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from identity.staff.accounts.changes.authority import (
+    lock_account,
+    require_another_manager,
+    staff_author,
+)
+from identity.staff.accounts.changes.sessions import end_sessions
+from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
+from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
+from taxpayers.services import Action, Author, ServiceError
+from taxpayers.services.history import ChangeContext, record_change
+from taxpayers.validation import validate_reason
+
+LIFETIME = timedelta(days=7)
+
+
+def has_duty(account: StaffAccount) -> bool:
+    """Whether it may do more than read, or may when what waits is confirmed."""
+    roles = [row.role for row in account.waiting_changes.all() if row.role]
+    held = account.permissions_held.union(*(ROLES[role].permissions for role in roles))
+    return account.is_superuser or bool(duties_of(held))
+
+
+def close_until_confirmed(account: StaffAccount, context: ChangeContext) -> dict[str, Any]:
+    """If a second person must confirm this change: the account is not active before.
+
+    Returns what the history adds to the change.
+    """
+    if not (_is_asked_by_staff(context.by) and has_duty(account)):
+        return {}
+    account.is_active = False
+    account.save(update_fields=["is_active"])
+    end_sessions(account, context.at)
+    return {"is_active": False} | _ask(account, context)
+
+
+def ask_for_role(account: StaffAccount, role: str, context: ChangeContext) -> bool:
+    """Whether a second person must confirm this role; then it waits, and that is recorded."""
+    _waiting(account).filter(action=context.action).delete()
+    if not (_is_asked_by_staff(context.by) and duties_of(ROLES[role].permissions)):
+        return False
+    record_change(account, context, after={"asked_role": role} | _ask(account, context, role))
+    return True
+
+
+def give_role(account: StaffAccount, role: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """This role and no other one, nor any permission besides; before and after."""
+    before: dict[str, Any] = {"role": account.role}
+    after: dict[str, Any] = {"role": role}
+    if extra := sorted(account.user_permissions.values_list("codename", flat=True)):
+        before["extra_permissions"], after["extra_permissions"] = extra, []
+    if before == after:
+        return {}, {}
+    if role != ACCOUNT_MANAGER:
+        require_another_manager(account)
+    account.is_superuser = False
+    account.save(update_fields=["is_superuser"])
+    account.groups.set([Group.objects.get(name=role)])
+    account.user_permissions.clear()
+    return before, after
+
+
+def stop_waiting_to_open(account: StaffAccount) -> None:
+    """The account is opened without a second person: nothing but a new role waits any more."""
+    _waiting(account).filter(role="").delete()
+
+
+@transaction.atomic
+def confirm_account(
+    *,
+    account: StaffAccount,
+    reason: str,
+    by: Author,
+    at: datetime,
+    shown: frozenset[str] | None = None,
+) -> StaffAccount:
+    """Carry out what others asked for; the account opens if nothing else keeps it closed.
+
+    `shown`: the ids of what this person saw; ServiceError if something else waits by now.
+    """
+    context = ChangeContext(Action.CONFIRM_ACCOUNT, by, at, validate_reason(reason))
+    row = lock_account(account, by)
+    waiting = list(_waiting(row))
+    if shown is not None and shown != {str(one.pk) for one in waiting}:
+        raise ServiceError(
+            _("Something else waits for this account by now. Look at it, and confirm again.")
+        )
+    if refusal := reason_not_to_confirm(waiting, by, at):
+        raise ServiceError(refusal)
+    confirmed = [one for one in waiting if may_confirm(one, by, at)]
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {"asked_by": ", ".join(sorted({one.asked_by for one in confirmed}))}
+    for one in confirmed:
+        if one.role:
+            was, now = give_role(row, one.role)
+            before, after = before | was, after | now
+        one.delete()
+    if any(not one.role for one in confirmed) and not _waiting(row).filter(role="").exists():
+        before, after = before | {"is_active": row.is_active}, after | {"is_active": True}
+        row.is_active = True
+        row.save(update_fields=["is_active"])
+    record_change(row, context, before=before, after=after)
+    return row
+
+
+@transaction.atomic
+def decline_account(
+    *, account: StaffAccount, reason: str, by: Author, at: datetime
+) -> StaffAccount:
+    """Nothing that waits is carried out: the role stays, and a closed account stays closed."""
+    context = ChangeContext(Action.DECLINE_ACCOUNT, by, at, validate_reason(reason))
+    row = lock_account(account, by)
+    waiting = list(_waiting(row))
+    if not waiting:
+        raise ServiceError(_nothing_waits())
+    if any(one.action in _NEW_PASSWORD for one in waiting):  # its sender knows it
+        row.set_unusable_password()
+        row.save(update_fields=["password"])
+        FirstPassword.objects.filter(user_id=row.pk, expires_at__gt=at).update(expires_at=at)
+    _waiting(row).delete()
+    before = {"asked_by": ", ".join(sorted({one.asked_by for one in waiting}))}
+    if roles := [one.role for one in waiting if one.role]:
+        [before["asked_role"]] = roles
+    record_change(row, context, before=before, after=dict.fromkeys(before))
+    return row
+
+
+def may_confirm(waiting: WaitingChange, by: Author, at: datetime) -> bool:
+    """Whether this person is a second one, and not too late."""
+    return waiting.asked_by != by.name and not waiting.is_over(at)
+
+
+def reason_not_to_confirm(waiting: list[WaitingChange], by: Author, at: datetime) -> str:
+    """Why this person cannot confirm any of it; empty if they can."""
+    if any(may_confirm(one, by, at) for one in waiting):
+        return ""
+    if not waiting:
+        return _nothing_waits()
+    if all(one.is_over(at) for one in waiting):
+        return _("It waited too long. Decline it, and ask for it again.")
+    return _(
+        "You asked for this. Another account manager confirms it, or an operator:"
+        " manage.py confirm_account"
+    )
+
+
+def _nothing_waits() -> str:
+    return _("Nothing waits for a second person.")
+
+
+_NEW_PASSWORD = (Action.CREATE_ACCOUNT, Action.SET_FIRST_PASSWORD)
+
+
+def _is_asked_by_staff(by: Author) -> bool:
+    return bool(settings.SECOND_PERSON_REQUIRED) and staff_author(by) is not None
+
+
+def _waiting(account: StaffAccount) -> Any:
+    return WaitingChange.objects.filter(account_id=account.pk)
+
+
+def _ask(account: StaffAccount, context: ChangeContext, role: str = "") -> dict[str, Any]:
+    """It waits; what was asked before and is over, or is asked again, is replaced."""
+    _waiting(account).filter(expires_at__lte=context.at).delete()
+    _waiting(account).filter(action=context.action).delete()
+    row = WaitingChange.objects.create(
+        account_id=account.pk,
+        action=context.action,
+        role=role,
+        asked_by=context.by.name,
+        asked_at=context.at,
+        expires_at=context.at + LIFETIME,
+        reason=context.reason,
+    )
+    return {"waits_until": row.expires_at}

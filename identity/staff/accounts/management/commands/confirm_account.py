@@ -1,0 +1,54 @@
+"""`confirm_account`: an operator is the second person for what an account manager asked for."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from identity.staff.accounts.changes.second_person import confirm_account
+from identity.staff.accounts.management.account_command import AccountCommand
+from identity.staff.models import StaffAccount, WaitingChange
+from taxpayers.management.command import NO_REASON, Answer
+from taxpayers.moments import format_moment
+from taxpayers.services import Author
+
+
+class Command(AccountCommand):
+    help = "Confirm what waits for a second person; without a user name, list what waits."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("username", nargs="?")
+        parser.add_argument("--reason", default=NO_REASON, help="Saved in the history.")
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        return super().act(options, by=by, at=at) if options["username"] else _waiting(at)
+
+    def change(
+        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
+    ) -> Answer:
+        row = confirm_account(account=account, reason=options["reason"], by=by, at=at)
+        data = {"username": row.username, "role": row.role, "is_active": row.is_active}
+        state = "active" if row.is_active else "not active"
+        return Answer(data, f"Confirmed: {row.username} is {state}, with the role {row.role}.")
+
+
+def _waiting(at: datetime) -> Answer:
+    rows: list[dict[str, Any]] = [
+        {
+            "username": row.account.get_username(),
+            "action": row.action,
+            "role": row.role or StaffAccount.objects.get(pk=row.account_id).role,
+            "asked_by": row.asked_by,
+            "asked_at": row.asked_at,
+            "expires_at": row.expires_at,
+            "reason": row.reason,
+        }
+        for row in WaitingChange.objects.select_related("account")
+        if not row.is_over(at)
+    ]
+    lines = [
+        "{username}: {action} ({role}), asked by {asked_by}: {reason}".format(**row)
+        + f"; until {format_moment(row['expires_at'])}"
+        for row in rows
+    ]
+    return Answer({"waiting": rows}, "\n".join(lines) or "Nothing waits for a second person.")

@@ -1,0 +1,26 @@
+"""`create_account`: the first account of the staff, or one for which no second person is there."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from identity.staff.accounts.changes.accounts import create_account
+from identity.staff.accounts.management.account_command import first_password
+from identity.staff.accounts.roles import ROLES
+from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.services import Author
+
+
+class Command(ServiceCommand):
+    help = "Create a staff account with one role and a first password, shown once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument("--name", required=True, help="The full name of the person.")
+        parser.add_argument("--role", required=True, choices=list(ROLES))
+        parser.add_argument("--reason", default=NO_REASON, help="Saved in the history.")
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        given = {name: options[name] for name in ("username", "name", "role", "reason")}
+        return first_password(create_account(**given, by=by, at=at))
