@@ -17,6 +17,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from taxpayers.redaction import hide_secrets
 from taxpayers.validation import ServiceError
 
 _Row = TypeVar("_Row", bound=Model)
@@ -196,7 +197,7 @@ def record_export(model: type[Model], context: ChangeContext, *, filters: str, f
         object_id="",
         label=str(model._meta.verbose_name_plural)[:255],
         reason=context.reason,
-        after={"form": form, "filters": filters[:500]},
+        after={"form": form, "filters": hide_secrets(filters)[:500]},
     ).save()
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from django import forms
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Model, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
@@ -18,6 +19,7 @@ from unfold.admin import ModelAdmin
 from identity.staff.framework.pagination import CappedPaginator
 from identity.staff.framework.search import search_by_index
 from identity.staff.framework.unknown_filter import UnknownFilter
+from taxpayers.redaction import HIDDEN
 
 
 class ListActionForm(ActionForm):
@@ -46,6 +48,18 @@ class ViewOnlyList(ModelAdmin):
     def search_conditions(self, term: str) -> Iterable[Q]:
         """Conditions that find records by this term, each answered by one index."""
         return ()
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """What was typed comes in a body, and gets an address only without a secret."""
+        if request.method == "POST" and SEARCH_VAR in request.POST:
+            asked = request.POST.copy()
+            asked.pop("csrfmiddlewaretoken", None)
+            if HIDDEN in asked[SEARCH_VAR]:
+                del asked[SEARCH_VAR]
+            return HttpResponseRedirect(f"{request.path}?{asked.urlencode()}")
+        return super().changelist_view(request, extra_context)  # type: ignore[no-any-return]
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
