@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.views.main import SEARCH_VAR
@@ -17,9 +18,19 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from identity.staff.framework.pagination import CappedPaginator
-from identity.staff.framework.search import search_by_index
+from identity.staff.framework.search import TooGeneral, search_by_index
 from identity.staff.framework.unknown_filter import UnknownFilter
 from taxpayers.redaction import HIDDEN
+
+TOO_GENERAL = gettext_lazy(
+    "This search is too general, and was stopped. Add another word, or search for a number."
+)
+_IS_TOO_GENERAL = "identity.search_is_too_general"
+
+
+def is_too_general(request: HttpRequest) -> bool:
+    """Whether the search of this request was stopped: the list is empty for that reason only."""
+    return _IS_TOO_GENERAL in request.META
 
 
 class ListActionForm(ActionForm):
@@ -59,7 +70,10 @@ class ViewOnlyList(ModelAdmin):
             if HIDDEN in asked[SEARCH_VAR]:
                 del asked[SEARCH_VAR]
             return HttpResponseRedirect(f"{request.path}?{asked.urlencode()}")
-        return super().changelist_view(request, extra_context)  # type: ignore[no-any-return]
+        response: HttpResponse = super().changelist_view(request, extra_context)
+        if is_too_general(request):
+            messages.warning(request, TOO_GENERAL)
+        return response
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
@@ -67,7 +81,11 @@ class ViewOnlyList(ModelAdmin):
         term = " ".join(search_term.split())
         if not term:
             return queryset, False
-        return search_by_index(queryset, self.search_conditions(term)), False
+        try:
+            return search_by_index(queryset, self.search_conditions(term)), False
+        except TooGeneral:
+            request.META[_IS_TOO_GENERAL] = True
+            return queryset.none(), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Only what a filter offers: Django would allow any condition, with or without an index.
