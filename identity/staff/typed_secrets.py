@@ -61,7 +61,7 @@ def _hide_in_form(request: HttpRequest) -> None:
     hidden = sent.copy()
     for name in held:
         hidden.setlist(name, [hide_pasted_secrets(value) for value in sent.getlist(name)])
-    request.POST = hidden
+    request.POST = hidden  # type: ignore[assignment]  # Django's own form parser sets such a one
     if request.path_info != reverse("staff_search"):  # its own page says so
         _tell(
             request,
