@@ -831,13 +831,13 @@ def as_json(findings: list[Finding]) -> dict[str, Any]:
 
 
 def as_text(findings: list[Finding]) -> str:
-    """For a terminal."""
+    """For a terminal: what others sent is no control sequence there."""
     lines = []
     for finding in sorted(findings, key=lambda f: STATES.index(f.state)):
         lines.append(f"{finding.state.upper():9} {finding.name}: {finding.seen}")
         if finding.advice:
             lines.append(f"          {finding.advice}")
-    return "\n".join(lines)
+    return "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in lines)
 
 
 def as_html(findings: list[Finding]) -> str:
@@ -916,6 +916,7 @@ class Doctor:
         self.prefix = parts.path.rstrip("/")
         self.client_id, self.secret, self.on_behalf_of = client_id, secret, on_behalf_of
         self.findings: list[Finding] = []
+        self._metadata_is_right = False
 
     def examine(self) -> list[Finding]:
         """All findings; what cannot be reached ends it, with what to do."""
@@ -929,6 +930,8 @@ class Doctor:
         return self.findings
 
     def _add(self, name: str, state: str, seen: str, advice: str = "") -> None:
+        if self.secret:  # an answer may repeat it
+            seen, advice = (text.replace(self.secret, "[hidden]") for text in (seen, advice))
         self.findings.append(Finding(name, state, seen, "" if state == PASS else advice))
 
     def _dns(self) -> None:
@@ -979,7 +982,8 @@ class Doctor:
     def _metadata(self) -> None:
         response, data, took = self._ask("GET", "/.well-known/oauth-authorization-server")
         issuer = data.get("issuer", "")
-        state = PASS if issuer == self.url else FAIL
+        self._metadata_is_right = issuer == self.url
+        state = PASS if self._metadata_is_right else FAIL
         seen = (
             f"Status {response.status} in {took * 1000:.0f} ms; the issuer is {issuer or 'none'}."
         )
@@ -1002,6 +1006,10 @@ class Doctor:
         if not self.secret:
             self._add("login", NOTE, "No client_id and secret were given: no login was tried.")
             return
+        if not self._may_have_the_secret():
+            seen = "The secret was not sent: this address has another issuer, or no TLS."
+            self._add("login", NOTE, seen, ADVICE["metadata"])
+            return
         form = urlencode(
             {
                 "grant_type": "client_credentials",
@@ -1023,6 +1031,10 @@ class Doctor:
         self._represented(response.getheader("X-Represented-Taxpayer") or "")
         self._secret_end(response.getheader("X-Client-Secret-Expires-At"))
         self._address(str(data.get("access_token", "")))
+
+    def _may_have_the_secret(self) -> bool:
+        is_here = self.host in ("localhost", "127.0.0.1", "::1")
+        return self._metadata_is_right and (self.is_tls or is_here)
 
     def _represented(self, taxpayer: str) -> None:
         wanted = self.on_behalf_of.strip().upper()

@@ -76,6 +76,9 @@ TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", [])
 # The address at which these proxies ask clients for a certificate; empty: nowhere, and no node
 # looks at one. It may be AUTH_URL itself.
 MTLS_URL = env.str("MTLS_URL", "")
+# What only these proxies and the nodes know, so that no other process of a proxy's machine can
+# report a certificate: separated by commas, because both sides cannot change it at one moment.
+PROXY_SECRETS = [key.strip() for key in (secret("PROXY_SECRET") or "").split(",") if key.strip()]
 
 # What a node remembers of its clients: a cache in one file, shared by its processes.
 LOCAL_FACTS_DIR = VAR_DIR / "local-facts"

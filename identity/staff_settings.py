@@ -49,6 +49,7 @@ STAFF_MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "identity.staff.typed_secrets.take_out_secrets",  # before anything stores what was sent
     "identity.staff.sessions.limits.limit_sessions",
     "identity.staff.accounts.first_password.redirect_to_own_password",
     "identity.staff.accounts.second_factor.require_second_factor",

@@ -26,6 +26,11 @@ _MARKED = re.compile(r"(cs_(?:live|test)_)[0-9A-Za-z]+", re.ASCII)
 _SUSPECT = re.compile(
     r"[0-9A-Za-z]{16}|[Cc][Ss]_[LlTt]|%[0-9A-Fa-f]{2}|eyJ|[Bb](?:asic|earer|ASIC|EARER)", re.ASCII
 )
+# A secret by its prefix, also broken or in capital letters, or a token: nothing else has this form.
+_PASTED = re.compile(
+    r"(?<![0-9a-z])(?:cs_(?:live|test)_|whsec_)(?!\[hidden\])|\beyJ[\w-]{8,500}\.[\w-]",
+    re.IGNORECASE | re.ASCII,
+)
 _NOT_ENCODED = re.compile(r"([^0-9A-Za-z_.~+%-]+)", re.ASCII)
 _ENCODED_PERCENT = re.compile(r"%(?:25)+(?=[0-9A-Fa-f]{2})", re.ASCII)
 _ENCODINGS = 4  # one inside the other, beyond encoded percent signs
@@ -64,6 +69,28 @@ def hide_marked_secrets(text: str) -> str:
     For names that staff enter: nothing else in a name may change.
     """
     return _MARKED.sub(rf"\1{HIDDEN}", text) if "cs_" in text else text
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a secret or a token is in it, also percent-encoded: for texts that staff type.
+
+    By its form alone, so that what staff look for, a key ID for example, is never taken for one.
+    """
+    for _ in range(_ENCODINGS):
+        if _PASTED.search(text) is not None:
+            return True
+        text, encoded = unquote_plus(text), text
+        if text == encoded:
+            return False
+    return _PASTED.search(text) is not None
+
+
+def hide_pasted_secrets(text: str) -> str:
+    """The text without what `holds_secret` finds; any other text as it is."""
+    if not holds_secret(text):
+        return text
+    shown = hide_secrets(text)
+    return HIDDEN if holds_secret(shown) else shown
 
 
 def _is_known(text: str) -> bool:

@@ -113,6 +113,23 @@ def test_a_wrong_setting_is_named(
     assert found() == [f"tokens.{id_}" for id_ in ids]
 
 
+@pytest.mark.parametrize(
+    ("secrets", "ids"),
+    [
+        ([], ["tokens.E018"]),
+        (["x" * 31], ["tokens.E019"]),
+        (["x" * 32, 'y" ' * 20], ["tokens.E019"]),
+        (["x" * 32], []),
+    ],
+)
+def test_certificates_in_live_need_a_secret_of_proxy_and_node(
+    secrets: list[str], ids: list[str], settings: Settings
+) -> None:
+    settings.MTLS_URL, settings.TRUSTED_PROXIES = "https://mtls.example.org", ["10.0.0.5"]
+    settings.ENVIRONMENT, settings.PROXY_SECRETS = "live", secrets
+    assert found() == ids
+
+
 @pytest.mark.parametrize("path", ["", ":8443", "/a", "/a/b"])
 def test_a_right_address_for_certificates(path: str, settings: Settings) -> None:
     settings.MTLS_URL, settings.TRUSTED_PROXIES = f"https://mtls.example.org{path}", ["10.0.0.5"]

@@ -159,13 +159,14 @@ Write = CountedLogin | FailedLogin | RejectedRequest
 
 @dataclass(frozen=True, slots=True)
 class TokenQuery:
-    """Which token, and who asks: the id and the hash of the secret of an API, or None for nobody.
+    """Which token, and who asks: id and hash of the secret of an API, or None if no API does.
 
-    `jti` and `represented` are what the token itself says, which nobody has verified yet.
+    `jti`, `represented` and `status_index` are what the token itself says, not verified yet.
     """
 
     jti: UUID | None
     represented: TaxpayerId | None
+    status_index: int | None
     client_id: str | None = None
     hashed_secret: str | None = field(default=None, repr=False)
 

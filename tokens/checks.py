@@ -16,6 +16,7 @@ from tokens.system_warnings import faults_of
 Problem = tuple[str, str, str]  # id, message, hint
 
 _URL = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::\d+)?(?:/[^\s]*)?")
+_PROXY_SECRET = re.compile(r"[A-Za-z0-9_-]{32,}")  # as a header of nginx takes it
 _MIN_KEY_LENGTH = 32
 _SCOPE_NAME = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")  # RFC 6749 section 3.3
 _HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
@@ -136,6 +137,19 @@ def _mtls_url() -> Iterator[Problem]:
             "E016",
             "MTLS_URL is set, but no proxy is trusted: no certificate of a client is believed.",
             "Put the proxy that asks clients for certificates into TRUSTED_PROXIES.",
+        )
+    elif settings.ENVIRONMENT == "live" and not settings.PROXY_SECRETS:
+        yield (
+            "E018",
+            "MTLS_URL is set without PROXY_SECRET: each process on the machine of a trusted proxy"
+            " could log in as any client that has a certificate.",
+            "Give proxy and nodes the same PROXY_SECRET (docs/scaling.md, Client certificates).",
+        )
+    if any(not _PROXY_SECRET.fullmatch(secret) for secret in settings.PROXY_SECRETS):
+        yield (
+            "E019",
+            "PROXY_SECRET has fewer than 32 characters, or others than letters, digits, _ and -.",
+            "Make it at random: python -c 'import secrets; print(secrets.token_urlsafe(48))'.",
         )
 
 

@@ -14,6 +14,7 @@ folder=${NGINX_DIR:-/tmp/nginx}
 certificate=${TLS_CERTIFICATE:-/run/secrets/tls.crt}
 key=${TLS_KEY:-/run/secrets/tls.key}
 authorities=${CLIENT_AUTHORITIES:-/run/secrets/client-authorities.pem}
+secret_file=${PROXY_SECRET_FILE:-/run/secrets/PROXY_SECRET}  # with a former one: the first counts
 mtls_host=${MTLS_HOST:-}  # empty: no client certificates, and no server that asks for them
 
 mkdir -p "$folder"
@@ -51,6 +52,12 @@ replace '/etc/ssl/id\.example\.org\.pem' "$certificate"
 replace '/etc/ssl/id\.example\.org\.key' "$key"
 if [ "$mtls_host" ]; then
   replace '/etc/ssl/client-authorities\.pem' "$authorities"
+  replace '/etc/nginx/proxy-secret\.conf' "$folder/proxy-secret.conf"
+  secret=$(cut -d, -f1 "$secret_file" | tr -d ' \r\n')
+  case $secret in
+    '' | *[!A-Za-z0-9_-]*) echo "$secret_file has no PROXY_SECRET of letters, digits, _ and -" >&2; exit 1 ;;
+  esac
+  (umask 077 && printf 'proxy_set_header X-Proxy-Secret "%s";\n' "$secret" >"$folder/proxy-secret.conf")
   replace 'server_name mtls\.id\.example\.org;' "server_name $mtls_host;"
 fi
 replace 'server_name staff\.id\.example\.org;' "server_name $STAFF_HOST;"
@@ -87,7 +94,6 @@ http {
     uwsgi_temp_path $folder/uwsgi;
     scgi_temp_path $folder/scgi;
     include $service;
-    access_log /dev/stdout login;  # of the staff pages, for which it names no log
 }
 END
 exec nginx -e stderr -c "$folder/nginx.conf" "$@"

@@ -107,6 +107,16 @@ _ALL = (
         default_in_words="none",
     ),
     Setting(
+        "PROXY_SECRET",
+        "",
+        "the proxy of `MTLS_URL` proves by it that a certificate is from there: 32 or more letters,"
+        " digits, `_` and `-`; a former one may follow after a comma; needed with `MTLS_URL` in"
+        " `live`",
+        "/etc/identity/proxy_secret",
+        default_in_words="none",
+        is_secret=True,
+    ),
+    Setting(
         "STAFF_URL",
         "",
         "the address that staff open; passkeys are bound to its name",

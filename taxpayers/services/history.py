@@ -18,6 +18,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from taxpayers.redaction import hide_secrets
 from taxpayers.validation import ServiceError
 
 _Row = TypeVar("_Row", bound=Model)
@@ -211,7 +212,7 @@ def creation_of(row: Model, context: ChangeContext, *, after: dict[str, Any]) ->
 
 def record_export(model: type[Model], context: ChangeContext, *, filters: str, form: str) -> None:
     """Write who exported a list of rows, which part of it and in which file format."""
-    record_many(model, context, after={"form": form, "filters": filters[:500]})
+    record_many(model, context, after={"form": form, "filters": hide_secrets(filters)[:500]})
 
 
 def record_many(model: type[Model], context: ChangeContext, *, after: dict[str, Any]) -> None:

@@ -137,6 +137,36 @@ def test_where_no_address_asks_for_certificates_none_is_believed(
     assert "The parameter client_secret is missing" in description(erp.login())
 
 
+NEW_SECRET, OLD_SECRET = "n" * 40, "o" * 40
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_believed"),
+    [
+        (NEW_SECRET, True),
+        (OLD_SECRET, True),
+        (None, False),
+        ("", False),
+        (NEW_SECRET[1:], False),
+        (f"{NEW_SECRET}x", False),
+        (f"{NEW_SECRET},{OLD_SECRET}", False),
+        ("é", False),
+    ],
+)
+@pytest.mark.parametrize("headers", [nginx, rfc9440])
+def test_a_process_beside_the_proxy_cannot_report_a_certificate(
+    erp: CertificateErp, headers: Any, sent: str | None, is_believed: bool, settings: Settings
+) -> None:
+    """Its address is that of a trusted proxy; the secret is what only proxy and node have."""
+    settings.PROXY_SECRETS = [NEW_SECRET, OLD_SECRET]
+    more = {} if sent is None else {"X-Proxy-Secret": sent}
+    response = erp.login(headers=headers(erp.issued), more=more)
+    if is_believed:
+        assert response.status_code == 200
+    else:
+        assert "The parameter client_secret is missing" in description(response)
+
+
 @pytest.mark.parametrize("verified", ["NONE", "FAILED:certificate has expired", ""])
 def test_a_certificate_that_the_proxy_has_not_verified_is_refused(
     erp: CertificateErp, verified: str

@@ -12,6 +12,7 @@ ONLY_PUBLIC = {
     "ssl_session_cache shared:id:10m;",
     'proxy_set_header SSL-Client-Cert "";',
     'proxy_set_header SSL-Client-Verify "";',
+    'proxy_set_header X-Proxy-Secret "";',
     "error_page 400 402 406 407 409 411 412 414 415 416 421 494 495 496 498 501 505"
     " =400 /by-proxy/malformed;",
 }
@@ -24,6 +25,7 @@ ONLY_MTLS = {
     "ssl_verify_depth 3;",
     "proxy_set_header SSL-Client-Cert $ssl_client_escaped_cert;",
     "proxy_set_header SSL-Client-Verify $ssl_client_verify;",
+    "include /etc/nginx/proxy-secret.conf;",
     "error_page 495 =400 /by-proxy/certificate;",
     "error_page 400 402 406 407 409 411 412 414 415 416 421 494 496 498 501 505"
     " =400 /by-proxy/malformed;",
@@ -62,6 +64,8 @@ def test_whoever_passes_on_sets_every_header() -> None:
             scope = location if "proxy_set_header" in location else "".join(directives(block))
             for header in HEADERS:
                 assert len(re.findall(rf"proxy_set_header {header} ", scope)) == 1, location
+            secret = r'proxy_set_header X-Proxy-Secret "";|include /etc/nginx/proxy-secret\.conf;'
+            assert len(re.findall(secret, scope)) == 1, location
 
 
 def test_the_address_for_certificates_differs_in_nothing_else() -> None:

@@ -1,15 +1,20 @@
 """A client that logs in with a private key ends its own tokens with one; an API has none."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
 
+from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import JWT_BEARER, KeyErp, new_key_erp, new_pair
 from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, new_api, post
 from tests.self_service.calls import CREDENTIALS, REVOKE_LAST, call
 from tests.support.answers import body_of
+from tokens.models import UsedAssertion
+from tokens.rate_limits.process_quotas import ProcessQuotas
+from tokens.rate_limits.quota import WINDOW
 
 pytestmark = pytest.mark.django_db
 
@@ -61,6 +66,38 @@ def test_a_stranger_ends_nothing(api: Api, erp: KeyErp) -> None:
     forged = erp.assertion(pair=new_pair(), header={"kid": erp.pair.kid})
     assert post(REVOKE, {"token": token, **proof(forged)}).status_code == 401
     assert body_of(api.introspect(token))["active"] is True
+
+
+def test_assertions_that_end_tokens_are_limited_as_logins_are_and_those_of_others_are_not(
+    erp: KeyErp,
+) -> None:
+    """Each that is used is a row."""
+    limit, other = erp.system_user.logins_per_minute, new_key_erp()
+    answers = [post(REVOKE, {"token": "x", **proof(erp.assertion())}) for _ in range(limit + 2)]
+    assert [answer.status_code for answer in answers] == [200] * limit + [429] * 2
+    assert UsedAssertion.objects.count() == limit
+    assert "Too many tokens were ended" in body_of(answers[-1])["error_description"]
+    assert 0 < int(answers[-1]["Retry-After"]) <= 60
+    assert post(REVOKE, {"token": "x", **proof(other.assertion())}).status_code == 200
+    assert erp.login().status_code == 200
+
+
+def test_a_client_without_a_limit_has_none_here(erp: KeyErp) -> None:
+    SystemUser.objects.update(logins_per_minute=0)
+    sent = [post(REVOKE, {"token": "x", **proof(erp.assertion())}) for _ in range(20)]
+    assert {answer.status_code for answer in sent} == {200}
+
+
+def test_this_process_remembers_as_many_clients_as_it_has_room_for() -> None:
+    quotas, at = ProcessQuotas(size=2), datetime(2026, 5, 1, tzinfo=UTC)
+
+    def is_accepted(client: int, later: timedelta = timedelta(0)) -> bool:
+        return quotas.count(client, 1, at + later) is None
+
+    assert [is_accepted(client) for client in (1, 1, 2, 1, 3, 2, 1)] == [
+        *(True, False, True, False, True, False, True)
+    ]
+    assert is_accepted(1, WINDOW)
 
 
 def test_a_protected_api_has_a_secret_only(erp: KeyErp) -> None:

@@ -36,6 +36,7 @@ from clientcheck.clientcheck import (
     Fault,
     Finding,
     Server,
+    as_text,
 )
 from tests.servers.processes import CHECKOUT
 from tests.servers.service import Service
@@ -258,24 +259,27 @@ def test_doctor_says_when_nobody_answers() -> None:
 class Stub(BaseHTTPRequestHandler):
     """A service whose proxy loses onbehalfof, with another clock, and a secret that ends soon."""
 
-    ends: ClassVar[str] = ""
+    issuer: ClassVar[str] = ""  # empty: its own address
+    refusal: ClassVar[str] = ""
+    received: ClassVar[list[bytes]] = []
 
     def do_GET(self) -> None:
-        self.answer({"issuer": "http://elsewhere"}, {})
+        self.answer({"issuer": self.issuer or f"http://{self.headers['Host']}"}, {})
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.received.append(self.rfile.read(int(self.headers["Content-Length"])))
         headers = {
             "X-Represented-Taxpayer": "C9990000003",
             "X-Client-Secret-Expires-At": (datetime.now(UTC) + timedelta(days=3)).strftime(
                 "%Y-%m-%dT%H:%M:%SZ"
             ),
         }
-        self.answer({"access_token": "x"}, headers)
+        body = {"error_description": self.refusal} if self.refusal else {"access_token": "x"}
+        self.answer(body, headers)
 
     def answer(self, body: dict[str, Any], headers: dict[str, str]) -> None:
         content = json.dumps(body).encode()
-        self.send_response_only(200)
+        self.send_response_only(400 if "error_description" in body else 200)
         moment = datetime.now(UTC) - timedelta(minutes=10)
         self.send_header("Date", moment.strftime("%a, %d %b %Y %H:%M:%S GMT"))
         for name, value in {**headers, "Content-Length": str(len(content))}.items():
@@ -287,11 +291,42 @@ class Stub(BaseHTTPRequestHandler):
         pass
 
 
+def examined_by(stub: type[Stub]) -> list[Finding]:
+    stub.received = []
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), stub)) as port:
+        return Doctor(f"http://127.0.0.1:{port}", CLIENT_ID, SECRET, REPRESENTED[0]).examine()
+
+
+def test_doctor_sends_no_secret_to_another_issuer() -> None:
+    class Elsewhere(Stub):
+        issuer = "http://elsewhere"
+
+    states = states_of(examined_by(Elsewhere))
+    assert (states["metadata"], states["login"]) == (FAIL, NOTE)
+    assert Elsewhere.received == []
+
+
+def test_doctor_sends_no_secret_without_tls_to_another_machine() -> None:
+    doctor = Doctor("http://id.example.org", CLIENT_ID, SECRET, "")
+    doctor._metadata_is_right = True
+    doctor._login()
+    assert states_of(doctor.findings) == {"login": NOTE}
+
+
+def test_what_a_service_answers_reaches_no_terminal_as_a_control_sequence() -> None:
+    class Hostile(Stub):
+        refusal = f"\x1b]0;gone\x07 \x9b2J \u202e wrong: {SECRET}"
+
+    report = as_text(examined_by(Hostile))
+    assert "wrong: [hidden]" in report
+    assert all(line.isprintable() for line in report.split("\n"))
+    assert len(Hostile.received) == 1
+
+
 def test_doctor_finds_a_lost_header_a_wrong_clock_and_a_secret_that_ends() -> None:
-    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Stub)) as port:
-        findings = Doctor(f"http://127.0.0.1:{port}", CLIENT_ID, SECRET, REPRESENTED[0]).examine()
+    findings = examined_by(Stub)
     states = states_of(findings)
-    wrong = {"metadata", "clock", "onbehalfof", "secret"}
+    wrong = {"clock", "onbehalfof", "secret"}
     assert {name for name, state in states.items() if state == FAIL} == wrong
     assert all(finding.advice for finding in findings if finding.state == FAIL)
     seen = {finding.name: finding.seen for finding in findings}

@@ -72,6 +72,7 @@ def proxy() -> Iterator[Proxy]:
     program = folder / "programs" / "nginx"
     program.write_text(_ON_LOOPBACK.format(program=nginx_program()))
     program.chmod(0o755)
+    (folder / "proxy-secret").write_text("n" * 40 + "," + "o" * 40 + "\n")
     (folder / "authorities.pem").write_text((folder / "certificate.pem").read_text())
     given = {
         **composed("nginx")["environment"],
@@ -81,6 +82,7 @@ def proxy() -> Iterator[Proxy]:
         "TLS_CERTIFICATE": str(folder / "certificate.pem"),
         "TLS_KEY": str(folder / "certificate.key"),
         "CLIENT_AUTHORITIES": str(folder / "authorities.pem"),
+        "PROXY_SECRET_FILE": str(folder / "proxy-secret"),
         "PUBLIC_HOST": PUBLIC,
         "STAFF_HOST": STAFF,
         "HTTP_PORT": str(free_port()),
@@ -96,6 +98,11 @@ def test_what_compose_gives_it_is_a_right_configuration(proxy: Proxy, mtls: str)
     proxy.environment["MTLS_HOST"] = mtls
     done = proxy.run("-t")
     assert done.returncode == 0, done.stderr
+    secret = proxy.folder / "nginx" / "proxy-secret.conf"
+    assert secret.exists() == bool(mtls)
+    if mtls:
+        assert secret.read_text() == f'proxy_set_header X-Proxy-Secret "{"n" * 40}";\n'
+        assert secret.stat().st_mode & 0o077 == 0
     assert "[warn]" not in done.stderr
     names = {PUBLIC, STAFF, mtls} - {""}
     assert set(re.findall(r"server_name (\S+);", proxy.rendered)) == names

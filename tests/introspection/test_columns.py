@@ -2,6 +2,7 @@
 
 import json
 from base64 import urlsafe_b64encode
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,9 @@ HASHED = "sha256$of-the-api"
 API = ApiFacts(
     "ca_test_1", "Invoicing", "InvoicingAPI", False, SecretFacts(91, "x8Qz", AT + HOUR, AT - HOUR)
 )
-QUERY = TokenQuery(JTI, OTHER, "ca_test_1", HASHED)
+INDEX = 2**20 + 7
+QUERY = TokenQuery(JTI, OTHER, INDEX, "ca_test_1", HASHED)
+NOTHING = TokenQuery(None, None, None)
 
 
 # --- What is asked --------------------------------------------------------------------------------
@@ -33,6 +36,7 @@ def token_of(claims: Any) -> str:
 
 def claims_of(tin: str = OTHER.tin, rob: str = OTHER.rob, **changes: Any) -> dict[str, Any]:
     right = {"jti": str(JTI), "taxpayer": {"tin": tin, "rob": rob}, "act": {"sub": "D1"}}
+    right |= {"status": {"status_list": {"uri": "https://x/status/1", "idx": 7}}}
     return {name: value for name, value in (right | changes).items() if value is not None}
 
 
@@ -54,7 +58,9 @@ def test_one_of_a_taxpayer_for_itself_is_looked_up_by_its_id() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "e30", "e30.", "e30.e30.e30", "a.!.b", "e30.W10.x"])
 def test_what_is_no_token_finds_nothing(text: str) -> None:
-    assert token_query(text, "ca_test_1", HASHED) == TokenQuery(None, None, "ca_test_1", HASHED)
+    assert token_query(text, "ca_test_1", HASHED) == replace(
+        NOTHING, client_id="ca_test_1", hashed_secret=HASHED
+    )
 
 
 @pytest.mark.parametrize("jti", ["", "x" * 36, JTI.hex, f"{{{JTI}}}", f"urn:uuid:{JTI}"])
@@ -77,13 +83,37 @@ def test_only_a_name_that_a_database_takes_is_sent(tin: str, rob: str, is_sent: 
     assert asked(claims_of(tin, rob)) == (JTI, TaxpayerId(tin, rob) if is_sent else None)
 
 
+@pytest.mark.parametrize(
+    ("uri", "idx", "index"),
+    [
+        ("https://x/status/1", 7, INDEX),
+        ("/status/8796093022207", 2**20 - 1, 2**63 - 1),
+        ("/status/8796093022208", 0, None),
+        ("/status/" + "9" * 5_000, 0, None),
+        ("/status/0", -1, None),
+        ("/status/x", 0, None),
+        ("/status/0", "0", None),
+        (0, 0, None),
+    ],
+)
+def test_only_an_index_that_a_database_takes_is_sent(uri: Any, idx: Any, index: int | None) -> None:
+    """A token that names no index was never ours, so nothing is looked up."""
+    status = {"status_list": {"uri": uri, "idx": idx}}
+    query = token_query(token_of(claims_of(status=status)))
+    assert query == (NOTHING if index is None else TokenQuery(JTI, OTHER, index))
+
+
+def test_a_token_without_an_index_is_not_looked_up() -> None:
+    assert token_query(token_of(claims_of(status=None))) == NOTHING
+
+
 def test_what_is_sent_to_the_database() -> None:
-    nobody = TokenQuery(None, None)
-    (sent,) = token_statement([QUERY, nobody]).parameters
+    (sent,) = token_statement([QUERY, NOTHING]).parameters
     assert sent == (
         f'[{{"number":0,"client_id":"ca_test_1","hashed":"{HASHED}","jti":"{JTI}",'
-        '"tin":"C2000000002","rob":"R-2"},'
-        '{"number":1,"client_id":null,"hashed":null,"jti":null,"tin":null,"rob":null}]'
+        f'"tin":"C2000000002","rob":"R-2","status_index":{INDEX}}},'
+        '{"number":1,"client_id":null,"hashed":null,"jti":null,"tin":null,"rob":null,'
+        '"status_index":null}]'
     )
 
 
@@ -105,6 +135,7 @@ OF_API: dict[str, Any] = {
     "revoked_at": AT - HOUR,
     "revoked_jti": JTI,
     "compromised_at": None,
+    "index": INDEX,
     "of_client": "ci_test_1",
 }
 
@@ -127,13 +158,17 @@ def test_each_column_becomes_its_fact() -> None:
     assert login.represented.taxpayer == OTHER
 
 
+def test_a_token_whose_index_was_taken_away_has_ended() -> None:
+    assert [read(index=index).token.has_index for index in (INDEX, 0, None)] == [True, True, False]
+
+
 def test_a_compromised_key_is_no_revoked_token() -> None:
     token = read(revoked_jti=None, compromised_at=AT).token
     assert (token.is_revoked, token.key_is_compromised) == (False, True)
 
 
 def test_a_token_of_a_taxpayer_for_itself_represents_nobody_else() -> None:
-    login = read(TokenQuery(JTI, None, "ca_test_1", HASHED)).token.login
+    login = read(replace(QUERY, represented=None)).token.login
     assert login is not None
     assert login.represented is None
 
@@ -150,7 +185,7 @@ def test_who_has_not_the_very_secret_is_nobody(changes: dict[str, Any]) -> None:
 
 
 def test_where_nobody_asks_nobody_is_found() -> None:
-    assert read(TokenQuery(JTI, OTHER), hashed=None, secret=None).caller is None
+    assert read(TokenQuery(JTI, OTHER, INDEX), hashed=None, secret=None).caller is None
 
 
 def test_an_active_api_and_a_secret_that_has_not_ended() -> None:
@@ -160,7 +195,7 @@ def test_an_active_api_and_a_secret_that_has_not_ended() -> None:
 
 
 def test_many_are_read_at_once_each_for_its_own_query() -> None:
-    queries = [QUERY, TokenQuery(None, None)]
+    queries = [QUERY, NOTHING]
     rows = [row(*OF_API.values(), number=number, client=number) for number in (1, 0)]
     found = token_statement(queries).parse(rows)
     assert [one.token.login and one.token.login.client.id for one in found] == [0, 1]

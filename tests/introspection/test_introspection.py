@@ -8,11 +8,19 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db.models import F
 from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.services import Author, block_system_user, unblock_system_user
+from taxpayers.models import (
+    ClientSecret,
+    GrantedPermission,
+    Intermediary,
+    StatusIndex,
+    SystemUser,
+    Taxpayer,
+)
+from taxpayers.services import Author
 from tests.introspection.api import (
     INACTIVE,
     INTROSPECT,
@@ -20,7 +28,6 @@ from tests.introspection.api import (
     claims_of,
     new_api,
     post,
-    revoke,
     token_of,
 )
 from tests.support.answers import body_of, headers_of
@@ -29,6 +36,7 @@ from tests.support.factories import SUBMIT, VIEW, ClientSecretFactory, GrantedPe
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
 from tokens.access_tokens.issuing import issue_access_token
+from tokens.access_tokens.status_claim import index_of_claims
 from tokens.keys.signer import current_key_ring
 from tokens.keys.store import stop_compromised_key
 from tokens.models import LoginEvent
@@ -155,13 +163,25 @@ def test_an_expired_token_is_inactive(api: Api, erp: Erp) -> None:
 
     def again(age: timedelta) -> bool:
         token = issue_access_token(
-            replace(login, at=now() - age), jti=UUID(recorded["jti"]), status_index=0
+            replace(login, at=now() - age),
+            jti=UUID(recorded["jti"]),
+            status_index=index_of_claims(recorded) or 0,
         )
         active: bool = body_of(api.introspect(token.encoded))["active"]
         return active
 
     assert again(timedelta(minutes=59))
     assert not again(timedelta(minutes=60))
+
+
+@pytest.mark.parametrize("column", ["system_user_id", "secret_id"])
+def test_a_token_whose_index_is_that_of_another_client_or_secret_is_inactive(
+    column: str, api: Api, erp: Erp
+) -> None:
+    """As after a backup was restored."""
+    token = token_of(erp)
+    StatusIndex.objects.update(**{column: F(column) + 1})
+    assert_answer(api.introspect(token), INACTIVE)
 
 
 def test_a_signed_token_whose_login_is_not_recorded_is_inactive(api: Api, erp: Erp) -> None:
@@ -303,13 +323,3 @@ def test_a_further_code_that_is_granted_later_is_not_in_the_answer(
         codes=["documents:cancel"],
     )
     assert body_of(api.introspect(on_behalf.token))["permissions"] == [SUBMIT, VIEW]
-
-
-def test_a_block_is_visible_at_once_and_so_is_its_end(api: Api, erp: Erp) -> None:
-    token, user = token_of(erp), erp.system_user
-    block_system_user(system_user=user, reason="abuse", by=OFFICER, at=now())
-    assert_answer(api.introspect(token), INACTIVE)
-    unblock_system_user(system_user=user, reason="mistake", by=OFFICER, at=now())
-    assert body_of(api.introspect(token))["active"] is True
-    revoke(erp, token)
-    assert_answer(api.introspect(token), INACTIVE)

@@ -47,11 +47,17 @@ def is_active(api: Api, token: str) -> bool:
     return active
 
 
-def test_a_client_ends_its_own_token_and_no_other(api: Api, erp: Erp) -> None:
-    ended, other = token_of(erp), token_of(erp)
-    assert_done(revoke(erp, ended))
+def test_a_client_ends_what_its_secret_got_for_one_taxpayer_and_no_other(
+    api: Api, intermediary: Erp
+) -> None:
+    """As the status lists, in which these tokens share a bit."""
+    tin = GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.tin
+    ended, sibling = token_of(intermediary), token_of(intermediary)
+    others = [token_of(intermediary, on_behalf_of=tin), token_of(new_erp())]
+    assert_done(revoke(intermediary, ended))
     assert body_of(api.introspect(ended)) == INACTIVE
-    assert is_active(api, other)
+    assert not is_active(api, sibling)
+    assert [is_active(api, each) for each in (*others, token_of(intermediary))] == [True] * 3
 
 
 def test_what_is_stored_is_the_id_of_the_token_and_its_end(erp: Erp) -> None:

@@ -33,7 +33,8 @@ FOR_OTHER = replace(TOKEN, subject=OTHER, actor=str(OWN), permissions=("document
 
 
 def status(token: AccessToken, login: Facts | None, **facts: bool) -> str:
-    return status_of(token, TokenFacts(login, **facts), known_scopes=SCOPES, at=AT)
+    known = TokenFacts(login, **({"has_index": True} | facts))
+    return status_of(token, known, known_scopes=SCOPES, at=AT)
 
 
 def client(**changes: Any) -> Facts:
@@ -95,6 +96,11 @@ def test_a_revoked_token_and_a_compromised_key_are_named_before_the_registry() -
     assert status(TOKEN, blocked, key_is_compromised=True) == "signing_key_compromised"
     assert status(TOKEN, OWN_FACTS, is_revoked=True) == "token_revoked"
     assert status(TOKEN, None, is_revoked=True) == "login_not_recorded"
+
+
+def test_what_once_ended_a_token_is_named_after_what_refuses_it_now() -> None:
+    assert status(TOKEN, OWN_FACTS, has_index=False) == "token_ended"
+    assert status(TOKEN, client(blocked_at=AT), has_index=False) == "system_user_blocked"
 
 
 # --- 401 or 400 -----------------------------------------------------------------------------------

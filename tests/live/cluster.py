@@ -14,7 +14,7 @@ from uuid import uuid4
 import httpx
 import psycopg
 
-from tests.servers.nginx import HOST, Balancer, Ports
+from tests.servers.nginx import HOST, PROXY_SECRET, Balancer, Ports
 from tests.servers.service import Service
 from tests.support.erp import FORM, PATH, Erp
 
@@ -90,6 +90,7 @@ def behind(ports: Ports) -> dict[str, str]:
         "AUTH_URL": ports.https_url,
         "MTLS_URL": ports.mtls_url,
         "TRUSTED_PROXIES": HOST,
+        "PROXY_SECRET": PROXY_SECRET,
     }
 
 

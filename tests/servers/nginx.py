@@ -34,6 +34,7 @@ from tests.servers.processes import (
 CONFIGURATION = CHECKOUT / "deploy" / "nginx.conf"
 HOST = "127.0.0.1"
 MTLS_NAME = "mtls.id.example.org"
+PROXY_SECRET = "proxy-secret-of-the-tests-which-is-long-enough"
 STAFF_ADDRESS = "127.0.0.3"  # stands for the authority's own network
 
 # Around the file under test: what a distribution's nginx.conf has.
@@ -110,6 +111,7 @@ def start_balancer(ports: Ports, *changes: tuple[str, str]) -> Balancer:
     tls = write_certificate(folder)
     authority = Authority("Authority of the tests")
     (folder / "client-authorities.pem").write_text(authority.pem)
+    (folder / "proxy-secret.conf").write_text(f'proxy_set_header X-Proxy-Secret "{PROXY_SECRET}";')
     (folder / "service.conf").write_text(rendered(ports, folder, *changes))
     user = "user root root;" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(_MAIN.format(folder=folder, user=user))
@@ -135,6 +137,7 @@ def rendered(ports: Ports, folder: Path, *changes: tuple[str, str]) -> str:
         (r"127\.0\.0\.1:8002\b", f"{HOST}:{ports.staff}"),
         (r"/etc/ssl/id\.example\.org", f"{folder}/certificate"),
         (r"/etc/ssl/client-authorities", f"{folder}/client-authorities"),
+        (r"/etc/nginx/proxy-secret", f"{folder}/proxy-secret"),
         (r"/var/log/nginx", str(folder)),
         (r"allow 10\.0\.0\.0/8;", f"allow {STAFF_ADDRESS};"),
         *changes,

@@ -104,6 +104,12 @@ def test_an_ipv6_address_is_its_network(officer: User) -> None:
     assert not is_refused(at("2001:db8:0:1::1"), officer)
 
 
+def test_an_ipv6_network_that_tries_many_names_is_stopped(officer: User) -> None:
+    for number in range(20):
+        guess(at(f"2001:db8::{number}"), f"guess-{number}")
+    assert is_refused(at("2001:db8::ffff:1"), officer)
+
+
 @pytest.mark.parametrize("proxies", [[], ["127.0.0.1"]])
 def test_a_made_up_address_helps_nobody(
     officer: User, settings: Settings, proxies: list[str]

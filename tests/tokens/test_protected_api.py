@@ -51,7 +51,7 @@ FOREIGN = (
     " environment. Log in again."
 )
 ENDED = (
-    "The token is no longer active: its client has ended it, or a login would not get it any more."
+    "The token is no longer active: its client has ended it, or what it came from has changed."
     " Log in again; if the login is refused, its answer says why."
 )
 MALFORMED = "The header Authorization must be Bearer and one token. Send it once."

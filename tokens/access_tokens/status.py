@@ -21,6 +21,7 @@ class InactiveReason(StrEnum):
     NOT_VALID = "token_not_valid"  # unknown, malformed, expired, of another key or audience
     NOT_RECORDED = "login_not_recorded"
     REVOKED = "token_revoked"
+    ENDED = "token_ended"  # by a change of the registry that may have been taken back since
     KEY_COMPROMISED = "signing_key_compromised"
     OTHER_CLIENT = "client_or_taxpayer_differs"
     SCOPE_ENDED = "scope_ended"
@@ -32,10 +33,13 @@ class TokenFacts:
     """What the database knows now of one token.
 
     `login` are the present facts of the login that it was issued for: its client, the secret that
-    it used, whom it represents. None: no such login is recorded.
+    it used, whom it represents. None: no such login is recorded. `has_index`: the index of the
+    token in the status lists still belongs to that login; what ends a token takes its index away,
+    for good (`tokens/status_lists/`).
     """
 
     login: Facts | None
+    has_index: bool
     is_revoked: bool = False
     key_is_compromised: bool = False
 
@@ -43,9 +47,10 @@ class TokenFacts:
 def status_of(
     token: AccessToken, facts: TokenFacts, *, known_scopes: Collection[str], at: datetime
 ) -> str:
-    """ACTIVE if the same login would get this token at this moment; otherwise why not.
+    """ACTIVE if it was not ended and the same login would get it at this moment; or why not.
 
-    The reason is an InactiveReason, or that of the login's refusal.
+    The reason is an InactiveReason, or that of the login's refusal: what refuses it now is named
+    before what once ended it.
     """
     if facts.login is None:
         return InactiveReason.NOT_RECORDED
@@ -68,4 +73,4 @@ def status_of(
         return InactiveReason.SCOPE_ENDED
     if not set(token.permissions) <= set(now.permissions):
         return InactiveReason.PERMISSION_ENDED
-    return ACTIVE
+    return ACTIVE if facts.has_index else InactiveReason.ENDED

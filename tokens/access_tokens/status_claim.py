@@ -7,6 +7,7 @@ LIST_LENGTH = 2**20  # indexes of one list: 128 KiB before it is compressed
 
 
 PATH = "/status"
+_HIGHEST = 2**63 - 1  # what a column of the database takes
 
 
 def claims_of_token(issuer: str, index: int) -> dict[str, Any]:
@@ -21,7 +22,15 @@ def index_of_claims(claims: Mapping[str, Any]) -> int | None:
     if status is None:
         return None
     named = status["status_list"]
-    return int(named["uri"].rpartition("/")[2]) * LIST_LENGTH + int(named["idx"])
+    return index_in_list(named["uri"], named["idx"])
+
+
+def index_in_list(uri: str, idx: int) -> int:
+    """The index at this place of a list. Raises ValueError if no index can be meant."""
+    index = int(uri.rpartition("/")[2]) * LIST_LENGTH + idx
+    if not 0 <= index <= _HIGHEST:
+        raise ValueError(uri, idx)
+    return index
 
 
 def list_uri(issuer: str, number: int) -> str:

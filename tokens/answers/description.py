@@ -34,9 +34,14 @@ TOO_MANY_REJECTED = _(
     " Retry-After says to read why, or look at an earlier refusal. The developer of the ERP system"
     " must correct the request: a right one is answered at once."
 )
+TOO_MANY_REVOKED = _(
+    "Too many tokens were ended. Wait as long as Retry-After says. The developer of the ERP system"
+    " must end each token once, and only when it is not needed any more."
+)
 TOO_MANY: Mapping[ThrottleCause | None, str] = {
     ThrottleCause.FAILURES: TOO_MANY_FAILED,
     ThrottleCause.REJECTIONS: TOO_MANY_REJECTED,
+    ThrottleCause.REVOCATIONS: TOO_MANY_REVOKED,
 }
 
 _FAULTS: Mapping[str, str] = {

@@ -17,6 +17,7 @@ from tokens.operations.steps import End, LockedRead, StepsTo, advance, fail
 from tokens.request.arrival import receive as read_arrival
 from tokens.request.form import MAX_BODY_BYTES
 from tokens.request.on_behalf_of import spells_on_behalf_of
+from tokens.request.proxies import SECRET_IN_META
 from tokens.store.async_store import AsyncStore, Observe
 from tokens.store.lanes import CALL_SECONDS
 
@@ -39,6 +40,7 @@ _META = {
     b"client-cert": "HTTP_CLIENT_CERT",
     b"ssl-client-cert": "HTTP_SSL_CLIENT_CERT",
     b"ssl-client-verify": "HTTP_SSL_CLIENT_VERIFY",
+    b"x-proxy-secret": SECRET_IN_META,
 }
 
 

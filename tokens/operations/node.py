@@ -15,6 +15,7 @@ from taxpayers.facts.values import FactsQuery, Reading
 from tokens.operations.clock import DatabaseClock, LocalClock
 from tokens.protected_apis.last_use import UsesOfThisMinute
 from tokens.rate_limits.denial_cache import DenialCache
+from tokens.rate_limits.process_quotas import ProcessQuotas
 from tokens.status_lists.reserved import ReservedIndexes
 
 
@@ -26,6 +27,7 @@ class Node:
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     denials: DenialCache = field(default_factory=DenialCache)
     reserved_indexes: ReservedIndexes = field(default_factory=ReservedIndexes)
+    revocations: ProcessQuotas = field(default_factory=ProcessQuotas)
     api_secret_uses: UsesOfThisMinute = field(default_factory=UsesOfThisMinute)
 
     def recall(self, query: FactsQuery) -> Reading | None:

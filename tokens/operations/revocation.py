@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from taxpayers.facts.values import Reading
+from taxpayers.facts.values import ClientFacts, Reading
 from taxpayers.rules import Refused, check_secret
 from tokens.access_tokens.status_claim import index_of_claims
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
@@ -27,6 +27,7 @@ from tokens.metrics import count_revocation
 from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
 from tokens.operations.steps import refusal_of
+from tokens.rate_limits.throttle import RateLimited, ThrottleCause
 from tokens.refusals.table import REFUSALS
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_client_request
@@ -105,12 +106,21 @@ def _authenticate(
         client = authenticate(credentials, reading.facts, reading.at)
         check_secret(client.secret, reading.at)
         use = use_of(credentials)
-        if use is not None and not (yield use):
-            raise not_accepted(USED_BEFORE)
+        if use is not None:
+            _check_limit(node, client.client, reading.at)
+            if not (yield use):
+                raise not_accepted(USED_BEFORE)
     except Refused as refused:
         if REFUSALS[refused.reason].counts_as_failure:
             yield from count_failure(node, arrival, credentials, _OPERATION)
         raise
+
+
+def _check_limit(node: Node, client: ClientFacts, at: datetime) -> None:
+    """Each use of an assertion is a row: a client ends no more tokens than it may get."""
+    throttle = node.revocations.count(client.id, client.logins_per_minute, at)
+    if throttle is not None:
+        raise RateLimited(throttle, ThrottleCause.REVOCATIONS)
 
 
 def _verified(token: str, at: datetime) -> AccessToken | None:

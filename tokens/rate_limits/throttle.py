@@ -15,6 +15,7 @@ class ThrottleCause(StrEnum):
     LOGINS = "logins"
     FAILURES = "failures"
     REJECTIONS = "rejections"
+    REVOCATIONS = "revocations"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,11 +64,12 @@ def reported_certificate(meta: Mapping[str, str]) -> CertificateHeaders | None:
     """What a trusted proxy reports of the client's certificate; None if there is none.
 
     Only with the setting MTLS_URL, by which the operators confirm that their proxies set these
-    headers: another proxy passes on what clients send.
+    headers: another proxy passes on what clients send. And only with PROXY_SECRET, if it is set.
     """
     if not settings.MTLS_URL:
         return None
-    return _trusted(tuple(settings.TRUSTED_PROXIES)).certificate(meta)
+    proxies = _trusted(tuple(settings.TRUSTED_PROXIES), tuple(settings.PROXY_SECRETS))
+    return proxies.certificate(meta)
 
 
 def called_url(certificate: CertificateHeaders | None) -> str:

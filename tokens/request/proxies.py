@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from hmac import compare_digest
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -14,6 +15,7 @@ from ipaddress import (
 
 from tokens.client_auth.certificate import CertificateHeaders
 
+SECRET_IN_META = "HTTP_X_PROXY_SECRET"
 _LONGEST = 64  # of an address; the name of an interface may follow it
 # Some proxies write the port of the client as well (as RFC 7239 section 6 does), or brackets alone.
 _WITH_PORT = re.compile(r"\[([^]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}", re.ASCII)
@@ -27,7 +29,9 @@ class TrustedProxies:
     The same for what they report of a client's certificate.
     """
 
-    def __init__(self, networks: Iterable[str]) -> None:
+    def __init__(self, networks: Iterable[str], secrets: Iterable[str] = ()) -> None:
+        """`secrets`: with any, a certificate counts only with one of them."""
+        self._secrets = tuple(secret.encode() for secret in secrets)
         self._networks: tuple[Network, ...] = tuple(ip_network(n, strict=False) for n in networks)
         self._read_hop = lru_cache(maxsize=1024)(self._hop_of)
 
@@ -60,7 +64,7 @@ class TrustedProxies:
 
         What anybody else but a trusted proxy sends is as if it were absent.
         """
-        if not self._hop(meta.get("REMOTE_ADDR", ""))[1]:
+        if not self._hop(meta.get("REMOTE_ADDR", ""))[1] or not self._has_secret(meta):
             return None
         reported = CertificateHeaders(
             client_cert=meta.get("HTTP_CLIENT_CERT", ""),
@@ -68,6 +72,13 @@ class TrustedProxies:
             verified=meta.get("HTTP_SSL_CLIENT_VERIFY", ""),
         )
         return None if reported.is_empty else reported
+
+    def _has_secret(self, meta: Mapping[str, str]) -> bool:
+        # Other processes may run on the machine of a proxy: its address alone is no proof.
+        if not self._secrets:
+            return True
+        sent = meta.get(SECRET_IN_META, "").encode(errors="surrogatepass")
+        return True in [compare_digest(sent, secret) for secret in self._secrets]  # always all
 
     def _hop(self, text: str) -> tuple[str | None, bool]:
         """The address, None if it is none, and whether it is that of a trusted proxy."""

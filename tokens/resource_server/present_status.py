@@ -17,7 +17,7 @@ from tokens.store.token_query import TokenReading, token_query
 
 ANSWER_SECONDS = 1.5  # so that a database that hangs is a 503 within 2 seconds
 _ENDED = (
-    "The token is no longer active: its client has ended it, or a login would not get it any more."
+    "The token is no longer active: its client has ended it, or what it came from has changed."
     " Log in again; if the login is refused, its answer says why."
 )
 # Who repeats a request that revoked the secret, because its answer was lost, reads that it worked.

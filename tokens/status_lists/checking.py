@@ -102,5 +102,5 @@ def _check(index: int, rows: list[Row]) -> CheckedIndex:
         # A trigger ends the index of tokens that are not bound as the client's must be.
         confirmation=required_confirmation(facts),
     )
-    now = status_of(token, TokenFacts(facts), known_scopes=settings.SCOPES, at=at)
+    now = status_of(token, TokenFacts(facts, has_index=True), known_scopes=settings.SCOPES, at=at)
     return CheckedIndex(index, client, check_at, now == ACTIVE, next_end(facts, at))

@@ -21,15 +21,20 @@ from taxpayers.facts.values import SecretFacts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.sql import Row, Statement, fetch_through_django
 from tokens.access_tokens.status import TokenFacts
+from tokens.access_tokens.status_claim import index_in_list
 from tokens.calls import TokenQuery
 
 # The login event has the id of the token, and leads to the secret. A caller whose secret does not
 # match gets no further than that, at the same cost whether its id exists or not.
+#
+# The row of the token's index is there until something ends its tokens, and until they have expired
+# the index is not used again (`REUSED_AFTER`). A backup that was restored may have the same number
+# for another client or secret.
 _QUERY = f"""
 SELECT {{clock}}, {FACT_COLUMNS},
        a.client_id, a.name, a.audience, a.is_active,
        h.id, h.hashed, h.hint, h.expires_at, h.revoked_at,
-       v.jti, k.compromised_at, u.client_id
+       v.jti, k.compromised_at, x."index", u.client_id
 FROM {{queries}}
 LEFT JOIN protected_apis a ON a.client_id = q.client_id
 LEFT JOIN protected_api_secrets h ON h.protected_api_id = a.id AND h.hashed = q.hashed
@@ -39,20 +44,24 @@ LEFT JOIN revoked_tokens v ON v.jti = e.id
 LEFT JOIN signing_keys k ON k.kid = e.kid
 LEFT JOIN system_users u ON u.id = e.system_user_id
 LEFT JOIN client_secrets s ON s.id = e.secret_id AND s.system_user_id = u.id{CREDENTIAL_FITS}
-{FACT_JOINS}"""
+{FACT_JOINS}
+LEFT JOIN status_indexes x ON x."index" = q.status_index
+    AND x.system_user_id = e.system_user_id AND x.secret_id = e.secret_id"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"
-    " AS q(number int, client_id varchar, hashed varchar, jti uuid, tin varchar, rob varchar)",
+    " AS q(number int, client_id varchar, hashed varchar, jti uuid, tin varchar, rob varchar,"
+    " status_index bigint)",
 )
 _SQLITE = _QUERY.format(
     clock="NULL",
     queries="(SELECT 0 AS number, %s AS client_id, %s AS hashed, %s AS jti,"
-    " %s AS tin, %s AS rob) AS q",
+    " %s AS tin, %s AS rob, %s AS status_index) AS q",
 )
 # Where the columns are in a row.
 _NUMBER, _SECRET_ID = 1, 10
-_API, _API_SECRET, _JTI, _COMPROMISED_AT, _CLIENT_ID = slice(-12, -8), slice(-8, -3), -3, -2, -1
+_API, _API_SECRET = slice(-13, -9), slice(-9, -4)
+_JTI, _COMPROMISED_AT, _INDEX, _CLIENT_ID = -4, -3, -2, -1
 _JTI_LENGTH, _LONGEST = 36, 64
 
 
@@ -84,9 +93,19 @@ class _Taxpayer(msgspec.Struct):
     rob: str = ""
 
 
+class _Place(msgspec.Struct):
+    uri: str
+    idx: int
+
+
+class _Status(msgspec.Struct):
+    status_list: _Place
+
+
 class _Payload(msgspec.Struct):
     jti: str
     taxpayer: _Taxpayer
+    status: _Status
     act: dict[str, str] | None = None
 
 
@@ -101,12 +120,13 @@ def token_query(
         payload = token.split(".")[1]
         claims = _decode(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         jti = UUID(claims.jti) if len(claims.jti) == _JTI_LENGTH else None
+        index = index_in_list(claims.status.status_list.uri, claims.status.status_list.idx)
     except (LookupError, ValueError, msgspec.MsgspecError, RecursionError):
-        return TokenQuery(None, None, client_id, hashed_secret)
+        return TokenQuery(None, None, None, client_id, hashed_secret)
     named = TaxpayerId(claims.taxpayer.tin, claims.taxpayer.rob)
     if claims.act is None or not _can_be_sent(named):
-        return TokenQuery(jti, None, client_id, hashed_secret)
-    return TokenQuery(jti, named, client_id, hashed_secret)
+        return TokenQuery(jti, None, index, client_id, hashed_secret)
+    return TokenQuery(jti, named, index, client_id, hashed_secret)
 
 
 def _can_be_sent(taxpayer: TaxpayerId) -> bool:
@@ -127,6 +147,7 @@ def token_statement(queries: Sequence[TokenQuery]) -> Statement[list[TokenReadin
             "jti": query.jti,
             "tin": query.represented and query.represented.tin,
             "rob": query.represented and query.represented.rob,
+            "status_index": query.status_index,
         }
         for number, query in enumerate(queries)
     ]
@@ -144,7 +165,8 @@ def read_token_from_sqlite(query: TokenQuery) -> TokenReading:
     """The same from SQLite, in this process. Raises django.db.DatabaseError."""
     represented, jti = query.represented, query.jti
     tin, rob = (represented.tin, represented.rob) if represented else (None, None)
-    parameters = (query.client_id, query.hashed_secret, jti and jti.hex, tin, rob)
+    asked = (query.client_id, query.hashed_secret)
+    parameters = (*asked, jti and jti.hex, tin, rob, query.status_index)
     return _reading(query, fetch_through_django(_SQLITE, parameters))
 
 
@@ -152,7 +174,12 @@ def _reading(query: TokenQuery, rows: list[Row]) -> TokenReading:
     row = rows[0]
     is_recorded = row[_SECRET_ID] is not None
     login = facts_of(row[_CLIENT_ID], query.represented, rows) if is_recorded else None
-    facts = TokenFacts(login, row[_JTI] is not None, row[_COMPROMISED_AT] is not None)
+    facts = TokenFacts(
+        login,
+        has_index=row[_INDEX] is not None,
+        is_revoked=row[_JTI] is not None,
+        key_is_compromised=row[_COMPROMISED_AT] is not None,
+    )
     return TokenReading(row[0] or datetime.now(UTC), facts, _caller(query, row))
 
 

@@ -14,19 +14,20 @@ from allauth.core.internal import ratelimit
 from django.http import HttpRequest
 
 from identity.staff.accounts.known_browsers import known_browser
+from tokens.rate_limits.buckets import counted_address
 
 Kind = Literal["password", "code"]
 
 LIMITS = {
     "password_by_browser": "5/15m/key",
     "password_by_pair": "5/15m/key",
-    "password_by_address": "20/15m/ip",
+    "password_by_address": "20/15m/key",
     "password_by_name": "50/15m/key",
     # Who is asked for a code has given the right password, so there is less to wait for: a
     # stranger who tries all year finds one of a million codes with a chance of 8 %.
     "code_by_browser": "5/15m/key",
     "code_by_pair": "5/15m/key",
-    "code_by_address": "20/15m/ip",
+    "code_by_address": "20/15m/key",
     "code_by_name": "10/60m/key",
 }
 
@@ -60,8 +61,9 @@ def _keys(request: HttpRequest, name: str) -> Iterator[tuple[str, str]]:
     if browser := known_browser(request, name):
         yield "browser", f"{browser} {name}"
         return
-    yield "pair", f"{ratelimit.get_ip(request)} {name}"
-    yield "address", ""
+    address = counted_address(request.META.get("REMOTE_ADDR"))  # as at the login
+    yield "pair", f"{address} {name}"
+    yield "address", address
     yield "name", name
 
 

@@ -26,6 +26,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff.framework.lists import is_too_general
 from identity.staff.framework.pagination import in_batches
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, author
@@ -112,6 +113,8 @@ class ExportingAdmin(RecordAdmin):
             records = self.exported_rows(request)
         except IncorrectLookupParameters:  # no such filter: as the list itself answers
             return HttpResponseRedirect(self.list_url())
+        if is_too_general(request):  # the list says so
+            return HttpResponseRedirect(f"{self.export_page_url()}?{request.GET.urlencode()}")
         if file_format == "xlsx" and records.order_by()[MAX_ROWS_WRITTEN : MAX_ROWS_WRITTEN + 1]:
             messages.error(
                 request,

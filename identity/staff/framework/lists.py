@@ -7,17 +7,30 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Model, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from identity.staff.framework.pagination import CappedPaginator
-from identity.staff.framework.search import search_by_index
+from identity.staff.framework.search import TooGeneral, search_by_index
 from identity.staff.framework.unknown_filter import UnknownFilter
+from taxpayers.redaction import HIDDEN
+
+TOO_GENERAL = gettext_lazy(
+    "This search is too general, and was stopped. Add another word, or search for a number."
+)
+_IS_TOO_GENERAL = "identity.search_is_too_general"
+
+
+def is_too_general(request: HttpRequest) -> bool:
+    """Whether the search of this request was stopped: the list is empty for that reason only."""
+    return _IS_TOO_GENERAL in request.META
 
 
 class ListActionForm(ActionForm):
@@ -47,13 +60,32 @@ class ViewOnlyList(ModelAdmin):
         """Conditions that find records by this term, each answered by one index."""
         return ()
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """What was typed comes in a body, and gets an address only without a secret."""
+        if request.method == "POST" and SEARCH_VAR in request.POST:
+            asked = request.POST.copy()
+            asked.pop("csrfmiddlewaretoken", None)
+            if HIDDEN in asked[SEARCH_VAR]:
+                del asked[SEARCH_VAR]
+            return HttpResponseRedirect(f"{request.path}?{asked.urlencode()}")
+        response = super().changelist_view(request, extra_context)
+        if is_too_general(request):
+            messages.warning(request, TOO_GENERAL)
+        return response
+
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
         term = " ".join(search_term.split())
         if not term:
             return queryset, False
-        return search_by_index(queryset, self.search_conditions(term)), False
+        try:
+            return search_by_index(queryset, self.search_conditions(term)), False
+        except TooGeneral:
+            request.META[_IS_TOO_GENERAL] = True
+            return queryset.none(), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Only what a filter offers: Django would allow any condition, with or without an index.

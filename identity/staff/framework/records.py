@@ -47,7 +47,7 @@ class RecordAdmin(SavedViewPages):
                 {"title": b.title, "path": b.url, "icon": b.icon, "variant": b.variant}
                 for b in self.list_buttons(request)
             ]
-        return response
+        return response  # type: ignore[no-any-return]  # or a redirect, or the page of a bulk task
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:
         """Buttons of the tasks that need no record."""

@@ -1,9 +1,12 @@
 """Search that always uses an index: one short query for each condition."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from django.db import OperationalError, connection, transaction
 from django.db.models import Model, Q, QuerySet
+from psycopg.errors import QueryCanceled
 
 from identity.staff.framework.pagination import CappedPaginator
 
@@ -13,15 +16,46 @@ _Row = TypeVar("_Row", bound=Model)
 MAX_FOUND = CappedPaginator.max_rows + 1
 
 
+# The index finds every part of a name; who searches for parts that many names have would wait long.
+SEARCH_SECONDS = 2.0
+
+
+class TooGeneral(Exception):
+    """The search takes too long: it needs another word."""
+
+
+@contextmanager
+def limited_search() -> Iterator[None]:
+    """Around the statements of one search. Raises TooGeneral if one of them takes too long.
+
+    PostgreSQL only: SQLite has the few rows of a trial.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout TO {int(SEARCH_SECONDS * 1000)}")
+            yield
+            # Where this is within a transaction, which goes on.
+            cursor.execute("SET LOCAL statement_timeout TO DEFAULT")
+    except OperationalError as error:
+        if isinstance(error.__cause__, QueryCanceled):
+            raise TooGeneral from None
+        raise
+
+
 def search_by_index(rows: "QuerySet[_Row]", conditions: Iterable[Q]) -> "QuerySet[_Row]":
     """The rows that match one of the conditions, at most MAX_FOUND for each.
 
     Each condition must be answered by one index. Together in one OR, none of them would use it.
+    Raises TooGeneral.
     """
     keys: set[Any] = set()
-    for condition in conditions:
-        matching = rows.filter(condition).order_by()
-        keys.update(matching.values_list("pk", flat=True)[:MAX_FOUND])
+    with limited_search():
+        for condition in conditions:
+            matching = rows.filter(condition).order_by()
+            keys.update(matching.values_list("pk", flat=True)[:MAX_FOUND])
     return rows.filter(pk__in=keys)
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import record_url
 from identity.staff.framework.records import RecordAdmin
+from identity.staff.framework.search import limited_search
 from identity.staff.search.found import MAX_IN_GROUP, Group, Hit, group_of
 from identity.staff.search.typed import TypedText
 from taxpayers.models import Intermediary, SystemUser, Taxpayer
@@ -73,14 +74,18 @@ def registry_groups(request: HttpRequest, typed: TypedText) -> Iterator[Group]:
 
 
 def _rows(request: HttpRequest, pages: RecordAdmin, term: str) -> list[Any]:
-    """As many as a group shows, and one more; without an order, so that an index can answer."""
+    """As many as a group shows, and one more; without an order, so that an index can answer.
+
+    Raises TooGeneral.
+    """
     rows = pages.get_queryset(request).order_by()
     found: dict[Any, Any] = {}
-    for condition in pages.search_conditions(term):
-        for row in rows.filter(condition)[: MAX_IN_GROUP + 1]:
-            found.setdefault(row.pk, row)
-        if len(found) > MAX_IN_GROUP:
-            break
+    with limited_search():
+        for condition in pages.search_conditions(term):
+            for row in rows.filter(condition)[: MAX_IN_GROUP + 1]:
+                found.setdefault(row.pk, row)
+            if len(found) > MAX_IN_GROUP:
+                break
     return list(found.values())
 
 

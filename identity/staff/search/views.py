@@ -16,10 +16,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
+from identity.staff.framework.lists import TOO_GENERAL
+from identity.staff.framework.search import TooGeneral
 from identity.staff.search.activity import activity_groups
 from identity.staff.search.found import Found, exact_hit_first
 from identity.staff.search.registry import registry_groups
-from identity.staff.search.typed import has_credential, read_typed
+from identity.staff.search.typed import TypedText, read_typed
+from taxpayers.redaction import HIDDEN
 
 MIN_LENGTH = 2
 
@@ -28,21 +31,27 @@ MIN_LENGTH = 2
 def search(request: HttpRequest) -> HttpResponse:
     """The results as a page, or without its frame for the script of the search box."""
     text = (request.POST if request.method == "POST" else request.GET).get("q", "")
-    if has_credential(text):
+    if HIDDEN in text:  # what was there was taken out: `identity.staff.typed_secrets`
         return _respond(request, {"is_credential": True, "status": _("This is a secret.")})
     typed = read_typed(text)
     if request.method == "POST" and not _is_for_script(request):
         return HttpResponseRedirect(f"{reverse('staff_search')}?{urlencode({'q': typed.term})}")
     context: dict[str, Any] = {"term": typed.term}
     if len(typed.term) >= MIN_LENGTH:
-        found = exact_hit_first(
-            [*registry_groups(request, typed), *activity_groups(request, typed)]
-        )
-        context |= {"found": found, "status": _status(found)}
+        context |= _found(request, typed)
     return _respond(request, context)
 
 
 search_view = staff_member_required(search, login_url="account_login")
+
+
+def _found(request: HttpRequest, typed: TypedText) -> dict[str, Any]:
+    try:
+        groups = [*registry_groups(request, typed), *activity_groups(request, typed)]
+    except TooGeneral:
+        return {"too_general": TOO_GENERAL, "status": TOO_GENERAL}
+    found = exact_hit_first(groups)
+    return {"found": found, "status": _status(found)}
 
 
 def _status(found: Found) -> str:

@@ -15,7 +15,7 @@ from django.core.cache import cache
 from django.http import HttpRequest, QueryDict
 from django.utils import timezone
 
-from taxpayers.redaction import hide_marked_secrets
+from taxpayers.redaction import hide_pasted_secrets
 
 _SECONDS = 3600  # to sign in
 _MOST_CHARACTERS = 100_000
@@ -83,7 +83,7 @@ def _entries_of(request: HttpRequest) -> dict[str, Any] | None:
     if request.method != "POST":
         return None
     values = {
-        name: [hide_marked_secrets(value) for value in given]
+        name: [hide_pasted_secrets(value) for value in given]
         for name, given in request.POST.lists()
         if name not in _NEVER_STORED and "password" not in name
     }

@@ -56,7 +56,10 @@ class IssuedTokens:
         for issued in self._tokens.values():
             facts = _facts_now(issued, registry)
             now = status_of(
-                issued.token, TokenFacts(facts), known_scopes=tuple(settings.SCOPES), at=at
+                issued.token,
+                TokenFacts(facts, has_index=True),
+                known_scopes=tuple(settings.SCOPES),
+                at=at,
             )
             if now != ACTIVE and issued.index not in ended:
                 raise ClaimBroken(

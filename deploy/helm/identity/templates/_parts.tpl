@@ -83,6 +83,9 @@ env:
   {{- if $root.Values.secretKeyFallbacks }}
   - {name: SECRET_KEY_FALLBACKS_FILE, value: /run/secrets/identity/SECRET_KEY_FALLBACKS}
   {{- end }}
+  {{- if $root.Values.settings.MTLS_URL }}
+  - {name: PROXY_SECRET_FILE, value: /run/secrets/identity/PROXY_SECRET}
+  {{- end }}
 volumeMounts:
   - {name: secrets, mountPath: /run/secrets/identity, readOnly: true}
   - {name: data, mountPath: /var/lib/identity}
@@ -102,6 +105,9 @@ volumes:
         - {key: KEY_ENCRYPTION_KEYS, path: KEY_ENCRYPTION_KEYS}
         {{- if $root.Values.secretKeyFallbacks }}
         - {key: SECRET_KEY_FALLBACKS, path: SECRET_KEY_FALLBACKS}
+        {{- end }}
+        {{- if $root.Values.settings.MTLS_URL }}
+        - {key: PROXY_SECRET, path: PROXY_SECRET}
         {{- end }}
   - name: data
     emptyDir: {sizeLimit: {{ index . 2 }}}

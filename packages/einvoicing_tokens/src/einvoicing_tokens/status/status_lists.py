@@ -17,7 +17,7 @@ from einvoicing_tokens.signatures import NotVerified, verified
 from einvoicing_tokens.status.status_list import TYPE, VALID, StatusList, unpacked
 
 ENDED = (
-    "The token is no longer active: its client has ended it, or a login would not get it any more."
+    "The token is no longer active: its client has ended it, or what it came from has changed."
     " Log in again; if the login is refused, its answer says why."
 )
 # A list that names no other time is fresh for so long, and never for longer than an hour.

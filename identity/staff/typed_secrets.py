@@ -1,0 +1,77 @@
+"""Secrets and tokens that staff type or paste are taken out of the request (contract 5).
+
+So no page, list, export or saved view has to look for them, and none is stored or shown: what comes
+in an address ends in the history of the browser, in exports and in saved views.
+"""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, QueryDict
+from django.http.request import UnreadablePostError
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from identity.middleware import Handler
+from identity.staff.not_found import STAFF_PATHS
+from taxpayers.redaction import hide_pasted_secrets, holds_secret
+
+
+def take_out_secrets(get_response: Handler) -> Handler:
+    """Leads from an address with a secret to the same one without it; hides those in a form."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(STAFF_PATHS):
+            return get_response(request)
+        if address := _address_without(request):
+            _tell(
+                request, _("This is a secret or a token. It was not searched for, and not stored.")
+            )
+            return HttpResponseRedirect(address)
+        if request.method == "POST" and request.user.is_authenticated:
+            _hide_in_form(request)
+        return get_response(request)
+
+    return middleware
+
+
+def _address_without(request: HttpRequest) -> str:
+    """The address without the parameters that hold a secret; empty: none does."""
+    is_in_path = holds_secret(request.path_info)
+    if not is_in_path and not holds_secret(request.META.get("QUERY_STRING", "")):
+        return ""
+    others = QueryDict(mutable=True)
+    for name, values in request.GET.lists():
+        if kept := [value for value in values if not holds_secret(f"{name}={value}")]:
+            others.setlist(name, kept)
+    path = reverse("admin:index") if is_in_path else request.path
+    return f"{path}?{others.urlencode()}" if others and not is_in_path else path
+
+
+def _hide_in_form(request: HttpRequest) -> None:
+    try:
+        sent = request.POST
+    except UnreadablePostError:  # the browser is gone: Django answers this where it reads the form
+        return
+    held = [
+        name
+        for name, values in sent.lists()
+        if "password" not in name and any(map(holds_secret, values))
+    ]
+    if not held:
+        return
+    hidden = sent.copy()
+    for name in held:
+        hidden.setlist(name, [hide_pasted_secrets(value) for value in sent.getlist(name)])
+    request.POST = hidden  # type: ignore[assignment]  # Django's own form parser sets such a one
+    if request.path_info != reverse("staff_search"):  # its own page says so
+        _tell(
+            request,
+            _(
+                "You entered a secret or a token. It was replaced by [hidden], and not stored."
+                " Treat it as compromised: issue another one and revoke this one."
+            ),
+        )
+
+
+def _tell(request: HttpRequest, text: str) -> None:
+    if request.headers.get("X-Requested-With") != "XMLHttpRequest":
+        messages.warning(request, text)
