@@ -9,11 +9,13 @@ from identity.wsgi import application as django_application  # first, because it
 # isort: split
 from django.conf import settings
 
+from identity.errors import NOTHING
 from identity.sandbox.upkeep import keep_sandbox_current
-from identity.server.limits import BUFFERED_BODY_BYTES
+from identity.server.limits import BUFFERED_BODY_BYTES, MAX_PATH_LENGTH
 from identity.server.overload import LIVE
 from identity.server.readiness import PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiBridge
+from tokens.http import error_body
 from tokens.operations.asgi import TokenEndpoint
 from tokens.operations.paths import OPERATIONS
 from tokens.status_lists.publication import status_lists
@@ -27,11 +29,7 @@ _MAX_UPLOAD_BYTES = 17 * 1024 * 1024
 _PLACES_PER_THREAD = 16
 
 _LIVE_BODY = json.dumps({"status": "ok"}).encode()
-_LIVE_HEADERS = [
-    (b"Content-Type", b"application/json"),
-    (b"Cache-Control", b"no-store"),
-    (b"Content-Length", str(len(_LIVE_BODY)).encode()),
-]
+_NOTHING_BODY = json.dumps(error_body("not_found", NOTHING)).encode()
 
 
 def _max_body_bytes(path: str) -> int:
@@ -67,17 +65,28 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await _lifespan(receive, send)
         return
     path = scope["path"]
-    if path in OPERATIONS and settings.SERVE != "staff":
+    if len(path) > MAX_PATH_LENGTH:
+        await _answer(404, _NOTHING_BODY, send)
+    elif path in OPERATIONS and settings.SERVE != "staff":
         await login(scope, receive, send)
     elif path == LIVE and scope["method"] in _READ_METHODS:
-        await send({"type": "http.response.start", "status": 200, "headers": _LIVE_HEADERS})
-        await send({"type": "http.response.body", "body": _LIVE_BODY})
+        await _answer(200, _LIVE_BODY, send)
     elif path == _READY_PATH and scope["method"] in _READ_METHODS:
         await ready(scope, receive, send)
     elif path == _STATUS_PATH and scope["method"] in _READ_METHODS:
         await status(scope, receive, send)
     else:
         await pages(scope, receive, send)
+
+
+async def _answer(status: int, body: bytes, send: Any) -> None:
+    headers = [
+        (b"Content-Type", b"application/json"),
+        (b"Cache-Control", b"no-store"),
+        (b"Content-Length", str(len(body)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 async def _lifespan(receive: Any, send: Any) -> None:
