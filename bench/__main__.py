@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from bench import report
-from bench.cases import comparison, growth, latency, memory, staff_pages, start, traces
+from bench.cases import comparison, growth, latency, memory, refusals, staff_pages, start, traces
 from bench.report import Table
 from bench.servers import NotStarted
 from bench.session import open_session
@@ -18,6 +18,7 @@ COMMANDS: dict[str, Callable[..., list[Table]]] = {
     "growth": growth.run,
     "latency": latency.run,
     "memory": memory.run,
+    "refusals": refusals.run,
     "start": start.run,
     "staff-pages": staff_pages.run,
     "traces": traces.run,

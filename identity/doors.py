@@ -7,14 +7,17 @@ from typing import Any, cast
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from identity.errors import NOTHING
 from identity.management_api import BASE_PATH
 from identity.not_taken import answer_of
 from identity.sandbox.upkeep import keep_sandbox_current
+from identity.server.limits import MAX_PATH_LENGTH
 from identity.server.long_bodies import LongBodiesOf, Scope, header_of
 from identity.server.overload import LIVE, NotTaken, Places, send_answer
 from identity.server.readiness import PublicStatus, Readiness
 from identity.server.wsgi_bridge import WsgiApplication, WsgiBridge
 from identity.urls import views_of
+from tokens.http import error_response
 from tokens.operations.paths import OPERATIONS
 from tokens.self_service.throttle import too_many_calls
 from tokens.status_lists.publication import status_lists
@@ -60,6 +63,9 @@ class Doors:
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
+            return
+        if len(scope["path"]) > MAX_PATH_LENGTH:
+            await _send(error_response(404, "not_found", NOTHING), send)
             return
         try:
             await self._answer(scope, receive, send)

@@ -6,7 +6,7 @@ from django.http import HttpRequest, JsonResponse
 from identity.developers.wrong_paths import meant_by
 from tokens.http import error_response
 
-_NOTHING = "There is nothing at this path."
+NOTHING = "There is nothing at this path."
 _RIGHT_ONE = (
     " Send {method} to {url} instead, exactly so: capital letters and every slash count, and there"
     " is no redirect."
@@ -23,4 +23,4 @@ def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
     """There is no such path; where it is clear which one was meant, the text names that one."""
     method, _, path = meant_by(request.path_info).partition(" ")
     text = _RIGHT_ONE.format(method=method, url=settings.AUTH_URL + path) if path else ""
-    return error_response(404, "not_found", f"{_NOTHING}{text}")
+    return error_response(404, "not_found", f"{NOTHING}{text}")

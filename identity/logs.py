@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from taxpayers.redaction import hide_secrets
+from taxpayers.redaction import Shown, hide_secrets
 
 # Of a record we write neither thread, process nor caller, so nobody needs to find them out: see
 # "Optimization" in the logging HOWTO of Python.
@@ -54,7 +54,8 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     }
     for name, value in vars(record).items():
         if name not in _OWN_FIELDS:
-            fields[name] = value if name in _OWN_VALUES else _without_secrets(value)
+            is_harmless = name in _OWN_VALUES or isinstance(value, Shown)
+            fields[name] = value if is_harmless else _without_secrets(value)
     if record.exc_info and not record.name.startswith(_CAUSED_BY_CLIENTS):
         fields["traceback"] = hide_secrets(logging.Formatter().formatException(record.exc_info))
     if record.stack_info:

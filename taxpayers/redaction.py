@@ -4,7 +4,8 @@ People swap id and secret and paste secrets into any field there is; programs en
 and cut them off. So everything is hidden that could be one: what has a secret's prefix, JWTs, what
 follows `Basic` or `Bearer`, and every run of 16 or more letters and digits that is not made of
 words, also percent-encoded. Readable stay words, dates, addresses, UUIDs, and client ids whose
-checksum is right.
+checksum is right. A text with many percent signs is hidden whole: to decode each of its parts costs
+more than a login, and anybody can send one.
 """
 
 import re
@@ -20,6 +21,8 @@ _LONG = 16
 _SHORTEST = len("eyJ") + 4  # of what is hidden
 _LONGEST_WORDS = 40
 _SHORT_WORD = 8
+_MOST_ESCAPES = 32
+_EXAMINED = 4  # times as much as is stored: what is hidden is often longer than its mark
 
 _MARKED = re.compile(r"(cs_(?:live|test)_)[0-9A-Za-z]+", re.ASCII)
 # Without a match nothing is to be hidden: one pass over the text, as most have nothing.
@@ -52,15 +55,39 @@ _SECRET_PREFIXES, _ID_PREFIXES = ("cs_live_", "cs_test_"), ("ci_live_", "ci_test
 
 
 def hide_secrets(text: str) -> str:
-    """The text with `[hidden]` for everything in it that could be a secret or a token."""
+    """The text with `[hidden]` for everything in it that could be a secret or a token.
+
+    Nothing but `[hidden]` if it has more than 32 percent signs, and anything to hide.
+    """
     if len(text) < _SHORTEST or _SUSPECT.search(text) is None or _is_known(text):
         return text
     if "%" in text:
+        if text.count("%") > _MOST_ESCAPES:
+            return HIDDEN
         text = "".join(_hide_encoded(part) for part in _NOT_ENCODED.split(text))
     text = _SCHEME.sub(_hide_after_scheme, text)
     text = _TOKEN.sub(HIDDEN, text)
     text = _GROUPS.sub(_hide_in_groups, text)
     return _REST_OF_TOKEN.sub(_hide_rest, text)
+
+
+class Shown(str):
+    """A text that has been through `hide_secrets`: a log line takes it as it is."""
+
+    __slots__ = ()
+
+
+def shown(text: str, length: int) -> str:
+    """What is stored of a text that a client sent: without secrets, printable, at most so long.
+
+    Only its beginning is examined: what is sent may be many kilobytes.
+    """
+    # Cut again: a text in which a secret is hidden may be longer or shorter than before.
+    hidden = hide_secrets(text[: _EXAMINED * length])[:length]
+    # PostgreSQL stores no NUL, and a log line no line break.
+    if hidden.isprintable():
+        return hidden
+    return "".join(c if c.isprintable() else "?" for c in hidden)
 
 
 def hide_marked_secrets(text: str) -> str:

@@ -65,7 +65,7 @@ FLOORS: layers.Floors = {
         ("demo", "developers", "server", "webhooks", "env", "metrics_files"),
         (
             *("sandbox", "traces", "health", "logs", "management_api", "private_files"),
-            *("configuration", "databases", "demo_address"),
+            *("configuration", "databases", "demo_address", "long_headers"),
         ),
     ),
     "identity.staff": (

@@ -1,7 +1,6 @@
 """The encoding of forms and query strings (RFC 6749 appendix B). Pure."""
 
-import re
-from urllib.parse import parse_qsl
+from binascii import a2b_qp
 
 from taxpayers.rules import Refused
 from tokens.refusals.table import ProtocolReason
@@ -9,12 +8,22 @@ from tokens.refusals.table import ProtocolReason
 MAX_FIELDS = 100
 
 
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+def percent_decoded(text: bytes) -> bytes:
+    """The bytes that are meant. Raises ValueError for `%` without two hexadecimal digits.
 
-
-def has_bad_escape(text: str) -> bool:
-    """Whether it has a percent sign without two hexadecimal digits, which no client means."""
-    return _BAD_ESCAPE.search(text) is not None
+    `urllib` takes 0.7 ms for 16 kB of `%41`, which a stranger can send as often as he likes. Almost
+    the same encoding, quoted-printable (RFC 2045 section 6.7), is decoded in C: in 0.02 ms.
+    """
+    signs = text.count(b"%")
+    if not signs:
+        return text
+    decoded = a2b_qp(text.replace(b"=", b"=3D").replace(b"%", b"="))
+    # A right escape becomes shorter by two bytes, a wrong one by fewer; but one before a line break
+    # vanishes with the line.
+    lines = text.replace(b"\r", b"\n")
+    if len(decoded) != len(text) - 2 * signs or (b"\n" in lines and b"%\n" in lines):
+        raise ValueError("a percent sign without two hexadecimal digits")
+    return decoded
 
 
 def malformed(detail: str) -> Refused:
@@ -24,19 +33,17 @@ def malformed(detail: str) -> Refused:
 
 def read_pairs(text: str, charset: str, where: str) -> list[tuple[str, str]]:
     """The parameters in an encoded text, in their order. Raises Refused, which names `where`."""
-    if not text:
-        return []
-    if has_bad_escape(text):
-        raise malformed(f"the {where} has a percent sign without two hexadecimal digits")
     try:
-        return parse_qsl(
-            text,
-            keep_blank_values=True,
-            encoding=charset,
-            errors="strict",
-            max_num_fields=MAX_FIELDS,
-        )
-    except UnicodeDecodeError:
+        fields = text.encode("latin-1").split(b"&", MAX_FIELDS)  # as WSGI names bytes
+        if len(fields) > MAX_FIELDS:
+            raise malformed(f"the {where} has more than {MAX_FIELDS} parameters")
+        return [_read_pair(field, charset) for field in fields if field]
+    except UnicodeError:
         raise malformed(f"the {where} is not percent-encoded {charset.upper()}") from None
-    except ValueError:
-        raise malformed(f"the {where} has more than {MAX_FIELDS} parameters") from None
+    except ValueError as fault:
+        raise malformed(f"the {where} has {fault}") from None
+
+
+def _read_pair(field: bytes, charset: str) -> tuple[str, str]:
+    name, _, value = field.replace(b"+", b" ").partition(b"=")
+    return percent_decoded(name).decode(charset), percent_decoded(value).decode(charset)

@@ -22,6 +22,8 @@ LINGER_SECONDS = 2.0
 
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 100
+# As it is sent. No path of ours comes near; a longer one is neither decoded nor looked up.
+MAX_PATH_LENGTH = 1024
 # The application is called when the whole body is there, or more than this: a slow body of a login
 # takes no place of a request in progress.
 BUFFERED_BODY_BYTES = 16 * 1024

@@ -175,7 +175,8 @@ class RequestReader(HttpToolsProtocol):
         scope: dict[str, Any] = self.scope  # type: ignore[assignment]
         scope["method"] = self.parser.get_method().decode("ascii")
         scope["http_version"] = version
-        is_escaped = "%" in path and not _NEEDLESSLY_ESCAPED.search(path)
+        is_short = len(path) <= limits.MAX_PATH_LENGTH
+        is_escaped = is_short and "%" in path and not _NEEDLESSLY_ESCAPED.search(path)
         scope["path"] = unquote(path) if is_escaped else path
         scope["raw_path"] = raw_path
         scope["query_string"] = url.query or b""

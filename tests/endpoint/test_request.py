@@ -2,18 +2,21 @@
 
 import base64
 import gzip
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
 from itertools import combinations
 from typing import cast
-from urllib.parse import urlencode
+from urllib.parse import unquote_to_bytes, urlencode
 
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpResponse
 from django.test import RequestFactory
+from hypothesis import given
+from hypothesis import strategies as st
 
 from taxpayers.facts.values import Facts
 from taxpayers.identifiers import Notation, TaxpayerId
@@ -23,6 +26,7 @@ from tests.support.erp import FORM, PATH, assert_refused, post
 from tokens.client_auth.assertion import JWT_BEARER
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.client_secret import ClientSecretCredentials, authenticate, read_credentials
+from tokens.form_encoding import percent_decoded
 from tokens.models import LoginEvent
 from tokens.operations.view import token_view
 from tokens.request.arrival import receive
@@ -298,6 +302,24 @@ def test_the_name_of_a_repeated_parameter_is_told_if_we_know_it(name: str, named
     assert refused.value.detail == f"{named} is sent more than once"
 
 
+@pytest.mark.parametrize(
+    ("longest", "part"),
+    [
+        (("", f"{FORM};" + "a" * (200 - len(FORM) - 1), ""), "Content-Type"),
+        (("", FORM, "a" * 2048), "query string"),
+    ],
+)
+def test_what_is_too_long_is_refused_before_it_is_read(
+    longest: tuple[str, str, str], part: str
+) -> None:
+    body, content_type, query = longest
+    assert read_form(body.encode(), content_type, query).values == {}
+    longer = (content_type, query + "%") if query else (content_type + "%", query)
+    with pytest.raises(Refused) as refused:
+        read_form(body.encode(), *longer)
+    assert refused.value.detail.startswith(f"the {part} is longer than ")
+
+
 # --- HTTP Basic ---------------------------------------------------------------------------------
 
 
@@ -327,6 +349,27 @@ def test_a_basic_header_that_cannot_be_read_exactly_is_refused(authorization: st
     assert "base64 of client_id:client_secret" in refused.value.detail
 
 
+def test_a_basic_header_is_read_up_to_1024_characters() -> None:
+    longest = basic("a:" + "b" * 766)
+    assert len(longest) == len("Basic ") + 1024
+    assert read_credentials({}, longest).client_id == "a"
+    with pytest.raises(Refused):
+        read_credentials({}, basic("a:" + "b" * 767))
+
+
+ENCODED = [b"%", b"%4", b"%41", b"%c3%A9", b"%zz", b"%%", b"%=", b"%\n", b"%\r\n", b"=3D", b"\n"]
+
+
+@given(st.lists(st.one_of(st.sampled_from(ENCODED), st.binary(max_size=3)), max_size=40))
+def test_what_is_percent_encoded_is_decoded_as_by_urllib(parts: list[bytes]) -> None:
+    text = b"".join(parts)
+    if re.search(rb"%(?![0-9A-Fa-f]{2})", text):
+        with pytest.raises(ValueError, match="percent sign"):
+            percent_decoded(text)
+    else:
+        assert percent_decoded(text) == unquote_to_bytes(text)
+
+
 @pytest.mark.parametrize(
     "form", [{"client_secret": "b"}, {"client_id": "x"}, {"client_id": "a", "client_secret": "b"}]
 )
@@ -352,6 +395,9 @@ def test_a_client_is_authenticated_by_its_facts_only() -> None:
 # --- What is recognized in a request that was refused ------------------------------------------
 
 
+SHOWN_ID = "ci " + "c." * 30 + "c"
+
+
 @pytest.mark.parametrize(
     ("raw", "recognized"),
     [
@@ -367,7 +413,8 @@ def test_a_client_is_authenticated_by_its_facts_only() -> None:
         (replace(RIGHT, content_type="text/plain"), UnreadableRequest(CLIENT_ID)),
         (replace(RIGHT, body=b"client_id=a&client_id=b"), UnreadableRequest("a")),
         (replace(RIGHT, body=b"client_id=a&b=%zz"), UnreadableRequest("a")),
-        (replace(RIGHT, body=b"&".join([b"client_id=a"] * 101)), UnreadableRequest()),
+        (replace(RIGHT, body=b"&".join([b"client_id=a"] * 101)), UnreadableRequest("a")),
+        (replace(RIGHT, body=b"b=1&client_id=%63i+" + b"c." * 9000), UnreadableRequest(SHOWN_ID)),
         # The id of the header, unless the header cannot be read.
         (replace(RIGHT, body=b"", authorization=basic("a:b")), UnreadableRequest("a")),
         (replace(RIGHT, authorization="Basic !"), UnreadableRequest(CLIENT_ID)),

@@ -131,6 +131,36 @@ def test_whatever_the_bytes_the_answer_is_json(proxy: Cluster, name: str) -> Non
     assert answer.json["error_description"].endswith(answer.headers["correlationid"])
 
 
+@pytest.mark.parametrize("name", [b"DPoP", b"Authorization", b"User-Agent", b"Cookie"])
+def test_a_proof_of_full_length_reaches_a_node_and_a_longer_header_does_not(
+    cluster: Cluster, name: bytes
+) -> None:
+    request = START + CLOSE + b"Content-Length: 0\r\n" + name + b": "
+    for length, is_passed_on in ((4096, True), (6200, False)):
+        (answer,) = assert_only_json(cluster.on_the_wire(request + b"a" * length + b"\r\n\r\n"))
+        by_proxy = "its first line, a header or its body is" in answer.json["error_description"]
+        assert (answer.status, by_proxy) == (400, not is_passed_on)
+
+
+def test_a_caller_is_let_in_so_often_and_an_ipv6_network_is_one_caller() -> None:
+    """No node runs, so who is let in is told 503; the numbers are others than the file's."""
+    balancer = start_balancer(
+        free_ports(),
+        (r"rate=1000r/s", "rate=1r/m"),
+        (r"burst=1000", "burst=2"),
+        (r"limit_req_log_level", "limit_req_status 405; limit_req_log_level"),
+        (r"server_tokens off;", "set_real_ip_from 127.0.0.0/8; real_ip_header X-Real-IP;"),
+    )
+    with stopping(balancer), Cluster(balancer, []).client() as client:
+
+        def statuses(*addresses: str) -> list[int]:
+            return [client.post(PATH, headers={"X-Real-IP": a}).status_code for a in addresses]
+
+        for network, other in (("192.0.2.1", "192.0.2.2"), ("2001:db8:1:2::", "2001:db8:1:3::1")):
+            hosts = [network] * 4 if "." in network else [f"{network}{n}" for n in range(1, 5)]
+            assert statuses(*hosts, other) == [503, 503, 503, 405, 503]
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_whatever_the_bytes_the_staff_server_answers_json(cluster: Cluster, name: str) -> None:
     request, _status = REFUSED[name]

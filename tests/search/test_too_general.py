@@ -30,7 +30,7 @@ def registrar(db: None) -> Client:
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that takes a minute."""
     sql = "SELECT id FROM taxpayers WHERE pg_sleep(60) IS NOT NULL"
-    minute = Q(pk__in=RawSQL(sql, ()))
+    minute = Q(pk__in=RawSQL(sql, ()))  # noqa: S611 - a constant
     monkeypatch.setattr(search, "SEARCH_SECONDS", 0.05)
     monkeypatch.setattr(TaxpayerAdmin, "search_conditions", lambda *_: [minute])
     TaxpayerFactory.create()

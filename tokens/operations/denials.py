@@ -49,21 +49,27 @@ def throttled(
     return RateLimited(throttle, _cause(throttle))
 
 
+def check_rejections(node: Node, arrival: Arrival) -> None:
+    """Raises RateLimited if the address of a request that is refused already has to wait.
+
+    Before anything is made for its record. A right request is always heard.
+    """
+    throttle = node.denials.find(_rejection_key(arrival), arrival.at)
+    if throttle is not None:
+        raise RateLimited(throttle, ThrottleCause.REJECTIONS)
+
+
 def record_rejection(
     node: Node, arrival: Arrival, request: RejectedRequest
 ) -> Generator[RejectedRequest, Throttle | None, None]:
-    """The step that records a request which is refused already: a right one is always heard.
+    """The step that records a request which is refused already, after `check_rejections`.
 
     Raises RateLimited if its address has to wait.
     """
-    key = (ThrottleCause.REJECTIONS, request.bucket)
-    throttle = node.denials.find(key, arrival.at)
-    if throttle is None:
-        throttle = yield request
-        if throttle is None:
-            return
-        node.denials.remember(key, throttle)
-    raise RateLimited(throttle, ThrottleCause.REJECTIONS)
+    throttle = yield request
+    if throttle is not None:
+        node.denials.remember(_rejection_key(arrival), throttle)
+        raise RateLimited(throttle, ThrottleCause.REJECTIONS)
 
 
 def _cause(throttle: Throttle) -> ThrottleCause:
@@ -82,6 +88,11 @@ def _limit_key(asked: TokenRequest) -> Hashable:
     The name of a key proves nothing, so it is never looked for before the signature was verified.
     """
     return asked.client_id, asked.credentials.hashed_secret
+
+
+def _rejection_key(arrival: Arrival) -> Hashable:
+    """What the denial of rejected requests is remembered by: where they came from."""
+    return ThrottleCause.REJECTIONS, counted_address(arrival.source_address)
 
 
 def _failure_key(arrival: Arrival, asked: TokenRequest) -> Hashable:

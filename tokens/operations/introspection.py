@@ -84,8 +84,10 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
 
 
 def report_introspection(arrival: Arrival, ended: EndedIntrospection, seconds: float) -> None:
-    """Counts and logs an introspection that was answered after so long."""
+    """Counts an introspection that was answered after so long, and logs it unless throttled."""
     count_introspection(ended.outcome)
+    if ended.outcome == ProtocolReason.RATE_LIMITED:
+        return
     logger.info(
         "introspection",
         extra={

@@ -30,7 +30,13 @@ from tokens.client_auth.credentials import facts_query
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.lifetime import TOKEN_LIFETIME
 from tokens.metrics import ISSUED
-from tokens.operations.denials import check_limit, check_throttle, record_rejection, throttled
+from tokens.operations.denials import (
+    check_limit,
+    check_rejections,
+    check_throttle,
+    record_rejection,
+    throttled,
+)
 from tokens.operations.node import Node
 from tokens.operations.recording import issued_call, refused_call, unreadable_call
 from tokens.operations.steps import LockedRead, StepsTo, refusal_of
@@ -92,7 +98,7 @@ def log_in_as(kind: type["Login"], node: Node, arrival: Arrival, raw: RawTokenRe
         )
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error)
-        return (yield from _refuse_unreadable(node, arrival, recognize(raw, notation), refused))
+        return (yield from _refuse_unreadable(node, arrival, raw, notation, refused))
     login = kind(node, arrival, asked)
     try:
         return (yield from login.steps())
@@ -101,9 +107,12 @@ def log_in_as(kind: type["Login"], node: Node, arrival: Arrival, raw: RawTokenRe
 
 
 def _refuse_unreadable(
-    node: Node, arrival: Arrival, sent: UnreadableRequest, refused: Refused
+    node: Node, arrival: Arrival, raw: RawTokenRequest, notation: Notation, refused: Refused
 ) -> Steps:
+    sent = UnreadableRequest()
     try:
+        check_rejections(node, arrival)
+        sent = recognize(raw, notation)
         yield from record_rejection(node, arrival, unreadable_call(arrival, sent, refused))
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error)
@@ -171,6 +180,7 @@ class Login:
         self, outcome: Outcome, call: FailedLogin | RejectedRequest | None, reading: Reading
     ) -> Steps:
         if isinstance(call, RejectedRequest):
+            check_rejections(self.node, self.arrival)
             yield from record_rejection(self.node, self.arrival, call)
         elif call is not None:
             throttle: Throttle | None = yield call

@@ -11,11 +11,11 @@ from typing import Any
 
 from django.conf import settings
 
+from taxpayers.redaction import Shown
 from tokens.metrics import count_login
 from tokens.operations.introspection import introspect, report_introspection
 from tokens.operations.login import EndedLogin, Steps, log_in
 from tokens.operations.node import Node
-from tokens.operations.recording import client_id_as_sent
 from tokens.operations.revocation import report_revocation, revoke
 from tokens.operations.sandbox import log_in_with_sandbox
 from tokens.operations.steps import StepsTo
@@ -37,14 +37,16 @@ class Operation:
 
 
 def report_login(arrival: Arrival, ended: EndedLogin, seconds: float) -> None:
-    """Counts and logs a login that was answered after so long."""
+    """Counts a login that was answered after so long, and logs it unless a limit refused it."""
     count_login(ended.outcome, seconds, ended.throttled_for)
+    if ended.throttled_for is not None:
+        return  # a counter only: anybody can send thousands a second
     logger.info(
         "login",
         extra={
             "reference": str(arrival.id),
             "outcome": ended.outcome,
-            "client_id": client_id_as_sent(ended.sent),
+            "client_id": Shown(ended.sent.client_id),
             "source_address": arrival.source_address,
             "milliseconds": round(seconds * 1000, 2),
         },

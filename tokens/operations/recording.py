@@ -10,7 +10,7 @@ from functools import cache
 from django.conf import settings
 
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.redaction import hide_secrets
+from taxpayers.redaction import shown
 from taxpayers.rules import Refused
 from tokens.access_tokens.issuing import SignedToken
 from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest, Write
@@ -22,8 +22,7 @@ from tokens.request.arrival import Arrival
 from tokens.request.token_request import TokenRequest, UnreadableRequest
 from tokens.status_lists.assignment import TokenIndex
 
-_CLIENT_ID_LENGTH, _DETAIL_LENGTH, _USER_AGENT_LENGTH = 64, 200, 200
-_EXAMINED_LENGTH = 2_000  # of what may be kilobytes
+_DETAIL_LENGTH, _USER_AGENT_LENGTH = 200, 200
 
 
 def issued_call(
@@ -78,13 +77,6 @@ def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused)
     return _rejected(arrival, event)
 
 
-def client_id_as_sent(sent: TokenRequest | UnreadableRequest) -> str:
-    """What is stored and logged of it: cut, printable, and never a secret."""
-    if isinstance(sent, TokenRequest):
-        return sent.client_id  # its form and its checksum were checked
-    return _printable(sent.client_id, _CLIENT_ID_LENGTH)
-
-
 def counted_call(asked: TokenRequest, client: AuthenticatedClient, event: Event) -> CountedLogin:
     """The event of a client that has proved itself, and its count against the client's limit."""
     facts = client.facts
@@ -135,8 +127,8 @@ def _event(
         reason=refused.reason if refused else "",
         since=refused.since if refused else None,
         parameter=refused.parameter if refused else "",
-        detail=_printable(refused.detail, _DETAIL_LENGTH) if refused else "",
-        client_id=client_id_as_sent(sent),
+        detail=shown(refused.detail, _DETAIL_LENGTH) if refused else "",
+        client_id=sent.client_id,  # with a right checksum, or as `recognize` shows it
         system_user_id=client.client.id if client else None,
         secret_id=client.secret.id if client else None,
         subject=str(subject or ""),
@@ -144,12 +136,5 @@ def _event(
         scope=scope,
         kid=kid,
         source_address=arrival.source_address,
-        user_agent=_printable(arrival.user_agent, _USER_AGENT_LENGTH),
+        user_agent=shown(arrival.user_agent, _USER_AGENT_LENGTH),
     )
-
-
-def _printable(text: str, length: int) -> str:
-    # Cut again: a text in which a secret is hidden may be longer or shorter than before.
-    shown = hide_secrets(text[:_EXAMINED_LENGTH])[:length]
-    # PostgreSQL stores no NUL, and a log line no line break.
-    return shown if shown.isprintable() else "".join(c if c.isprintable() else "?" for c in shown)

@@ -28,7 +28,7 @@ from tokens.operations.failures import check_failures, count_failure
 from tokens.operations.node import Node
 from tokens.operations.steps import refusal_of
 from tokens.rate_limits.throttle import RateLimited, ThrottleCause
-from tokens.refusals.table import REFUSALS
+from tokens.refusals.table import REFUSALS, ProtocolReason
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import RawTokenRequest, read_client_request
 
@@ -84,8 +84,10 @@ def revoke(node: Node, arrival: Arrival, raw: RawTokenRequest) -> RevocationStep
 
 
 def report_revocation(arrival: Arrival, ended: EndedRevocation, seconds: float) -> None:
-    """Counts and logs a revocation that was answered after so long."""
+    """Counts a revocation that was answered after so long, and logs it unless throttled."""
     count_revocation(ended.outcome)
+    if ended.outcome == ProtocolReason.RATE_LIMITED:
+        return
     logger.info(
         "revocation",
         extra={

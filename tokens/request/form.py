@@ -6,6 +6,7 @@ from tokens.form_encoding import malformed, read_pairs
 from tokens.request.on_behalf_of import HEADER
 
 MAX_BODY_BYTES = 16 * 1024
+_LONGEST_CONTENT_TYPE, _LONGEST_QUERY = 200, 2048
 _MEDIA_TYPE = "application/x-www-form-urlencoded"
 _CHARSETS = {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"}
 _CREDENTIALS = frozenset({"client_id", "client_secret", "client_assertion"})
@@ -29,11 +30,10 @@ class Form:
 
 def read_form(body: bytes, content_type: str, query_string: str) -> Form:
     """The parameters of a login. Raises Refused with the first fault."""
+    _check_lengths(body, content_type, query_string)
     media_type, _, parameters = content_type.partition(";")
     if media_type.strip().lower() != _MEDIA_TYPE:
         raise malformed(f"the body must be a form with the Content-Type {_MEDIA_TYPE}")
-    if len(body) > MAX_BODY_BYTES:
-        raise malformed(f"the body is longer than {MAX_BODY_BYTES} bytes")
     query = read_pairs(query_string, "utf-8", "query string")
     if any(name in _CREDENTIALS for name, _ in query):
         raise malformed(
@@ -51,6 +51,16 @@ def read_form(body: bytes, content_type: str, query_string: str) -> Form:
             raise malformed(f"{parameter} is sent more than once")
         values[name] = value
     return Form(values, frozenset(name for name, _ in (*pairs, *query)))
+
+
+def _check_lengths(body: bytes, content_type: str, query_string: str) -> None:
+    """Before anything of them is read: anybody can send them."""
+    if len(content_type) > _LONGEST_CONTENT_TYPE:
+        raise malformed(f"the Content-Type is longer than {_LONGEST_CONTENT_TYPE} characters")
+    if len(body) > MAX_BODY_BYTES:
+        raise malformed(f"the body is longer than {MAX_BODY_BYTES} bytes")
+    if len(query_string) > _LONGEST_QUERY:
+        raise malformed(f"the query string is longer than {_LONGEST_QUERY} characters")
 
 
 def _text(body: bytes) -> str:

@@ -4,13 +4,16 @@ Bytes and headers in, a `TokenRequest` or a refusal out. Nothing is looked up.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl
 
 from taxpayers.credentials import Environment
+from taxpayers.facts.values import ASSERTION
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
+from taxpayers.redaction import shown
 from taxpayers.rules import Refused
 from tokens.client_auth import client_secret
+from tokens.client_auth.assertion import MAX_LENGTH, SentAssertion
 from tokens.client_auth.certificate import CertificateHeaders
 from tokens.client_auth.client_secret import ClientSecretCredentials
 from tokens.client_auth.credentials import (
@@ -19,12 +22,14 @@ from tokens.client_auth.credentials import (
     check_form,
     read_credentials,
 )
-from tokens.form_encoding import MAX_FIELDS, malformed
+from tokens.form_encoding import malformed, percent_decoded
 from tokens.refusals.table import ProtocolReason
 from tokens.request.form import Form, read_form
 from tokens.request.on_behalf_of import read_on_behalf_of
 
 GRANT_TYPE = "client_credentials"
+_CLIENT_ID_LENGTH = 64  # of what is stored of it
+_LONGEST_ID = 1024  # of what is read of it in a request that is refused anyway
 
 _SCOPE_TOKEN = r"[\x21\x23-\x5B\x5D-\x7E]+"
 _SCOPES = re.compile(rf"{_SCOPE_TOKEN}(?: {_SCOPE_TOKEN})*")  # RFC 6749 section 3.3
@@ -75,7 +80,10 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRequest:
-    """What can be recognized in a request that is no `TokenRequest`, for its record alone."""
+    """What can be recognized in a request that is no `TokenRequest`, for its record only.
+
+    `client_id` is what is stored and logged of it: cut, printable, and never a secret.
+    """
 
     client_id: str = ""
     on_behalf_of: TaxpayerId | None = None
@@ -150,26 +158,28 @@ def _check_present(sent: SentCredentials, **parameters: str) -> None:
 def recognize(raw: RawTokenRequest, notation: Notation) -> UnreadableRequest:
     """Whatever can be told of a request that was refused; empty where nothing can. Never raises."""
     try:
-        form = read_form(raw.body, raw.content_type, raw.query_string).values
+        client_id = client_secret.read_credentials({}, raw.authorization).client_id
     except Refused:
-        form = _first_values(raw.body)
-    try:
-        client_id = read_credentials(form, raw.authorization).client_id
-    except Refused:
-        client_id = form.get("client_id", "")
+        client_id = ""
     try:
         on_behalf_of = notation.parse(raw.on_behalf_of) if raw.on_behalf_of else None
     except MalformedIdentifier:
         on_behalf_of = None
-    return UnreadableRequest(client_id, on_behalf_of)
+    sent = client_id or _value_in(raw.body, b"client_id", _LONGEST_ID)
+    if not sent:
+        assertion = _value_in(raw.body, ASSERTION.encode(), MAX_LENGTH)
+        sent = SentAssertion("", assertion, "").client_id
+    return UnreadableRequest(shown(sent, _CLIENT_ID_LENGTH), on_behalf_of)
 
 
-def _first_values(body: bytes) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(body.decode("latin-1"), max_num_fields=MAX_FIELDS)
-    except ValueError:
-        return {}
-    return dict(reversed(pairs))
+def _value_in(body: bytes, name: bytes, most: int) -> str:
+    """The first value of this parameter in a form that may be malformed."""
+    # At once, without reading the others: they may be thousands.
+    _, _, after = (b"&" + body).partition(b"&" + name + b"=")
+    value = after[:most].partition(b"&")[0]
+    with suppress(ValueError):  # then as it was sent
+        value = percent_decoded(value.replace(b"+", b" "))
+    return value.decode(errors="replace")
 
 
 def _read_scopes(text: str) -> tuple[str, ...] | None:
