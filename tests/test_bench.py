@@ -183,7 +183,7 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
     monkeypatch.setenv("PATH", "")  # no node
     chosen = ["first", "intermediary", "_jwt", "refused", "SQLite", "oidc-provider", "before"]
     tables = comparison.run(
-        session, users=40, rounds=1, seconds=0.2, only=chosen, before="no-commit"
+        session, users=40, rounds=1, seconds=0.2, only=chosen
     )
     assert [table.name for table in tables] == ["comparison", "targets"], "no login, no sizing"
     table, targets = tables
