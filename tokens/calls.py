@@ -155,6 +155,7 @@ class RejectedRequest(NamedTuple):
 
 
 Write = CountedLogin | FailedLogin | RejectedRequest
+CallOfClient = CountedLogin | TakeStatusIndex  # it locks the row of its client
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,13 +109,3 @@ def test_a_change_waits_until_the_index_is_taken_and_so_ends_it(erp: Erp) -> Non
         cursor.execute(BLOCK)
     assert not StatusIndex.objects.exists()
     assert StatusChange.objects.filter(ended_index__isnull=False).exists()
-
-
-@pytest.mark.postgresql
-@pytest.mark.django_db(transaction=True)
-def test_an_index_that_is_taken_during_a_change_waits_for_nobody_and_is_checked(erp: Erp) -> None:
-    with another_session() as other, other.cursor() as cursor:
-        cursor.execute("BEGIN")
-        cursor.execute(BLOCK)
-        assert is_due(take(erp, now() + HOUR))
-        cursor.execute("ROLLBACK")
