@@ -17,25 +17,19 @@ KEY = "system_user_id, secret_id, tin, rob, actor"
 # that follow in this process. A row that is there stays, and stands for more. (The index that was
 # taken for it, and one that a process has reserved when it ends, remain unused, for good.)
 #
-# Its next check is that of the decision that needs it, where the facts of that decision are still
-# true: the epoch confirms it, and its lock makes a change wait, which then has the row checked. Who
-# has another epoch gets a new row that is checked now, by the registry as it is then, and changes
-# none: so a login that has locked its client meets the row that it has read. Where somebody else
-# has locked the client, nothing is taken: as for a login (`tokens/store/postgresql.py`).
+# Its next check is that of the decision that needs it. The epoch confirms that the facts of that
+# decision are still true, and its lock makes a change wait, which then has the row checked. Nothing
+# is taken for a client that has changed, nor where somebody else has it locked: that call is sent
+# again, as that of a login (`tokens/store/postgresql.py`).
 _TAKE = f"""
-WITH asked AS MATERIALIZED (
-    SELECT s.*, own_row.is_confirmed FROM json_to_recordset(%s::json)
+WITH sent AS MATERIALIZED (
+    SELECT row_number() OVER () AS place, s.* FROM json_to_recordset(%s::json)
         AS s(system_user_id bigint, secret_id bigint, tin varchar, rob varchar, actor varchar,
             scopes jsonb, permissions jsonb, epoch bigint, check_at timestamptz, reserve int)
-    LEFT JOIN LATERAL (
-        SELECT true AS is_confirmed FROM client_usage c
-        WHERE c.system_user_id = s.system_user_id AND c.epoch = s.epoch
-        FOR NO KEY UPDATE SKIP LOCKED) AS own_row ON true
-), sent AS MATERIALIZED (
-    SELECT row_number() OVER () AS place, asked.* FROM asked
-    WHERE is_confirmed OR NOT EXISTS (
+    CROSS JOIN LATERAL (
         SELECT FROM client_usage c
-        WHERE c.system_user_id = asked.system_user_id AND c.epoch = asked.epoch)
+        WHERE c.system_user_id = s.system_user_id AND c.epoch = s.epoch
+        FOR NO KEY UPDATE SKIP LOCKED) AS own_row
 ), wanted AS (
     SELECT count(*) + coalesce(max(reserve), 0) AS numbers FROM sent
 ), expired AS (
@@ -53,7 +47,7 @@ WITH asked AS MATERIALIZED (
     INSERT INTO status_indexes AS x (index, system_user_id, secret_id, tin, rob, actor,
         scopes, permissions, check_at)
     SELECT free.index, system_user_id, secret_id, tin, rob, actor, scopes, permissions,
-        CASE WHEN is_confirmed THEN sent.check_at ELSE {NOW} END
+        sent.check_at
     FROM sent JOIN free USING (place)
     ORDER BY {KEY}
     ON CONFLICT ({KEY}) DO UPDATE SET
@@ -62,7 +56,6 @@ WITH asked AS MATERIALIZED (
         check_at = least(x.check_at, excluded.check_at),
         version = CASE WHEN x.scopes @> excluded.scopes AND x.permissions @> excluded.permissions
             THEN x.version ELSE excluded.version END
-    WHERE excluded.check_at IS DISTINCT FROM {NOW}
     RETURNING x.*
 )
 SELECT {NOW}, system_user_id, secret_id, tin, rob, actor,
@@ -74,7 +67,7 @@ FROM free WHERE place > (SELECT count(*) FROM sent)"""
 def take_statement(calls: Sequence[TakeStatusIndex]) -> Statement[list[TakenIndex]]:
     """The index of each, in the order of the calls; of two the same, one at most.
 
-    None: its client is locked, or has changed and has a row that stands for less. Those that are
+    None: its client has changed, or somebody else has it locked. Those that are
     reserved, for all calls together, come with the first that has one.
     """
     sent = [call._asdict() | names_in(call) for call in calls]
