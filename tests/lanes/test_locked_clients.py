@@ -1,4 +1,4 @@
-"""Clients whose row somebody else has locked: they wait for it, and nobody else does."""
+"""Clients whose row another session has locked: their logins wait for it, and no others do."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -19,7 +19,7 @@ from tokens.store import async_store
 from tokens.store.async_store import AsyncStore
 from tokens.store.lanes import CALL_SECONDS
 
-# SQLite has one writer: nobody meets a locked row there.
+# SQLite has one writer: no login meets a locked row there.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
 Session = psycopg.AsyncConnection[Any]

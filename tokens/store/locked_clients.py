@@ -1,4 +1,4 @@
-"""Calls that meet the row of their client while somebody else, such as another node, has it locked.
+"""Calls that meet the row of their client while another session, such as of a node, has it locked.
 
 They are sent again in a lane of this client, which waits for the lock: so they hold up no other
 client. Each waits while it has no other lock, so no two wait for each other.
@@ -65,7 +65,7 @@ class LaneOfClients(Lane):
 
 
 def may_be_locked(result: object) -> bool:
-    """Whether nothing was done for a call, perhaps as somebody else had its client locked."""
+    """Whether nothing was done for a call, perhaps because another session has its client locked."""
     return result is None or (isinstance(result, TakenIndex) and result.status is None)
 
 
