@@ -65,7 +65,7 @@ class LaneOfClients(Lane):
 
 
 def may_be_locked(result: object) -> bool:
-    """Whether nothing was done for a call, perhaps because another session has its client locked."""
+    """Whether nothing was done for a call, perhaps because its client is locked."""
     return result is None or (isinstance(result, TakenIndex) and result.status is None)
 
 
