@@ -91,6 +91,12 @@ class AsyncSession:
         status = self._connection.info.transaction_status if self._connection else None
         return status == psycopg.pq.TransactionStatus.INTRANS
 
+    @property
+    def is_idle(self) -> bool:
+        """No transaction is open, not even one that failed; nor is one without a connection."""
+        status = self._connection.info.transaction_status if self._connection else None
+        return status in (None, psycopg.pq.TransactionStatus.IDLE)
+
     async def close(self) -> None:
         """Safe to repeat."""
         opened, self._connection, self._cursor = self._connection, None, None

@@ -181,10 +181,8 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")  # no node
-    chosen = ["first", "intermediary", "_jwt", "refused", "SQLite", "oidc-provider", "before"]
-    tables = comparison.run(
-        session, users=40, rounds=1, seconds=0.2, only=chosen
-    )
+    chosen = ["first", "intermediary", "_jwt", "refused", "SQLite", "oidc-provider"]
+    tables = comparison.run(session, users=40, rounds=1, seconds=0.2, only=chosen)
     assert [table.name for table in tables] == ["comparison", "targets"], "no login, no sizing"
     table, targets = tables
     assert [line[:2] for line in table.lines] == [
@@ -196,7 +194,6 @@ def test_every_kind_of_answer_is_right_and_has_its_row(
     ]
     assert all(float(line[6]) > 0 for line in table.lines), "answers per second"
     assert "oidc-provider, stored tokens was skipped: node or npm is missing." in table.note
-    assert "before (no-commit) was skipped: there is no commit no-commit." in table.note
     measured = [line[0] for line in targets.lines if line[3] != "-"]
     assert measured == [
         "first login of a client, of a bare Django view",

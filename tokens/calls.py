@@ -119,8 +119,8 @@ class TakeStatusIndex(NamedTuple):
     """The index for tokens that say this, an unused one if there is none yet.
 
     From then on the index stands for tokens with these scopes and permissions, too. By the facts of
-    this epoch they are good, and time alone ends nothing until `check_at` (None: ever). A row that
-    is there is left as it is if the client has another epoch.
+    this epoch they are good, and time alone ends nothing until `check_at` (None: ever). Nothing
+    is taken, and no row is changed, if the client has another epoch.
 
     `reserve`: so many unused ones more for this process, where the database can do that.
     """
@@ -155,6 +155,7 @@ class RejectedRequest(NamedTuple):
 
 
 Write = CountedLogin | FailedLogin | RejectedRequest
+CallOfClient = CountedLogin | TakeStatusIndex  # it locks the row of its client
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from tokens.calls import (
     Write,
 )
 from tokens.store.async_store import AsyncStore, Observe
-from tokens.store.lanes import Executor, Lane
+from tokens.store.lanes import Executor
 
 NAMES: dict[type, str] = {
     FactsQuery: "read registry",
@@ -52,10 +52,7 @@ class TracedStore(AsyncStore):
         self._export = export
         # By id: two logins of one client may ask the same, and a call lives until its span ends.
         self._open: dict[int, Span] = {}
-        super().__init__(observe, self._lane)
-
-    def _lane(self, executor: Executor) -> Lane:
-        return Lane(_TracedExecutor(executor, self._export, self._open))
+        super().__init__(observe, lambda one: _TracedExecutor(one, export, self._open))
 
     def perform(self, call: Call, ends_at: float) -> Awaitable[Any]:
         """As its parent."""

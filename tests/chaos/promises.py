@@ -20,7 +20,9 @@ class Promise:
 
     recovers_within: float = 2.0  # from the end of the fault to the last refusal of an honest login
     answers_within: float = 2.0  # the slowest answer of all
-    may_refuse: bool = True  # whether an honest login may be answered with 503 at all
+    # Whether an honest login may get no token, or any login a 503: not while the database answers
+    # and no node is overloaded.
+    may_refuse: bool = True
     # Logins that were told 503, or nothing, and that are stored as issued all the same.
     issued_in_vain: int = 0
 
@@ -137,8 +139,13 @@ def _not_recovered(promise: Promise, seen: Observed) -> Iterator[str]:
 
 
 def _refused(promise: Promise, seen: Observed) -> Iterator[str]:
-    if seen.refused_honest and not promise.may_refuse:
-        yield f"{len(seen.refused_honest)} honest logins without a token, where none may be"
+    refused = Counter(
+        (a.caller, a.status)
+        for a in seen.answers
+        if a.status == UNAVAILABLE or (a.caller in seen.honest and not a.token)
+    )
+    if refused and not promise.may_refuse:
+        yield f"{refused.total()} logins refused, where none may be: {dict(refused)}"
     others = [a.status for a in seen.refused_honest if a.status != UNAVAILABLE]
     if others:
         yield f"honest logins were answered with {sorted(set(others))}"

@@ -22,7 +22,7 @@ def cluster(django_db_blocker: DjangoDbBlocker) -> Iterator[Cluster]:
         yield started
 
 
-@pytest.mark.parametrize("name", ["kill-worker", "partition"])
+@pytest.mark.parametrize("name", ["kill-worker", "locked-client", "partition"])
 def test_a_scenario_keeps_its_promises(cluster: Cluster, name: str) -> None:
     result = run(BY_NAME[name], cluster)
     assert result.broken == []

@@ -144,7 +144,12 @@ def test_what_was_kept_is_not_blamed() -> None:
             Promise(),
             also(refused("erp", 15), token("erp", 16, "c")),
         ),
-        ("1 honest logins without a token", Promise(may_refuse=False), GOOD),
+        ("1 logins refused, where none", Promise(may_refuse=False), GOOD),
+        (
+            "2 logins refused, where none may be: {('erp', 503): 1, ('changing', 503): 1}",
+            Promise(may_refuse=False),
+            also(refused("changing", 11)),
+        ),
         ("honest logins were answered with [400]", Promise(), also(refused("erp", 11, 400))),
         (
             "1 logins stored as issued that got no token, not 0",

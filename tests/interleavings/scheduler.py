@@ -36,6 +36,7 @@ class Scheduler:
         actions: dict[Callable[[], bool], float] = {
             self.traffic.arrive: 30,
             self.traffic.execute: 40,
+            self.traffic.wait: 10,
             self.traffic.deliver: 14,
             self.traffic.lock: 8,
             self.traffic.finish_lock: 8,
@@ -58,6 +59,8 @@ class Scheduler:
                 self._end_indexes()
             if state.step % _CHECK_TABLES_EVERY == 0:
                 self._check_tables()
+        while self._registrar.end():
+            pass  # so that nobody waits for what it has locked
         self.traffic.finish()
         self._check_tables()
 
@@ -72,6 +75,7 @@ class Scheduler:
 
     def _end_indexes(self) -> None:
         self._keeper.end_indexes()
+        self._state.renewed_in = self._state.step
         # The index of a client that somebody has locked ends later.
         if self._registrar.is_idle and not any(node.locked for node in self._nodes):
             self._state.tokens.check(self._state.history.present, self._state.time.now)

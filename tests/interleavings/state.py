@@ -29,6 +29,7 @@ class RunState:
     tokens: IssuedTokens = field(default_factory=IssuedTokens)
     stored: dict[UUID, Event] = field(default_factory=dict)
     step: int = 0
+    renewed_in: int = 0  # the last step that may have renewed epochs without a change
     digest: int = 0  # of all that was done and chosen so far: the same for the same seed
     # How logins ended, and which changes were committed.
     outcomes: Counter[str] = field(default_factory=Counter)

@@ -13,7 +13,7 @@ from taxpayers.facts.values import FactsQuery
 from tests.interleavings.changes import wholesale
 from tests.interleavings.run import RunFailed, run
 from tokens.operations import login
-from tokens.store import lanes, postgresql, postgresql_buckets
+from tokens.store import lanes, locked_clients, postgresql, postgresql_buckets
 from tokens.store.postgresql_event import IS_RECENT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql, pytest.mark.slow]
@@ -65,8 +65,24 @@ def a_count_that_waits_for_locked_rows(patch: Patch) -> None:
 
 
 @fault
+def logins_that_are_sent_away_from_a_locked_client(patch: Patch) -> None:
+    """To decide them again in the hope that the lock is gone: some never meet it free."""
+    patch.setattr(locked_clients, "may_be_locked", lambda result: False)
+
+
+@fault
 def a_count_that_ignores_the_limit(patch: Patch) -> None:
     replace_in_count(patch, 'c.used < locked."limit"', "true")
+
+
+@fault
+def a_count_of_several_that_ignores_the_limit(patch: Patch) -> None:
+    replace_in_count_of_any(patch, 'used_then + number <= "limit"', 'used_then < "limit"')
+
+
+@fault
+def a_count_of_several_that_counts_one(patch: Patch) -> None:
+    replace_in_count_of_any(patch, "max(used) AS used", "min(used) AS used")
 
 
 @fault
@@ -84,25 +100,25 @@ def decisions_stored_long_after(patch: Patch) -> None:
     replace_in_count(patch, IS_RECENT, "true")
 
 
-def replace_in_count_with_rows(patch: Patch, old: str, new: str) -> None:
-    assert old in postgresql._COUNT_WITH_ROWS
-    patch.setattr(postgresql, "_COUNT_WITH_ROWS", postgresql._COUNT_WITH_ROWS.replace(old, new))
+def replace_in_count_of_any(patch: Patch, old: str, new: str) -> None:
+    assert old in postgresql._COUNT_ANY
+    patch.setattr(postgresql, "_COUNT_ANY", postgresql._COUNT_ANY.replace(old, new))
 
 
 @fault
 def a_first_token_that_ignores_the_epoch(patch: Patch) -> None:
-    replace_in_count_with_rows(patch, "AND c.epoch = locked.epoch", "")
+    replace_in_count_of_any(patch, "AND present_epoch = epoch", "")
 
 
 @fault
 def a_first_token_whose_index_is_not_stored(patch: Patch) -> None:
-    replace_in_count_with_rows(patch, "WHERE tin IS NOT NULL AND", "WHERE false AND")
-    replace_in_count_with_rows(patch, "tin IS NULL OR holder IS NOT NULL", "true")
+    replace_in_count_of_any(patch, "WHERE tin IS NOT NULL AND", "WHERE false AND")
+    replace_in_count_of_any(patch, "tin IS NULL OR holder IS NOT NULL", "true")
 
 
 @fault
 def a_first_token_whose_index_another_one_has_taken(patch: Patch) -> None:
-    replace_in_count_with_rows(patch, "tin IS NULL OR holder IS NOT NULL", "true")
+    replace_in_count_of_any(patch, "tin IS NULL OR holder IS NOT NULL", "true")
 
 
 @fault
@@ -129,7 +145,7 @@ def rejected_requests_that_are_not_counted(patch: Patch) -> None:
 
 
 @fault
-def several_logins_of_a_client_in_a_batch(patch: Patch) -> None:
+def several_failures_of_a_caller_in_a_batch(patch: Patch) -> None:
     patch.setattr(lanes, "rows_of", lambda call: ())
 
 

@@ -77,14 +77,18 @@ def test_readings_go_together_and_each_is_that_of_its_query(sizes: list[int]) ->
     assert ids == [*(secret.pk for secret in secrets), None]
 
 
-def test_logins_of_one_client_never_go_together(sizes: list[int]) -> None:
+def test_logins_of_one_client_go_together_in_their_order_and_within_its_limit(
+    sizes: list[int],
+) -> None:
     secret, other = clients(2)
-    calls = [counted(secret, 2), counted(secret, 2), counted(other), counted(secret, 2)]
+    calls = [counted(secret, 3), counted(secret, 3), counted(other), counted(secret, 3)]
     quotas = with_store(lambda store: results(store, calls))
-    assert sizes == [2, 1, 1]
-    assert [quota and quota.used for quota in quotas] == [1, 2, 1, None]
-    assert used() == [1, 2]
-    assert LoginEvent.objects.count() == 3
+    assert sizes == [4]
+    assert [quota.used for quota in quotas] == [1, 2, 1, 3]
+    over = counted(secret, 3), counted(secret, 3)
+    assert with_store(lambda store: results(store, over)) == [None, None]
+    assert used() == [1, 3]
+    assert LoginEvent.objects.count() == 4
 
 
 def test_failures_of_one_bucket_never_go_together(sizes: list[int]) -> None:

@@ -38,11 +38,8 @@ def take(
         *(erp.system_user.pk, secret.pk, erp.tin, "", ""), scopes, (), epoch, check_at
     )
     store.perform(call)
-    return StatusIndex.objects.get().check_at
-
-
-def is_due(check_at: datetime | None) -> bool:
-    return check_at is not None and check_at <= now()
+    row = StatusIndex.objects.first()
+    return row and row.check_at
 
 
 def test_a_first_login_leaves_nothing_to_check(erp: Erp) -> None:
@@ -52,11 +49,9 @@ def test_a_first_login_leaves_nothing_to_check(erp: Erp) -> None:
     assert not StatusChange.objects.exists()
 
 
-def test_tokens_by_facts_of_the_past_are_checked_at_once(erp: Erp) -> None:
-    assert is_due(take(erp, now() + HOUR, changed=True))
-
-
-def test_a_row_that_is_there_stands_for_no_more_by_facts_of_the_past(erp: Erp) -> None:
+def test_by_facts_of_the_past_no_index_is_taken_and_none_is_changed(erp: Erp) -> None:
+    assert take(erp, now(), changed=True) is None
+    assert not StatusIndex.objects.exists()
     later = now() + HOUR
     assert take(erp, later) == later
     StatusIndex.objects.update(scopes={"Other": 1})
@@ -71,11 +66,6 @@ def test_the_version_is_another_one_only_when_the_row_stands_for_more(erp: Erp) 
         take(erp, now() + HOUR, scopes=scopes)
         versions.append(StatusIndex.objects.get().version)
     assert versions[0] == versions[1] != versions[2] == versions[3]
-
-
-def test_a_check_that_is_due_stays_due(erp: Erp) -> None:
-    due = take(erp, now() + HOUR, changed=True)
-    assert take(erp, now() + HOUR) == due
 
 
 @pytest.mark.parametrize(
@@ -109,13 +99,3 @@ def test_a_change_waits_until_the_index_is_taken_and_so_ends_it(erp: Erp) -> Non
         cursor.execute(BLOCK)
     assert not StatusIndex.objects.exists()
     assert StatusChange.objects.filter(ended_index__isnull=False).exists()
-
-
-@pytest.mark.postgresql
-@pytest.mark.django_db(transaction=True)
-def test_an_index_that_is_taken_during_a_change_waits_for_nobody_and_is_checked(erp: Erp) -> None:
-    with another_session() as other, other.cursor() as cursor:
-        cursor.execute("BEGIN")
-        cursor.execute(BLOCK)
-        assert is_due(take(erp, now() + HOUR))
-        cursor.execute("ROLLBACK")

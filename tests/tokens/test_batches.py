@@ -9,17 +9,27 @@ from uuid import UUID
 import pytest
 
 from taxpayers.facts.values import FactsQuery
-from tokens.calls import Call, CountedLogin, Event, FailedLogin, RejectedRequest
-from tokens.store.lanes import MAX_BATCH, rows_of, take_batch
-from tokens.store.lanes import _Waiting as Waiting
+from tokens.calls import (
+    AssertionUse,
+    Call,
+    CountedLogin,
+    Event,
+    FailedLogin,
+    ProofUse,
+    RejectedRequest,
+)
+from tokens.store.lanes import MAX_BATCH, Waiting, rows_of, take_batch
 
 EVENT = Event(
     UUID(int=1), datetime.now(UTC), "", None, "", "", "c", None, None, "", "", "", "", None, ""
 )
 
 
-def login(client: int) -> CountedLogin:
-    return CountedLogin(EVENT, client, 1, 12, 7)
+def login(client: int, assertion: int = 0, proof: int = 0) -> CountedLogin:
+    uses = (AssertionUse(UUID(int=assertion), EVENT.at), ProofUse(UUID(int=proof), EVENT.at))
+    return CountedLogin(
+        EVENT, client, 1, 12, 7, uses[0] if assertion else None, uses[1] if proof else None
+    )
 
 
 def failure(pair: int, address: int) -> FailedLogin:
@@ -46,10 +56,10 @@ def batches(calls: Sequence[Call]) -> Iterator[list[Call]]:
     [
         ([], []),
         ([login(1), login(2), login(3)], [[login(1), login(2), login(3)]]),
-        ([login(1), login(1), login(1)], [[login(1)]] * 3),
-        ([login(1), login(1), login(2)], [[login(1), login(2)], [login(1)]]),
-        ([login(2), login(1), login(2), login(3), login(1)],
-         [[login(2), login(1), login(3)], [login(2), login(1)]]),
+        ([login(2), login(1), login(2)], [[login(2), login(1), login(2)]]),
+        # With the same assertion, or the same proof.
+        ([login(1, 5), login(1, 5), login(2, 6)], [[login(1, 5), login(2, 6)], [login(1, 5)]]),
+        ([login(1, 5, 7), login(2, 6, 7)], [[login(1, 5, 7)], [login(2, 6, 7)]]),
         # Of one caller, and of one address: their buckets are counted one after the other.
         ([failure(1, 1), failure(1, 1)], [[failure(1, 1)]] * 2),
         ([failure(1, 1), failure(2, 1)], [[failure(1, 1)], [failure(2, 1)]]),
@@ -78,15 +88,15 @@ def test_no_batch_is_longer_than_the_longest_and_nobody_is_overtaken_by_its_end(
 
 
 def test_one_that_had_to_wait_is_the_first_of_the_next_batch() -> None:
-    calls = [login(0), login(0), *(login(n) for n in range(1, 2 * MAX_BATCH))]
+    calls = [rejection(0), rejection(0), *(rejection(n) for n in range(1, 2 * MAX_BATCH))]
     first, second, *_others = batches(calls)
-    assert (len(first), first[0], second[0]) == (MAX_BATCH, login(0), login(0))
+    assert (len(first), first[0], second[0]) == (MAX_BATCH, rejection(0), rejection(0))
 
 
 def some_calls(chance: random.Random, are_logins: bool) -> list[Call]:
     count = chance.randrange(1, 150)
     if are_logins:
-        return [login(chance.randrange(9)) for _ in range(count)]
+        return [login(chance.randrange(9), chance.randrange(9)) for _ in range(count)]
     return [failure(chance.randrange(9), chance.randrange(3)) for _ in range(count)]
 
 
@@ -111,11 +121,11 @@ def test_every_call_is_taken_once_the_first_one_at_once_and_no_row_twice_in_a_ba
 def test_calls_of_one_row_are_taken_in_the_order_in_which_they_came() -> None:
     for seed in range(50):
         chance = random.Random(seed)  # noqa: S311 - of calls
-        left = waiting([login(chance.randrange(5)) for _ in range(60)])
+        left = waiting([rejection(chance.randrange(5)) for _ in range(60)])
         came = list(left)
         taken = []
         while left:
             taken += take_batch(left)
-        for client in range(5):
-            of_client = [one for one in taken if rows_of(one.call) == (client,)]
-            assert of_client == [one for one in came if rows_of(one.call) == (client,)]
+        for bucket in range(5):
+            of_bucket = [one for one in taken if rows_of(one.call) == (bucket,)]
+            assert of_bucket == [one for one in came if rows_of(one.call) == (bucket,)]

@@ -235,6 +235,42 @@ def test_of_a_batch_each_login_is_stored_or_not_by_itself() -> None:
     assert [used(n) for n in (1, 2, 4)] == [1, 0, 3]
 
 
+@pytest.mark.django_db
+def test_of_one_client_each_login_of_a_batch_has_its_own_place() -> None:
+    add_counter(1, used=1)
+    add_counter(2)
+    refused = login(5, secret_id=8)
+    logins = [
+        login(5, secret_id=6),
+        login(5, epoch=EPOCH + 1),  # takes no place
+        login(client=2),
+        refused._replace(event=refused.event._replace(reason="system_user_blocked")),
+        login(5, secret_id=7),
+        login(5, secret_id=6),
+        login(5, secret_id=9),  # beyond the limit
+    ]
+    outcomes = perform_together(logins)
+    assert [outcome and outcome.used for outcome in outcomes] == [2, None, 1, 3, 4, 5, None]
+    row = RateLimitCounter.objects.get(pk=1)
+    assert {outcomes[n].window_started_at for n in (0, 3, 4, 5)} == {row.window_started_at}
+    assert (row.used, used(2)) == (5, 1)
+    assert set(row.secrets_used) == {"6", "7"}
+    stored = {logins[n].event.id for n in (0, 2, 3, 4, 5)}
+    assert set(LoginEvent.objects.values_list("pk", flat=True)) == stored
+
+
+@pytest.mark.django_db
+def test_several_logins_of_a_client_begin_its_next_window() -> None:
+    add_counter(used=12)
+    RateLimitCounter.objects.update(window_started_at=datetime.now(UTC) - 2 * MINUTE)
+    outcomes = perform_together([login(2), login(2), login(2)])
+    assert [outcome and outcome.used for outcome in outcomes] == [1, 2, None]
+    row = RateLimitCounter.objects.get()
+    assert row.used == 2
+    assert row.window_started_at > datetime.now(UTC) - MINUTE
+    assert row.last_use_of(5) == row.window_started_at
+
+
 # --- Together or not at all -----------------------------------------------------------------------
 
 

@@ -173,7 +173,7 @@ def statements(collector: Collector) -> list[Span]:
 def test_a_client_that_changes_all_the_time_shows_its_lock(
     erp: Erp, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with limit_changes_before_each_count(erp, [100, 101, 102, 103], monkeypatch):
+    with limit_changes_before_each_count(erp, range(100, 107), monkeypatch):
         answers_to([login_of(erp)])
     (request,) = requests_of(collector, 1)
     steps = collector.children_of(request)

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from django.db import OperationalError, connection
 
-from taxpayers.async_sql import ANSWER_SECONDS, AsyncSession, NotAnswered
+from taxpayers.async_sql import ANSWER_SECONDS, AsyncSession, NoConnection, NotAnswered
 from taxpayers.facts.values import FactsQuery, Reading
 from tokens.calls import (
     ApiSecretUse,
@@ -30,29 +31,30 @@ from tokens.calls import (
 )
 from tokens.store import sqlite
 from tokens.store.django_store import LOCK_CLIENT
-from tokens.store.lanes import Executor, Lane, TooLate
+from tokens.store.lanes import Executor, Lane
+from tokens.store.locked_clients import LaneOfClients
 from tokens.store.postgresql import results_of_stored, statement_for
 from tokens.store.sqlite_turns import Turns
 from tokens.uptime import uptime
 
 Observe = Callable[[float, datetime, float], None]
-MakeLane = Callable[[Executor], Lane]
+Wrap = Callable[[Executor], Executor]
 
-_MAX_LOCKED = 4  # at the same time, in this process
+_MAX_LOCKED = 4  # clients for whose lock this process waits at the same time
 _BUSY_SECONDS = 1.0  # how long a login waits for another process that writes to SQLite
 
 
 class AsyncStore:
     """One for each process; closed when it ends."""
 
-    def __init__(self, observe: Observe, make_lane: MakeLane = Lane) -> None:
+    def __init__(self, observe: Observe, wrap: Wrap = lambda executor: executor) -> None:
         """`observe` is told of the database's clock: see `DatabaseClock.observe`."""
         self._observe = observe
-        self._locked = asyncio.Semaphore(_MAX_LOCKED)
+        self._of_locked = _ExecutorsOfLocked(observe)
         self._lanes = (
-            self._postgresql_lanes(make_lane)
+            self._postgresql_lanes(wrap)
             if connection.vendor == "postgresql"
-            else _sqlite_lanes(make_lane)
+            else _sqlite_lanes(wrap)
         )
 
     def perform(self, call: Call, ends_at: float) -> Awaitable[Any]:
@@ -74,67 +76,63 @@ class AsyncStore:
             yield await self.perform(query, ends_at), lambda call: self.perform(call, ends_at)
             return
         send_by = ends_at - ANSWER_SECONDS
-        async with self._turn_to_lock(send_by):
-            executor = _PostgresqlExecutor(self._observe)
+        async with self._of_locked.one(send_by) as executor:
+            is_changed = False
 
             async def perform(call: Call) -> Any:
+                nonlocal is_changed
+                is_changed = True
                 return (await executor.execute([call], send_by))[0]
 
             try:
                 await executor.fetch("BEGIN", (), send_by)
                 await executor.fetch(LOCK_CLIENT, (query.client_id,), send_by)
-                yield await perform(query), perform
-                await executor.fetch("COMMIT", (), send_by)
+                yield (await executor.execute([query], send_by))[0], perform
+                if is_changed:
+                    await executor.fetch("COMMIT", (), send_by)
             finally:
-                await executor.close()
-
-    @asynccontextmanager
-    async def _turn_to_lock(self, until: float) -> AsyncIterator[None]:
-        # They wait: where one client logs in through several processes at once, each finds its row
-        # locked by the others, for as long as a commit takes.
-        try:
-            async with asyncio.timeout_at(until):
-                await self._locked.acquire()
-        except TimeoutError as error:
-            raise TooLate("too many logins wait for a client that others have locked") from error
-        try:
-            yield
-        finally:
-            self._locked.release()
+                await executor.end_transaction()
 
     async def close(self) -> None:
         """Waits for what is under way."""
         for lane in set(self._lanes.values()):
             await lane.close()
+        await self._of_locked.close()
 
-    def _postgresql_lanes(self, make_lane: MakeLane) -> dict[type, Lane]:
+    def _postgresql_lanes(self, wrap: Wrap) -> dict[type, Lane]:
         # One for each kind: who fails, or is rejected, does not wait together with who logs in.
-        logins = (FactsQuery, CountedLogin, FailedLogin, RejectedRequest)
-        others = (TokenQuery, TokenRevocation, AssertionUse, ProofUse, TakeStatusIndex)
+        of_login, of_token = (
+            (FactsQuery, FailedLogin, RejectedRequest),
+            (TokenQuery, TokenRevocation),
+        )
+        of_locked = wrap(self._of_locked)
         lanes: dict[type, Lane] = {
-            kind: make_lane(_PostgresqlExecutor(self._observe)) for kind in (*logins, *others)
+            kind: Lane(wrap(_PostgresqlExecutor(self._observe)))
+            for kind in (*of_login, *of_token, AssertionUse, ProofUse)
+        } | {
+            kind: LaneOfClients(wrap(_PostgresqlExecutor(self._observe)), of_locked)
+            for kind in (CountedLogin, TakeStatusIndex)
         }
-        seldom = make_lane(_ClosingExecutor(self._observe))
+        seldom = Lane(wrap(_ClosingExecutor(self._observe)))
         return {**lanes, FailedAuthentication: lanes[FailedLogin], ApiSecretUse: seldom}
 
 
 class _PostgresqlExecutor:
     """One statement for all calls, on its own connection."""
 
+    waits = False
+
     def __init__(self, observe: Observe) -> None:
         self._session = AsyncSession()
         self._observe = observe
 
     async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
-        statement = statement_for(calls)
+        statement = statement_for(calls, waits=self.waits)
         before = uptime()
         rows = await self._session.fetch(statement.sql, statement.parameters, send_by)
         if rows:
             self._observe(before, rows[0][0], uptime())
         return statement.parse(rows)
-
-    async def fetch(self, sql: str, parameters: Sequence[Any], send_by: float) -> None:
-        await self._session.fetch(sql, parameters, send_by)
 
     async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
         statement = results_of_stored(calls)
@@ -142,6 +140,55 @@ class _PostgresqlExecutor:
 
     async def close(self) -> None:
         await self._session.close()
+
+
+class _WaitingExecutor(_PostgresqlExecutor):
+    """It waits for the lock of a client, so all its calls must be of one."""
+
+    waits = True
+
+    async def fetch(self, sql: str, parameters: Sequence[Any], send_by: float) -> None:
+        await self._session.fetch(sql, parameters, send_by)
+
+    async def end_transaction(self) -> None:
+        """Rolls back what was not committed."""
+        if not self._session.is_idle:
+            await self.close()
+
+
+class _ExecutorsOfLocked:
+    """A few connections for clients that somebody else has locked; each waits for one of them."""
+
+    def __init__(self, observe: Observe) -> None:
+        self._turns = asyncio.Semaphore(_MAX_LOCKED)
+        self._free = [_WaitingExecutor(observe) for _ in range(_MAX_LOCKED)]
+
+    @asynccontextmanager
+    async def one(self, until: float) -> AsyncIterator[_WaitingExecutor]:
+        """One that is free, by a time of the loop. Raises NoConnection."""
+        try:
+            async with asyncio.timeout_at(until):
+                await self._turns.acquire()
+        except TimeoutError as error:
+            raise NoConnection("too many clients are locked by others") from error
+        executor = self._free.pop()
+        try:
+            yield executor
+        finally:
+            self._free.append(executor)  # the first to be used again: few are opened
+            self._turns.release()
+
+    async def execute(self, calls: Sequence[Call], send_by: float) -> list[Any]:
+        async with self.one(send_by) as executor:
+            return await executor.execute(calls, send_by)
+
+    async def results_of_stored(self, calls: Sequence[Write]) -> dict[Write, Any]:
+        async with self.one(inf) as executor:
+            return await executor.results_of_stored(calls)
+
+    async def close(self) -> None:
+        for executor in self._free:
+            await executor.close()
 
 
 class _ClosingExecutor(_PostgresqlExecutor):
@@ -154,9 +201,9 @@ class _ClosingExecutor(_PostgresqlExecutor):
             await self.close()
 
 
-def _sqlite_lanes(make_lane: MakeLane) -> dict[type, Lane]:
+def _sqlite_lanes(wrap: Wrap) -> dict[type, Lane]:
     # SQLite has one writer, so all that write go together; readers wait for nobody.
-    reader, writer = make_lane(_SqliteExecutor()), make_lane(_SqliteExecutor(takes_turns=True))
+    reader, writer = (Lane(wrap(_SqliteExecutor(takes_turns=turns))) for turns in (False, True))
     return {
         **dict.fromkeys((FactsQuery, TokenQuery), reader),
         **dict.fromkeys((CountedLogin, FailedLogin, RejectedRequest), writer),
@@ -168,7 +215,7 @@ def _sqlite_lanes(make_lane: MakeLane) -> dict[type, Lane]:
 class _SqliteExecutor:
     """One transaction for all calls, in a thread with its own connection."""
 
-    def __init__(self, *, takes_turns: bool = False) -> None:
+    def __init__(self, *, takes_turns: bool) -> None:
         self._thread = ThreadPoolExecutor(1, "sqlite", initializer=_wait_briefly)
         self._turns = Turns() if takes_turns else nullcontext()
 

@@ -45,7 +45,7 @@ def perform(call: Call) -> Any:
         )
     if isinstance(call, FactsQuery):
         return load_facts(call)
-    statement = postgresql.statement_for([call])
+    statement = postgresql.statement_for([call], waits=True)
     if isinstance(call, TokenQuery):  # it changes nothing, and is the first one of a request
         return statement.parse(fetch_with_reconnect(statement.sql, statement.parameters))[0]
     return statement.parse(fetch(statement.sql, statement.parameters))[0]

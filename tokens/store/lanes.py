@@ -54,7 +54,7 @@ class Executor(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
+class Waiting:
     call: Call
     must_be_sent_by: float
     done: asyncio.Future[Any]
@@ -66,8 +66,8 @@ class Lane:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._waiting: deque[_Waiting] = deque()
-        self._driver: asyncio.Task[None] | None = None
+        self.waiting: deque[Waiting] = deque()
+        self.driver: asyncio.Task[None] | None = None
 
     def send(self, call: Call, ends_at: float) -> Awaitable[Any]:
         """The result of the call; `ends_at` is a time of the loop.
@@ -75,25 +75,32 @@ class Lane:
         Raises django.db.DatabaseError.
         """
         loop = asyncio.get_running_loop()
-        if len(self._waiting) >= MAX_WAITING:
+        if self._count() >= MAX_WAITING:
             raise Overloaded("too many logins are waiting for the database")
-        waiting = _Waiting(call, ends_at - ANSWER_SECONDS, loop.create_future())
-        self._waiting.append(waiting)
-        if self._driver is None or self._driver.done():
-            self._driver = loop.create_task(self._drive())
+        waiting = Waiting(call, ends_at - ANSWER_SECONDS, loop.create_future())
+        self.waiting.append(waiting)
+        if self.driver is None or self.driver.done():
+            self.driver = loop.create_task(self.drive())
         return waiting.done
 
     async def close(self) -> None:
         """Waits for what is under way."""
-        if self._driver is not None:
-            await asyncio.wait([self._driver])
+        if self.driver is not None:
+            await asyncio.wait([self.driver])
         await self._executor.close()
 
-    async def _drive(self) -> None:
-        while self._waiting:
+    def _count(self) -> int:
+        return len(self.waiting)
+
+    def _deliver(self, waiting: Waiting, result: Any) -> None:
+        _succeed(waiting, result)
+
+    async def drive(self) -> None:
+        """Until nothing waits."""
+        while self.waiting:
             await asyncio.sleep(0)  # what is ready on the loop by now is decided first
             self._drop_late()
-            if batch := take_batch(self._waiting):
+            if batch := take_batch(self.waiting):
                 try:
                     await self._execute(batch)
                 except Exception as error:  # noqa: BLE001 - nobody must wait for ever
@@ -101,12 +108,12 @@ class Lane:
 
     def _drop_late(self) -> None:
         now = asyncio.get_running_loop().time()
-        late = [one for one in self._waiting if one.must_be_sent_by < now]
+        late = [one for one in self.waiting if one.must_be_sent_by < now]
         for one in late:
-            self._waiting.remove(one)
+            self.waiting.remove(one)
             _fail(one, TooLate("the database does not answer in time"))
 
-    async def _execute(self, batch: list[_Waiting]) -> None:
+    async def _execute(self, batch: list[Waiting]) -> None:
         try:
             batch = await self._not_stored(batch)
             results = await self._send(batch) if batch else []
@@ -120,18 +127,18 @@ class Lane:
             # own, so what is still under way there is not stored twice either.
             for waiting in batch:
                 waiting.was_sent = True
-            self._waiting.extendleft(reversed(batch))
+            self.waiting.extendleft(reversed(batch))
         except Exception as error:  # noqa: BLE001 - also a row that cannot be read
             await self._refused(batch, error)
         else:
             for waiting, result in zip(batch, results, strict=True):
-                _succeed(waiting, result)
+                self._deliver(waiting, result)
 
-    async def _send(self, batch: list[_Waiting]) -> list[Any]:
+    async def _send(self, batch: list[Waiting]) -> list[Any]:
         send_by = min(one.must_be_sent_by for one in batch)
         return await self._executor.execute([one.call for one in batch], send_by)
 
-    async def _not_stored(self, batch: list[_Waiting]) -> list[_Waiting]:
+    async def _not_stored(self, batch: list[Waiting]) -> list[Waiting]:
         """Those that are left; the others have their results since they were first sent."""
         # What has no event is sent again: a failed authentication may then count twice.
         writes = {one.call: one for one in batch if one.was_sent and isinstance(one.call, Write)}
@@ -142,15 +149,14 @@ class Lane:
             _succeed(writes[write], result)
         return [one for one in batch if one.call not in stored]
 
-    async def _wait_for_connection(self, batch: list[_Waiting], error: Exception) -> None:
-        now = asyncio.get_running_loop().time()
-        if min(waiting.must_be_sent_by for waiting in batch) < now + _RECONNECT_SECONDS:
-            _fail_all(batch, error)
-        else:
+    async def _wait_for_connection(self, batch: list[Waiting], error: Exception) -> None:
+        again_at = asyncio.get_running_loop().time() + _RECONNECT_SECONDS
+        _fail_all([one for one in batch if one.must_be_sent_by < again_at], error)
+        if left := [one for one in batch if one.must_be_sent_by >= again_at]:
             await asyncio.sleep(_RECONNECT_SECONDS)
-            self._waiting.extendleft(reversed(batch))
+            self.waiting.extendleft(reversed(left))
 
-    async def _refused(self, batch: list[_Waiting], error: Exception) -> None:
+    async def _refused(self, batch: list[Waiting], error: Exception) -> None:
         """Retry each call in its own statement, so that only the one at fault fails."""
         # What cannot be read was executed all the same: only reading is safe to repeat.
         reads = all(isinstance(one.call, FactsQuery | TokenQuery) for one in batch)
@@ -165,10 +171,10 @@ class Lane:
         _fail_all(left, error)
 
 
-def take_batch(waiting: deque[_Waiting]) -> list[_Waiting]:
+def take_batch(waiting: deque[Waiting]) -> list[Waiting]:
     """Takes the first of those that wait, in their order; two that touch one row never together."""
-    batch: list[_Waiting] = []
-    left: list[_Waiting] = []
+    batch: list[Waiting] = []
+    left: list[Waiting] = []
     rows: set[Hashable] = set()
     while waiting and len(batch) < MAX_BATCH:
         one = waiting.popleft()
@@ -183,9 +189,12 @@ def take_batch(waiting: deque[_Waiting]) -> list[_Waiting]:
 
 
 def rows_of(call: Call) -> tuple[Hashable, ...]:
-    """The counters, buckets and assertions that the call changes."""
+    """The buckets, indexes and assertions that the call changes.
+
+    Not the counter of a client: a statement counts several of its logins in their order.
+    """
     if isinstance(call, CountedLogin):
-        return (call.system_user_id,)
+        return tuple(use.id for use in (call.proof, call.assertion) if use is not None)
     if isinstance(call, FailedLogin | FailedAuthentication):
         return (call.pair_bucket, call.address_bucket)
     if isinstance(call, RejectedRequest):
@@ -195,16 +204,16 @@ def rows_of(call: Call) -> tuple[Hashable, ...]:
     return (call.id,) if isinstance(call, AssertionUse | ProofUse) else ()
 
 
-def _succeed(waiting: _Waiting, result: Any) -> None:
+def _succeed(waiting: Waiting, result: Any) -> None:
     if not waiting.done.done():
         waiting.done.set_result(result)
 
 
-def _fail(waiting: _Waiting, error: Exception) -> None:
+def _fail(waiting: Waiting, error: Exception) -> None:
     if not waiting.done.done():
         waiting.done.set_exception(error)
 
 
-def _fail_all(batch: list[_Waiting], error: Exception) -> None:
+def _fail_all(batch: list[Waiting], error: Exception) -> None:
     for waiting in batch:
         _fail(waiting, error)

@@ -5,6 +5,7 @@ as pure functions, by the clock of the database, and is tested with the same tab
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -46,7 +47,10 @@ WHERE e.id = ANY(%s)"""
 
 # `count_login`, for clients whose epoch is the one that was sent. A row that somebody else has
 # locked is skipped: nobody waits for another client's change, and no two batches wait for each
-# other. RETURNING shows the new values. A refused login counts, but is no use of its secret.
+# other. It is sent again, in a statement for one client that waits for its row (see
+# `tokens/store/locked_clients.py`). RETURNING shows the new values. A refused login counts, but is
+# no use of its secret.
+_LOCK, _LOCK_OR_SKIP = "FOR NO KEY UPDATE", "FOR NO KEY UPDATE SKIP LOCKED"
 _WINDOW_SECONDS = int(WINDOW.total_seconds())
 _IS_OPEN = f"""(c.window_started_at > {NOW} - interval '{_WINDOW_SECONDS} s'
         AND c.window_started_at < {NOW} + interval '{_WINDOW_SECONDS} s')"""
@@ -57,60 +61,72 @@ _SENT = f"""client bigint, used_secret_id bigint, "limit" int, epoch bigint,
 _HAS_INDEX = """(status_index IS NULL OR EXISTS (
             SELECT FROM status_indexes x WHERE x.index = status_index
             AND x.version = status_version))"""
-_IS_WITHIN_LIMIT = f"""(locked."limit" = 0 OR c.used < locked."limit" OR NOT {_IS_OPEN})"""
-_ADD_ONE = f"""
+
+# At most one login of each client, and none that adds rows.
+_COUNT = f"""
+WITH counted AS (
     UPDATE client_usage c SET
         window_started_at = {_WINDOW},
         used = CASE WHEN {_IS_OPEN} THEN c.used + 1 ELSE 1 END,
         secrets_used = CASE WHEN locked.reason = ''
             THEN c.secrets_used || jsonb_build_object(locked.used_secret_id, {_WINDOW})
-            ELSE c.secrets_used END"""
-_COUNT = f"""
-WITH counted AS ({_ADD_ONE}
+            ELSE c.secrets_used END
     FROM (
         SELECT sent.* FROM json_to_recordset(%s::json) AS sent({_SENT})
         CROSS JOIN LATERAL (
             SELECT FROM client_usage o
             WHERE o.system_user_id = sent.client AND o.epoch = sent.epoch
-            FOR NO KEY UPDATE SKIP LOCKED
+            {_LOCK_OR_SKIP}
         ) AS own_row
         WHERE {IS_RECENT} AND {_HAS_INDEX}
     ) AS locked
-    WHERE c.system_user_id = locked.client AND {_IS_WITHIN_LIMIT}
+    WHERE c.system_user_id = locked.client
+        AND (locked."limit" = 0 OR c.used < locked."limit" OR NOT {_IS_OPEN})
     RETURNING locked.*, c.window_started_at, c.used
 ), event AS (
     INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
 )
 SELECT {NOW}, client, window_started_at, used FROM counted"""
 
-# The same for a batch in which logins add rows: the index of their tokens, a used DPoP proof, a
-# used assertion. The constraints decide between two nodes, whatever each sees. In this order: a
-# login whose index is not free is repeated, with the same proof and assertion; a proof that was
-# used before leaves the assertion unused; and an index without a token does no harm.
-_COUNT_WITH_ROWS = f"""
-WITH locked AS MATERIALIZED (
-    SELECT locked.* FROM json_to_recordset(%s::json)
-        AS locked(assertion uuid, assertion_expires_at timestamptz,
+# Any batch: several logins of one client have its places in their order, and logins add rows: the
+# index of their tokens, a used DPoP proof, a used assertion. The constraints decide between two
+# nodes, whatever each sees. In this order: a login whose index is not free is repeated, with the
+# same proof and assertion; a proof that was used before leaves the assertion unused; and an index
+# without a token does no harm.
+_COUNT_ANY = f"""
+WITH sent AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(%s::json)
+        AS s(assertion uuid, assertion_expires_at timestamptz,
             proof uuid, proof_expires_at timestamptz,
             tin varchar, rob varchar, index_actor varchar, scopes jsonb, permissions jsonb,
-            check_at timestamptz, {_SENT})
+            check_at timestamptz, place int, {_SENT})
+), own AS MATERIALIZED (
+    SELECT own_row.* FROM (SELECT DISTINCT client FROM sent) AS clients
     CROSS JOIN LATERAL (
-        SELECT FROM client_usage c
-        WHERE c.system_user_id = locked.client AND c.epoch = locked.epoch AND {_IS_WITHIN_LIMIT}
-        FOR NO KEY UPDATE SKIP LOCKED
+        SELECT c.system_user_id AS owner, c.epoch AS present_epoch, {_WINDOW} AS began_at,
+            CASE WHEN {_IS_OPEN} THEN c.used ELSE 0 END AS used_then
+        FROM client_usage c WHERE c.system_user_id = clients.client
+        {_LOCK_OR_SKIP}
     ) AS own_row
+), confirmed AS (
+    SELECT sent.*, began_at, used_then,
+        row_number() OVER (PARTITION BY client ORDER BY place) AS number
+    FROM sent JOIN own ON owner = client AND present_epoch = epoch
     WHERE {IS_RECENT} AND (tin IS NOT NULL OR {_HAS_INDEX})
+), within_limit AS MATERIALIZED (
+    SELECT * FROM confirmed WHERE "limit" = 0 OR used_then + number <= "limit"
 ), new_index AS (
     INSERT INTO status_indexes (index, version, system_user_id, secret_id, tin, rob, actor,
         scopes, permissions, check_at)
     SELECT status_index, status_version, client AS system_user_id, used_secret_id AS secret_id,
         tin, rob, index_actor AS actor, scopes, permissions, check_at
-    FROM locked WHERE tin IS NOT NULL AND NOT EXISTS (
+    FROM within_limit WHERE tin IS NOT NULL AND NOT EXISTS (
         SELECT FROM ended_status_indexes e WHERE e.index = status_index)
-    ORDER BY {STATUS_KEY}
-    ON CONFLICT DO NOTHING RETURNING system_user_id AS holder
+    ORDER BY {STATUS_KEY}, place
+    ON CONFLICT DO NOTHING RETURNING index, version, system_user_id AS holder
 ), indexed AS MATERIALIZED (
-    SELECT locked.* FROM locked LEFT JOIN new_index ON holder = client
+    SELECT within_limit.* FROM within_limit LEFT JOIN new_index
+        ON holder = client AND index = status_index AND version = status_version
     WHERE tin IS NULL OR holder IS NOT NULL
 ), first_proof AS (
     INSERT INTO used_proofs (id, expires_at)
@@ -124,19 +140,26 @@ WITH locked AS MATERIALIZED (
     SELECT assertion, assertion_expires_at FROM proved WHERE assertion IS NOT NULL
     ORDER BY assertion
     ON CONFLICT DO NOTHING RETURNING id AS assertion_id
-), counted AS ({_ADD_ONE}
-    FROM proved AS locked LEFT JOIN first_use ON assertion_id = locked.assertion
-    WHERE c.system_user_id = locked.client
-        AND (locked.assertion IS NULL OR assertion_id IS NOT NULL)
-    RETURNING locked.*, c.window_started_at, c.used
+), counted AS MATERIALIZED (
+    SELECT proved.*, used_then + row_number() OVER (PARTITION BY client ORDER BY place) AS used
+    FROM proved LEFT JOIN first_use ON assertion_id = assertion
+    WHERE assertion IS NULL OR assertion_id IS NOT NULL
+), stored AS (
+    UPDATE client_usage c SET window_started_at = total.began_at, used = total.used,
+        secrets_used = c.secrets_used || total.secrets
+    FROM (
+        SELECT client, began_at, max(used) AS used, coalesce(jsonb_object_agg(
+            used_secret_id, began_at) FILTER (WHERE reason = ''), '{{}}') AS secrets
+        FROM counted GROUP BY client, began_at
+    ) AS total WHERE c.system_user_id = total.client
 ), event AS (
     INSERT INTO login_events ({COLUMNS}) SELECT {COLUMNS} FROM counted
 )
-SELECT {NOW}, client, window_started_at, used, NULL AS used_before FROM counted
-UNION ALL SELECT {NOW}, client, NULL, NULL, 'assertion'
+SELECT {NOW}, place, began_at, used, NULL AS used_before FROM counted
+UNION ALL SELECT {NOW}, place, NULL, NULL, 'assertion'
 FROM proved LEFT JOIN first_use ON assertion_id = assertion
 WHERE assertion IS NOT NULL AND assertion_id IS NULL
-UNION ALL SELECT {NOW}, client, NULL, NULL, 'proof'
+UNION ALL SELECT {NOW}, place, NULL, NULL, 'proof'
 FROM indexed LEFT JOIN first_proof ON proof_id = proof
 WHERE proof IS NOT NULL AND proof_id IS NULL"""
 _USED_BEFORE: dict[str, type[UsedBefore | ProofUsedBefore]] = {
@@ -169,12 +192,16 @@ SELECT {NOW}, end_status_indexes(ARRAY(
     SELECT status_index FROM sent WHERE status_index IS NOT NULL)), {_CONFIRMED}"""
 
 
-def statement_for(calls: Sequence[Any]) -> Statement[list[Any]]:
+def statement_for(calls: Sequence[Any], *, waits: bool = False) -> Statement[list[Any]]:
     """One statement for calls of one kind; its results are in the order of the calls.
 
-    At most one login of a client, and one failure or request of a bucket.
+    `waits`: for rows of clients that somebody else has locked. Such a statement must be for one
+    client: else it would hold up others, and two could wait for each other.
+
+    At most one failure or request of a bucket, and one use of an assertion or a proof.
     """
-    return _STATEMENTS[type(calls[0])](calls)
+    made = _STATEMENTS[type(calls[0])](calls)
+    return replace(made, sql=made.sql.replace(_LOCK_OR_SKIP, _LOCK)) if waits else made
 
 
 def results_of_stored(calls: Sequence[Write]) -> Statement[dict[Write, Any]]:
@@ -194,9 +221,17 @@ def _result(call: Write, window_started_at: datetime, used: int) -> Quota | None
 
 
 def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
+    clients = [login.system_user_id for login in logins]
+    adds_rows = any(login.assertion or login.proof or login.new_index for login in logins)
+    is_simple = not adds_rows and len(set(clients)) == len(clients)
+    keys: Sequence[int] = clients if is_simple else range(len(logins))
+
     def parse(rows: list[Row]) -> list[CountResult]:
-        found = {client: counted for _now, client, *counted in rows}
-        return [_counted(login.limit, *found.get(login.system_user_id, ())) for login in logins]
+        found = {key: counted for _now, key, *counted in rows}
+        return [
+            _counted(login.limit, *found.get(key, ()))
+            for key, login in zip(keys, logins, strict=True)
+        ]
 
     sent = [
         login.event._asdict()
@@ -210,9 +245,10 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
         }
         for login in logins
     ]
-    if not any(login.assertion or login.proof or login.new_index for login in logins):
+    if is_simple:
         return statement(_COUNT, sent, parse)
-    for row, login in zip(sent, logins, strict=True):
+    for place, (row, login) in enumerate(zip(sent, logins, strict=True)):
+        row["place"] = place
         if login.assertion is not None:
             row |= {
                 "assertion": login.assertion.id,
@@ -223,7 +259,7 @@ def _count(logins: Sequence[CountedLogin]) -> Statement[list[CountResult]]:
         if (index := login.new_index) is not None:
             row |= {"tin": index.tin, "rob": index.rob, "index_actor": index.actor}
             row |= {"check_at": index.check_at, **names_in(index)}
-    return statement(_COUNT_WITH_ROWS, sent, parse)
+    return statement(_COUNT_ANY, sent, parse)
 
 
 def _counted(

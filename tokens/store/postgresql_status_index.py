@@ -17,22 +17,21 @@ KEY = "system_user_id, secret_id, tin, rob, actor"
 # that follow in this process. A row that is there stays, and stands for more. (The index that was
 # taken for it, and one that a process has reserved when it ends, remain unused, for good.)
 #
-# Its next check is that of the decision that needs it, where the facts of that decision are still
-# true: the epoch confirms it, and its lock makes a change wait, which then has the row checked. Who
-# cannot have the lock at once gets a new row that is checked now, by the registry as it is then,
-# and changes none: so a login that has locked its client meets the row that it has read.
+# Its next check is that of the decision that needs it. The epoch confirms that the facts of that
+# decision are still true, and its lock makes a change wait, which then has the row checked. Nothing
+# is taken for a client that has changed, nor where somebody else has it locked: that call is sent
+# again, as that of a login (`tokens/store/postgresql.py`).
 _TAKE = f"""
-WITH sent AS (
+WITH sent AS MATERIALIZED (
     SELECT row_number() OVER () AS place, s.* FROM json_to_recordset(%s::json)
         AS s(system_user_id bigint, secret_id bigint, tin varchar, rob varchar, actor varchar,
             scopes jsonb, permissions jsonb, epoch bigint, check_at timestamptz, reserve int)
-), wanted AS (
-    SELECT count(*) + max(reserve) AS numbers FROM sent
-), confirmed AS MATERIALIZED (
-    SELECT sent.place FROM sent CROSS JOIN LATERAL (
+    CROSS JOIN LATERAL (
         SELECT FROM client_usage c
-        WHERE c.system_user_id = sent.system_user_id AND c.epoch = sent.epoch
+        WHERE c.system_user_id = s.system_user_id AND c.epoch = s.epoch
         FOR NO KEY UPDATE SKIP LOCKED) AS own_row
+), wanted AS (
+    SELECT count(*) + coalesce(max(reserve), 0) AS numbers FROM sent
 ), expired AS (
     SELECT number, row_number() OVER () AS place FROM (
         SELECT number FROM ended_status_indexes
@@ -48,8 +47,8 @@ WITH sent AS (
     INSERT INTO status_indexes AS x (index, system_user_id, secret_id, tin, rob, actor,
         scopes, permissions, check_at)
     SELECT free.index, system_user_id, secret_id, tin, rob, actor, scopes, permissions,
-        CASE WHEN confirmed.place IS NULL THEN {NOW} ELSE sent.check_at END
-    FROM sent JOIN free USING (place) LEFT JOIN confirmed USING (place)
+        sent.check_at
+    FROM sent JOIN free USING (place)
     ORDER BY {KEY}
     ON CONFLICT ({KEY}) DO UPDATE SET
         scopes = x.scopes || excluded.scopes,
@@ -57,7 +56,6 @@ WITH sent AS (
         check_at = least(x.check_at, excluded.check_at),
         version = CASE WHEN x.scopes @> excluded.scopes AND x.permissions @> excluded.permissions
             THEN x.version ELSE excluded.version END
-    WHERE excluded.check_at IS DISTINCT FROM {NOW}
     RETURNING x.*
 )
 SELECT {NOW}, system_user_id, secret_id, tin, rob, actor,
@@ -69,16 +67,18 @@ FROM free WHERE place > (SELECT count(*) FROM sent)"""
 def take_statement(calls: Sequence[TakeStatusIndex]) -> Statement[list[TakenIndex]]:
     """The index of each, in the order of the calls; of two the same, one at most.
 
-    None: its client has changed, or is being changed, and has a row that stands for less. Those
-    that are reserved, for all calls together, come with the first.
+    None: its client has changed, or somebody else has it locked. Those that are
+    reserved, for all calls together, come with the first that has one.
     """
     sent = [call._asdict() | names_in(call) for call in calls]
 
     def parse(rows: list[Row]) -> list[TakenIndex]:
         taken = {tuple(row[1:6]): status_facts(*row[6:]) for row in rows if row[1] is not None}
-        first, *others = (TakenIndex(taken.get(call[:5])) for call in calls)
+        found = [TakenIndex(taken.get(call[:5])) for call in calls]
+        first = next((n for n, one in enumerate(found) if one.status is not None), 0)
         reserved = tuple(row[6] for row in rows if row[1] is None)
-        return [first._replace(reserved=reserved), *others]
+        found[first] = found[first]._replace(reserved=reserved)
+        return found
 
     return statement(_TAKE, sent, parse)
 

@@ -22,9 +22,8 @@ SELECT %s, %s, %s, %s, %s, json(%s), json(%s),
         SELECT max("index") AS number FROM status_indexes
         UNION ALL SELECT max("index") FROM ended_status_indexes
         UNION ALL SELECT max(ended_index) FROM status_changes))),
-    CASE WHEN EXISTS (SELECT 1 FROM client_usage WHERE system_user_id = %s AND epoch = %s)
-        THEN %s ELSE %s END
-WHERE true
+    %s
+WHERE EXISTS (SELECT 1 FROM client_usage WHERE system_user_id = %s AND epoch = %s)
 ON CONFLICT (system_user_id, secret_id, tin, rob, actor) DO UPDATE SET
     scopes = json_patch(x.scopes, excluded.scopes),
     permissions = json_patch(x.permissions, excluded.permissions),
@@ -33,7 +32,6 @@ ON CONFLICT (system_user_id, secret_id, tin, rob, actor) DO UPDATE SET
         THEN x.version ELSE excluded.version END,
     check_at = min(
         coalesce(x.check_at, excluded.check_at), coalesce(excluded.check_at, x.check_at))
-WHERE excluded.check_at IS NOT %s
 RETURNING "index", version, scopes, permissions"""
 
 
@@ -46,7 +44,7 @@ def take_status_index(call: TakeStatusIndex) -> TakenIndex:
         _TAKE,
         [
             *(*call[:5], *names, reused[0][0] if reused else None),
-            *(call.system_user_id, call.epoch, _stored(call.check_at), _stored(now), _stored(now)),
+            *(_stored(call.check_at), call.system_user_id, call.epoch),
         ],
     )
     return TakenIndex(status_facts(*rows[0]) if rows else None)

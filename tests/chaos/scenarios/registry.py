@@ -1,15 +1,37 @@
-"""Keys and secrets are rotated, and clients blocked, while everybody logs in."""
+"""Keys and secrets are rotated, and clients blocked or locked, while everybody logs in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from tests.chaos import callers
 from tests.chaos.callers import Caller, Kind
+from tests.chaos.load import Load
 from tests.chaos.promises import Promise
 from tests.chaos.scenarios.scenario import Scenario, Stage
 from tests.support.erp import Erp
 
 _ROUNDS = 6
+_CONNECTIONS, _LOCKED_SECONDS = 16, 0.3
+
+
+class _Busy(Caller):
+    """It logs in again as soon as it has an answer."""
+
+    pause_seconds = 0.01
+
+
+@contextmanager
+def _many_connections(stage: Stage, caller: Caller) -> Iterator[None]:
+    """As an ERP system with several workers; the proxy spreads them over both nodes."""
+    busy = _Busy(caller.name, caller.kind, caller.erp, caller.on_behalf_of)
+    load = Load([busy] * _CONNECTIONS, stage.cluster.connection_of)
+    load.begin()
+    try:
+        yield
+    finally:
+        load.end()
+        stage.load.answers += load.answers
 
 
 def _rotate_key(stage: Stage) -> None:
@@ -54,12 +76,30 @@ def _rotate_secrets(stage: Stage) -> None:
 def _block_and_unblock(stage: Stage) -> None:
     blocked = stage.cluster.population.blocked
     manage = stage.cluster.manage
-    _switch(
-        stage,
-        blocked,
-        lambda: callers.block(manage, blocked),
-        lambda: callers.unblock(manage, blocked),
-    )
+    with _many_connections(stage, blocked):
+        _switch(
+            stage,
+            blocked,
+            lambda: callers.block(manage, blocked),
+            lambda: callers.unblock(manage, blocked),
+        )
+
+
+def _lock_client(stage: Stage) -> None:
+    caller = stage.cluster.population.callers[0]
+    stage.begins()
+    with _many_connections(stage, caller), stage.cluster.connect() as session:
+        for _ in range(_ROUNDS):
+            with session.transaction():
+                session.execute(
+                    "SELECT FROM client_usage c JOIN system_users u ON u.id = c.system_user_id"
+                    " WHERE u.client_id = %s FOR UPDATE OF c",
+                    [caller.erp.client_id],
+                )
+                stage.wait(_LOCKED_SECONDS)
+            stage.wait(_LOCKED_SECONDS)
+    stage.ends()
+    stage.note(f"{_ROUNDS} times for {_LOCKED_SECONDS} s, over {_CONNECTIONS} connections")
 
 
 def _revoke_and_grant(stage: Stage) -> None:
@@ -106,8 +146,14 @@ SCENARIOS = (
     ),
     Scenario(
         "block",
-        "a client is blocked and unblocked again and again",
+        "a client with many connections is blocked and unblocked again and again",
         _block_and_unblock,
+        _NOBODY_ELSE,
+    ),
+    Scenario(
+        "locked-client",
+        "the row of a client with many connections is locked for a moment, again and again",
+        _lock_client,
         _NOBODY_ELSE,
     ),
     Scenario(

@@ -12,11 +12,20 @@ from tests.interleavings.oracle.claims import (
     check_answer,
     check_recent,
     check_too_late,
+    is_recent,
     note_use,
 )
 from tests.interleavings.state import RunState
-from tokens.calls import Call, CountedLogin, FailedLogin, Write
+from tokens.calls import (
+    Call,
+    CountedLogin,
+    FailedLogin,
+    TakeStatusIndex,
+    TokenRevocation,
+    Write,
+)
 from tokens.metrics import ISSUED
+from tokens.rate_limits.quota import Quota
 from tokens.refusals.table import ProtocolReason
 
 
@@ -37,7 +46,9 @@ class Effects:
         """A call was executed."""
         login.add(self._state.step, "the result is", result)
         try:
-            if isinstance(call, FactsQuery):
+            if isinstance(call, TakeStatusIndex | TokenRevocation):
+                self._state.renewed_in = self._state.step
+            elif isinstance(call, FactsQuery):
                 self._read(login)
             elif isinstance(call, Write) and self._is_stored(login, call, result):
                 login.recorded.append(call)
@@ -79,6 +90,7 @@ class Effects:
     def _read(self, login: Login) -> None:
         """A 429 is right from now on if the window is full now."""
         state = self._state
+        login.read_in = state.step
         facts = state.history.present.facts(login.query)
         limit = facts.client.logins_per_minute if facts else 0
         until = facts and state.limits.retry_at(facts.client.id, limit, state.time.now)
@@ -90,6 +102,8 @@ class Effects:
         login.denied, login.may_be_limited = None, ""
         if isinstance(call, CountedLogin):
             if result is None:
+                self._check_repeated(login, call)
+            if not isinstance(result, Quota):
                 return False
             limits.count(call, self._limit(call.system_user_id), result, now)
             note_use(call, limits, self._state.last_uses)
@@ -103,6 +117,18 @@ class Effects:
                 login.may_be_limited = "it has to wait after failures"
                 return False
         return True
+
+    def _check_repeated(self, login: Login, call: CountedLogin) -> None:
+        """A lock is no reason to decide again: so a login is repeated a few times at most."""
+        state, limit = self._state, self._limit(call.system_user_id)
+        if (
+            login.read_in is not None
+            and login.read_in > max(state.history.changed_in, state.renewed_in)
+            and call.new_index is None
+            and is_recent(call.event, state.time.now)
+            and not state.limits.retry_at(call.system_user_id, limit, state.time.now)
+        ):
+            raise ClaimBroken("a login is decided again only where something has changed")
 
     def _limit(self, client: int) -> int:
         rows = self._state.history.present.system_users

@@ -66,6 +66,7 @@ class Login:
     arrived_in: int  # the step of the run
     arrived_at: datetime
     clock_off: timedelta  # of its node
+    read_in: int | None = None  # the step in which it read the registry last
     recorded: list[Write] = field(default_factory=list)
     recorded_in: int = 0  # a step, of the last of these
     # Why a 503 would be the right answer, and why a 429.

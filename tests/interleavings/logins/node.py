@@ -19,6 +19,7 @@ from tests.interleavings.logins.login import Login
 from tests.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, SimulatedTime
 from tokens.calls import (
     Call,
+    CallOfClient,
     CountedLogin,
     FailedLogin,
     RejectedRequest,
@@ -99,13 +100,28 @@ class SimulatedNode:
         self._facts = SharedFacts(self.folder, max_bytes=_MAP_BYTES, key=key)
         self.knowledge = Node(self._facts)
         self.lanes: dict[type, deque[Waiting]] = {kind: deque() for kind in KINDS}
+        # Those whose client somebody else had locked, by its id and their kind.
+        self.locked_clients: dict[tuple[int, type], deque[Waiting]] = {}
         self.undelivered: list[tuple[Login, Any]] = []
         self.wants_lock: list[tuple[Login, LockedRead]] = []
         self.locked: Waiting | None = None  # the login that has locked its client, and its call
 
-    def execute(self, calls: Sequence[Call]) -> list[Any]:
+    def add(self, waiting: Waiting) -> None:
+        """The call waits, behind others of its client that wait for its lock."""
+        call = waiting.call
+        kind = type(call)
+        client = call.system_user_id if isinstance(call, CallOfClient) else 0
+        self.locked_clients.get((client, kind), self.lanes[kind]).append(waiting)
+
+    def wait_for_client(self, waiting: Waiting) -> None:
+        """Somebody else had its client locked."""
+        call = waiting.call
+        assert isinstance(call, CallOfClient)
+        self.locked_clients.setdefault((call.system_user_id, type(call)), deque()).append(waiting)
+
+    def execute(self, calls: Sequence[Call], *, waits: bool = False) -> list[Any]:
         """The results of these calls, in one statement."""
-        return self._results(self.session, calls)
+        return self._results(self.session, calls, waits=waits)
 
     def lock(self, query: FactsQuery) -> Any:
         """The reading of a client that nobody changes until `finish_lock`.
@@ -133,7 +149,8 @@ class SimulatedNode:
 
     def stop(self) -> list[Login]:
         """Ends the process; returns the logins that get no answer."""
-        lost = [one.login for lane in self.lanes.values() for one in lane]
+        lanes = (*self.lanes.values(), *self.locked_clients.values())
+        lost = [one.login for lane in lanes for one in lane]
         lost += [login for login, _ in (*self.undelivered, *self.wants_lock)]
         if self.locked is not None:
             lost.append(self.locked.login)
@@ -164,6 +181,8 @@ class SimulatedNode:
             self.delete_facts()
             shutil.copytree(self._copy, self.folder)
 
-    def _results(self, session: Session, calls: Sequence[Call]) -> list[Any]:
-        statement = statement_for(calls)
+    def _results(
+        self, session: Session, calls: Sequence[Call], *, waits: bool = False
+    ) -> list[Any]:
+        statement = statement_for(calls, waits=waits)
         return statement.parse(session.fetch(statement.sql, statement.parameters))

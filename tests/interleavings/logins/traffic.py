@@ -1,5 +1,6 @@
 """The logins in progress on all nodes: what each waits for, and what happens to it next."""
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +12,14 @@ from tests.interleavings.logins.login import Login
 from tests.interleavings.logins.node import SimulatedNode, Waiting
 from tests.interleavings.logins.requests import next_request
 from tests.interleavings.state import RunState
-from tokens.calls import Call, CountedLogin, TakeStatusIndex, TokenRevocation
+from tokens.calls import Call, CallOfClient, TokenRevocation
 from tokens.operations.login import EndedLogin, log_in
 from tokens.operations.steps import LockedRead, advance, fail
+from tokens.store import locked_clients
 from tokens.store.lanes import take_batch
 
 _MOST_ACTIVE = 24
+_LOCKED, _STILL_LOCKED = object(), object()  # results of statements that skip, or wait
 
 
 class Traffic:
@@ -63,35 +66,59 @@ class Traffic:
         if not waiting:
             return False
         node, kind = self._state.rng.choice(waiting)
-        batch: list[Any] = list(take_batch(node.lanes[kind]))  # type: ignore[arg-type]  # as a lane
-        for one, result in self._results(node, batch):
+        self._execute(node, node.lanes[kind])
+        return True
+
+    def wait(self) -> bool:
+        """A node executes the statement of one client that somebody else had locked, if it can."""
+        waiting = [(node, key) for node in self._nodes for key in node.locked_clients]
+        if not waiting:
+            return False
+        node, key = self._state.rng.choice(waiting)
+        lane = node.locked_clients[key]
+        self._execute(node, lane, waits=True)
+        if not lane:
+            del node.locked_clients[key]
+        return True
+
+    def _execute(self, node: SimulatedNode, lane: deque[Waiting], *, waits: bool = False) -> None:
+        batch: list[Any] = list(take_batch(lane))  # type: ignore[arg-type]  # as a lane
+        for one, result in self._results(node, batch, waits=waits):
             if isinstance(result, DatabaseError):
                 self._fail(one.login, result)
+            elif result is _LOCKED:
+                node.wait_for_client(one)
+            elif result is _STILL_LOCKED:
+                lane.append(one)
             elif self._state.rng.random() < 0.7:
                 self._deliver(one.login, result)
             else:
                 node.undelivered.append((one.login, result))
-        return True
 
-    def _results(self, node: SimulatedNode, batch: Sequence[Waiting]) -> list[tuple[Waiting, Any]]:
+    def _results(
+        self, node: SimulatedNode, batch: Sequence[Waiting], *, waits: bool
+    ) -> list[tuple[Waiting, Any]]:
         """As the lanes do it: if a statement fails, each call goes alone."""
         try:
-            results = node.execute([one.call for one in batch])
-        except (psycopg.errors.NotNullViolation, psycopg.errors.LockNotAvailable) as error:
-            if len(batch) > 1:
-                return [result for one in batch for result in self._results(node, [one])]
-            login, call = batch[0].login, batch[0].call
-            if isinstance(error, psycopg.errors.NotNullViolation):
-                self._effects.refuse(login, call)
-            elif isinstance(call, TakeStatusIndex | TokenRevocation) or (
-                isinstance(call, CountedLogin) and call.new_index is not None
-            ):
-                login.may_be_unavailable = "somebody else had locked its status index"
-            else:  # nothing else of a login may wait for a client that is being changed
+            results = node.execute([one.call for one in batch], waits=waits)
+        except psycopg.errors.LockNotAvailable:
+            # Nothing else of a login may wait for a client that is being changed.
+            if not waits and not isinstance(batch[0].call, TokenRevocation):
                 raise
+            return [(one, _STILL_LOCKED) for one in batch]
+        except psycopg.errors.NotNullViolation as error:
+            if len(batch) > 1:
+                return [found for one in batch for found in self._results(node, [one], waits=waits)]
+            self._effects.refuse(batch[0].login, batch[0].call)
             return [(batch[0], DatabaseError(str(error)))]
+        if not waits:
+            results = [
+                _LOCKED if _is_sent_again(one.call, result) else result
+                for one, result in zip(batch, results, strict=True)
+            ]
         for one, result in zip(batch, results, strict=True):
-            self._effects.execute(one.login, one.call, result)
+            if result is not _LOCKED:
+                self._effects.execute(one.login, one.call, result)
         return list(zip(batch, results, strict=True))
 
     def deliver(self) -> bool:
@@ -104,7 +131,7 @@ class Traffic:
         return True
 
     def lock(self) -> bool:
-        """A login locks its client; if somebody changes it, it tries later or gets a 503."""
+        """A login locks its client; while somebody changes it, the login waits."""
         nodes = [node for node in self._nodes if node.wants_lock and node.locked is None]
         if not nodes:
             return False
@@ -112,12 +139,8 @@ class Traffic:
         login, read = node.wants_lock.pop(0)
         try:
             reading = node.lock(read.query)
-        except OperationalError as error:
-            if self._state.rng.random() < 0.5:
-                node.wants_lock.append((login, read))
-            else:
-                login.may_be_unavailable = "somebody else had locked its client"
-                self._fail(login, error)
+        except OperationalError:
+            node.wants_lock.append((login, read))
             return True
         self._effects.execute(login, read.query, reading)
         self._state.time.off = node.off
@@ -158,7 +181,7 @@ class Traffic:
     def finish(self) -> None:
         """Until every login has ended."""
         while self.active:
-            steps = (self.execute, self.deliver, self.lock, self.finish_lock)
+            steps = (self.execute, self.wait, self.deliver, self.lock, self.finish_lock)
             assert any(step() for step in steps)
 
     def _fail(self, login: Login, error: DatabaseError) -> None:
@@ -178,9 +201,13 @@ class Traffic:
         if isinstance(step, LockedRead):
             node.wants_lock.append((login, step))
         else:
-            node.lanes[type(step)].append(Waiting(step, login))
+            node.add(Waiting(step, login))
 
     def _end(self, login: Login, ended: EndedLogin) -> None:
         login.ended = ended
         del self.active[login.number]
         self._effects.end(login)
+
+
+def _is_sent_again(call: Call, result: Any) -> bool:
+    return isinstance(call, CallOfClient) and locked_clients.may_be_locked(result)

@@ -36,7 +36,7 @@ def check_answer(login: Login, history: History) -> None:
         _check(bool(login.may_be_limited), "no 429 while the window has room")
     elif reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
         _check(not login.recorded, "a 503 leaves no event")
-        _check(bool(login.may_be_unavailable), "no 503 without a cause")
+        _check(bool(login.may_be_unavailable), "no 503 while the database answers in time")
     else:
         _check(len(login.recorded) == 1, "one event for each answer")
         _check_status(login, "" if reason == ISSUED else reason)
