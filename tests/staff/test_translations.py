@@ -45,6 +45,7 @@ def test_the_catalogues_are_those_of_the_languages_on_offer() -> None:
     assert [code for code, _name in settings.LANGUAGES] == list(catalogues.LANGUAGES)
 
 
+@pytest.mark.slow
 @both
 def test_every_text_of_the_sources_is_in_the_catalogue_and_nothing_else(language: str) -> None:
     stored = set(catalogues.texts_of(catalogues.read(language)))
@@ -81,6 +82,7 @@ def test_the_compiled_catalogue_is_that_of_the_written_one(language: str) -> Non
     assert compiled == catalogues.compiled(catalogues.read(language)), "make messages"
 
 
+@pytest.mark.slow
 def test_texts_of_templates_are_found_with_their_plurals() -> None:
     assert ("%(counter)s found", "%(counter)s found") in catalogues.sources()
     assert "Why did this login fail?" in catalogues.sources()
