@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -28,6 +29,7 @@ ABOUT_DATABASES = (
     "tests/introspection/test_columns.py",
 )
 _LONG_TEXT, _INTEGER, _BIG_INTEGER = 255, 2**31, 2**63
+_MOST_ROWS = 1000  # of many like them
 
 Values = Iterable[Any] | dict[str, Any] | None
 Execute = Callable[[Any, str, Any], Any]
@@ -131,8 +133,11 @@ def shape(sql: str) -> str:
 
 def kinds(values: Values) -> str:
     """Which kinds of values are among them: those that a database may treat in another way."""
-    rows = list(values.values() if isinstance(values, dict) else values or ())
-    flat = [v for row in rows for v in (row if isinstance(row, (list, tuple)) else (row,))]
+    rows = values.values() if isinstance(values, dict) else values or ()
+    if isinstance(rows, Iterator):  # reading it would leave nothing for the database
+        return "rows"
+    some = islice(rows, _MOST_ROWS)
+    flat = (v for row in some for v in (row if isinstance(row, (list, tuple)) else (row,)))
     return " ".join(sorted({_kind(value) for value in flat}))
 
 
