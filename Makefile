@@ -22,7 +22,7 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
 TRACES  := --extra traces --constraint requirements.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run install quick test lint hooks format types check bench interleavings fuzz chaos container mutants messages screenshots \
+.PHONY: help run install quick test costs lint hooks format types check bench interleavings fuzz chaos container mutants messages screenshots \
         sbom audit lock check-lock clean
 
 help:  ## say what each target does
@@ -42,11 +42,15 @@ install:  ## a production in this folder: requirements.txt alone in .venv/, comp
 quick: $(DEV) $(MALAY).mo  ## tests in process, on SQLite; ARGS="-k word" chooses
 	@$(PYTEST) -m "not processes and not slow" $(ARGS)
 
-test: $(DEV) $(MALAY).mo  ## every test; those of queries on SQLite and on a real PostgreSQL
+test: $(DEV) $(MALAY).mo  ## every test, on SQLite; then on a real PostgreSQL each statement that they executed
 	@echo "== tests on SQLite, and with servers, browser and manage.py"
-	@$(PYTEST) --database=sqlite $(ARGS)
-	@echo "== tests of queries on PostgreSQL"
-	@$(PYTEST) --database=postgresql $(ARGS)
+	@$(PYTEST) --database=sqlite --statements=var/statements.txt $(ARGS)
+	@echo "== each of their statements on PostgreSQL"
+	@$(PYTEST) --database=postgresql --statements=var/statements.txt $(ARGS)
+
+costs: $(DEV) $(MALAY).mo  ## processor time and seconds of each test and fixture: var/costs.tsv; ARGS="tests/staff" chooses
+	@$(PYTEST) --costs=var/costs.tsv $(ARGS)
+	@head -25 var/costs.tsv
 
 lint: $(DEV)  ## ruff: rules and format
 	@$(BIN)/ruff check .

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests import selection
+from tests import costs, selection, statements
 from tests.selection import IS_CI, NO_POSTGRES
 from tests.servers import processes
 from tests.servers.postgres import Postgres, start_postgres
@@ -44,6 +44,8 @@ _NUMBERS = itertools.count()
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.register(selection)  # its options and hooks
+    pluginmanager.register(costs)
+    pluginmanager.register(statements)
 
 
 # --- The process that runs tests ------------------------------------------------------------------

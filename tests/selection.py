@@ -14,6 +14,7 @@ from zlib import crc32
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import statements
 from tests.servers.processes import NotAvailable
 
 IS_CI = bool(os.environ.get("CI"))
@@ -60,6 +61,9 @@ def pytest_collection_modifyitems(
         if why := config.stash.get(NO_POSTGRES, ""):
             item.add_marker(pytest.mark.skip(reason=why))
     chosen = [item for item in items if _runs_on(config.option.database, item)]
+    if config.option.database == "postgresql":
+        wanted = statements.needed(config, chosen)
+        chosen = [item for item in chosen if item in wanted]
     left_out = set(items) - set(chosen)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     for item in chosen if IS_CI else ():

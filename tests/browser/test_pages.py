@@ -4,6 +4,7 @@ axe finds what keeps people out (WCAG 2.2 AA); the fixture `office` fails a test
 the content security policy or wrote an error to the console.
 """
 
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,6 +15,8 @@ from tests.browser.support.office import PHONE, Office
 from tests.browser.support.pages import every_path, name_of, names_of_pages
 
 BOSS = ""
+# Of the elements of a page: what they are, and how they are drawn.
+KINDS = "Array.from(document.body.querySelectorAll('*'), e => `${e.tagName} ${e.className}`)"
 SCREEN = {"width": 1280, "height": 800}
 ENLARGED = {"width": 640, "height": 400}  # the same screen at 200 %
 # On a phone axe also looks at the size of what a finger must hit: one with each kind of links.
@@ -30,11 +33,31 @@ def test_no_page_is_forgotten(paths: list[str]) -> None:
     assert {name_of(path) for path in paths} == names_of_pages()
 
 
-@pytest.mark.parametrize(("theme", "language"), [("light", "en"), ("dark", "ms")])
 def test_nothing_keeps_people_out_of_a_page_and_it_fits_every_screen(
-    office: Office, paths: list[str], theme: str, language: str
+    office: Office, paths: list[str]
 ) -> None:
-    """At 1280 pixels, the same at 200 %, and on a phone nothing is wider than its place."""
+    """At 1280 pixels, the same at 200 %, and on a phone nothing is wider than its place.
+
+    Colours and the length of words can break each kind of element: dark and in Malay are the pages
+    that together have all kinds.
+    """
+    kinds: dict[str, set[str]] = {}
+    found = _faults(office, paths, "light", "en", kinds)
+    seen: set[str] = set()
+    again = []
+    for path in sorted(paths, key=lambda path: -len(kinds[path])):
+        if not kinds[path] <= seen:
+            again.append(path)
+            seen |= kinds[path]
+    assert 10 < len(again) < len(paths)
+    found += _faults(office, again, "dark", "ms", {})
+    assert found == [], "\n".join(found)
+
+
+def _faults(
+    office: Office, paths: list[str], theme: str, language: str, kinds: dict[str, set[str]]
+) -> list[str]:
+    """What is wrong on these pages; `kinds` gets the kinds of elements that each of them has."""
     page = office.page(BOSS)
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     page.context.add_cookies([{"name": "django_language", "value": language, "url": office.url}])
@@ -44,17 +67,25 @@ def test_nothing_keeps_people_out_of_a_page_and_it_fits_every_screen(
         assert urlsplit(page.url).path == urlsplit(path).path, "it leads elsewhere"
         drawn = page.evaluate("[document.documentElement.lang, document.documentElement.className]")
         assert (drawn[0], "dark" in drawn[1].split()) == (language, theme == "dark"), path
+        kinds[path] = set(page.evaluate(KINDS))
         found += violations(page, THEME_RULES if theme == "dark" else ())
         for size in (ENLARGED, PHONE, SCREEN):
             page.set_viewport_size(size)
-            if too_wide_parts(page):
-                page.wait_for_timeout(500)  # charts follow a new size a little later
-            found += [f"{path} {size['width']} px: {name}" for name in too_wide_parts(page)]
+            found += [f"{path} {size['width']} px: {name}" for name in _too_wide(page)]
             if size == PHONE and name_of(path) in LINKS_ON_A_PHONE:
                 found += violations(page)
     page.context.clear_cookies(name="django_language")
     page.emulate_media(color_scheme="light")
-    assert found == [], "\n".join(found)
+    return found
+
+
+def _too_wide(page: Any) -> list[str]:
+    """What is wider than its place, also after a while: charts follow a new size a little later."""
+    for _ in range(20):
+        if not too_wide_parts(page):
+            return []
+        page.wait_for_timeout(250)
+    return too_wide_parts(page)
 
 
 def test_of_a_long_name_the_breadcrumbs_show_the_beginning(office: Office) -> None:

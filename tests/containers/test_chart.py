@@ -71,6 +71,7 @@ def commands(pod: Object) -> list[str]:
     return re.findall(r"manage\.py (.+?)(?: &&|$)", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [{}, EVERYTHING, LITTLE], ids=["usual", "everything", "little"])
 def test_helm_and_kubernetes_find_no_fault(values: dict[str, Any]) -> None:
     report = helm_python.lint(FOLDER, values, strict=True)

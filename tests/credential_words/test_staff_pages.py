@@ -99,6 +99,7 @@ def add_another(officer: Client, case: Case) -> None:
     assert case.user.secrets.count() == 2
 
 
+@pytest.mark.slow
 def test_each_task_and_the_history_say_what_it_is(officer: Client, case: Case) -> None:
     row, kind = case.row, case.kind.value
     add_another(officer, case)

@@ -208,6 +208,7 @@ def serve(busy: BusyService) -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 @every_program
 def test_a_program_waits_as_long_as_it_is_told_and_logs_in_once_for_all_calls(
     tmp_path: Path, file: str

@@ -81,6 +81,7 @@ def test_what_is_printed_is_read_back(taxpayer: TaxpayerId, blanks: str) -> None
     assert NOTATION.parse(f"{blanks}{str(taxpayer).lower()}{blanks}") == taxpayer
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_every_text_is_a_taxpayer_in_canonical_form_or_refused(text: str) -> None:
     try:

@@ -208,6 +208,7 @@ def test_who_may_open_each_address_is_decided() -> None:
     assert of_admin() == set(NEEDED) | FOR_ALL_STAFF | LEAD_ELSEWHERE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_each_role_opens_its_addresses_and_no_other(role: str, records: dict[str, Model]) -> None:
     _opens_only(ROLES[role].permissions, staff_client(role), records)
@@ -252,6 +253,7 @@ SEEN_WITH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_no_page_shows_what_the_role_may_not_see(role: str, records: dict[str, Model]) -> None:
     client, leaks, seen = staff_client(role), [], set()
@@ -298,6 +300,7 @@ def test_a_stranger_is_led_to_the_sign_in_from_everywhere(records: dict[str, Mod
                 assert leads_to_sign_in(answer), (url, method, answer.status_code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["without a second step", "deactivated", "no longer staff"])
 def test_a_session_that_is_not_complete_opens_nothing(
     state: str, records: dict[str, Model], settings: Settings

@@ -137,6 +137,7 @@ class Past:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_facts_of_every_moment_are_those_that_logins_read_then(
     seed: int, settings: Settings
@@ -160,6 +161,7 @@ def test_the_facts_of_every_moment_are_those_that_logins_read_then(
             assert past.values(at) == values[moment]
 
 
+@pytest.mark.slow
 def test_the_random_changes_make_every_kind_of_change(settings: Settings) -> None:
     settings.SCOPES = SCOPES
     registrar = Registrar(Random(1), BEGIN)  # noqa: S311 - repeats the same changes

@@ -282,6 +282,7 @@ def test_a_database_out_of_reach_is_a_503(caller: Caller) -> None:
     assert_error(answer, 503, "temporarily_unavailable", text, Retry_After="5")
 
 
+@pytest.mark.slow
 def test_neither_a_token_nor_a_secret_is_logged(
     caller: Caller, caplog: pytest.LogCaptureFixture
 ) -> None:

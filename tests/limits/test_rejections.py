@@ -116,6 +116,7 @@ def test_every_refusal_before_authentication_counts_for_its_address(answers: Dri
     assert FailureBucket.objects.count() == 2
 
 
+@pytest.mark.slow
 @each_driver
 def test_an_address_has_500_without_a_pause_and_then_one_after_each_pause(answers: Driver) -> None:
     found = []
@@ -260,6 +261,7 @@ def test_throttled_requests_are_counted_by_their_cause(erp: Erp) -> None:
     assert scraped()["logins_total rate_limited"] - outcomes == 7
 
 
+@pytest.mark.slow
 def test_an_address_that_floods_slows_down_nobody_who_logs_in() -> None:
     erps = [new_erp() for _ in range(10)]
 

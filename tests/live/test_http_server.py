@@ -433,11 +433,13 @@ def test_a_path_is_the_login_only_as_it_is_written(
 ) -> None:
     """A rule of a proxy for `/connect/token` does not see the others."""
     request = login(erp_of_node)
-    (answer,) = send_all(node.url, request.replace(b"/connect/token", path.encode(), 1))
-    assert answer.status == 404
-    assert answer.headers["content-type"] == "application/json"
-    (metrics,) = send_all(node.url, b"GET /metric%73 HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert metrics.status == 404
+    with connected(node.url) as connection:
+        connection.sendall(request.replace(b"/connect/token", path.encode(), 1))
+        answer = read_answer(connection)
+        assert answer.status == 404
+        assert answer.headers["content-type"] == "application/json"
+        connection.sendall(b"GET /metric%73 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert read_answer(connection).status == 404
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/.well-known/jwks.json"])

@@ -88,6 +88,7 @@ def test_every_kind_of_problem_has_its_page_without_a_token() -> None:
     assert_problem(send("GET", f"{BASE}/problems/x", None), 404, "not_found")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_requests_made_from_it_get_the_answers_that_it_describes(

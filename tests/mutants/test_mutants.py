@@ -69,6 +69,7 @@ def test_every_test_of_the_plan_exists() -> None:
         assert all((CHECKOUT / path).exists() for path in chosen), chosen
 
 
+@pytest.mark.slow
 def test_an_explained_survivor_is_still_a_mutant_of_its_module() -> None:
     for module, reasons in PLAN.survivors.items():
         assert reasons.keys() == explained_of(module).keys()

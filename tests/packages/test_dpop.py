@@ -341,6 +341,7 @@ def test_whatever_is_in_a_proof_it_is_refused(
     refused(InvalidProof, client, verifier, client.proof(**claims))
 
 
+@pytest.mark.slow
 def test_json_however_deep_is_refused(client: Client, verifier: TokenVerifier) -> None:
     """Also where a parser comes to its end only when a library reads it for the second time."""
     _, claims, signature = client.proof().split(".")

@@ -170,6 +170,7 @@ def issuer_of_today(issuer: Issuer) -> Issuer:
     return issuer
 
 
+@pytest.mark.slow
 def test_the_node_example_refuses_what_is_not_meant_for_it(
     examples: Examples, issuer_of_today: Issuer
 ) -> None:
@@ -200,6 +201,7 @@ def test_the_node_example_refuses_what_is_not_meant_for_it(
         assert call(api, "GET", token).status_code == status, issuer.requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"typ": "at+jwt"}, {"sub": "x"}, {"exp": 1}, {"ttl": 5}])
 def test_the_node_example_lets_nobody_in_without_a_valid_list(
     examples: Examples, issuer_of_today: Issuer, changes: dict[str, Any]

@@ -501,6 +501,7 @@ def test_each_column_decides_a_login_or_is_known_not_to(table: str) -> None:
     assert columns == describes[table] | set(DECIDING_COLUMNS[table])
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_migration_gives_every_client_a_row_and_can_be_undone(registry: Registry) -> None:
     before, logged_in = registry.epochs(), registry.shop.pk

@@ -81,6 +81,7 @@ WORKBOOKS: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORKBOOKS)
 def test_a_hostile_workbook_is_refused(name: str) -> None:
     make, message = WORKBOOKS[name]
@@ -88,6 +89,7 @@ def test_a_hostile_workbook_is_refused(name: str) -> None:
         workbook_to_csv(io.BytesIO(make()))
 
 
+@pytest.mark.slow
 def test_a_workbook_never_takes_more_memory_than_it_may(tmp_path: Path) -> None:
     make, _message = WORKBOOKS["one text in many cells"]
     file = tmp_path / "hostile.xlsx"
@@ -159,6 +161,7 @@ def test_a_file_of_blank_lines_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         read_taxpayers(io.BytesIO(HEADER + b"\n" * 20_000), Notation())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [

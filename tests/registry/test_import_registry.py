@@ -335,6 +335,7 @@ def test_a_hundred_thousand_rows_are_imported(file: Path) -> None:
     assert json_output_of("import_registry", path)["unchanged"] == MANY
 
 
+@pytest.mark.slow
 def test_a_big_import_needs_few_queries(file: Path) -> None:
     path = write(file, *(f"C{n:010};;Company {n};" for n in range(9000)))
     with_queries = connection.force_debug_cursor

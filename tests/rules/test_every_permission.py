@@ -9,6 +9,8 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
+import pytest
+
 from taxpayers.facts.validity import is_in_force
 from taxpayers.facts.values import Facts, PermissionFacts, RepresentedFacts
 from taxpayers.rules import AuthorizationRequest
@@ -133,6 +135,7 @@ def _decided(kinds: tuple[Kind | None, ...]) -> Outcome:
     return outcome_of(AuthorizationRequest(facts, None, KNOWN_SCOPES, AT))
 
 
+@pytest.mark.slow
 def test_every_three_permissions_have_the_outcome_of_the_contract() -> None:
     """The codes of all that are in force; or one reason, with the right date, in any order."""
     assert len(KINDS) == 48

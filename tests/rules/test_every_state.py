@@ -120,6 +120,7 @@ def test_every_state_has_the_outcome_of_the_contract(space: Space, asked: Asked)
         assert found == expected(state, asked), state
 
 
+@pytest.mark.slow
 @each_asked
 @each_login
 def test_a_restriction_never_grants_more(space: Space, asked: Asked) -> None:
@@ -142,6 +143,7 @@ def test_a_restriction_never_grants_more(space: Space, asked: Asked) -> None:
                 )
 
 
+@pytest.mark.slow
 @each_asked
 @each_login
 def test_the_explanation_agrees_with_the_decision_in_every_state(
@@ -211,6 +213,7 @@ def unlimited(state: State) -> State:
     )
 
 
+@pytest.mark.slow
 @each_asked
 def test_a_limited_client_never_gets_more_than_its_taxpayer_was_granted(asked: Asked) -> None:
     """Never more than the same client without the limits, and never a token without a limit."""
@@ -230,6 +233,7 @@ def test_a_limited_client_never_gets_more_than_its_taxpayer_was_granted(asked: A
         assert tokens or (asked and "Unknown" in asked)
 
 
+@pytest.mark.slow
 @each_asked
 def test_outside_of_the_limit_there_is_one_answer_whatever_the_taxpayer_is(asked: Asked) -> None:
     """Registered or not, active or not, granted or not: nobody learns which taxpayers exist."""

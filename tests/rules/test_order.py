@@ -122,6 +122,7 @@ def log_in_with(
     return names(calls[1:]), ended
 
 
+@pytest.mark.slow
 def test_the_limit_is_checked_after_the_secret_and_before_everything_else() -> None:
     for state in right_or_wrong():
         right = expected(state, None)
@@ -144,6 +145,7 @@ def test_the_limit_is_checked_after_the_secret_and_before_everything_else() -> N
         assert (calls, ended.outcome) == ("", "rate_limited"), state
 
 
+@pytest.mark.slow
 def test_strangers_get_one_answer_whatever_the_registry_holds() -> None:
     answers = set()
     for state in right_or_wrong():

@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.servers.forks import Fork, can_fork, start_fork
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 START_SECONDS = 90.0  # on a machine that is busy with other tests
 STOP_SECONDS = 25.0  # a little more than the service gives to the requests that it has begun
 PORTS = range(20_000, 32_000)  # below those that Linux gives to outgoing connections
 
+
+Process = subprocess.Popen[bytes] | Fork
 
 # A folder with a file for each process that runs, named by its id: what ends this process
 # ends those.
@@ -69,6 +73,23 @@ def start_process(
             start_new_session=True,
             **as_user(user),
         )
+    _run_until_ready(process, ready, log)
+    return process
+
+
+def start_python(
+    command: Sequence[str], log: Path, ready: Callable[[], bool], *, env: Mapping[str, str]
+) -> Process:
+    """As `start_process`, for a Python script of the checkout: in a fork if it can be one."""
+    if not can_fork(env):
+        return start_process(command, log, ready, env=env)
+    with log.open("ab") as output:
+        process = start_fork(command, env, stdout=output, stderr=output, new_session=True)
+    _run_until_ready(process, ready, log)
+    return process
+
+
+def _run_until_ready(process: Process, ready: Callable[[], bool], log: Path) -> None:
     if running:
         (running / str(process.pid)).touch()
     try:
@@ -76,10 +97,9 @@ def start_process(
     except BaseException:
         stop_process(process, signal.SIGKILL)
         raise
-    return process
 
 
-def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_until(ready: Callable[[], bool], process: Process, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while not ready():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -89,7 +109,7 @@ def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log
         time.sleep(0.05)
 
 
-def stop_process(process: subprocess.Popen[bytes], how: signal.Signals) -> None:
+def stop_process(process: Process, how: signal.Signals) -> None:
     """Ask the process to stop; kill it and whatever it started if it does not."""
     if process.poll() is None:
         process.send_signal(how)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,8 @@ from typing import Any, TypeVar
 import httpx
 
 from identity.configuration.setting_list import SETTINGS as SETTING_LIST
-from tests.servers.processes import CHECKOUT, start_process, stop_process
+from tests.servers.forks import run_python
+from tests.servers.processes import CHECKOUT, Process, start_python, stop_process
 
 # What a service in production must be given; the values are good for tests only.
 TEST_SECRETS = {
@@ -52,7 +52,7 @@ class Service:
 
     url: str
     environment: Mapping[str, str]
-    process: subprocess.Popen[bytes]
+    process: Process
     log_file: Path
 
     @property
@@ -125,7 +125,7 @@ def is_ready(url: str) -> bool:
 def start_service(environment: Mapping[str, str], log_file: Path) -> Service:
     """The service with the production configuration, as soon as it is ready."""
     url = f"http://127.0.0.1:{environment['PORT']}"
-    process = start_process(
+    process = start_python(
         [
             str(Path(sys.executable).parent / "gunicorn"),
             *("--config", str(CHECKOUT / "deploy" / "gunicorn.conf.py")),
@@ -139,15 +139,7 @@ def start_service(environment: Mapping[str, str], log_file: Path) -> Service:
 
 def manage(environment: Mapping[str, str], *arguments: str) -> str:
     """The standard output of a `manage.py` command; its error output is the error's message."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=CHECKOUT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(["manage.py", *arguments], environment)
     if done.returncode:
         raise RuntimeError(f"manage.py {' '.join(arguments)}: {done.stderr or done.stdout}")
     return done.stdout

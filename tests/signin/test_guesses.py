@@ -215,6 +215,7 @@ def test_only_a_whole_sign_in_makes_a_browser_known(officer: User) -> None:
     assert officer.username not in cookie.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["of another person", "tampered", "expired"])
 def test_a_cookie_that_is_not_valid_for_them_helps_nobody(
     attacked: User, change: str, settings: Settings

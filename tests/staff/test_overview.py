@@ -321,6 +321,7 @@ def sample_day(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Ite
         transaction.set_rollback(True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sample_day")
 class TestSampleDay:
     """The first page with the sample day of the demo, which is made once for all of these."""

@@ -45,6 +45,7 @@ def test_the_languages_on_offer_are_that_of_the_sources_and_that_of_the_catalogu
     assert [code for code, _name in settings.LANGUAGES] == ["en", catalogues.LANGUAGE]
 
 
+@pytest.mark.slow
 def test_every_text_of_the_sources_is_in_the_catalogue_and_nothing_else() -> None:
     stored = set(catalogues.texts_of(catalogues.read()))
     marked = set(catalogues.sources())
@@ -69,6 +70,7 @@ def test_the_compiled_catalogue_is_that_of_the_written_one() -> None:
     assert catalogues.PO.with_suffix(".mo").read_bytes() == compiled.getvalue(), "make messages"
 
 
+@pytest.mark.slow
 def test_texts_of_templates_are_found_with_their_plurals() -> None:
     assert ("%(counter)s found", "%(counter)s found") in catalogues.sources()
     assert "Why did this login fail?" in catalogues.sources()

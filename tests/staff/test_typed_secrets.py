@@ -114,7 +114,7 @@ def test_the_search_of_a_list_is_sent_in_the_body_and_gets_an_address_without_on
     assert "It was replaced by [hidden], and not stored." in text_of(answer)
 
 
-@pytest.mark.parametrize("text", [SECRET, f"Bearer {TOKEN}"])
+@pytest.mark.parametrize("text", [SECRET, f"Bearer {TOKEN}"], ids=["secret", "token"])
 def test_a_form_with_one_is_stored_without_it(text: str) -> None:
     user, officer = SystemUserFactory.create(), staff_client("security officer")
     save = reverse("admin:taxpayers_systemuser_save_view")

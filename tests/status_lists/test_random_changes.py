@@ -162,6 +162,7 @@ CHANGES: tuple[Callable[[World], None], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_bit_is_set_if_and_only_if_a_token_of_its_index_was_inactive(
     seed: int, settings: Settings

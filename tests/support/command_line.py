@@ -3,8 +3,6 @@
 import contextlib
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,7 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.utils import ConnectionHandler
 
 from identity.databases import database
-from tests.servers.processes import CHECKOUT
+from tests.servers.forks import run_python
 
 
 def output_of(*arguments: str) -> str:
@@ -79,14 +77,5 @@ def other_database(url: str, folder: Path) -> Iterator[None]:
 
 def manage(environment: Mapping[str, str], *arguments: str) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of `manage.py` in a separate process."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", *arguments],
-        cwd=CHECKOUT,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = run_python(["manage.py", *arguments], environment, timeout=120)
     return done.returncode, done.stdout, done.stderr

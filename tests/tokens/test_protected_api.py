@@ -388,6 +388,7 @@ def a_key(private_key: Any, signs_from: datetime) -> Key:
     return Key(jwk["kid"], "ES256", signs_from, jwk, private_key)
 
 
+@pytest.mark.slow
 @hypothesis_settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300
 )
@@ -398,6 +399,7 @@ def test_no_header_causes_a_500(text: str, scheme: str) -> None:
     assert get(scheme + text).status_code == 401
 
 
+@pytest.mark.slow
 @hypothesis_settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300
 )

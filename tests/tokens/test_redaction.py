@@ -235,6 +235,7 @@ def test_hiding_is_done_once_and_for_all(text: str) -> None:
     assert hide_secrets(shown) == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "%25", "a ", "%2", "cs_test_", "eyJ.", "Basic ", "%61"])
 def test_a_hostile_text_takes_no_time(unit: str) -> None:
     """Linear: a quadratic rule would take minutes."""

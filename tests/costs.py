@@ -1,0 +1,88 @@
+"""What each test and each fixture costs: `make costs` writes a table, the dearest first.
+
+Seconds depend on what else the machine does; the CPU time of this process, and of all that it
+started, hardly does.
+"""
+
+import os
+import resource
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_HEADER = "cpu\tseconds\ttimes\tkind\tname\n"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", metavar="FILE", help="write what each test and fixture costs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.costs:
+        config.pluginmanager.register(_Costs(config))
+
+
+class _Costs:
+    def __init__(self, config: pytest.Config) -> None:
+        self._file = Path(config.option.costs).absolute()
+        self._is_worker = hasattr(config, "workerinput")
+        self._sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0])
+        if not self._is_worker:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text("")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        yield from self._measured(("test", item.nodeid))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+        name = f"{fixturedef.baseid}::{fixturedef.argname}"
+        yield from self._measured((f"{fixturedef.scope} fixture", name))
+
+    def _measured(self, key: tuple[str, str]) -> Iterator[Any]:
+        cpu, started = _cpu_seconds(), time.perf_counter()
+        result = yield
+        spent = (_cpu_seconds() - cpu, time.perf_counter() - started, 1)
+        self._sums[key] = [a + b for a, b in zip(self._sums[key], spent, strict=True)]
+        return result
+
+    @pytest.hookimpl(trylast=True)  # the workers have ended when their controller does
+    def pytest_unconfigure(self) -> None:
+        with self._file.open("a") as file:  # of all workers, one after the other
+            for (kind, name), (cpu, seconds, times) in self._sums.items():
+                file.write(f"{cpu:.2f}\t{seconds:.2f}\t{times:.0f}\t{kind}\t{name}\n")
+        if not self._is_worker:
+            rows = self._file.read_text().splitlines(keepends=True)
+            rows.sort(key=lambda row: float(row.partition("\t")[0]), reverse=True)
+            self._file.write_text(_HEADER + "".join(rows))
+
+
+def _cpu_seconds() -> float:
+    """Of this process, of those that it started, and of theirs, also while they run."""
+    own, ended = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(u.ru_utime + u.ru_stime for u in (own, ended)) + sum(map(_tree, _children("self")))
+
+
+def _tree(pid: str) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has just ended
+        return 0.0
+    # utime, stime, and the same of its children that have ended: proc(5), 14 to 17
+    return sum(map(int, fields[11:15])) / _TICKS + sum(map(_tree, _children(pid)))
+
+
+def _children(pid: str) -> list[str]:
+    found: list[str] = []
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += (task / "children").read_text().split()
+    except OSError:
+        pass
+    return found

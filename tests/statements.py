@@ -1,0 +1,154 @@
+"""What tests ask of the database: on SQLite it is noted, and PostgreSQL then gets each question.
+
+`--statements=FILE`: a run on SQLite writes into it which statements each test executes, with what
+kind of values, and which of them failed. A run on PostgreSQL reads it, and leaves a test out if
+enough others execute each of its statements. Which ones do so changes with the seed. These run on
+both databases in any case: tests whose subject is the database, that commit, or without a note.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+# Of the tests that execute a statement, so many do so on PostgreSQL.
+ENOUGH = 2
+# Their subject is what a database does with our statements, of which each engine has its own.
+ABOUT_DATABASES = (
+    *("tests/facts/", "tests/interleavings/", "tests/lanes/", "tests/registry/", "tests/servers/"),
+    *("tests/search/test_name_lookups.py", "tests/status_lists/", "tests/test_health.py"),
+    *("tests/tokens/test_batches.py", "tests/tokens/test_login_event_store.py"),
+    *("tests/tokens/test_overlapping_failures.py", "tests/tokens/test_prune_logins.py"),
+    *("tests/tokens/test_rate_limits.py", "tests/introspection/test_at_once.py"),
+    "tests/introspection/test_columns.py",
+)
+_LONG_TEXT, _INTEGER, _BIG_INTEGER = 255, 2**31, 2**63
+_MOST_ROWS = 1000  # of many like them
+
+Values = Iterable[Any] | dict[str, Any] | None
+Execute = Callable[[Any, str, Any], Any]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--statements",
+        metavar="FILE",
+        type=lambda name: Path(name).absolute(),
+        help="on SQLite: note what each test executes; on PostgreSQL: run each noted statement",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.statements and config.option.database == "sqlite":
+        config.pluginmanager.register(_Notes(config))
+
+
+def needed(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
+    """Those of the tests that PostgreSQL needs to execute every statement often enough."""
+    file, seed = config.option.statements, config.option.seed
+    if not file:
+        return set(items)
+    noted = _read(file)
+    executed: Counter[str] = Counter()
+    chosen = set()
+    for item in sorted(items, key=lambda item: crc32(f"{seed} {item.nodeid}".encode())):
+        statements = noted.get(item.nodeid)
+        is_certain = statements is None or is_about_databases(item)
+        if is_certain or any(executed[s] < ENOUGH for s in statements or ()):
+            chosen.add(item)
+            executed.update(statements or ())
+    return chosen
+
+
+def is_about_databases(item: pytest.Item) -> bool:
+    """Whether it runs on both databases whatever others execute."""
+    marker = item.get_closest_marker("django_db")
+    commits = "transactional_db" in getattr(item, "fixturenames", ())
+    commits = commits or bool(marker and marker.kwargs.get("transaction"))
+    is_named = item.get_closest_marker("postgresql") is not None
+    return commits or is_named or item.nodeid.startswith(ABOUT_DATABASES)
+
+
+def _read(file: Path) -> dict[str, list[str]]:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {name: found.split() for name, found in (line.rsplit("\t", 1) for line in lines)}
+
+
+class _Notes:
+    """The statements of each test of this process."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._file = config.option.statements
+        self._of_tests: dict[str, set[str]] = {}
+        self._present: set[str] = set()
+        if not hasattr(config, "workerinput"):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text("")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self) -> None:
+        from django.db.backends.utils import CursorWrapper  # not before its settings are read
+
+        for name in ("execute", "executemany"):
+            setattr(CursorWrapper, name, self._noting(getattr(CursorWrapper, name)))
+
+    def _noting(self, execute: Execute) -> Execute:
+        def execute_and_note(cursor: Any, sql: str, values: Any = None) -> Any:
+            statement = f"{shape(sql)} {kinds(values)}"
+            self._present.add(statement)
+            try:
+                return execute(cursor, sql, values)
+            except Exception as fault:
+                self._present.add(f"{statement} {type(fault).__name__}")
+                raise
+
+        return execute_and_note
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._present = self._of_tests[item.nodeid] = set()
+        return (yield)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        with self._file.open("a", encoding="utf-8") as file:
+            for name, statements in self._of_tests.items():
+                hashed = sorted(f"{crc32(text.encode()):x}" for text in statements)
+                file.write(f"{name}\t{' '.join(hashed)}\n")
+
+
+@lru_cache(maxsize=20_000)
+def shape(sql: str) -> str:
+    """The statement without what changes from call to call: how many values, names, numbers."""
+    text = re.sub(r'"?s\d+_x\d+"?', "savepoint", str(sql))
+    text = re.sub(r"'(?:[^']|'')*'|\b\d+\b", "?", text)
+    return re.sub(r"(\(?(?:%s|\?)(?:::\w+)?\)?)(?:, *\(?(?:%s|\?)(?:::\w+)?\)?)+", "?,", text)
+
+
+def kinds(values: Values) -> str:
+    """Which kinds of values are among them: those that a database may treat in another way."""
+    rows = values.values() if isinstance(values, dict) else values or ()
+    if isinstance(rows, Iterator):  # reading it would leave nothing for the database
+        return "rows"
+    some = islice(rows, _MOST_ROWS)
+    flat = (v for row in some for v in (row if isinstance(row, (list, tuple)) else (row,)))
+    return " ".join(sorted({_kind(value) for value in flat}))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return (
+            ("NUL" if "\0" in value else "")
+            + ("" if value.isascii() else "Unicode" if value.isprintable() else "odd")
+            + ("long" if len(value) > _LONG_TEXT else "text")
+        )
+    if isinstance(value, int):
+        size = abs(value)
+        return "int" if size < _INTEGER else "bigint" if size < _BIG_INTEGER else "huge"
+    return type(value).__name__
