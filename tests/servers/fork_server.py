@@ -69,8 +69,9 @@ def _serve(requests: socket.socket) -> list[str]:
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)
+    sources: list[socket.socket | int] = [requests, woken]
     while True:
-        ready, _, _ = select.select([requests, woken], [], [])
+        ready, _, _ = select.select(sources, [], [])
         if woken in ready:
             os.read(woken, 1024)
             _report_ends(reports)

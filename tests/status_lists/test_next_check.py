@@ -39,7 +39,7 @@ def take(
     )
     store.perform(call)
     row = StatusIndex.objects.first()
-    return row and row.check_at
+    return None if row is None else row.check_at
 
 
 def test_a_first_login_leaves_nothing_to_check(erp: Erp) -> None:
