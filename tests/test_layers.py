@@ -40,6 +40,7 @@ FLOORS: layers.Floors = {
     ),
     "taxpayers": (
         ("apps", "management"),
+        ("checks",),
         ("secret_once",),
         ("services",),
         ("files", "sandbox", "similar_names", "standing"),

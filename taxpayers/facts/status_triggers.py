@@ -23,7 +23,9 @@ _AGENTS = """SELECT u.id FROM granted_permissions g
 _SWITCHES = {
     "system_users": (
         "{old}.client_id <> {new}.client_id"
-        " OR ({old}.blocked_at IS NULL AND {new}.blocked_at IS NOT NULL)",
+        " OR ({old}.blocked_at IS NULL AND {new}.blocked_at IS NOT NULL)"
+        # Older tokens are not bound as all must be from now on.
+        " OR ({old}.token_binding <> {new}.token_binding AND {new}.token_binding <> '')",
         "x.system_user_id = {old}.id",
     ),
     "taxpayers": (
@@ -38,8 +40,6 @@ _SWITCHES = {
         SELECT id FROM system_users WHERE taxpayer_id = {old}.taxpayer_id)""",
     ),
 }
-# And where older tokens are not bound as all must be from now on: a column that came later.
-_BINDING = "({old}.token_binding <> {new}.token_binding AND {new}.token_binding <> '')"
 _FUNCTION = """end_status_indexes(ids bigint[]) RETURNS void LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 BEGIN
@@ -113,12 +113,9 @@ _SQLITE: _Triggers = {
 }
 
 
-def create_statements(vendor: str, schema: str, *, has_binding: bool) -> Iterator[str]:
-    """Creates the triggers; `schema` is that of the tables, quoted, and empty on SQLite.
-
-    `has_binding`: system users have the column `token_binding` already.
-    """
-    triggers = _triggers(vendor, has_binding=has_binding)
+def create_statements(vendor: str, schema: str = "") -> Iterator[str]:
+    """Creates the triggers; `schema` is that of the tables, quoted, and empty on SQLite."""
+    triggers = _triggers(vendor)
     if vendor == "sqlite":
         for name, (_table, moment, action) in triggers.items():
             yield f"CREATE TRIGGER {name} {moment} BEGIN {action}; END"
@@ -135,29 +132,16 @@ END $$"""
         yield f"CREATE TRIGGER {name} {moment} EXECUTE FUNCTION {name}()"
 
 
-def drop_statements(vendor: str) -> Iterator[str]:
-    """Drops what `create_statements` creates, or an earlier version of it created."""
-    for name in trigger_names(vendor):
-        kind, cascade = ("TRIGGER", "") if vendor == "sqlite" else ("FUNCTION", " CASCADE")
-        yield f"DROP {kind} IF EXISTS {name}{cascade}"
-    if vendor == "postgresql":
-        yield "DROP FUNCTION end_status_indexes"
-
-
 def trigger_names(vendor: str) -> dict[str, str]:
     """The name of each trigger, and its table."""
     return {name: table for name, (table, *_) in _triggers(vendor).items()}
 
 
-def _triggers(vendor: str, *, has_binding: bool = True) -> _Triggers:
+def _triggers(vendor: str) -> _Triggers:
     ends = _ends_on_sqlite if vendor == "sqlite" else _ends_on_postgresql
     triggers = dict(_SQLITE if vendor == "sqlite" else _POSTGRESQL)
     for table, (switched, concerned) in _SWITCHES.items():
-        if table == "system_users" and has_binding:
-            is_switched = f"{switched} OR {_BINDING}"
-        else:
-            is_switched = switched
-        triggers[f"then_end_status_after_update_on_{table}"] = ends(table, is_switched, concerned)
+        triggers[f"then_end_status_after_update_on_{table}"] = ends(table, switched, concerned)
     return triggers
 
 

@@ -1,9 +1,72 @@
-"""The initial tables of the registry; `0002` adds what a model cannot describe."""
+"""The registry: its tables, the first permission codes, and what PostgreSQL needs to be fast.
+
+The triggers are no migration: `migrate` puts in place those of its version (`taxpayers/facts/triggers.py`).
+"""
 
 import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
-from django.db import migrations, models
+from django.core.management.base import CommandError
+from django.db import DatabaseError, migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
+
+import taxpayers.models.usage
+from taxpayers.models.name_lookups import folded_sql
+
+# Contract 4: the codes that the table starts with.
+_CODES = {
+    "documents:submit": "Submit documents in the taxpayer's name",
+    "documents:view": "View the taxpayer's documents",
+    "documents:cancel": "Cancel documents that the taxpayer issued",
+    "documents:reject": "Reject documents that the taxpayer received",
+}
+# A plain index serves LIKE only in the C collation, so these have the operators for patterns, and
+# names are found by any part of them (pg_trgm). A model cannot say so without
+# django.contrib.postgres; SQLite, for a demo's few rows, needs none.
+_INDEXES = {
+    "taxpayer_by_tin_prefix": "taxpayers (tin varchar_pattern_ops)",
+    "taxpayer_by_rob_prefix": "taxpayers (rob varchar_pattern_ops)",
+    "change_by_label_prefix": "changes (label varchar_pattern_ops)",
+    "taxpayer_by_name_part": f"taxpayers USING gin ({folded_sql('name')} gin_trgm_ops)",
+    "system_user_by_name_part": f"system_users USING gin ({folded_sql('name')} gin_trgm_ops)",
+}
+_OTHERS = (
+    # A row that changes at each login finds place for its next version in its own page: then no
+    # index is written.
+    "ALTER TABLE client_usage SET (fillfactor = 80)",
+    "CREATE SEQUENCE status_index_numbers MINVALUE 0 START 0",
+)
+# The extension is trusted: a role that may create objects in the database may create it, too.
+_HOW_TO_FIX = (
+    "Searching names needs PostgreSQL's extension pg_trgm, and this role may not create it, or it"
+    " is not installed. Install the package with PostgreSQL's additional modules (for example"
+    " postgresql-contrib), let an administrator execute CREATE EXTENSION pg_trgm; in this database,"
+    " and migrate again."
+)
+
+
+def create_permission_codes(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    model = apps.get_model("taxpayers", "PermissionCode")
+    for code, description in _CODES.items():
+        model.objects.get_or_create(code=code, defaults={"description": description})
+
+
+def tune_postgresql(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    if schema_editor.connection.vendor != "postgresql":
+        return
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_extension WHERE extname = 'pg_trgm'")
+        is_there = cursor.fetchone() is not None
+    if not is_there:
+        try:
+            schema_editor.execute("CREATE EXTENSION pg_trgm")
+        except DatabaseError as error:
+            raise CommandError(f"{_HOW_TO_FIX} PostgreSQL says: {error}") from None
+    for name, columns in _INDEXES.items():
+        schema_editor.execute(f"CREATE INDEX {name} ON {columns}", params=None)
+    for statement in _OTHERS:
+        schema_editor.execute(statement, params=None)
 
 
 class Migration(migrations.Migration):
@@ -12,6 +75,18 @@ class Migration(migrations.Migration):
     dependencies = []
 
     operations = [
+        migrations.CreateModel(
+            name="EndedStatusIndex",
+            fields=[
+                ("number", models.BigAutoField(primary_key=True, serialize=False)),
+                ("index", models.BigIntegerField(unique=True)),
+                ("ended_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "ended_status_indexes",
+                "default_permissions": (),
+            },
+        ),
         migrations.CreateModel(
             name="SystemUser",
             fields=[
@@ -44,6 +119,67 @@ class Migration(migrations.Migration):
                 ),
                 ("expires_at", models.DateTimeField(blank=True, null=True, verbose_name="expires")),
                 (
+                    "token_endpoint_auth_method",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "Client secret"),
+                            ("private_key_jwt", "Private key (private_key_jwt)"),
+                            ("tls_client_auth", "Certificate (tls_client_auth)"),
+                        ],
+                        db_default="",
+                        default="",
+                        editable=False,
+                        max_length=32,
+                        verbose_name="login method",
+                    ),
+                ),
+                (
+                    "token_binding",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            (
+                                "",
+                                "Nothing: anybody who has a token can use it",
+                            ),
+                            (
+                                "dpop",
+                                "A key of the client (DPoP)",
+                            ),
+                            (
+                                "tls",
+                                "The client's TLS certificate",
+                            ),
+                        ],
+                        db_default="",
+                        default="",
+                        editable=False,
+                        max_length=8,
+                        verbose_name="tokens bound to",
+                    ),
+                ),
+                (
+                    "allowed_permissions",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        editable=False,
+                        verbose_name="allowed permissions",
+                    ),
+                ),
+                (
+                    "allowed_taxpayers",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        editable=False,
+                        verbose_name="allowed taxpayers",
+                    ),
+                ),
+                (
                     "blocked_at",
                     models.DateTimeField(editable=False, null=True, verbose_name="blocked"),
                 ),
@@ -59,20 +195,36 @@ class Migration(migrations.Migration):
                         blank=True, editable=False, max_length=500, verbose_name="reason"
                     ),
                 ),
+                ("last_secret_ends_at", models.DateTimeField(editable=False, null=True)),
             ],
             options={
                 "verbose_name": "system user",
                 "verbose_name_plural": "system users",
                 "db_table": "system_users",
                 "permissions": [
+                    ("register_system_user", "Can register system users without a secret"),
                     ("issue_credentials", "Can create system users and issue their credentials"),
+                    ("change_login_method", "Can change how system users log in"),
                     ("change_system_user", "Can change the name, scopes and limit of system users"),
+                    ("limit_system_user", "Can limit what system users may do for others"),
                     ("extend_system_user", "Can change when system users expire"),
                     ("block_system_user", "Can block system users"),
                     ("unblock_system_user", "Can unblock system users"),
                 ],
                 "abstract": False,
                 "default_permissions": ("view",),
+            },
+        ),
+        migrations.CreateModel(
+            name="StatusChange",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("system_user_id", models.BigIntegerField(null=True)),
+                ("ended_index", models.BigIntegerField(null=True)),
+            ],
+            options={
+                "db_table": "status_changes",
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(
@@ -129,20 +281,39 @@ class Migration(migrations.Migration):
                 ),
                 ("before", models.JSONField(default=dict, editable=False, verbose_name="before")),
                 ("after", models.JSONField(default=dict, editable=False, verbose_name="after")),
+                ("task_id", models.UUIDField(editable=False, null=True, verbose_name="task")),
+                ("position", models.BigIntegerField(editable=False, null=True)),
             ],
             options={
                 "verbose_name": "change",
                 "verbose_name_plural": "history",
                 "db_table": "changes",
-                "ordering": ["-at", "-id"],
+                "ordering": ["-at", "-by", "-id"],
                 "default_permissions": ("view",),
                 "indexes": [
                     models.Index(
+                        condition=models.Q(("position__isnull", True)),
+                        fields=["id"],
+                        name="change_without_position",
+                    ),
+                    models.Index(
                         fields=["object_type", "object_id", "-at"], name="change_of_object"
                     ),
-                    models.Index(fields=["-at"], name="change_by_time"),
-                    models.Index(fields=["by", "-at"], name="change_by_who"),
-                    models.Index(fields=["action", "-at"], name="change_by_action"),
+                    models.Index(fields=["-at", "-by", "-id"], name="change_by_time"),
+                    models.Index(fields=["by", "-at", "-id"], name="change_by_who"),
+                    models.Index(fields=["action", "-at", "-by", "-id"], name="change_by_action"),
+                    models.Index(
+                        condition=models.Q(("task_id__isnull", False)),
+                        fields=["task_id", "-id"],
+                        name="change_of_task",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("position__isnull", False)),
+                        fields=("position",),
+                        name="change_by_position",
+                    )
                 ],
             },
         ),
@@ -191,10 +362,53 @@ class Migration(migrations.Migration):
                 ("window_started_at", models.DateTimeField()),
                 ("used", models.PositiveIntegerField()),
                 ("secrets_used", models.JSONField(default=dict)),
+                (
+                    "epoch",
+                    models.BigIntegerField(
+                        db_default=taxpayers.models.usage.RandomEpoch(), editable=False
+                    ),
+                ),
             ],
             options={
                 "db_table": "client_usage",
                 "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
+            name="StatusIndex",
+            fields=[
+                ("index", models.BigIntegerField(primary_key=True, serialize=False)),
+                ("system_user_id", models.BigIntegerField()),
+                ("secret_id", models.BigIntegerField()),
+                ("tin", models.CharField(max_length=64)),
+                ("rob", models.CharField(blank=True, max_length=64)),
+                ("actor", models.CharField(blank=True, max_length=129)),
+                ("scopes", models.JSONField(default=dict)),
+                ("permissions", models.JSONField(default=dict)),
+                ("check_at", models.DateTimeField(null=True)),
+                (
+                    "version",
+                    models.BigIntegerField(
+                        db_default=taxpayers.models.usage.RandomEpoch(), editable=False
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "status_indexes",
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("check_at__isnull", False)),
+                        fields=["check_at"],
+                        name="status_index_by_check",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("system_user_id", "secret_id", "tin", "rob", "actor"),
+                        name="status_index_once",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -238,6 +452,13 @@ class Migration(migrations.Migration):
                     ("export_registry", "Can export the registry to a file"),
                 ],
                 "default_permissions": ("view",),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("is_active", False)),
+                        fields=["tin", "rob"],
+                        name="taxpayer_not_active",
+                    )
+                ],
                 "constraints": [
                     models.UniqueConstraint(fields=("tin", "rob"), name="taxpayer_named_once"),
                     models.CheckConstraint(
@@ -364,6 +585,7 @@ class Migration(migrations.Migration):
                 "db_table": "granted_permissions",
                 "permissions": [
                     ("grant_permission", "Can enter permissions that taxpayers grant"),
+                    ("extend_permission", "Can change when permissions end"),
                     ("revoke_permission", "Can revoke permissions"),
                 ],
                 "default_permissions": ("view",),
@@ -381,6 +603,32 @@ class Migration(migrations.Migration):
                 ("slot", models.PositiveSmallIntegerField(editable=False, null=True)),
                 ("hashed", models.CharField(editable=False, max_length=80)),
                 ("hint", models.CharField(editable=False, max_length=8, verbose_name="ends with")),
+                (
+                    "public_jwk",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        editable=False,
+                        verbose_name="public key",
+                    ),
+                ),
+                (
+                    "certificate_name",
+                    models.TextField(
+                        editable=False, null=True, verbose_name="name in the certificate"
+                    ),
+                ),
+                (
+                    "allowed_networks",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        editable=False,
+                        verbose_name="allowed networks",
+                    ),
+                ),
                 (
                     "created_at",
                     models.DateTimeField(
@@ -408,6 +656,12 @@ class Migration(migrations.Migration):
                 "db_table": "client_secrets",
                 "permissions": [
                     ("rotate_secret", "Can issue a further client secret"),
+                    ("register_client_key", "Can register a key that a system user logs in with"),
+                    (
+                        "register_client_certificate",
+                        "Can register a certificate that a system user logs in with",
+                    ),
+                    ("change_secret", "Can change from where client secrets may be used"),
                     ("retire_secret", "Can let a client secret end earlier"),
                     ("revoke_secret", "Can revoke client secrets"),
                 ],
@@ -429,7 +683,7 @@ class Migration(migrations.Migration):
                         name="secret_two_live_at_most",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("slot__in", [1, 2])), name="secret_slot_is_1_or_2"
+                        condition=models.Q(("slot__in", (1, 2))), name="secret_slot_is_1_or_2"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -460,6 +714,10 @@ class Migration(migrations.Migration):
                 name="system_user_blocked",
             ),
         ),
+        migrations.AddIndex(
+            model_name="systemuser",
+            index=models.Index(fields=["last_secret_ends_at"], name="system_user_by_last_secret"),
+        ),
         migrations.AddConstraint(
             model_name="systemuser",
             constraint=models.CheckConstraint(
@@ -475,6 +733,14 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="system_user_block_has_who_and_why",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="intermediary",
+            index=models.Index(
+                condition=models.Q(("active_until__isnull", False)),
+                fields=["active_until"],
+                name="intermediary_by_end",
             ),
         ),
         migrations.AddIndex(
@@ -508,4 +774,6 @@ class Migration(migrations.Migration):
                 name="permission_from_before_until",
             ),
         ),
+        migrations.RunPython(create_permission_codes, migrations.RunPython.noop),
+        migrations.RunPython(tune_postgresql, migrations.RunPython.noop),
     ]

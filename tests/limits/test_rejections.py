@@ -251,13 +251,13 @@ def test_throttled_requests_are_counted_by_their_cause(erp: Erp) -> None:
         return {k.removeprefix(name): v for k, v in scraped().items() if k.startswith(name)}
 
     before, outcomes = causes(), scraped()["logins_total rate_limited"]
-    assert set(before) == {"logins", "failures", "rejections"}
+    assert set(before) == {"logins", "failures", "rejections", "revocations"}
     one_after_the_other([from_(HERE, MALFORMED)] * 4)
     one_after_the_other([from_(HERE, login_of(limited))] * 3)
     one_after_the_other([from_(HERE, login_of(erp, client_secret=SECRET))] * 12)
     after = causes()
     added = {cause: after[cause] - before[cause] for cause in after}
-    assert added == {"logins": 2, "failures": 1, "rejections": 4}
+    assert added == {"logins": 2, "failures": 1, "rejections": 4, "revocations": 0}
     assert scraped()["logins_total rate_limited"] - outcomes == 7
 
 

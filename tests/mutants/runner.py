@@ -45,8 +45,11 @@ ARGUMENTS = (
     *("-p", "no:unraisableexception"),
     *("-p", "no:faker"),  # reads its names of people each time; no test uses its fixture
 )
-# The migrations run what is in these: a mutant of it is migrated by itself.
-_MIGRATIONS = ("taxpayers/facts/epochs/", "taxpayers/facts/status_triggers.py")
+# `migrate` runs what is in these: a mutant of it is migrated by itself.
+_MIGRATIONS = (
+    *("taxpayers/facts/epochs/", "taxpayers/facts/status_triggers.py"),
+    "taxpayers/facts/triggers.py",
+)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 

@@ -11,20 +11,17 @@ from django.core.management import call_command
 from django.db import connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations import AlterField
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from taxpayers.certificates.names import NameKind
+from taxpayers.checks import check_triggers
 from taxpayers.facts import status_triggers
+from taxpayers.facts import triggers as installed
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.facts.epochs.triggers import trigger_names
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.migrations._triggers import (
-    create_epoch_triggers,
-    create_status_triggers,
-    drop_epoch_triggers,
-    drop_status_triggers,
-)
 from taxpayers.models import (
     ClientSecret,
     GrantedPermission,
@@ -468,9 +465,9 @@ def test_a_row_that_is_left_of_an_earlier_client_gets_another_epoch(registry: Re
 
 
 def test_every_trigger_is_there_after_all_migrations() -> None:
-    """Red once a migration makes a table anew on SQLite: it must drop and create the triggers."""
     assert dict(triggers()) == trigger_names(connection.vendor)
     assert dict(triggers("then_")) == status_triggers.trigger_names(connection.vendor)
+    assert installed.fault(connection) == ""
 
 
 def triggers(prefix: str = "renew_") -> list[tuple[str, str]]:
@@ -501,37 +498,88 @@ def test_each_column_decides_a_login_or_is_known_not_to(table: str) -> None:
     assert columns == describes[table] | set(DECIDING_COLUMNS[table])
 
 
-@pytest.mark.slow
+# --- Putting them in place --------------------------------------------------------------------
+
+
+def migrate() -> None:
+    call_command("migrate", verbosity=0)
+
+
 @pytest.mark.django_db(transaction=True)
-def test_the_migration_gives_every_client_a_row_and_can_be_undone(registry: Registry) -> None:
+def test_what_is_missing_is_named_and_put_in_place_by_migrate(registry: Registry) -> None:
     before, logged_in = registry.epochs(), registry.shop.pk
     RateLimitCounter.objects.filter(pk=logged_in).update(used=3)
-    call_command("migrate", "taxpayers", "0002", verbosity=0)
-    try:
-        assert triggers("") == []
-        with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM client_usage WHERE system_user_id <> %s", [logged_in])
-    finally:
-        call_command("migrate", "taxpayers", verbosity=0)
+    lost = "renew_epochs_after_update_on_system_users"
+    with connection.cursor() as cursor:
+        is_sqlite = connection.vendor == "sqlite"
+        cursor.execute(f"DROP TRIGGER {lost}" if is_sqlite else f"DROP FUNCTION {lost} CASCADE")
+        cursor.execute("DELETE FROM client_usage WHERE system_user_id <> %s", [logged_in])
+    (warning,) = check_triggers(databases=["default"])
+    assert (warning.id, warning.msg) == ("taxpayers.W001", f"These triggers are missing: {lost}.")
+    migrate()
+    assert check_triggers(databases=["default"]) == []
     after = registry.epochs()
     assert set(after) == set(before)
-    assert len(set(after.values()) - set(before.values())) == len(before)
+    assert not set(after.values()) & set(before.values()), "a change may have gone unnoticed"
     assert RateLimitCounter.objects.get(pk=logged_in).used == 3
     assert renewed_by(registry, lambda: registry.sql(SQL["limit"][0])) == {"shop"}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_later_migration_can_drop_and_create_the_triggers(registry: Registry) -> None:
-    """As it must on SQLite, where Django makes a table anew when one of its columns changes."""
+def test_those_of_another_version_are_replaced_and_no_epoch_with_them(registry: Registry) -> None:
+    name, table = next(iter(status_triggers.trigger_names(connection.vendor).items()))
+    before = registry.epochs()
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute(f"DROP TRIGGER {name}")
+            cursor.execute(f"CREATE TRIGGER {name} AFTER DELETE ON {table} BEGIN SELECT 1; END")
+        else:
+            cursor.execute("COMMENT ON FUNCTION renew_epochs(bigint[]) IS 'of an earlier version'")
+    assert installed.fault(connection) == "The triggers are those of another version."
+    migrate()
+    test_every_trigger_is_there_after_all_migrations()
+    assert registry.epochs() == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_this_version_does_not_know_is_dropped(registry: Registry) -> None:
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute(
+                "CREATE TRIGGER then_do_nothing AFTER DELETE ON taxpayers BEGIN SELECT 1; END"
+            )
+        else:
+            cursor.execute(
+                "CREATE FUNCTION then_do_nothing() RETURNS trigger LANGUAGE plpgsql"
+                " AS $$BEGIN RETURN NULL; END$$"
+            )
+            cursor.execute(
+                "CREATE TRIGGER then_do_nothing AFTER DELETE ON taxpayers"
+                " EXECUTE FUNCTION then_do_nothing()"
+            )
+    migrate()
+    test_every_trigger_is_there_after_all_migrations()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_in_place_is_left_alone(registry: Registry) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        installed.install(connection)
+    words = {query["sql"].split()[0] for query in queries}
+    assert words == {"SELECT"}, "no lock on tables that logins and changes use"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_later_migration_can_make_a_table_anew(registry: Registry) -> None:
+    """On SQLite Django does so when a column changes, and the triggers are in its way."""
     state = MigrationExecutor(connection).loader.project_state()
     change = AlterField("systemuser", "scopes", models.CharField(max_length=300))
     changed = state.clone()
     change.state_forwards("taxpayers", changed)
+    if connection.vendor == "sqlite":
+        installed.remove(connection)
     with connection.schema_editor(atomic=True) as editor:
-        drop_status_triggers(editor)
-        drop_epoch_triggers(editor)
         change.database_forwards("taxpayers", editor, state, changed)
-        create_epoch_triggers(editor, DECIDING_COLUMNS)
-        create_status_triggers(editor)
+    installed.install(connection)
     test_every_trigger_is_there_after_all_migrations()
     assert renewed_by(registry, lambda: registry.sql(SQL["limit"][0])) == {"shop"}

@@ -13,6 +13,7 @@ import pytest
 from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import (
     Author,
+    AuthorKind,
     block_system_user,
     grant_permission,
     issue_secret,
@@ -37,7 +38,11 @@ DAY = timedelta(days=1)
 
 
 def why() -> dict[str, Any]:
-    return {"reason": "a test", "by": Author("officer"), "at": datetime.now(UTC)}
+    return {
+        "reason": "a test",
+        "by": Author("operator", kind=AuthorKind.OPERATOR),
+        "at": datetime.now(UTC),
+    }
 
 
 def represented() -> Taxpayer:
@@ -70,13 +75,17 @@ def revoke_all_secrets(erp: Erp) -> None:
 
 
 def replace_secret(erp: Erp) -> None:
-    issued = issue_secret(system_user=erp.system_user, by=Author("officer"), at=datetime.now(UTC))
+    issued = issue_secret(
+        system_user=erp.system_user,
+        by=Author("operator", kind=AuthorKind.OPERATOR),
+        at=datetime.now(UTC),
+    )
     erp.client_secret = issued.credentials.client_secret
 
 
 def grant_again(erp: Erp) -> None:
     codes = ["documents:submit", "documents:view"]
-    who = {"by": Author("officer"), "at": datetime.now(UTC)}
+    who = {"by": Author("operator", kind=AuthorKind.OPERATOR), "at": datetime.now(UTC)}
     grant_permission(taxpayer=represented(), intermediary=erp.role, codes=codes, **who)  # type: ignore[arg-type]
 
 

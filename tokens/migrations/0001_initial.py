@@ -1,4 +1,4 @@
-"""The initial tables of logins and keys; `0002` partitions the login events."""
+"""The protocol: its tables."""
 
 import django.db.models.deletion
 from django.conf import settings
@@ -43,6 +43,41 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ProtectedApi",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "client_id",
+                    models.CharField(
+                        editable=False, max_length=64, unique=True, verbose_name="client ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=255, unique=True, verbose_name="name")),
+                ("audience", models.CharField(max_length=255, verbose_name="audience")),
+                (
+                    "is_active",
+                    models.BooleanField(db_default=True, default=True, verbose_name="active"),
+                ),
+                ("created_at", models.DateTimeField(editable=False, verbose_name="registered")),
+            ],
+            options={
+                "verbose_name": "protected API",
+                "verbose_name_plural": "protected APIs",
+                "db_table": "protected_apis",
+                "permissions": [
+                    ("register_protected_api", "Can register protected APIs"),
+                    ("activate_protected_api", "Can activate protected APIs"),
+                    ("deactivate_protected_api", "Can deactivate protected APIs"),
+                ],
+                "default_permissions": ("view",),
+            },
+        ),
+        migrations.CreateModel(
             name="SigningKey",
             fields=[
                 (
@@ -58,6 +93,7 @@ class Migration(migrations.Migration):
                 ("private_key", models.BinaryField()),
                 ("created_at", models.DateTimeField(verbose_name="published")),
                 ("signs_from", models.DateTimeField(verbose_name="signs from")),
+                ("compromised_at", models.DateTimeField(null=True, verbose_name="compromised")),
             ],
             options={
                 "verbose_name": "signing key",
@@ -87,6 +123,43 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(fields=("hour", "reason"), name="login_counted_once")
                 ],
+            },
+        ),
+        migrations.CreateModel(
+            name="RevokedToken",
+            fields=[
+                ("jti", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("expires_at", models.DateTimeField()),
+                ("revoked_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "revoked_tokens",
+                "default_permissions": (),
+                "indexes": [models.Index(fields=["expires_at"], name="revoked_token_by_end")],
+            },
+        ),
+        migrations.CreateModel(
+            name="UsedAssertion",
+            fields=[
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("expires_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "used_assertions",
+                "default_permissions": (),
+                "indexes": [models.Index(fields=["expires_at"], name="used_assertion_by_end")],
+            },
+        ),
+        migrations.CreateModel(
+            name="UsedProof",
+            fields=[
+                ("id", models.UUIDField(editable=False, primary_key=True, serialize=False)),
+                ("expires_at", models.DateTimeField()),
+            ],
+            options={
+                "db_table": "used_proofs",
+                "default_permissions": (),
+                "indexes": [models.Index(fields=["expires_at"], name="used_proof_by_end")],
             },
         ),
         migrations.CreateModel(
@@ -152,6 +225,11 @@ class Migration(migrations.Migration):
                     models.Index(fields=["subject", "-id"], name="login_by_subject"),
                     models.Index(fields=["source_address", "-id"], name="login_by_address"),
                     models.Index(
+                        condition=models.Q(("actor", ""), _negated=True),
+                        fields=["actor", "-id"],
+                        name="login_by_actor",
+                    ),
+                    models.Index(
                         condition=models.Q(("reason", ""), _negated=True),
                         fields=["reason", "-id"],
                         name="login_by_reason",
@@ -162,6 +240,44 @@ class Migration(migrations.Migration):
                         ),
                         fields=["-id", "system_user", "reason", "at"],
                         name="login_refused_lately",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ProtectedApiSecret",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("hashed", models.CharField(editable=False, max_length=80)),
+                ("hint", models.CharField(editable=False, max_length=8)),
+                ("created_at", models.DateTimeField(editable=False)),
+                ("expires_at", models.DateTimeField()),
+                ("revoked_at", models.DateTimeField(editable=False, null=True)),
+                ("last_used_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "protected_api",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="secrets",
+                        to="tokens.protectedapi",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "protected_api_secrets",
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("protected_api", "hashed"), name="api_secret_stored_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("created_at__lt", models.F("expires_at"))),
+                        name="api_secret_created_before_expiry",
                     ),
                 ],
             },

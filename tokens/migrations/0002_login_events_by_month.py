@@ -1,4 +1,7 @@
-"""On PostgreSQL the login events are partitioned by month (contract 5)."""
+"""On PostgreSQL the login events are partitioned by month (contract 5).
+
+Apart from the first migration, at whose end Django creates the indexes of its tables.
+"""
 
 from django.apps.registry import Apps
 from django.db import migrations

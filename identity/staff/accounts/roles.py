@@ -10,7 +10,6 @@ permissions, or that it is a superuser.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import sha256
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -184,11 +183,3 @@ def usable(permissions: Iterable[str]) -> Codenames:
     if not must_be_separate(held):
         return held
     return frozenset(name for name in held if name.partition(".")[2].startswith("view_"))
-
-
-def edition(roles: Mapping[str, Role] = ROLES) -> str:
-    """A hash of the table: the newest migration that applied it has the same."""
-    table = "\n".join(
-        f"{name}: {' '.join(sorted(roles[name].permissions))}" for name in sorted(roles)
-    )
-    return sha256(table.encode()).hexdigest()[:12]

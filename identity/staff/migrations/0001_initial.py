@@ -1,22 +1,11 @@
-"""The groups of the roles, and the cache table.
+"""The tables of staff, and the cache table. Groups are no migration: `migrate` makes them from the table of roles."""
 
-A change of the table of roles (identity/staff/accounts/roles.py) needs another migration that calls
-`make_groups` and has the new edition.
-"""
-
+import django.db.models.deletion
 from django.conf import settings
 from django.core.management import call_command
-from django.db import migrations
+from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
-
-from identity.staff.accounts.groups import make_groups
-
-EDITION = "cee2133d0493"  # of the table of roles; tests/staff/test_roles.py compares that of the newest migration
-
-
-def create_groups(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    make_groups(apps)
 
 
 def create_cache_table(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
@@ -26,14 +15,128 @@ def create_cache_table(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor)
 
 
 class Migration(migrations.Migration):
+    initial = True
+
     dependencies = [
-        ("tokens", "0001_initial"),
-        ("taxpayers", "0001_initial"),
-        ("admin", "0003_logentry_add_action_flag_choices"),
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("contenttypes", "0002_remove_content_type_name"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
+
     operations = [
-        migrations.RunPython(create_groups, migrations.RunPython.noop),
+        migrations.CreateModel(
+            name="StaffAccount",
+            fields=[],
+            options={
+                "verbose_name": "staff account",
+                "verbose_name_plural": "staff accounts",
+                "permissions": [
+                    ("create_account", "Can create staff accounts"),
+                    ("rename_account", "Can rename staff accounts"),
+                    ("change_role", "Can change the role of staff accounts"),
+                    ("set_first_password", "Can set a new first password for staff accounts"),
+                    ("reset_second_factor", "Can reset the second step of staff accounts"),
+                    ("activate_account", "Can activate staff accounts"),
+                    ("deactivate_account", "Can deactivate staff accounts"),
+                    ("confirm_account", "Can confirm what another one asked for a staff account"),
+                    ("decline_account", "Can decline what was asked for a staff account"),
+                ],
+                "proxy": True,
+                "default_permissions": ("view",),
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("auth.user",),
+        ),
+        migrations.CreateModel(
+            name="FirstPassword",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("expires_at", models.DateTimeField()),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="first_password",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "first_passwords",
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
+            name="SavedView",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("list_name", models.CharField(max_length=64)),
+                ("name", models.CharField(max_length=60)),
+                ("query", models.CharField(max_length=1000)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "staff_saved_views",
+                "ordering": ["name"],
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("owner", "list_name", "name"), name="saved_view_named_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="WaitingChange",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("action", models.CharField(max_length=64)),
+                ("role", models.CharField(blank=True, max_length=150)),
+                ("asked_by", models.CharField(max_length=150)),
+                ("asked_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                ("reason", models.CharField(max_length=500)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="waiting_changes",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "waiting_changes",
+                "ordering": ["pk"],
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("account", "action"), name="one_waiting_change_of_a_kind"
+                    )
+                ],
+            },
+        ),
         migrations.RunPython(create_cache_table, migrations.RunPython.noop),
     ]

@@ -15,7 +15,7 @@ used for the next one too.
 
 from collections.abc import Iterator
 
-from taxpayers.facts.epochs.row import Columns, add_rows, trigger_name
+from taxpayers.facts.epochs.row import DECIDING_COLUMNS, add_rows, trigger_name
 
 _FUNCTIONS = {
     "lock_taxpayers": """(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -115,11 +115,8 @@ _CONNECTION = {
 }
 
 
-def create_statements(schema: str, columns: Columns) -> Iterator[str]:
-    """Creates the functions and triggers; `schema` is that of the tables, quoted.
-
-    Of the tables in `columns` only these columns decide a login.
-    """
+def create_statements(schema: str) -> Iterator[str]:
+    """Creates the functions and triggers; `schema` is that of the tables, quoted."""
     for name, definition in _FUNCTIONS.items():
         yield f"CREATE FUNCTION {name}{definition}"
     for table, event in TRIGGERS:
@@ -129,26 +126,18 @@ SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 DECLARE
     ids bigint[];
 BEGIN
-    {_body(table, event, columns)}
+    {_body(table, event)}
     RETURN NULL;
 END $$"""
         yield f"""CREATE TRIGGER {trigger_name(table, event)} AFTER {event} ON {table}
 {_ROWS[event]} FOR EACH STATEMENT EXECUTE FUNCTION {trigger_name(table, event)}()"""
 
 
-def drop_statements() -> Iterator[str]:
-    """Drops what `create_statements` creates."""
-    for table, event in TRIGGERS:
-        yield f"DROP FUNCTION {trigger_name(table, event)} CASCADE"
-    for name in _FUNCTIONS:
-        yield f"DROP FUNCTION {name}"
-
-
-def _body(table: str, event: str, columns: Columns) -> str:
+def _body(table: str, event: str) -> str:
     changed, connected = {
         "INSERT": ("new_rows", "new_rows"),
         "UPDATE": (
-            _DIFFERENT.format(", ".join(columns.get(table, ("*",)))),
+            _DIFFERENT.format(", ".join(DECIDING_COLUMNS.get(table, ("*",)))),
             _MOVED.format(_CONNECTION.get(table)),
         ),
     }.get(event, ("old_rows", ""))

@@ -8,15 +8,13 @@ the client still has it. It is no counter: no value returns, not even after a ba
 
 from collections.abc import Mapping
 
-Columns = Mapping[str, tuple[str, ...]]  # of each table
-
 # The default of the column; evaluated for each row.
 RANDOM_EPOCH = {
     "postgresql": "hashtextextended(gen_random_uuid()::text, 0)",
     "sqlite": "random()",
 }
 # Only these columns of these two tables decide a login. In the other tables each column counts.
-DECIDING_COLUMNS: Columns = {
+DECIDING_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "system_users": (
         *("id", "client_id", "taxpayer_id", "scopes", "logins_per_minute"),
         *("expires_at", "blocked_at", "token_endpoint_auth_method"),

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from taxpayers.facts.epochs.row import (
+    DECIDING_COLUMNS,
     RANDOM_EPOCH,
-    Columns,
     add_rows,
     trigger_name,
 )
@@ -57,21 +57,16 @@ TRIGGERS: dict[tuple[str, str], str] = {
 } | _OTHERS
 
 
-def create_statements(columns: Columns) -> Iterator[str]:
-    """Creates the triggers; of the tables in `columns` only these columns decide a login."""
+def create_statements() -> Iterator[str]:
+    """Creates the triggers."""
     for (table, event), actions in TRIGGERS.items():
         yield f"""CREATE TRIGGER {trigger_name(table, event)} AFTER {event} ON {table}
-FOR EACH ROW {_condition(table, event, columns)} BEGIN {actions}; END"""
+FOR EACH ROW {_condition(table, event)} BEGIN {actions}; END"""
 
 
-def drop_statements() -> Iterator[str]:
-    """Drops what `create_statements` creates."""
-    for table, event in TRIGGERS:
-        yield f"DROP TRIGGER {trigger_name(table, event)}"
-
-
-def _condition(table: str, event: str, columns: Columns) -> str:
-    if event != "UPDATE" or table not in columns:
+def _condition(table: str, event: str) -> str:
+    if event != "UPDATE" or table not in DECIDING_COLUMNS:
         return ""
-    old, new = (", ".join(f"{row}.{column}" for column in columns[table]) for row in ("OLD", "NEW"))
+    columns = DECIDING_COLUMNS[table]
+    old, new = (", ".join(f"{row}.{column}" for column in columns) for row in ("OLD", "NEW"))
     return f"WHEN ({old}) IS NOT ({new})"

@@ -1,24 +1,17 @@
-"""The triggers that renew epochs, for the engine of a database. Pure: a migration runs the SQL."""
+"""The triggers that renew epochs, for the engine of a database. Pure."""
 
 from collections.abc import Iterator
 
 from taxpayers.facts.epochs import postgresql, sqlite
-from taxpayers.facts.epochs.row import DECIDING_COLUMNS, Columns, trigger_name
+from taxpayers.facts.epochs.row import trigger_name
 
 
-def create_statements(
-    vendor: str, schema: str = "", columns: Columns = DECIDING_COLUMNS
-) -> Iterator[str]:
+def create_statements(vendor: str, schema: str = "") -> Iterator[str]:
     """Creates the triggers; `schema`: of the tables, quoted, on PostgreSQL."""
     if vendor == "sqlite":
-        yield from sqlite.create_statements(columns)
+        yield from sqlite.create_statements()
     else:
-        yield from postgresql.create_statements(schema, columns)
-
-
-def drop_statements(vendor: str) -> Iterator[str]:
-    """Drops the triggers, as before a migration that changes them or, on SQLite, their tables."""
-    return sqlite.drop_statements() if vendor == "sqlite" else postgresql.drop_statements()
+        yield from postgresql.create_statements(schema)
 
 
 def trigger_names(vendor: str) -> dict[str, str]:
