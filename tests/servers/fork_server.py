@@ -70,11 +70,11 @@ def _serve(requests: socket.socket) -> list[str]:
     before = signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)
     while True:
-        ready, _, _ = select.select([requests, woken], [], [])
+        ready, _, _ = select.select([requests.fileno(), woken], [], [])
         if woken in ready:
             os.read(woken, 1024)
             _report_ends(reports)
-        if requests not in ready:
+        if requests.fileno() not in ready:
             continue
         asked, files, _, _ = socket.recv_fds(requests, 1 << 20, 4)
         if not asked:
