@@ -18,7 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# What costs time to import and is no application of Django's, whose presence means something.
+# What costs time to import, reads none of our settings (gunicorn and prometheus_client do), and is
+# no application of Django's, whose presence means something.
 LIBRARIES = (
     *("django.core.management.commands.migrate", "django.core.management.commands.shell"),
     *("django.core.handlers.asgi", "django.core.handlers.wsgi", "django.core.checks.registry"),
@@ -35,11 +36,11 @@ LIBRARIES = (
         "wsgiref.handlers",
     ),
     *("cryptography.x509", "cryptography.fernet", "jwt", "jwcrypto.jwk", "lmdb", "msgspec"),
-    *("environs", "fido2.server", "jinja2", "oauthlib.oauth2", "prometheus_client", "psycopg"),
+    *("environs", "fido2.server", "jinja2", "oauthlib.oauth2", "psycopg"),
     *("psycopg.pq", "psycopg.types.json", "pygments.lexers", "pygments.formatters"),
     *("python_calamine", "qrcode", "requests", "sqlparse", "uritemplate", "uuid_utils"),
-    *("whitenoise.base", "xlsxwriter", "yaml", "gunicorn.app.wsgiapp", "gunicorn.arbiter"),
-    *("httptools", "uvicorn", "uvicorn.protocols.http.httptools_impl", "uvicorn_worker", "uvloop"),
+    *("whitenoise.base", "xlsxwriter", "yaml"),
+    *("httptools", "uvicorn", "uvicorn.protocols.http.httptools_impl", "uvloop"),
 )
 
 
@@ -84,16 +85,17 @@ def _serve(requests: socket.socket) -> list[str]:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, before)
-            for descriptor in (woken, wake, *reports.values(), files[3]):
+            for descriptor in (woken, wake, *reports.values()):
                 os.close(descriptor)
             requests.close()
             _become(request, files[:3])
+            os.write(files[3], f"{os.getpid()}\n".encode())  # from now on it can be stopped
+            os.close(files[3])
             arguments: list[str] = request["arguments"]
             return arguments
         reports[pid] = files[3]
         for file in files[:3]:
             os.close(file)
-        os.write(files[3], f"{pid}\n".encode())
 
 
 def _report_ends(reports: dict[int, int]) -> None:
