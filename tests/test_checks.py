@@ -11,6 +11,7 @@ from pytest_django.fixtures import Settings
 
 from identity.staff import checks as staff_checks
 from tests.servers.service import clean_environment, manage, service_environment
+from tests.support.databases import MigratedSqlite
 from tokens.checks import check_deployment, check_settings
 
 SCOPE = {"description": "d", "audience": "a"}
@@ -177,9 +178,11 @@ def test_every_number_in_its_range_is_right(end: int) -> None:
 
 
 @pytest.mark.processes
-def test_a_command_for_operators_works_whatever_the_server_would_say(tmp_path: Path) -> None:
+def test_a_command_for_operators_works_whatever_the_server_would_say(
+    tmp_path: Path, migrated_sqlite: MigratedSqlite
+) -> None:
     environment = service_environment(tmp_path, 0, WEB_PROCESSES="abc")
-    manage({**environment, "WEB_PROCESSES": "2"}, "migrate", "-v0")
+    migrated_sqlite.write_to(tmp_path / "identity.sqlite3")
     manage(environment, "register_taxpayer", "C1234567890", "--name", "Acme")
 
 

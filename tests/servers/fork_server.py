@@ -18,7 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# What costs time to import and is no application of Django's, whose presence means something.
+# What costs time to import, reads none of our settings (gunicorn and prometheus_client do), and is
+# no application of Django's, whose presence means something.
 LIBRARIES = (
     *("django.core.management.commands.migrate", "django.core.management.commands.shell"),
     *("django.core.handlers.asgi", "django.core.handlers.wsgi", "django.core.checks.registry"),
@@ -35,11 +36,11 @@ LIBRARIES = (
         "wsgiref.handlers",
     ),
     *("cryptography.x509", "cryptography.fernet", "jwt", "jwcrypto.jwk", "lmdb", "msgspec"),
-    *("environs", "fido2.server", "jinja2", "oauthlib.oauth2", "prometheus_client", "psycopg"),
+    *("environs", "fido2.server", "jinja2", "oauthlib.oauth2", "psycopg"),
     *("psycopg.pq", "psycopg.types.json", "pygments.lexers", "pygments.formatters"),
     *("python_calamine", "qrcode", "requests", "sqlparse", "uritemplate", "uuid_utils"),
-    *("whitenoise.base", "xlsxwriter", "yaml", "gunicorn.app.wsgiapp", "gunicorn.arbiter"),
-    *("httptools", "uvicorn", "uvicorn.protocols.http.httptools_impl", "uvicorn_worker", "uvloop"),
+    *("whitenoise.base", "xlsxwriter", "yaml"),
+    *("httptools", "uvicorn", "uvicorn.protocols.http.httptools_impl", "uvloop"),
 )
 
 
@@ -69,13 +70,12 @@ def _serve(requests: socket.socket) -> list[str]:
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)
-    sources: list[socket.socket | int] = [requests, woken]
     while True:
-        ready, _, _ = select.select(sources, [], [])
+        ready, _, _ = select.select([requests.fileno(), woken], [], [])
         if woken in ready:
             os.read(woken, 1024)
             _report_ends(reports)
-        if requests not in ready:
+        if requests.fileno() not in ready:
             continue
         asked, files, _, _ = socket.recv_fds(requests, 1 << 20, 4)
         if not asked:
@@ -85,16 +85,17 @@ def _serve(requests: socket.socket) -> list[str]:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, before)
-            for descriptor in (woken, wake, *reports.values(), files[3]):
+            for descriptor in (woken, wake, *reports.values()):
                 os.close(descriptor)
             requests.close()
             _become(request, files[:3])
+            os.write(files[3], f"{os.getpid()}\n".encode())  # from now on it can be stopped
+            os.close(files[3])
             arguments: list[str] = request["arguments"]
             return arguments
         reports[pid] = files[3]
         for file in files[:3]:
             os.close(file)
-        os.write(files[3], f"{pid}\n".encode())
 
 
 def _report_ends(reports: dict[int, int]) -> None:

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _PROGRAM = Path(__file__).with_name("fork_server.py")
-_READ_BY_THE_INTERPRETER = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "TZ", "OPENSSL_")
+_READ_TOO_EARLY = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "TZ", "OPENSSL_", "PSYCOPG_", "LMDB_")
 _lock = threading.Lock()
 
 
@@ -65,7 +65,7 @@ def can_fork(environment: Mapping[str, str]) -> bool:
 
 
 def _of_the_interpreter(environment: Mapping[str, str]) -> dict[str, str]:
-    names = (name for name in environment if name.startswith(_READ_BY_THE_INTERPRETER))
+    names = (name for name in environment if name.startswith(_READ_TOO_EARLY))
     return {name: environment[name] for name in names}
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.servers.forks import can_fork, run_fork, run_python, start_fork
-from tests.servers.service import service_environment
+from tests.servers.service import SETTINGS, clean_environment, service_environment
 
 pytestmark = pytest.mark.processes
 
@@ -152,3 +153,28 @@ def test_it_is_stopped_and_waited_for(tmp_path: Path) -> None:
 def test_what_only_a_new_interpreter_reads_gets_one(name: str) -> None:
     assert can_fork({**os.environ, "SERVE": "login"})
     assert not can_fork({**os.environ, name: "C"})
+
+
+READ = """
+import importlib, os, sys
+from tests.servers.fork_server import LIBRARIES
+read, of_environment = set(), os._Environ.__getitem__
+os._Environ.__getitem__ = lambda self, name: read.add(name) or of_environment(self, name)
+for library in LIBRARIES:
+    importlib.import_module(library)
+print(*read, *sys.modules)
+"""
+
+
+def test_no_library_reads_a_setting_before_the_fork_has_its_own() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", READ],
+        env=clean_environment(),  # one of them copies all that is there
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = set(done.stdout.split())
+    assert "psycopg" in found
+    assert found.isdisjoint({*SETTINGS, "FORWARDED_ALLOW_IPS", "PROMETHEUS_MULTIPROC_DIR"})
+    assert found.isdisjoint({"prometheus_client", "gunicorn.config", "identity", "allauth"})
