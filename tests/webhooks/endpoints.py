@@ -7,9 +7,9 @@ from typing import Any
 from identity.webhooks.endpoints import register_webhook
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from identity.webhooks.sending.delivering import Deliverer
-from taxpayers.services import Author
+from taxpayers.services import Author, AuthorKind
 
-BY = Author("tester", "192.0.2.7")
+BY = Author("tester", "192.0.2.7", kind=AuthorKind.OPERATOR)
 
 
 def now() -> datetime:
