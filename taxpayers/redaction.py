@@ -24,7 +24,10 @@ _SHORT_WORD = 8
 _MOST_ESCAPES = 32
 _EXAMINED = 4  # times as much as is stored: what is hidden is often longer than its mark
 
-_MARKED = re.compile(r"(cs_(?:live|test)_)[0-9A-Za-z]+", re.ASCII)
+_MARKED = re.compile(
+    r"(cs_(?:live|test)_)[0-9A-Za-z]+|(whsec_)[0-9A-Za-z+/]+=*|\beyJ[\w-]{8,500}+\.[\w.-]+",
+    re.ASCII,
+)
 # Without a match nothing is to be hidden: one pass over the text, as most have nothing.
 _SUSPECT = re.compile(
     r"[0-9A-Za-z]{16}|[Cc][Ss]_[LlTt]|%[0-9A-Fa-f]{2}|eyJ|[Bb](?:asic|earer|ASIC|EARER)", re.ASCII
@@ -91,11 +94,11 @@ def shown(text: str, length: int) -> str:
 
 
 def hide_marked_secrets(text: str) -> str:
-    """The text with only those secrets hidden that have their prefix.
+    """The text with only those secrets and tokens hidden that are known by their form.
 
-    For names that staff enter: nothing else in a name may change.
+    For names: nothing else in a name may change.
     """
-    return _MARKED.sub(rf"\1{HIDDEN}", text) if "cs_" in text else text
+    return _MARKED.sub(rf"\1\2{HIDDEN}", text)
 
 
 def holds_secret(text: str) -> bool:

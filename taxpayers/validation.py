@@ -36,7 +36,7 @@ def rule_of(fault: MalformedIdentifier) -> str:
 
 
 def validate_text(text: str, what: str, longest: int) -> str:
-    """The text without outer blanks, and without any client secret that was pasted into it.
+    """The text without outer blanks, and without any secret or token that was pasted into it.
 
     Raises ServiceError if it is blank, too long or unprintable.
     """
@@ -66,6 +66,11 @@ def validate_reason(reason: str) -> str:
     what = _("a reason")
     given = validate_text(reason, what, MAX_REASON_LENGTH)
     return validate_text(hide_secrets(given), what, MAX_REASON_LENGTH)
+
+
+def reason_of_import(source: str) -> str:
+    """Why the rows of this file are registered: people paste into names of files, too."""
+    return hide_marked_secrets(f"file {source}")[:MAX_REASON_LENGTH]
 
 
 def validate_end(end: datetime | None, what: str, at: datetime) -> datetime | None:

@@ -55,11 +55,7 @@ def register_webhook(
 
     `client_id`: the system user without which it gets nothing. Raises ServiceError.
     """
-    if WebhookEndpoint.objects.filter(is_active=True).count() >= MOST_ENDPOINTS:
-        raise ServiceError(
-            f"There are {MOST_ENDPOINTS} enabled webhooks. First disable one that is not needed, or"
-            " ask the operators to do so."
-        )
+    _check_room()
     publish_all_changes(at)  # what was before is not for it
     secret = new_secret()
     row = WebhookEndpoint(
@@ -138,6 +134,7 @@ def set_webhook_active(
     action = Action.ENABLE_WEBHOOK if is_active else Action.DISABLE_WEBHOOK
     context = ChangeContext(action, by, at, validate_reason(reason))
     if is_active:
+        _check_room(besides=endpoint.pk)
         publish_all_changes(at)  # what happened in between is not for it
     row = lock_for_update(endpoint)
     if is_active and was_stopped(row, confirm_owner(row, at)):
@@ -171,6 +168,16 @@ def repeat_failed(*, endpoint: WebhookEndpoint, since: datetime | None = None, a
         failed = failed.filter(created_at__gte=since)
     pending = WebhookDelivery.PENDING
     return failed.update(state=pending, attempts=0, due_at=at, finished_at=None)
+
+
+def _check_room(besides: int = 0) -> None:
+    """Raises ServiceError if no further one may be enabled: each gets every event."""
+    others = WebhookEndpoint.objects.filter(is_active=True).exclude(pk=besides)
+    if others.count() >= MOST_ENDPOINTS:
+        raise ServiceError(
+            f"There are {MOST_ENDPOINTS} enabled webhooks. First disable one that is not needed, or"
+            " ask the operators to do so."
+        )
 
 
 def _shown(row: WebhookEndpoint, names: Collection[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from taxpayers.services.bulk_insert import insert_taxpayers
 from taxpayers.services.history import Action, Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
-from taxpayers.validation import ServiceError
+from taxpayers.validation import ServiceError, reason_of_import
 
 _BATCH = 900  # SQLite takes no more than 999 parameters in one statement
 # Logins wait for the transaction: 0.5 s of CPU time for so many rows.
@@ -40,7 +40,7 @@ def import_registry(
     moment.
     """
     author = by.in_one_task()
-    context = ChangeContext(Action.IMPORT_REGISTRY, author, at, reason=f"file {source}"[:500])
+    context = ChangeContext(Action.IMPORT_REGISTRY, author, at, reason_of_import(source))
     with one_import_at_a_time():
         new, contradictions = _compare_all(parsed.rows, progress)
         if bad_rows := sorted(parsed.bad_rows + contradictions):

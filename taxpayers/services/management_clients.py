@@ -8,8 +8,8 @@ from collections.abc import Collection
 
 from django.utils.translation import gettext as _
 
-from taxpayers.duties import MANAGEMENT_SCOPES, are_for_management
-from taxpayers.models import SystemUser
+from taxpayers.duties import MANAGEMENT_SCOPES, WHOLE, are_for_management
+from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services.history import Author, AuthorKind, lock_for_update
 from taxpayers.validation import ServiceError
 
@@ -38,6 +38,21 @@ def check_scopes(scopes: Collection[str], by: Author | None) -> None:
                 "Only the operators of this service give a system user the scope {scope}, which"
                 " opens the management API: manage.py issue_credentials, or change_system_user."
             ).format(scope=given[0])
+        )
+
+
+def check_taxpayer(taxpayer: Taxpayer, by: Author) -> None:
+    """Raises OnlyOperators if this author must not stop or start the clients of this taxpayer.
+
+    A client stops no other one of the management API, nor undoes that staff have stopped it.
+    """
+    if by.kind is not AuthorKind.CLIENT:
+        return
+    scopes = taxpayer.system_users.filter(scopes__contains=WHOLE).values_list("scopes", flat=True)
+    if any(map(are_for_management, scopes)):
+        raise OnlyOperators(
+            f"{taxpayer.identifier} has a system user that may use the management API, so no client"
+            " activates or deactivates it. Staff do, or manage.py deactivate_taxpayer."
         )
 
 

@@ -20,7 +20,7 @@ from taxpayers.services.history import Action, Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.new_records import NewRecord, save_all_new
-from taxpayers.validation import ServiceError
+from taxpayers.validation import ServiceError, reason_of_import
 
 MAX_ROWS = 2_000
 _Key = TypeVar("_Key", int, str)
@@ -88,7 +88,7 @@ def import_rows(
     and ServiceError if another import is running, or if somebody else registers one of them at the
     same moment.
     """
-    context = ChangeContext(action, by.in_one_task(), at, reason=f"file {source}"[:500])
+    context = ChangeContext(action, by.in_one_task(), at, reason_of_import(source))
     with one_import_at_a_time():
         newest = _newest_key(model)
         preview, records = _check_all(prepare, parsed, at, progress)

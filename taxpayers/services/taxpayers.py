@@ -15,6 +15,7 @@ from taxpayers.services.history import (
     record_change,
     update_and_record,
 )
+from taxpayers.services.management_clients import check_taxpayer
 from taxpayers.validation import ServiceError, validate_name, validate_reason
 
 
@@ -66,5 +67,6 @@ def set_taxpayer_active(
     action = Action.ACTIVATE_TAXPAYER if is_active else Action.DEACTIVATE_TAXPAYER
     context = ChangeContext(action, by, at, validate_reason(reason))
     row = lock_for_update(taxpayer)
+    check_taxpayer(row, by)
     update_and_record(row, context, is_active=is_active)
     return row

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from taxpayers.models import UploadedFile
+from taxpayers.redaction import hide_marked_secrets
 from taxpayers.services.history import Author
 
 UPLOAD_LIFETIME = timedelta(days=1)
@@ -18,7 +19,8 @@ def save_upload(*, name: str, content: bytes, by: Author, at: datetime) -> Uploa
     own = UploadedFile.objects.filter(by=by.name[:150])
     older = own.order_by("-pk").values_list("pk", flat=True)[MAX_UPLOADS - 1 :]
     own.filter(pk__in=list(older)).delete()
-    return UploadedFile.objects.create(name=name[:255], content=content, by=by.name[:150], at=at)
+    name = hide_marked_secrets(name)[:255]
+    return UploadedFile.objects.create(name=name, content=content, by=by.name[:150], at=at)
 
 
 def find_upload(*, key: int, by: Author, at: datetime) -> UploadedFile | None:

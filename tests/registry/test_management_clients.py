@@ -16,6 +16,7 @@ from taxpayers.services import (
     ServiceError,
     change_system_user,
     revoke_secret,
+    set_taxpayer_active,
 )
 from tests.management_api.portal import SCOPES
 from tests.support.command_line import json_output_of, output_of
@@ -42,6 +43,18 @@ def test_a_client_revokes_its_own_secret_and_not_that_of_another_one() -> None:
     revoke_secret(secret=secret, **why(Author.client(secret.system_user.client_id)))
     secret.refresh_from_db()
     assert secret.revoked_at is not None
+
+
+@pytest.mark.parametrize("is_active", [False, True])
+def test_a_client_neither_stops_nor_starts_another_one_by_its_taxpayer(is_active: bool) -> None:
+    """Or a stolen token would undo what staff did against another one."""
+    user: Any = SystemUserFactory.create(
+        scopes="InvoicingAPI RegistryAPI:credentials", taxpayer__is_active=not is_active
+    )
+    change: dict[str, Any] = {"taxpayer": user.taxpayer, "is_active": is_active}
+    with pytest.raises(OnlyOperators):
+        set_taxpayer_active(**change, **why(Author.client("ci_test_other")))
+    assert set_taxpayer_active(**change, **why(Author("officer"))).is_active is is_active
 
 
 def test_no_credentials_from_before_open_the_management_api() -> None:

@@ -4,15 +4,16 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from identity.staff.framework.filtering.saved_view import SavedView
 from taxpayers.credentials import new_client_secret
-from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer, UploadedFile
 from taxpayers.redaction import hide_pasted_secrets, holds_secret
-from tests.support.factories import SystemUserFactory
+from tests.support.factories import SystemUserFactory, TaxpayerFactory
 from tests.support.staff import list_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent
 
@@ -122,6 +123,24 @@ def test_a_form_with_one_is_stored_without_it(text: str) -> None:
     assert Change.objects.get().reason
     found = stored()
     assert not {part for part in PARTS if part in found}
+
+
+@pytest.mark.parametrize("kind", ["taxpayers", "intermediaries"])
+def test_an_imported_file_with_one_is_stored_without_it(kind: str) -> None:
+    """Neither in its name, which the history shows, nor in the names in it."""
+    TaxpayerFactory.create(tin="C7000000001")
+    model, task, row = {
+        "taxpayers": (Taxpayer, "import_registry", f"tin,name\nC7000000002,Kedai {TOKEN}\n"),
+        "intermediaries": (Intermediary, "import_intermediaries", "tin\nC7000000001\n"),
+    }[kind]
+    registrar, url = staff_client("registrar"), task_url(model, task)
+    file = SimpleUploadedFile(f"{SECRET} {TOKEN}.csv", row.encode())
+    preview: Any = registrar.post(url, {"file": file}, follow=True)
+    assert not {part for part in PARTS if part in UploadedFile.objects.get().name}
+    registrar.post(preview.redirect_chain[-1][0])
+    change = Change.objects.get()
+    assert change.reason == "file cs_test_[hidden] [hidden]"
+    assert not {part for part in PARTS if part in f"{stored()} {Taxpayer.objects.values()}"}
 
 
 def test_a_password_is_not_changed(registrar: Client, settings: Any) -> None:

@@ -33,16 +33,14 @@ from tests.support.factories import GrantedPermissionFactory
 from tokens.status_lists.publication import forget_status_lists, status_lists
 
 pytestmark = pytest.mark.django_db
+# The clients may use the management API too.
+OPERATOR = Author("root (manage.py)", kind=AuthorKind.OPERATOR)
 
 DAY = timedelta(days=1)
 
 
 def why() -> dict[str, Any]:
-    return {
-        "reason": "a test",
-        "by": Author("operator", kind=AuthorKind.OPERATOR),
-        "at": datetime.now(UTC),
-    }
+    return {"reason": "a test", "by": OPERATOR, "at": datetime.now(UTC)}
 
 
 def represented() -> Taxpayer:
@@ -75,17 +73,13 @@ def revoke_all_secrets(erp: Erp) -> None:
 
 
 def replace_secret(erp: Erp) -> None:
-    issued = issue_secret(
-        system_user=erp.system_user,
-        by=Author("operator", kind=AuthorKind.OPERATOR),
-        at=datetime.now(UTC),
-    )
+    issued = issue_secret(system_user=erp.system_user, by=OPERATOR, at=datetime.now(UTC))
     erp.client_secret = issued.credentials.client_secret
 
 
 def grant_again(erp: Erp) -> None:
     codes = ["documents:submit", "documents:view"]
-    who = {"by": Author("operator", kind=AuthorKind.OPERATOR), "at": datetime.now(UTC)}
+    who = {"by": OPERATOR, "at": datetime.now(UTC)}
     grant_permission(taxpayer=represented(), intermediary=erp.role, codes=codes, **who)  # type: ignore[arg-type]
 
 

@@ -141,9 +141,17 @@ def test_no_text_of_a_refusal_is_changed() -> None:
             assert hide_secrets(text) == text
 
 
-def test_of_a_name_only_what_has_the_prefix_is_hidden() -> None:
-    assert hide_marked_secrets(f"Node 0a1b2c3d4e5f60718293, {SECRET}") == (
-        f"Node 0a1b2c3d4e5f60718293, cs_test_{HIDDEN}"
+@pytest.mark.parametrize(
+    ("secret", "shown"),
+    [
+        (SECRET, f"cs_test_{HIDDEN}"),
+        ("whsec_MfKQ9r8GKYqrTwjUPD8ILP/Io2LaLaSw+A==", f"whsec_{HIDDEN}"),
+        ("eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2lnbmF0-dXJl_", HIDDEN),
+    ],
+)
+def test_of_a_name_only_a_secret_or_a_token_is_hidden(secret: str, shown: str) -> None:
+    assert hide_marked_secrets(f"Node 0a1b2c3d4e5f60718293, {secret}, eyJx.y") == (
+        f"Node 0a1b2c3d4e5f60718293, {shown}, eyJx.y"
     )
 
 

@@ -150,6 +150,8 @@ def test_there_are_so_many_at_most_and_disabled_ones_do_not_count(portal: Portal
     assert_ok(portal.post(f"/webhooks/{row.pk}/disable", {"reason": "x"}, If_Match="*"))
     assert_problem(portal.post(f"/webhooks/{row.pk}/test", If_Match="*"), 422, "change_refused")
     assert_ok(portal.post("/webhooks", NEW), 201)
+    enabling = portal.post(f"/webhooks/{row.pk}/enable", {"reason": "x"}, If_Match="*")
+    assert_problem(enabling, 422, "change_refused", "First disable one")
 
 
 @pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 18, "9" * 40, "%00", "\u0661"])

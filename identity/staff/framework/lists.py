@@ -33,6 +33,11 @@ def is_too_general(request: HttpRequest) -> bool:
     return _IS_TOO_GENERAL in request.META
 
 
+def mark_too_general(request: HttpRequest) -> None:
+    """The search of this request was stopped; its list says so."""
+    request.META[_IS_TOO_GENERAL] = True
+
+
 class ListActionForm(ActionForm):
     """What to do with the selected rows."""
 
@@ -84,7 +89,7 @@ class ViewOnlyList(ModelAdmin):
         try:
             return search_by_index(queryset, self.search_conditions(term)), False
         except TooGeneral:
-            request.META[_IS_TOO_GENERAL] = True
+            mark_too_general(request)
             return queryset.none(), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:

@@ -17,6 +17,8 @@ from django.utils.translation import gettext_lazy
 from identity.staff.display import moment
 from identity.staff.framework.badges import badge_of_secret
 from identity.staff.framework.export import ExportingAdmin
+from identity.staff.framework.lists import is_too_general, mark_too_general
+from identity.staff.framework.search import TooGeneral
 from identity.staff.framework.tasks import Button
 from identity.staff.logins import exports
 from identity.staff.logins.filters import (
@@ -76,7 +78,11 @@ class LoginEventAdmin(ExportingAdmin):
 
     def _conditions(self, request: HttpRequest, search_term: str) -> list[Q]:
         term = " ".join(search_term.split())
-        return search_conditions(term, request.GET.get("role")) if term else []
+        try:
+            return search_conditions(term, request.GET.get("role")) if term else []
+        except TooGeneral:
+            mark_too_general(request)
+            return [Q(pk__in=())]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -85,7 +91,8 @@ class LoginEventAdmin(ExportingAdmin):
         context = getattr(response, "context_data", None)
         if context is not None and "cl" in context and not context["cl"].result_count:
             term = context["cl"].query
-            context |= not_found_context(term, timezone.now()) or named_context(term)
+            if not is_too_general(request):
+                context |= not_found_context(term, timezone.now()) or named_context(term)
         return response
 
     def record_context(
