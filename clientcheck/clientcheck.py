@@ -905,6 +905,9 @@ class Server(ThreadingHTTPServer):
 
 # --- doctor: the real service, from this machine --------------------------------------------------
 
+# More than any answer of the service: who sends more, or never ends, is not the service.
+ANSWER_SECONDS, ANSWER_BYTES, TEXT_LENGTH = 30.0, 2**18, 1000
+
 
 class Doctor:
     """Looks at the service as an ERP system on this machine sees it. Its report has no secret."""
@@ -932,6 +935,7 @@ class Doctor:
     def _add(self, name: str, state: str, seen: str, advice: str = "") -> None:
         if self.secret:  # an answer may repeat it
             seen, advice = (text.replace(self.secret, "[hidden]") for text in (seen, advice))
+        seen, advice = seen[:TEXT_LENGTH], advice[:TEXT_LENGTH]
         self.findings.append(Finding(name, state, seen, "" if state == PASS else advice))
 
     def _dns(self) -> None:
@@ -966,16 +970,22 @@ class Doctor:
         kind = http.client.HTTPSConnection if self.is_tls else http.client.HTTPConnection
         connection = kind(self.host, self.port, timeout=15)
         started = time.monotonic()
+        connection.connect()
+        # The timeout is that of each piece: this one ends an answer that never does.
+        end = threading.Timer(ANSWER_SECONDS, connection.sock.shutdown, [socket.SHUT_RDWR])
+        end.daemon = True
+        end.start()
         try:
             connection.request(method, self.prefix + path, body or None, headers or {})
             response = connection.getresponse()
-            content = response.read()
+            content = response.read(ANSWER_BYTES)
         finally:
+            end.cancel()
             connection.close()
         took = time.monotonic() - started
         try:
             data = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             data = {}
         return response, data if isinstance(data, dict) else {}, took
 

@@ -73,7 +73,7 @@ replace 'server 127\.0\.0\.1:8002;' "zone staff_nodes 64k; $(servers '' $STAFF_N
 allowed=''
 for network in $STAFF_NETWORKS; do allowed="$allowed allow $network;"; done
 replace 'allow 10\.0\.0\.0/8;' "$allowed"
-replace 'access_log /var/log/nginx/login\.log login;' 'access_log /dev/stdout login;'
+replace 'access_log /var/log/nginx/login\.log ' 'access_log /dev/stdout '
 replace 'error_log  /var/log/nginx/error\.log crit;' 'error_log  stderr crit;'
 
 # Names are looked up where the container looks them up; an IPv6 address goes between brackets.

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from django.test import Client
 
+from clientcheck import clientcheck
 from clientcheck.clientcheck import (
     CLIENT_ID,
     FAIL,
@@ -321,6 +322,50 @@ def test_what_a_service_answers_reaches_no_terminal_as_a_control_sequence() -> N
     assert "wrong: [hidden]" in report
     assert all(line.isprintable() for line in report.split("\n"))
     assert len(Hostile.received) == 1
+
+
+MEGABYTE = b"a" * 2**20
+ENDLESS = 300  # pieces: more than any buffer holds, and an end for a program that reads them all
+
+
+@pytest.mark.parametrize(
+    ("begin", "piece"),
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n{", MEGABYTE, id="a long body"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\n",
+            MEGABYTE,
+            id="a long piece of a body",
+        ),
+        pytest.param(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, id="100 Continue"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", b"[" * 2**20, id="nested"),
+    ],
+)
+def test_an_answer_without_an_end_ends_the_doctor_and_not_its_machine(
+    begin: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Endless(Stub):
+        pieces: ClassVar[int] = 0
+
+        def do_GET(self) -> None:
+            with suppress(OSError):
+                self.wfile.write(begin)
+                for _ in range(ENDLESS):
+                    self.wfile.write(piece)
+                    Endless.pieces += 1
+
+    monkeypatch.setattr(clientcheck, "ANSWER_SECONDS", 0.3)
+    findings = examined_by(Endless)
+    assert states_of(findings)["metadata"] == FAIL
+    assert Endless.pieces < ENDLESS
+    assert Endless.received == []
+
+
+def test_a_long_text_of_a_service_is_cut() -> None:
+    class Long(Stub):
+        refusal = "x" * 100_000
+
+    assert len(as_text(examined_by(Long))) < 5_000
 
 
 def test_doctor_finds_a_lost_header_a_wrong_clock_and_a_secret_that_ends() -> None:

@@ -98,6 +98,16 @@ def test_a_token_that_is_not_valid_is_no_error_and_stores_nothing(
     assert not RevokedToken.objects.exists()
 
 
+@pytest.mark.parametrize(
+    "sent", ["{}\n", " {} ", '"{}"', "Bearer {}", "Authorization: Bearer {}\r\n", "{}=", "{},"]
+)
+def test_what_stands_around_a_token_does_not_save_it(api: Api, erp: Erp, sent: str) -> None:
+    """200 says that it is not active any more: a line break of a file must not make that untrue."""
+    token = token_of(erp)
+    assert_done(revoke(erp, sent.format(token)))
+    assert not is_active(api, token)
+
+
 def test_a_token_of_another_client_stays_active(api: Api, erp: Erp) -> None:
     other = new_erp(taxpayer=erp.system_user.taxpayer)
     token = token_of(other)

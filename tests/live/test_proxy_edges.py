@@ -159,6 +159,10 @@ def test_a_caller_is_let_in_so_often_and_an_ipv6_network_is_one_caller() -> None
         for network, other in (("192.0.2.1", "192.0.2.2"), ("2001:db8:1:2::", "2001:db8:1:3::1")):
             hosts = [network] * 4 if "." in network else [f"{network}{n}" for n in range(1, 5)]
             assert statuses(*hosts, other) == [503, 503, 503, 405, 503]
+        # One address could fill the disk with lines of what is not let in.
+        logged = re.findall(r" /by-proxy/\S+ (\d+) ", (balancer.folder / "login.log").read_text())
+        assert len(logged) >= 6
+        assert set(logged) == {"503"}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -4,6 +4,7 @@ The steps of one request, without any input or output, as those of a login: both
 """
 
 import logging
+import re
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +36,8 @@ from tokens.request.token_request import RawTokenRequest, read_client_request
 logger = logging.getLogger("tokens.revocation")
 
 _OPERATION = "revocation"
+
+_NO_PART_OF_A_TOKEN = re.compile(r"[^A-Za-z0-9_.-]")
 
 REVOKED, NOTHING_TO_REVOKE, OTHER_CLIENT = "revoked", "nothing_to_revoke", "other_client"
 _OTHER_CLIENT_TEXT = (
@@ -126,10 +129,14 @@ def _check_limit(node: Node, client: ClientFacts, at: datetime) -> None:
 
 
 def _verified(token: str, at: datetime) -> AccessToken | None:
-    """The token, if it could still be accepted anywhere; what could not be needs no end."""
+    """The token, if it could still be accepted anywhere; what could not be needs no end.
+
+    200 says that it has ended. So what came with it (a line break of a file, quotes, the word
+    Bearer) is left out: the longest piece of the text that can be a token is the token.
+    """
     try:
         return verify(
-            token,
+            max(_NO_PART_OF_A_TOKEN.split(token), key=len),
             current_key_ring(at),
             issuer=settings.AUTH_URL,
             audiences={scope["audience"] for scope in settings.SCOPES.values()},
