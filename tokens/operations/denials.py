@@ -48,9 +48,8 @@ def throttled(login: Login, decision: Decision, throttle: Throttle) -> RateLimit
     Not if the same login may succeed before that: the secret is right, and its networks change.
     """
     client, outcome = decision.client, decision.outcome
-    has_secret = client is not None and client.method in SECRET_METHODS
-    expires_at = client.secret.expires_at if client and has_secret else None
-    throttle = replace(throttle, secret_expires_at=expires_at)
+    if client is not None and client.method in SECRET_METHODS:
+        throttle = replace(throttle, secret_expires_at=client.secret.expires_at)
     may_succeed = (
         isinstance(outcome, Refused) and outcome.reason == RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
     )
