@@ -19,7 +19,8 @@ from tests.support.outages import writing_fails
 from tokens.access_tokens.issuing import SignedToken
 from tokens.models import FailureBucket, LoginEvent
 from tokens.operations import recording
-from tokens.operations.toolkit import IssuedLogin, LoginValidator
+from tokens.operations.stages import IssuedLogin
+from tokens.operations.toolkit import LoginValidator
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 
 pytestmark = pytest.mark.django_db

@@ -24,6 +24,8 @@ from tests.facts.login_cases import (
     CLIENT_SECRET,
     COUNT,
     DAY,
+    END,
+    ENDED,
     EXPIRED,
     FAIL,
     GRANTED,
@@ -41,6 +43,7 @@ from tests.facts.login_cases import (
     RIGHT,
     STORED,
     TAKE,
+    WIDER,
     WRONG,
     Case,
     Memory,
@@ -154,8 +157,15 @@ def test_a_login_that_is_never_confirmed_ends_as_unavailable() -> None:
 
 def test_a_login_that_never_gets_an_index_ends_as_unavailable() -> None:
     _node, _arrival, steps = Case("", None, (), "", "", 0).begin()
-    calls, ended = drive(steps, [Registry(NEW), *8 * [BEING_CHANGED, Registry(NEW)]])
-    assert names(calls) == f"{READ} {TAKE} {READ}" + 7 * f" {TAKE} {LOCK}"
+    calls, ended = drive(steps, 4 * [Registry(NEW), BEING_CHANGED])
+    assert names(calls) == 3 * f"{READ} {TAKE} " + f"{LOCK} {TAKE}"
+    assert (ended.outcome, ended.answer.status) == ("temporarily_unavailable", 503)
+
+
+def test_a_login_whose_index_ends_again_and_again_ends_as_unavailable() -> None:
+    _node, _arrival, steps = Case("", None, (), "", "", 0).begin()
+    calls, ended = drive(steps, [*12 * [Registry(WIDER), ENDED], Registry(WIDER)])
+    assert names(calls) == 12 * f"{READ} {END} " + READ
     assert (ended.outcome, ended.answer.status) == ("temporarily_unavailable", 503)
 
 

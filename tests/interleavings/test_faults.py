@@ -152,13 +152,13 @@ def several_failures_of_a_caller_in_a_batch(patch: Patch) -> None:
 @fault
 def a_decision_repeated_from_the_old_facts(patch: Patch) -> None:
     """The reload is skipped."""
-    read = login.Login._read
+    read = login._read
 
-    def read_once(self, *, locked=False):  # type: ignore[no-untyped-def]
-        known = self.node.recall(self.query)
-        return known or (yield from read(self, locked=locked))
+    def read_once(one, start):  # type: ignore[no-untyped-def]
+        known = one.node.recall(one.query)
+        return known or (yield from read(one, start))
 
-    patch.setattr(login.Login, "_read", read_once)
+    patch.setattr(login, "_read", read_once)
 
 
 def name_entries_by(patch: Patch, name: Callable[[FactsQuery], str]) -> None:

@@ -45,7 +45,7 @@ HIDDEN = {
     },
     "tokens.request.token_request.TokenRequest": {"dpop"},
     "tokens.answers.response.Answer": {"body"},
-    "tokens.operations.toolkit.IssuedLogin": {"body"},
+    "tokens.operations.stages.IssuedLogin": {"body"},
     "tokens.keys.ring.Key": {"private_key"},
     "tokens.request.form.Form": {"values", "names"},
 }

@@ -1,6 +1,6 @@
 """The operations of `tokens.operations.paths` on an event loop: many requests at once (ASGI).
 
-The same steps as in Django's view (`tokens.operations.view`).
+The door of the server; Django's view (`tokens.operations.view`) runs the same.
 """
 
 import asyncio
@@ -8,12 +8,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from tokens.answers.response import Answer, Ended
-from tokens.calls import Call
+from tokens.answers.response import Answer
 from tokens.keys.signer import keep_key_ring_fresh
 from tokens.operations.node import Node, this_node
 from tokens.operations.paths import OPERATIONS, Operation
-from tokens.operations.steps import End, LockedRead, StepsTo, advance, fail
+from tokens.operations.steps import run
 from tokens.request.arrival import receive as read_arrival
 from tokens.request.form import MAX_BODY_BYTES
 from tokens.request.on_behalf_of import spells_on_behalf_of
@@ -65,7 +64,7 @@ class TokenEndpoint:
             return  # the client has gone
         arrival, raw = read_arrival(_meta(scope), body, self._node.clock.now())
         operation = self._operations[scope["path"]]
-        ended = await self._run(operation.begin(self._node, arrival, raw), ends_at)
+        ended = await run(operation.begin(self._node, arrival, raw), self._store, ends_at)
         operation.report(arrival, ended, time.perf_counter() - started)
         await _send(ended.answer, send, is_head=scope["method"] == "HEAD")
 
@@ -77,27 +76,6 @@ class TokenEndpoint:
     async def close(self) -> None:
         """Waits for what is under way."""
         await self._store.close()
-
-    async def _run(self, steps: StepsTo[End], ends_at: float) -> End:
-        step = advance(steps)
-        while not isinstance(step, Ended):
-            try:
-                result = await self._perform(step, steps, ends_at)
-            except Exception as error:  # noqa: BLE001 - the steps decide what it means
-                step = fail(steps, error)
-            else:
-                is_step = isinstance(result, Ended | LockedRead)
-                step = result if is_step else advance(steps, result)
-        return step
-
-    async def _perform(self, step: Call | LockedRead, steps: StepsTo[Any], ends_at: float) -> Any:
-        if not isinstance(step, LockedRead):
-            return await self._store.perform(step, ends_at)
-        async with self._store.client_locked(step.query, ends_at) as (reading, perform):
-            following = advance(steps, reading)
-            if isinstance(following, Ended | LockedRead):
-                return following
-            return await perform(following)
 
 
 async def _read_body(receive: Receive) -> bytes | None:

@@ -6,46 +6,56 @@ Each is remembered by what would be denied again, so it never meets a right secr
 from collections.abc import Generator, Hashable
 from dataclasses import replace
 
+from taxpayers.rules import Refused, RegistryReason
 from tokens.calls import RejectedRequest
-from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
+from tokens.client_auth.authenticated import SECRET_METHODS
 from tokens.operations.node import Node
+from tokens.operations.stages import Decision, Login
 from tokens.rate_limits.buckets import counted_address
+from tokens.rate_limits.quota import CounterState, count_login
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.request.arrival import Arrival
-from tokens.request.token_request import TokenRequest
 
 
-def check_throttle(node: Node, arrival: Arrival, asked: TokenRequest) -> None:
+def check_throttle(login: Login) -> None:
     """Raises RateLimited if this very pair was denied a moment ago: no query and no write."""
-    sent = asked.credentials
-    for key in ((sent.client_id, sent.digest), _failure_key(arrival, asked)):
-        _check(node, arrival, key)
+    sent = login.asked.credentials
+    for key in ((sent.client_id, sent.digest), _failure_key(login)):
+        _check(login, key)
 
 
-def check_limit(node: Node, arrival: Arrival, asked: TokenRequest) -> None:
-    """The same for a client that has proved itself: it signs each login anew."""
-    _check(node, arrival, _limit_key(asked))
+def check_limit(login: Login, decision: Decision) -> None:
+    """Raises RateLimited if a client that has proved itself has no login left, by what was read.
+
+    By what this process remembers, if the registry was not read and the client signs each login.
+    """
+    client, reading = decision.client, decision.reading
+    if client is None:
+        return
+    if reading.counter is None:
+        if client.method not in SECRET_METHODS:
+            _check(login, _limit_key(login))
+        return
+    limit = client.client.logins_per_minute
+    quota = count_login(CounterState(*reading.counter), limit, reading.at)
+    if isinstance(quota, Throttle):
+        raise throttled(login, decision, quota)
 
 
-def throttled(
-    node: Node,
-    arrival: Arrival,
-    asked: TokenRequest,
-    client: AuthenticatedClient | None,
-    throttle: Throttle,
-    *,
-    may_succeed: bool = False,
-) -> RateLimited:
+def throttled(login: Login, decision: Decision, throttle: Throttle) -> RateLimited:
     """The refusal of a login that a limit denied; it is remembered until the denial ends.
 
-    Not if the same login `may_succeed` before that, once the registry has changed.
+    Not if the same login may succeed before that: the secret is right, and its networks change.
     """
-    has_secret = client is not None and client.method in SECRET_METHODS
-    expires_at = client.secret.expires_at if client and has_secret else None
-    throttle = replace(throttle, secret_expires_at=expires_at)
-    key = _limit_key(asked) if throttle.limit else _failure_key(arrival, asked)
-    if not may_succeed:
-        node.denials.remember(key, throttle)
+    client, outcome = decision.client, decision.outcome
+    if client is not None and client.method in SECRET_METHODS:
+        throttle = replace(throttle, secret_expires_at=client.secret.expires_at)
+    may_succeed = (
+        isinstance(outcome, Refused) and outcome.reason == RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
+    )
+    if login.terms.pauses and not may_succeed:
+        key = _limit_key(login) if throttle.limit else _failure_key(login)
+        login.node.denials.remember(key, throttle)
     return RateLimited(throttle, _cause(throttle))
 
 
@@ -76,25 +86,26 @@ def _cause(throttle: Throttle) -> ThrottleCause:
     return ThrottleCause.LOGINS if throttle.limit else ThrottleCause.FAILURES
 
 
-def _check(node: Node, arrival: Arrival, key: Hashable) -> None:
-    throttle = node.denials.find(key, arrival.at)
+def _check(login: Login, key: Hashable) -> None:
+    throttle = login.node.denials.find(key, login.arrival.at)
     if throttle is not None:
         raise RateLimited(throttle, _cause(throttle))
 
 
-def _limit_key(asked: TokenRequest) -> Hashable:
+def _limit_key(login: Login) -> Hashable:
     """What the denial of a client over its limit is remembered by: its secret, or its key.
 
     The name of a key proves nothing, so it is never looked for before the signature was verified.
     """
-    return asked.client_id, asked.credentials.hashed_secret
+    return login.asked.client_id, login.asked.credentials.hashed_secret
+
+
+def _failure_key(login: Login) -> Hashable:
+    """What the denial of a failure is remembered by: what was sent, and where it came from."""
+    asked, address = login.asked, login.arrival.source_address
+    return asked.client_id, asked.credentials.digest, counted_address(address)
 
 
 def _rejection_key(arrival: Arrival) -> Hashable:
     """What the denial of rejected requests is remembered by: where they came from."""
     return ThrottleCause.REJECTIONS, counted_address(arrival.source_address)
-
-
-def _failure_key(arrival: Arrival, asked: TokenRequest) -> Hashable:
-    """What the denial of a failure is remembered by: what was sent, and where it came from."""
-    return asked.client_id, asked.credentials.digest, counted_address(arrival.source_address)

@@ -1,48 +1,52 @@
-"""Every step of a login, in order, without any input or output (specification 4, contract 1).
+"""Every step of a login, from top to bottom, without any input or output (specification 4).
 
-A login decides from what this node knows, and the statement that records it confirms that nothing
-has changed. How the steps are run: `tokens/operations/steps.py`.
+Throttle → recall or read → authenticate, decide, sign → record → answer. A login decides from what
+this node knows, and the statement that records it confirms that nothing has changed; if it does
+not, `_start_again` says what follows. How the steps are run: `tokens/operations/steps.py`.
 """
 
-from collections.abc import Generator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 
-from taxpayers.facts.values import Reading, StatusFacts
+from taxpayers.facts.values import Reading
 from taxpayers.identifiers import Notation
-from taxpayers.rules import Refused, RegistryReason
-from tokens.answers.response import Answer, Ended, issued_answer, refused_answer
+from taxpayers.rules import Refused
+from tokens.answers.response import Ended, issued_answer, refused_answer
 from tokens.calls import (
     Call,
     CountedLogin,
-    CountResult,
-    FailedLogin,
     ProofUsedBefore,
-    RejectedRequest,
     TakenIndex,
-    UsedBefore,
-    Write,
+    TakeStatusIndex,
+    TokenRevocation,
 )
-from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.client_auth.credentials import facts_query
-from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
-from tokens.lifetime import TOKEN_LIFETIME
 from tokens.metrics import ISSUED
 from tokens.operations.denials import (
     check_limit,
     check_rejections,
     check_throttle,
     record_rejection,
-    throttled,
 )
 from tokens.operations.node import Node
-from tokens.operations.recording import issued_call, refused_call, unreadable_call
+from tokens.operations.recording import issued_call, record, refused_call, unreadable_call
+from tokens.operations.stages import (
+    TERMS,
+    Decision,
+    IssuedLogin,
+    Login,
+    Recorded,
+    Start,
+    Terms,
+    with_status,
+)
 from tokens.operations.steps import LockedRead, StepsTo, refusal_of
-from tokens.operations.toolkit import IssuedLogin, LoginRequest, TokenIssuer
-from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
-from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
+from tokens.operations.toolkit import LoginRequest, TokenIssuer
+from tokens.rate_limits.quota import Quota
+from tokens.rate_limits.throttle import RateLimited, ThrottleCause
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import (
@@ -56,14 +60,11 @@ from tokens.status_lists.assignment import NoStatusIndex
 from tokens.status_lists.reserved import NONE_RESERVED
 from tokens.uptime import uptime
 
-issuer = TokenIssuer()
+_server = TokenIssuer()
 
-# So often a login is decided again without a lock. A client that changes all the time is locked
-# then, and nothing can change any more.
-_TRIES_WITHOUT_LOCK, _TRIES = 2, 4
-# What is remembered is read, an index of tokens that may do more than they should is ended, another
-# one taken, which may be such an index again; twice in vain, and once under the lock.
-_INDEX_CALLS = 8
+# Of four decisions, the last one under the lock, each may need that an index is ended and another
+# one taken before. See `_start_again`.
+_ROUNDS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +79,42 @@ class EndedLogin(Ended):
 
 
 Steps = StepsTo[EndedLogin]
-Outcome = IssuedLogin | Refused
+TermsOf = Callable[[Arrival, TokenRequest], Terms]
 
 
-def log_in(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
-    """The steps of one login. They never raise: whatever happens, the client gets an answer."""
-    return log_in_as(Login, node, arrival, raw)
+def log_in(
+    node: Node,
+    arrival: Arrival,
+    raw: RawTokenRequest,
+    terms_of: TermsOf = lambda arrival, asked: TERMS,
+) -> Steps:
+    """The steps of one login. They never raise: whatever happens, the client gets an answer.
 
-
-def log_in_as(kind: type["Login"], node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
-    """As `log_in`, with the steps of another kind of login: the sandbox has one."""
+    `terms_of` is a step before the others, and may raise Refused.
+    """
     notation = Notation(settings.TIN_PATTERN, settings.ROB_PATTERN)
+    environment, issuer = settings.ENVIRONMENT, settings.AUTH_URL
     try:
-        asked = read_token_request(
-            raw,
-            notation=notation,
-            environment=settings.ENVIRONMENT,
-            issuer=settings.AUTH_URL,
-        )
+        asked = read_token_request(raw, notation=notation, environment=environment, issuer=issuer)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error)
         return (yield from _refuse_unreadable(node, arrival, raw, notation, refused))
-    login = kind(node, arrival, asked)
+    decision: Decision | None = None
     try:
-        return (yield from login.steps())
+        query = facts_query(asked.credentials, asked.on_behalf_of)
+        login = Login(node, arrival, asked, query, terms_of(arrival, asked))
+        check_throttle(login)
+        start = Start(node.recall(query), node.reserved_indexes)
+        while True:
+            reading = start.reading or (yield from _read(login, start))
+            decision = _decide(login, start, reading)
+            _learn(login, decision)
+            result = yield from record(login, decision)
+            if isinstance(result, Recorded):
+                return _answer(login, result)
+            start = yield from _start_again(login, start, decision, result)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-        return login.refuse(refusal_of(arrival, error))
+        return _refuse(arrival, asked, decision, refusal_of(arrival, error))
 
 
 def _refuse_unreadable(
@@ -116,193 +127,106 @@ def _refuse_unreadable(
         yield from record_rejection(node, arrival, unreadable_call(arrival, sent, refused))
     except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
         refused = refusal_of(arrival, error)
-    return _refused_login(sent, refused, refused_answer(arrival.id, arrival.at, refused))
+    return _refuse(arrival, sent, None, refused)
 
 
-def _refused_login(
-    sent: TokenRequest | UnreadableRequest, refused: Refused, answer: Answer
+def _read(login: Login, start: Start) -> Generator[Call | LockedRead, Any, Reading]:
+    """What the registry knows now."""
+    before, query = uptime(), login.query
+    reading: Reading = yield LockedRead(query) if start.is_locked else query
+    login.node.clock.observe(before, reading.at, uptime())
+    login.node.clock.check()
+    return reading
+
+
+def _decide(login: Login, start: Start, reading: Reading) -> Decision:
+    """Authenticate the client, decide, sign: the order of the toolkit's server."""
+    request = LoginRequest(login, start, reading)
+    try:
+        issued = _server.issue(request)
+    except NoStatusIndex as missing:
+        return Decision(reading, request.client, None, missing.call)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
+        refused = refusal_of(login.arrival, error)
+        call = refused_call(login, request.client, refused, reading.at)
+        return Decision(reading, request.client, refused, call)
+    return Decision(reading, issued.client, issued, issued_call(login, issued))
+
+
+def _learn(login: Login, decision: Decision) -> None:
+    """What was read is known at the next login, but only of a client that has proved itself."""
+    reading, outcome = decision.reading, decision.outcome
+    is_news = not reading.is_remembered
+    if isinstance(outcome, IssuedLogin) and outcome.index.new is not None:
+        reading, is_news = with_status(reading, outcome.index.status), True
+    if is_news and outcome is not None and decision.client is not None:
+        login.node.learn(login.query, reading)
+
+
+def _answer(login: Login, recorded: Recorded) -> EndedLogin:
+    arrival, decision, outcome = login.arrival, recorded.decision, recorded.decision.outcome
+    if isinstance(outcome, Refused):
+        return _refuse(arrival, login.asked, decision, outcome, recorded.quota)
+    assert outcome is not None  # noqa: S101 - or it was not recorded
+    represented = outcome.token.authorization.subject
+    answer = issued_answer(
+        arrival.id, decision.reading.at, outcome.body, represented, outcome.client, recorded.quota
+    )
+    return EndedLogin(ISSUED, answer, login.asked)
+
+
+def _refuse(
+    arrival: Arrival,
+    sent: TokenRequest | UnreadableRequest,
+    decision: Decision | None,
+    refused: Refused,
+    quota: Quota | None = None,
 ) -> EndedLogin:
+    """The end of a login that gets no token, with what is known of its client by then."""
+    at, client = (decision.reading.at, decision.client) if decision else (arrival.at, None)
+    answer = refused_answer(arrival.id, at, refused, client, quota)
     cause = refused.cause if isinstance(refused, RateLimited) else None
     return EndedLogin(refused.reason, answer, sent, cause)
 
 
-class Login:
-    """One login whose request could be read."""
+def _start_again(
+    login: Login, start: Start, decision: Decision, result: ProofUsedBefore | None
+) -> Generator[Call | LockedRead, Any, Start]:
+    """What a login whose decision was not recorded starts again with: most often a new reading.
 
-    token_lifetime = TOKEN_LIFETIME
-
-    def __init__(self, node: Node, arrival: Arrival, asked: TokenRequest) -> None:
-        self.node = node
-        self.arrival = arrival
-        self.asked = asked
-        self.query = facts_query(asked.credentials, asked.on_behalf_of)
-        self.at = arrival.at
-        self.client: AuthenticatedClient | None = None
-        self.is_proof_used = False
-        self.reserved = node.reserved_indexes
-
-    def steps(self) -> Steps:
-        """Decide and record, until what was decided is confirmed."""
-        check_throttle(self.node, self.arrival, self.asked)
-        reading = self.node.recall(self.query)
-        for tries in range(_TRIES):
-            is_locked = tries > _TRIES_WITHOUT_LOCK
-            if reading is None or tries:
-                reading = yield from self._read(locked=is_locked)
-            reading, outcome = yield from self._decide_with_index(reading, locked=is_locked)
-            call = self._call(outcome)
-            if isinstance(call, CountedLogin):
-                self._check_limit(reading)
-                counted: CountResult = yield call
-                if isinstance(counted, Quota):
-                    return self._end(outcome, counted)
-                if isinstance(counted, UsedBefore):
-                    return (yield from self._refuse_used_assertion(reading))
-                # It is decided again, as that of a client without a right proof.
-                self.is_proof_used |= isinstance(counted, ProofUsedBefore)
-                # Or the client has changed, reached its limit, or is being changed at this moment;
-                # or the index of its token is not free, after a backup was restored.
-                self.reserved = NONE_RESERVED
-            elif not reading.is_remembered:
-                return (yield from self._record_uncounted(outcome, call, reading))
-            # A failure has no epoch that confirms it, so it is never decided from memory.
+    Raises Refused after so many rounds, and if it was not confirmed while its client was locked.
+    """
+    if start.rounds == _ROUNDS:
         raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
+    again = start._replace(reading=None, rounds=start.rounds + 1)
+    if isinstance(decision.call, CountedLogin):
+        # The client has changed, has reached its limit, or is being changed at this moment; or its
+        # proof was used, or the index of its token is not free, after a backup was restored.
+        was_used = start.is_proof_used or isinstance(result, ProofUsedBefore)
+        return _after_change(again._replace(reserved=NONE_RESERVED, is_proof_used=was_used))
+    if decision.reading.is_remembered:
+        return again
+    return (yield from _take_index(login, again, decision))
 
-    def _refuse_used_assertion(self, reading: Reading) -> Steps:
-        """Somebody has its assertion, or it makes one for several logins: it proves nothing now."""
-        refused = not_accepted(USED_BEFORE)
-        call = refused_call(self.arrival, self.asked, self.client, refused, self.at)
-        self.client = None
-        assert isinstance(call, FailedLogin)  # noqa: S101 - as the table says of this reason
-        return (yield from self._record_uncounted(refused, call, reading))
 
-    def _record_uncounted(
-        self, outcome: Outcome, call: FailedLogin | RejectedRequest | None, reading: Reading
-    ) -> Steps:
-        if isinstance(call, RejectedRequest):
-            check_rejections(self.node, self.arrival)
-            yield from record_rejection(self.node, self.arrival, call)
-        elif call is not None:
-            throttle: Throttle | None = yield call
-            if throttle is not None:
-                raise self._throttled(throttle, may_succeed=_may_succeed(outcome))
-        return self._end(outcome, self._quota(reading))
+def _take_index(
+    login: Login, again: Start, decision: Decision
+) -> Generator[Call | LockedRead, Any, Start]:
+    """The first token of an index, and one that may do more, takes it; or a former one is ended."""
+    check_limit(login, decision)  # who is over it writes nothing
+    assert isinstance(decision.call, TakeStatusIndex | TokenRevocation)  # noqa: S101 - see Decision
+    taken: TakenIndex | None = yield decision.call
+    if taken is None:
+        return again
+    login.node.reserved_indexes.add(taken)
+    if taken.status is None:
+        return _after_change(again)
+    if again.is_locked:  # no longer: the lock ended with the call
+        return again
+    return again._replace(reading=with_status(decision.reading, taken.status))
 
-    def _read(self, *, locked: bool) -> Generator[Call | LockedRead, Any, Reading]:
-        before = uptime()
-        reading: Reading = yield LockedRead(self.query) if locked else self.query
-        self.node.clock.observe(before, reading.at, uptime())
-        self.node.clock.check()
-        return reading
 
-    def _decide_with_index(
-        self, reading: Reading, *, locked: bool
-    ) -> Generator[Call | LockedRead, Any, tuple[Reading, Outcome]]:
-        """As `_decide`; the first token of an index, and one that may do more, takes it before."""
-        tries = 0
-        for _ in range(_INDEX_CALLS):
-            try:
-                outcome = self._decide(reading)
-            except NoStatusIndex as error:
-                missing = error
-            else:
-                return self._learn(reading, outcome), outcome
-            status: StatusFacts | None = None
-            if not reading.is_remembered:
-                self._check_limit(reading)  # who is over it writes nothing
-                taken: TakenIndex | None = yield missing.call
-                if taken is not None:
-                    self.node.reserved_indexes.add(taken)
-                    status = taken.status
-                    tries += status is None  # the client is being changed
-                    locked = locked or tries >= _TRIES_WITHOUT_LOCK  # in the end it is locked
-            if status is None or locked:
-                reading = yield from self._read(locked=locked)
-            else:
-                reading = _with_status(reading, status)
+def _after_change(again: Start) -> Start:
+    if again.is_locked:
         raise Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE)
-
-    def _learn(self, reading: Reading, outcome: Outcome) -> Reading:
-        is_news = not reading.is_remembered
-        if isinstance(outcome, IssuedLogin) and outcome.index.new is not None:
-            reading, is_news = _with_status(reading, outcome.index.status), True
-        # Nobody but a client that has proved itself can fill the memory of this node.
-        if is_news and self.client is not None:
-            self.node.learn(self.query, reading)
-        return reading
-
-    def _decide(self, reading: Reading) -> Outcome:
-        """Authenticate the client, decide, sign. Raises NoStatusIndex."""
-        login = LoginRequest(
-            self.arrival,
-            self.asked,
-            reading,
-            reserved=self.reserved,
-            is_proof_used=self.is_proof_used,
-            lifetime=self.token_lifetime,
-        )
-        self.at = reading.at
-        try:
-            return issuer.issue(login)
-        except NoStatusIndex:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer
-            return refusal_of(self.arrival, error)
-        finally:
-            self.client = login.client
-
-    def _call(self, outcome: Outcome) -> Write | None:
-        if isinstance(outcome, IssuedLogin):
-            return issued_call(
-                self.arrival, self.asked, outcome.client, outcome.token, outcome.index
-            )
-        return refused_call(self.arrival, self.asked, self.client, outcome, self.at)
-
-    def _check_limit(self, reading: Reading) -> None:
-        if self.client is None:
-            return
-        if reading.counter is None:
-            if self.client.method not in SECRET_METHODS:
-                check_limit(self.node, self.arrival, self.asked)
-            return
-        limit = self.client.client.logins_per_minute
-        outcome = count_login(CounterState(*reading.counter), limit, reading.at)
-        if isinstance(outcome, Throttle):
-            raise self._throttled(outcome)
-
-    def _throttled(self, throttle: Throttle, *, may_succeed: bool = False) -> Refused:
-        return throttled(
-            self.node, self.arrival, self.asked, self.client, throttle, may_succeed=may_succeed
-        )
-
-    def _quota(self, reading: Reading) -> Quota | None:
-        if self.client is None or reading.counter is None:
-            return None
-        limit = self.client.client.logins_per_minute
-        return current_quota(CounterState(*reading.counter), limit, reading.at)
-
-    def _end(self, outcome: Outcome, quota: Quota | None) -> EndedLogin:
-        if isinstance(outcome, Refused):
-            return self.refuse(outcome, quota)
-        represented = outcome.token.authorization.subject
-        answer = issued_answer(
-            self.arrival.id, self.at, outcome.body, represented, outcome.client, quota
-        )
-        return EndedLogin(ISSUED, answer, self.asked)
-
-    def refuse(self, refused: Refused, quota: Quota | None = None) -> EndedLogin:
-        """The end of a login that gets no token."""
-        answer = refused_answer(self.arrival.id, self.at, refused, self.client, quota)
-        return _refused_login(self.asked, refused, answer)
-
-
-def _with_status(reading: Reading, status: StatusFacts) -> Reading:
-    assert reading.facts is not None  # noqa: S101 - without facts there is no decision
-    return replace(reading, facts=replace(reading.facts, status=status))
-
-
-def _may_succeed(outcome: Outcome) -> bool:
-    """Whether the secret is right, and would log in once the address is among its networks."""
-    return (
-        isinstance(outcome, Refused) and outcome.reason == RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
-    )
+    return again._replace(changes=again.changes + 1)

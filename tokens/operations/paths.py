@@ -1,7 +1,7 @@
 """What is answered at the paths of clients and protected APIs that prove who they are.
 
-Each is a list of steps; the event loop (`tokens.operations.asgi`) and Django's view
-(`tokens.operations.view`) run them all in the same way.
+Each is a list of steps, run by `tokens.operations.steps` for both doors: the event loop
+(`tokens.operations.asgi`) and Django's view (`tokens.operations.view`).
 """
 
 import logging
@@ -65,7 +65,7 @@ def with_warnings(begin: BeginLogin, warnings: list[dict[str, str]]) -> BeginLog
     return begin_warned
 
 
-# A live service has no sandbox: its logins are those of `tokens.operations.login` and nothing else.
+# A live service has no sandbox: no step comes before its logins.
 _log_in: BeginLogin = log_in_with_sandbox if settings.ENVIRONMENT == "test" else log_in
 
 # A wrong value is named by the checks, without which the server does not start.

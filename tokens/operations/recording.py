@@ -4,46 +4,96 @@ What a limit denies leaves no trace but in the metrics.
 """
 
 import hashlib
+from collections.abc import Generator
 from datetime import datetime
 from functools import cache
+from typing import Any
 
 from django.conf import settings
 
+from taxpayers.facts.values import Reading
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.redaction import shown
 from taxpayers.rules import Refused
-from tokens.access_tokens.issuing import SignedToken
-from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest, Write
+from tokens.calls import (
+    CountedLogin,
+    CountResult,
+    Event,
+    FailedLogin,
+    ProofUsedBefore,
+    RejectedRequest,
+    UsedBefore,
+    Write,
+)
 from tokens.client_auth.authenticated import AuthenticatedClient
+from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.client_auth.uses import use_of
+from tokens.operations.denials import check_limit, check_rejections, record_rejection, throttled
+from tokens.operations.stages import Decision, IssuedLogin, Login, Recorded
 from tokens.rate_limits.buckets import Buckets
+from tokens.rate_limits.quota import CounterState, Quota, current_quota
+from tokens.rate_limits.throttle import Throttle
 from tokens.refusals.table import REFUSALS
 from tokens.request.arrival import Arrival
 from tokens.request.token_request import TokenRequest, UnreadableRequest
-from tokens.status_lists.assignment import TokenIndex
 
 _DETAIL_LENGTH, _USER_AGENT_LENGTH = 200, 200
 
 
-def issued_call(
-    arrival: Arrival,
-    asked: TokenRequest,
-    client: AuthenticatedClient,
-    token: SignedToken,
-    index: TokenIndex,
-) -> CountedLogin:
+def record(
+    login: Login, decision: Decision
+) -> Generator[Write, Any, Recorded | ProofUsedBefore | None]:
+    """Stores what was decided. Not if it is not confirmed, or lacks an index: no Recorded then."""
+    call = decision.call
+    if isinstance(call, CountedLogin):
+        check_limit(login, decision)
+        counted: CountResult = yield call
+        if isinstance(counted, Quota):
+            return Recorded(decision, counted)
+        if isinstance(counted, UsedBefore):
+            return (yield from record(login, _without_proof(login, decision)))
+        return counted
+    # A failure has no epoch that confirms it, so it is never decided from memory.
+    if decision.outcome is None or decision.reading.is_remembered:
+        return None
+    if isinstance(call, RejectedRequest):
+        check_rejections(login.node, login.arrival)
+        yield from record_rejection(login.node, login.arrival, call)
+    elif isinstance(call, FailedLogin):
+        throttle: Throttle | None = yield call
+        if throttle is not None:
+            raise throttled(login, decision, throttle)
+    return Recorded(decision, _quota(decision))
+
+
+def _without_proof(login: Login, decision: Decision) -> Decision:
+    """Its assertion was used before, so it proves nothing; the event names the client."""
+    at, refused = decision.reading.at, not_accepted(USED_BEFORE)
+    call = refused_call(login, decision.client, refused, at)
+    return Decision(Reading(at, None), None, refused, call)
+
+
+def _quota(decision: Decision) -> Quota | None:
+    client, reading = decision.client, decision.reading
+    if client is None or reading.counter is None:
+        return None
+    limit = client.client.logins_per_minute
+    return current_quota(CounterState(*reading.counter), limit, reading.at)
+
+
+def issued_call(login: Login, issued: IssuedLogin) -> CountedLogin:
     """The event of a granted login, its count, and the index of its token."""
-    authorization = token.authorization
+    token, index, authorization = issued.token, issued.index, issued.token.authorization
     event = _event(
-        arrival,
-        asked,
-        client,
+        login.arrival,
+        login.asked,
+        issued.client,
         authorization.at,
         subject=authorization.subject,
         scope=" ".join(authorization.scopes),
         kid=token.kid,
     )
-    return counted_call(asked, client, event)._replace(
+    return _counted(login, issued.client, event)._replace(
         status_index=index.status.index,
         status_version=index.status.version,
         new_index=index.new,
@@ -51,24 +101,22 @@ def issued_call(
 
 
 def refused_call(
-    arrival: Arrival,
-    asked: TokenRequest,
-    client: AuthenticatedClient | None,
-    refused: Refused,
-    at: datetime,
+    login: Login, client: AuthenticatedClient | None, refused: Refused, at: datetime
 ) -> Write | None:
     """The event of a login that is refused at the moment `at`, and its count.
 
     None for a reason that is not recorded.
     """
-    refusal = REFUSALS[refused.reason]
+    refusal, arrival, asked = REFUSALS[refused.reason], login.arrival, login.asked
     if not refusal.recorded:
         return None
     subject = asked.on_behalf_of or (client.client.taxpayer if client else None)
     event = _event(arrival, asked, client, at, subject=subject, refused=refused)
-    if refusal.counts_as_failure:
-        return _failed(arrival, asked, event)
-    return _rejected(arrival, event) if client is None else counted_call(asked, client, event)
+    if refusal.counts_as_failure and (login.terms.pauses or client is None):
+        address = arrival.source_address
+        pair = buckets().of_pair(asked.client_id, address)
+        return FailedLogin(event, pair, buckets().of_address(address))
+    return _rejected(arrival, event) if client is None else _counted(login, client, event)
 
 
 def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused) -> RejectedRequest:
@@ -77,8 +125,7 @@ def unreadable_call(arrival: Arrival, sent: UnreadableRequest, refused: Refused)
     return _rejected(arrival, event)
 
 
-def counted_call(asked: TokenRequest, client: AuthenticatedClient, event: Event) -> CountedLogin:
-    """The event of a client that has proved itself, and its count against the client's limit."""
+def _counted(login: Login, client: AuthenticatedClient, event: Event) -> CountedLogin:
     facts = client.facts
     return CountedLogin(
         event,
@@ -86,17 +133,8 @@ def counted_call(asked: TokenRequest, client: AuthenticatedClient, event: Event)
         facts.secret.id,
         facts.client.logins_per_minute,
         facts.epoch,
-        use_of(asked.credentials),
+        use_of(login.asked.credentials),
         client.proof,
-    )
-
-
-def _failed(arrival: Arrival, asked: TokenRequest, event: Event) -> FailedLogin:
-    address = arrival.source_address
-    return FailedLogin(
-        event,
-        pair_bucket=buckets().of_pair(asked.client_id, address),
-        address_bucket=buckets().of_address(address),
     )
 
 

@@ -1,8 +1,8 @@
-"""A login in the test environment: as every login, but for the clients of the sandbox.
+"""The step before a login in the test environment: what the clients of the sandbox get.
 
 Most of them are refused by the state that the registry has of them. Here is only what no state can
 do: no answer, an error of ours, always too many logins, and a token that lives for a minute. The
-login of a live service does not know this module.
+login is that of the live service, which does not have this step.
 """
 
 from datetime import datetime, timedelta
@@ -10,12 +10,11 @@ from datetime import datetime, timedelta
 from taxpayers.credentials import hash_secret, is_same_secret
 from taxpayers.rules import Refused
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName, sandbox_name
-from tokens.calls import FailedLogin, Write
-from tokens.operations.login import EndedLogin, Login, Outcome, Steps, log_in_as
+from tokens.lifetime import TOKEN_LIFETIME
+from tokens.operations.login import Steps, log_in
 from tokens.operations.node import Node
-from tokens.operations.recording import counted_call
 from tokens.operations.sandbox_addresses import sandbox_addresses
-from tokens.rate_limits.quota import Quota
+from tokens.operations.stages import TERMS, Terms
 from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
@@ -32,55 +31,36 @@ WARNING = {"text": "This is a test of X-System-Warning.", "from": "2999-12-31"}
 
 
 def log_in_with_sandbox(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Steps:
-    """As `log_in`."""
-    return log_in_as(SandboxLogin, node, arrival, raw)
+    """As `log_in`, with the terms of the sandbox for its clients."""
+    ended = yield from log_in(node, arrival, raw, sandbox_terms)
+    if (
+        isinstance(ended.sent, TokenRequest)
+        and _client_of(ended.sent) is SandboxName.SYSTEM_WARNING
+    ):
+        add_warnings(ended.answer.headers, [WARNING])
+    return ended
 
 
-class SandboxLogin(Login):
-    """One login, perhaps of a client of the sandbox that has sent its secret."""
+def sandbox_terms(arrival: Arrival, asked: TokenRequest) -> Terms:
+    """The terms of a client of the sandbox that has sent its secret, or of any other client.
 
-    def __init__(self, node: Node, arrival: Arrival, asked: TokenRequest) -> None:
-        super().__init__(node, arrival, asked)
-        self.sandbox = _client_of(asked)
-        if self.sandbox == SandboxName.TOKEN_FOR_A_MINUTE:
-            self.token_lifetime = SHORT_LIFETIME
-
-    def steps(self) -> Steps:
-        """As those of every login. Raises Refused, before anything is read or written."""
-        if self.sandbox is not None:
-            self._check_address()
-            self._check_client(self.sandbox)
-        return super().steps()
-
-    def _check_address(self) -> None:
-        throttle = sandbox_addresses().count(self.arrival.source_address, self.arrival.at)
-        if throttle is not None:
-            raise RateLimited(throttle, ThrottleCause.LOGINS)
-
-    def _check_client(self, name: SandboxName) -> None:
-        if name in (SandboxName.TEMPORARILY_UNAVAILABLE, SandboxName.SERVER_ERROR):
-            raise Refused(ProtocolReason(name))
-        if name == SandboxName.RATE_LIMITED:
-            retry_at = self.arrival.at + PAUSE
-            raise RateLimited(Throttle(retry_at, LIMIT, NEVER), ThrottleCause.LOGINS)
-
-    def _call(self, outcome: Outcome) -> Write | None:
-        call = super()._call(outcome)
-        if self.sandbox is None or self.client is None or not isinstance(call, FailedLogin):
-            return call
-        # Its secret is right and always refused: pauses after that would hide the refusal.
-        return counted_call(self.asked, self.client, call.event)
-
-    def _end(self, outcome: Outcome, quota: Quota | None) -> EndedLogin:
-        ended = super()._end(outcome, quota)
-        if self.sandbox == SandboxName.SYSTEM_WARNING:
-            add_warnings(ended.answer.headers, [WARNING])
-        return ended
-
-    def _throttled(self, throttle: Throttle, *, may_succeed: bool = False) -> Refused:
-        # Not remembered: the client may reset its counter, at any process.
-        may_succeed = may_succeed or self.sandbox is not None
-        return super()._throttled(throttle, may_succeed=may_succeed)
+    Raises Refused, before anything is read or written.
+    """
+    name = _client_of(asked)
+    if name is None:
+        return TERMS
+    throttle = sandbox_addresses().count(arrival.source_address, arrival.at)
+    if throttle is not None:
+        raise RateLimited(throttle, ThrottleCause.LOGINS)
+    if name in (SandboxName.TEMPORARILY_UNAVAILABLE, SandboxName.SERVER_ERROR):
+        raise Refused(ProtocolReason(name))
+    if name == SandboxName.RATE_LIMITED:
+        throttle = Throttle(arrival.at + PAUSE, LIMIT, NEVER)
+        raise RateLimited(throttle, ThrottleCause.LOGINS)
+    is_short = name == SandboxName.TOKEN_FOR_A_MINUTE
+    # No pauses: its secret may be right and always refused, which a pause would hide; and it may
+    # reset its counter, at any process.
+    return Terms(SHORT_LIFETIME if is_short else TOKEN_LIFETIME, pauses=False)
 
 
 def _client_of(asked: TokenRequest) -> SandboxName | None:

@@ -1,9 +1,8 @@
 """The steps of one request, without any input or output, and how they are run (contract 1).
 
-What a request needs from the database its steps yield, as a call; the caller that runs them sends
-the result, or throws the error. So the same steps run on Django's connection, one request at a
-time, and on an event loop, many at once. They never raise: whatever happens, the client gets an
-answer.
+What a request needs from the database its steps yield, as a call; `run` sends the result, or throws
+the error. The store decides where: on Django's connection, one request at a time, or on an event
+loop, many at once. They never raise: whatever happens, the client gets an answer.
 """
 
 import logging
@@ -19,6 +18,8 @@ from tokens.answers.response import Ended
 from tokens.calls import Call
 from tokens.refusals.table import ProtocolReason
 from tokens.request.arrival import Arrival
+from tokens.store.async_store import AsyncStore
+from tokens.store.django_store import DjangoStore
 
 logger = logging.getLogger("tokens.login")
 
@@ -31,7 +32,34 @@ class LockedRead:
 
 
 End = TypeVar("End", bound=Ended)
+Store = AsyncStore | DjangoStore
 StepsTo = Generator[Call | LockedRead, Any, End]  # of any request
+
+
+async def run(steps: StepsTo[End], store: Store, ends_at: float) -> End:
+    """Runs the steps of one request to its end."""
+    step = advance(steps)
+    while not isinstance(step, Ended):
+        try:
+            result = await _perform(step, steps, store, ends_at)
+        except Exception as error:  # noqa: BLE001 - the steps decide what it means
+            step = fail(steps, error)
+        else:
+            is_step = isinstance(result, Ended | LockedRead)
+            step = result if is_step else advance(steps, result)
+    return step
+
+
+async def _perform(
+    step: Call | LockedRead, steps: StepsTo[Any], store: Store, ends_at: float
+) -> Any:
+    if not isinstance(step, LockedRead):
+        return await store.perform(step, ends_at)
+    async with store.client_locked(step.query, ends_at) as (reading, perform):
+        following = advance(steps, reading)
+        if isinstance(following, Ended | LockedRead):
+            return following
+        return await perform(following)
 
 
 def advance(steps: StepsTo[End], result: Any = None) -> Call | LockedRead | End:

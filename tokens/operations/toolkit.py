@@ -6,8 +6,6 @@ one frozen stage, and no later stage can be reached without the one before it:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -27,11 +25,10 @@ from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.certificate_binding import with_certificate
 from tokens.client_auth.credentials import authenticate
 from tokens.dpop.possession import with_proof
-from tokens.lifetime import TOKEN_LIFETIME
-from tokens.request.arrival import Arrival, called_url
-from tokens.request.token_request import GRANT_TYPE, TokenRequest
+from tokens.operations.stages import IssuedLogin, Login, Start
+from tokens.request.arrival import called_url
+from tokens.request.token_request import GRANT_TYPE
 from tokens.status_lists.assignment import TokenIndex, token_index
-from tokens.status_lists.reserved import ReservedIndexes
 
 
 class LoginRequest(Request):
@@ -46,24 +43,12 @@ class LoginRequest(Request):
     uri_query = ""
     duplicate_params: Sequence[str] = ()
 
-    def __init__(
-        self,
-        arrival: Arrival,
-        asked: TokenRequest,
-        reading: Reading,
-        *,
-        reserved: ReservedIndexes,
-        is_proof_used: bool = False,
-        lifetime: timedelta = TOKEN_LIFETIME,
-    ) -> None:
-        form = [("grant_type", GRANT_TYPE), ("client_id", asked.client_id)]
+    def __init__(self, login: Login, start: Start, reading: Reading) -> None:
+        form = [("grant_type", GRANT_TYPE), ("client_id", login.asked.client_id)]
         super().__init__("", http_method="POST", body=form, encoding=None)
-        self.arrival = arrival
-        self.asked = asked
+        self.login = login
+        self.start = start
         self.reading = reading
-        self.reserved = reserved
-        self.is_proof_used = is_proof_used
-        self.lifetime = lifetime
         self.client: AuthenticatedClient | None = None
         self.authorization: Authorization | None = None
         self.index: TokenIndex | None = None
@@ -80,16 +65,16 @@ class LoginValidator(OAuth2Validator):
 
     def authenticate_client(self, request: LoginRequest, *args: Any, **kwargs: Any) -> bool:
         """Who asks, and how does it prove that?"""
-        reading = request.reading
-        request.client = authenticate(request.asked.credentials, reading.facts, reading.at)
+        asked, reading = request.login.asked, request.reading
+        request.client = authenticate(asked.credentials, reading.facts, reading.at)
         request.client = with_proof(
             request.client,
-            request.asked.dpop,
+            asked.dpop,
             reading.at,
-            called=called_url(request.asked.certificate),
-            was_used=request.is_proof_used,
+            called=called_url(asked.certificate),
+            was_used=request.start.is_proof_used,
         )
-        request.client = with_certificate(request.client, request.asked.certificate, reading.at)
+        request.client = with_certificate(request.client, asked.certificate, reading.at)
         return True
 
     def validate_grant_type(self, *args: Any, **kwargs: Any) -> bool:
@@ -112,11 +97,11 @@ class LoginValidator(OAuth2Validator):
         request.authorization = decide(
             AuthorizationRequest(
                 client.facts,
-                asked_scopes=request.asked.scopes,
+                asked_scopes=request.login.asked.scopes,
                 known_scopes=tuple(settings.SCOPES),
                 at=request.reading.at,
                 confirmation=client.confirmation,
-                source=LoginSource(request.arrival.source_address),
+                source=LoginSource(request.login.arrival.source_address),
             )
         )
         # oauthlib writes these into the answer; without any it writes none (specification 2.1).
@@ -131,18 +116,18 @@ class LoginValidator(OAuth2Validator):
 def _sign(request: LoginRequest, refresh_token: bool = False) -> str:
     if request.client is None or request.authorization is None:
         raise TypeError("An access token is issued for an authorization only.")
-    request.index = token_index(request.client.facts, request.authorization, request.reserved)
+    request.index = token_index(request.client.facts, request.authorization, request.start.reserved)
     request.token = issue_access_token(
         request.authorization,
-        jti=request.arrival.id,
+        jti=request.login.arrival.id,
         status_index=request.index.status.index,
-        lifetime=request.lifetime,
+        lifetime=request.login.terms.lifetime,
     )
     return request.token.encoded
 
 
 def _lifetime_seconds(request: LoginRequest) -> int:
-    return int(request.lifetime.total_seconds())
+    return int(request.login.terms.lifetime.total_seconds())
 
 
 class AccessTokenResponse(BearerToken):
@@ -177,20 +162,10 @@ class ClientCredentialsServer(TokenEndpoint):
 class LoginBackend(OAuthLibCore):
     """The toolkit's backend, for a request that was read already: nothing is encoded again."""
 
-    def create_token_response(self, login: LoginRequest) -> tuple[None, dict[str, str], str, int]:
+    def create_token_response(self, request: LoginRequest) -> tuple[None, dict[str, str], str, int]:
         """As the toolkit's: URI (none), headers, body and status of RFC 6749 section 5.1."""
         grant = self.server.default_grant_type_handler
-        return None, *grant.create_token_response(login, self.server.default_token_type)
-
-
-@dataclass(frozen=True, slots=True)
-class IssuedLogin:
-    """Who gets which token, its index, and the body of the answer that carries it."""
-
-    client: AuthenticatedClient
-    token: SignedToken
-    index: TokenIndex
-    body: str = field(repr=False)
+        return None, *grant.create_token_response(request, self.server.default_token_type)
 
 
 class TokenIssuer(OAuthLibMixin):
@@ -201,10 +176,10 @@ class TokenIssuer(OAuthLibMixin):
     validator_class = LoginValidator  # type: ignore[assignment]
     oauthlib_backend_class = LoginBackend  # type: ignore[assignment]
 
-    def issue(self, login: LoginRequest) -> IssuedLogin:
+    def issue(self, request: LoginRequest) -> IssuedLogin:
         """All three steps. Raises Refused with the first "no", NoStatusIndex before it signs."""
-        _uri, _headers, body, status = self.create_token_response(login)
-        client, token, index = login.client, login.token, login.index
+        _uri, _headers, body, status = self.create_token_response(request)
+        client, token, index = request.client, request.token, request.index
         if status != HTTPStatus.OK or client is None or token is None or index is None:
             raise RuntimeError(f"oauthlib refused what was checked before: {body}")
         return IssuedLogin(client, token, index, body)

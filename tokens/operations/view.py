@@ -1,24 +1,21 @@
 """The operations of `tokens.operations.paths` as views of Django: one request at a time.
 
-The same steps as on the event loop (`tokens.operations.asgi`), on Django's connection.
+The same as on the event loop (`tokens.operations.asgi`), but on Django's connection.
 """
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import View
 
-from tokens.answers.response import Ended
-from tokens.calls import Call
 from tokens.operations.node import this_node
 from tokens.operations.paths import OPERATIONS
-from tokens.operations.steps import End, LockedRead, StepsTo, advance, fail
+from tokens.operations.steps import End, StepsTo, run
 from tokens.request.arrival import receive
 from tokens.request.form import MAX_BODY_BYTES
-from tokens.store import django_store as store
+from tokens.store.django_store import DjangoStore
 
 
 class OperationView(View):
@@ -30,7 +27,7 @@ class OperationView(View):
         started, node = time.perf_counter(), this_node()
         body, fault = _read_body(request)
         arrival, raw = receive(request.META, body, node.clock.now(), fault)
-        ended = run(self.operation.begin(node, arrival, raw))
+        ended = run_now(self.operation.begin(node, arrival, raw))
         self.operation.report(arrival, ended, time.perf_counter() - started)
         answer = ended.answer
         return HttpResponse(
@@ -46,28 +43,14 @@ def view_of(path: str) -> Callable[..., HttpResponseBase]:
 token_view = view_of("/connect/token")
 
 
-def run(steps: StepsTo[End]) -> End:
-    """Runs the steps of one request, each call on Django's connection of this thread."""
-    step = advance(steps)
-    while not isinstance(step, Ended):
-        try:
-            result = _perform(step, steps)
-        except Exception as error:  # noqa: BLE001 - the steps decide what it means
-            step = fail(steps, error)
-        else:
-            is_step = isinstance(result, Ended | LockedRead)
-            step = result if is_step else advance(steps, result)
-    return step
-
-
-def _perform(step: Call | LockedRead, steps: StepsTo[Any]) -> Any:
-    if not isinstance(step, LockedRead):
-        return store.perform(step)
-    with store.client_locked(step.query) as reading:
-        following = advance(steps, reading)
-        if isinstance(following, Ended | LockedRead):
-            return following
-        return store.perform(following)
+def run_now(steps: StepsTo[End]) -> End:
+    """Runs the steps of one request on Django's connection: nothing there waits for a loop."""
+    try:
+        run(steps, DjangoStore(), ends_at=0).send(None)
+    except StopIteration as end:
+        ended: End = end.value
+        return ended
+    raise RuntimeError("a step waits for an event loop")
 
 
 def _read_body(request: HttpRequest) -> tuple[bytes, str]:

@@ -4,8 +4,8 @@ In every store the event and what it counts become durable together or not at al
 on PostgreSQL, in one transaction on SQLite. `tokens.store.lanes` does it for many at once.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -14,10 +14,7 @@ from django.db import connection, transaction
 from taxpayers.facts.query import load_facts
 from taxpayers.facts.values import FactsQuery, Reading
 from taxpayers.sql import fetch, fetch_with_reconnect
-from tokens.calls import (
-    Call,
-    TokenQuery,
-)
+from tokens.calls import Call, TokenQuery
 from tokens.store import postgresql, sqlite
 
 LOCK_CLIENT = """
@@ -51,10 +48,18 @@ def perform(call: Call) -> Any:
     return statement.parse(fetch(statement.sql, statement.parameters))[0]
 
 
-@contextmanager
-def client_locked(query: FactsQuery) -> Iterator[Reading]:
-    """The facts of a client that nobody changes meanwhile. Raises django.db.DatabaseError."""
-    with transaction.atomic():
-        if connection.vendor == "postgresql":
-            fetch(LOCK_CLIENT, (query.client_id,))
-        yield perform(query)
+class DjangoStore:
+    """The same for the steps of a request (`tokens.operations.steps`); nothing here waits."""
+
+    async def perform(self, call: Call, ends_at: float = 0) -> Any:
+        return perform(call)
+
+    @asynccontextmanager
+    async def client_locked(
+        self, query: FactsQuery, ends_at: float
+    ) -> AsyncIterator[tuple[Reading, Callable[[Call], Awaitable[Any]]]]:
+        """As that of `AsyncStore`. Raises django.db.DatabaseError."""
+        with transaction.atomic():
+            if connection.vendor == "postgresql":
+                fetch(LOCK_CLIENT, (query.client_id,))
+            yield perform(query), self.perform
