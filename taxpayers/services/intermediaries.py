@@ -5,10 +5,10 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.moments import format_moment
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -32,7 +32,7 @@ def register_intermediary(
     Raises ServiceError if it is already one, but inactive or with another end.
     """
     record = prepare_intermediary(taxpayer=lock_for_update(taxpayer), until=until, at=at)
-    save_new(record, ChangeContext(Action.REGISTER_INTERMEDIARY, by, at, reason))
+    save_new(record, ChangeContext(actions.REGISTER_INTERMEDIARY, by, at, reason))
     row: Intermediary = record.row
     return row
 
@@ -73,7 +73,7 @@ def set_intermediary_active(
     at: datetime,
 ) -> Intermediary:
     """Activate or deactivate it, and set its last moment (None: no end)."""
-    context = ChangeContext(Action.CHANGE_INTERMEDIARY, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_INTERMEDIARY, by, at, validate_reason(reason))
     row = lock_for_update(intermediary)
     if until != row.active_until:
         validate_end(until, _("the role"), at)

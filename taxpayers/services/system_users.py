@@ -8,13 +8,13 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.credentials import new_client_id
 from taxpayers.duties import MANAGEMENT_SCOPES, are_for_management
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -67,7 +67,7 @@ def register_system_user(
         by=by,
         at=at,
     )
-    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     return create_secret(owner, 1, secret_expires_at, context, fields, allowed_networks)
 
 
@@ -173,7 +173,7 @@ def change_system_user(
     at: datetime,
 ) -> SystemUser:
     """Change its name, scopes or limit; None leaves the value as it is."""
-    context = ChangeContext(Action.CHANGE_SYSTEM_USER, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_SYSTEM_USER, by, at, validate_reason(reason))
     fields: dict[str, Any] = {}
     if name is not None:
         fields["name"] = validate_name(name)
@@ -194,7 +194,7 @@ def extend_system_user(
     *, system_user: SystemUser, expires_at: datetime | None, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Set the last moment at which it may log in; None: no end. To stop it at once, block it."""
-    context = ChangeContext(Action.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
+    context = ChangeContext(actions.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
     row = lock_to_stop(system_user, by)
     if expires_at is None or (row.expires_at is not None and expires_at > row.expires_at):
         row = lock_to_change(system_user, by)
@@ -210,7 +210,7 @@ def block_system_user(
     reason = validate_reason(reason)
     row = lock_to_stop(system_user, by)
     if row.blocked_at is None:
-        context = ChangeContext(Action.BLOCK_SYSTEM_USER, by, at, reason)
+        context = ChangeContext(actions.BLOCK_SYSTEM_USER, by, at, reason)
         update_and_record(
             row, context, blocked_at=at, blocked_by=by.name[:150], blocked_reason=reason
         )
@@ -222,7 +222,7 @@ def unblock_system_user(
     *, system_user: SystemUser, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Let it log in again; nothing happens if it is not blocked."""
-    context = ChangeContext(Action.UNBLOCK_SYSTEM_USER, by, at, validate_reason(reason))
+    context = ChangeContext(actions.UNBLOCK_SYSTEM_USER, by, at, validate_reason(reason))
     row = lock_to_change(system_user, by)
     update_and_record(row, context, blocked_at=None, blocked_by="", blocked_reason="")
     return row

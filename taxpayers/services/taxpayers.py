@@ -5,10 +5,10 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -30,7 +30,7 @@ def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: dateti
     )
     if is_new:
         record_change(
-            row, ChangeContext(Action.REGISTER_TAXPAYER, by, at), after=registration_fields(row)
+            row, ChangeContext(actions.REGISTER_TAXPAYER, by, at), after=registration_fields(row)
         )
     elif row.name != name:
         raise ServiceError(
@@ -52,7 +52,7 @@ def rename_taxpayer(
     *, taxpayer: Taxpayer, name: str, reason: str, by: Author, at: datetime
 ) -> Taxpayer:
     """Change its name; nothing happens if it has that name."""
-    context = ChangeContext(Action.RENAME_TAXPAYER, by, at, validate_reason(reason))
+    context = ChangeContext(actions.RENAME_TAXPAYER, by, at, validate_reason(reason))
     row = lock_for_update(taxpayer)
     update_and_record(row, context, name=validate_name(name))
     return row
@@ -63,7 +63,7 @@ def set_taxpayer_active(
     *, taxpayer: Taxpayer, is_active: bool, reason: str, by: Author, at: datetime
 ) -> Taxpayer:
     """Activate or deactivate it: without an active taxpayer its system users get no token."""
-    action = Action.ACTIVATE_TAXPAYER if is_active else Action.DEACTIVATE_TAXPAYER
+    action = actions.ACTIVATE_TAXPAYER if is_active else actions.DEACTIVATE_TAXPAYER
     context = ChangeContext(action, by, at, validate_reason(reason))
     row = lock_for_update(taxpayer)
     update_and_record(row, context, is_active=is_active)

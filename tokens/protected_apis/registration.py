@@ -11,6 +11,8 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions as registry
+from taxpayers.actions import Action
 from taxpayers.credentials import (
     Credentials,
     hash_secret,
@@ -19,7 +21,6 @@ from taxpayers.credentials import (
     new_client_secret,
 )
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -33,6 +34,7 @@ from taxpayers.validation import (
     validate_name,
     validate_reason,
 )
+from tokens import actions
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
 MAX_LIVE_SECRETS = 2
@@ -61,7 +63,7 @@ def register_protected_api(
 
     Raises ServiceError if there is one of that name: its secret cannot be shown again.
     """
-    name, context = validate_name(name), _context(Action.REGISTER_PROTECTED_API, reason, by, at)
+    name, context = validate_name(name), _context(actions.REGISTER_PROTECTED_API, reason, by, at)
     audiences = {scope["audience"] for scope in settings.SCOPES.values()}
     validate_known([audience], audiences, _("audience"))
     present = ProtectedApi.objects.filter(name=name).first()
@@ -93,7 +95,7 @@ def issue_api_secret(
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live.
     """
-    context = _context(Action.ROTATE_SECRET, reason, by, at)
+    context = _context(registry.ROTATE_SECRET, reason, by, at)
     owner = lock_for_update(protected_api)
     validate_end(retire_old_at, _("the old secret"), at)
     live = live_secrets(owner, at)
@@ -114,7 +116,7 @@ def revoke_api_secret(
     *, secret: ProtectedApiSecret, reason: str, by: Author, at: datetime
 ) -> ProtectedApiSecret:
     """Revoke it now and for good; nothing happens if it was revoked before."""
-    context = _context(Action.REVOKE_SECRET, reason, by, at)
+    context = _context(registry.REVOKE_SECRET, reason, by, at)
     lock_for_update(secret.protected_api)
     row = lock_for_update(secret)
     if row.revoked_at is None:
@@ -127,7 +129,7 @@ def set_protected_api_active(
     *, protected_api: ProtectedApi, is_active: bool, reason: str, by: Author, at: datetime
 ) -> ProtectedApi:
     """Hear it, or refuse it with every secret; nothing happens if it is so already."""
-    action = Action.ACTIVATE_PROTECTED_API if is_active else Action.DEACTIVATE_PROTECTED_API
+    action = actions.ACTIVATE_PROTECTED_API if is_active else actions.DEACTIVATE_PROTECTED_API
     context = _context(action, reason, by, at)
     row = lock_for_update(protected_api)
     update_and_record(row, context, is_active=is_active)
@@ -144,7 +146,7 @@ def _context(action: Action, reason: str, by: Author, at: datetime) -> ChangeCon
 
 
 def _retire(context: ChangeContext) -> ChangeContext:
-    return ChangeContext(Action.RETIRE_SECRET, context.by, context.at, context.reason)
+    return ChangeContext(registry.RETIRE_SECRET, context.by, context.at, context.reason)
 
 
 def _create_secret(

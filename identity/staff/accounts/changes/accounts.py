@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from identity.staff import actions
 from identity.staff.accounts.changes.authority import lock_account, require_another_manager
 from identity.staff.accounts.changes.first_passwords import IssuedPassword, issue_password
 from identity.staff.accounts.changes.second_person import (
@@ -19,7 +20,7 @@ from identity.staff.accounts.changes.second_person import (
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
-from taxpayers.services import Action, Author, ServiceError
+from taxpayers.services import Author, ServiceError
 from taxpayers.services.history import ChangeContext, record_change, update_and_record
 from taxpayers.validation import validate_known, validate_reason, validate_text
 
@@ -34,7 +35,7 @@ def create_account(
 
     With a duty it is not active before a second person confirms.
     """
-    context = ChangeContext(Action.CREATE_ACCOUNT, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CREATE_ACCOUNT, by, at, validate_reason(reason))
     account = StaffAccount(
         username=_validate_username(username),
         first_name=validate_text(name, _("a name"), MAX_NAME_LENGTH),
@@ -63,7 +64,7 @@ def rename_account(
     *, account: StaffAccount, name: str, reason: str, by: Author, at: datetime
 ) -> StaffAccount:
     """Change the name of the person; the user name stays, because the history names it."""
-    context = ChangeContext(Action.RENAME_ACCOUNT, by, at, validate_reason(reason))
+    context = ChangeContext(actions.RENAME_ACCOUNT, by, at, validate_reason(reason))
     row = lock_account(account, by)
     before, after = row.name, validate_text(name, _("a name"), MAX_NAME_LENGTH)
     if before != after:
@@ -81,7 +82,7 @@ def change_role(
 
     A role with a duty waits for a second person. Look at `account.role`: it is the role by now.
     """
-    context = ChangeContext(Action.CHANGE_ROLE, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_ROLE, by, at, validate_reason(reason))
     _group(role)
     row = lock_account(account, by)
     if row.roles == [role] and not row.user_permissions.exists():
@@ -100,7 +101,7 @@ def set_account_active(
 
     With a duty it is opened by a second person. Look at `account.is_active`.
     """
-    action = Action.ACTIVATE_ACCOUNT if is_active else Action.DEACTIVATE_ACCOUNT
+    action = actions.ACTIVATE_ACCOUNT if is_active else actions.DEACTIVATE_ACCOUNT
     context = ChangeContext(action, by, at, validate_reason(reason))
     row = lock_account(account, by)
     if not is_active:

@@ -8,11 +8,12 @@ from typing import Any
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 
+from identity.staff import actions
 from identity.staff.accounts.changes.authority import lock_account
 from identity.staff.accounts.changes.second_person import close_until_confirmed
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import StaffAccount
-from taxpayers.services import Action, Author
+from taxpayers.services import Author
 from taxpayers.services.history import ChangeContext, lock_for_update, record_change
 from taxpayers.validation import validate_reason
 
@@ -32,7 +33,7 @@ def reset_second_factor(
 
     An account with a duty is closed before a second person confirms.
     """
-    context = ChangeContext(Action.RESET_SECOND_FACTOR, by, at, validate_reason(reason))
+    context = ChangeContext(actions.RESET_SECOND_FACTOR, by, at, validate_reason(reason))
     row = lock_account(account, by)
     found = Authenticator.objects.filter(user_id=row.pk)
     names = sorted(
@@ -60,7 +61,7 @@ def recorded_own_second_steps(*, account: StaffAccount, by: Author, at: datetime
         if changed:
             record_change(
                 account,
-                ChangeContext(Action.CHANGE_OWN_SECOND_STEP, by, at),
+                ChangeContext(actions.CHANGE_OWN_SECOND_STEP, by, at),
                 before={name: before[name] for name in changed},
                 after={name: after[name] for name in changed},
             )
