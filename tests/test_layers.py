@@ -47,6 +47,7 @@ FLOORS: layers.Floors = {
         ("rules",),
         ("models",),
         ("facts",),
+        ("operations",),
         ("actions", "async_sql", "redaction"),
         (
             *("certificates", "client_keys", "credentials", "duties", "identifiers", "moments"),
@@ -96,7 +97,7 @@ IMPORTS_IN_FUNCTIONS = {
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.duties", "taxpayers.rules"),
-    *("taxpayers.actions", "tokens.actions", "identity.webhooks.actions"),
+    *("taxpayers.actions", "taxpayers.operations", "tokens.actions", "identity.webhooks.actions"),
     *("taxpayers.client_keys", "taxpayers.certificates.names", "taxpayers.certificates.subject"),
     *("taxpayers.redaction", "taxpayers.names", "taxpayers.standing.standing"),
     *("taxpayers.facts.values", "taxpayers.facts.validity"),

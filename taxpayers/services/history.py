@@ -18,8 +18,9 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from taxpayers.operations import Operation
 from taxpayers.redaction import hide_secrets
-from taxpayers.validation import ServiceError
+from taxpayers.validation import ServiceError, validate_reason
 
 _Row = TypeVar("_Row", bound=Model)
 
@@ -71,6 +72,11 @@ class ChangeContext:
     by: Author
     at: datetime
     reason: str = ""
+
+
+def context_of(operation: Operation, reason: str, by: Author, at: datetime) -> ChangeContext:
+    """The change that this operation makes. Raises ServiceError without a reason."""
+    return ChangeContext(operation.action, by, at, validate_reason(reason))
 
 
 def lock_for_update(row: _Row) -> _Row:

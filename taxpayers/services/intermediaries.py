@@ -1,6 +1,7 @@
 """Changes of intermediaries: taxpayers in the role of acting for others (contract 4)."""
 
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -8,6 +9,7 @@ from django.utils.translation import gettext as _
 from taxpayers import actions
 from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.moments import format_moment
+from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -79,3 +81,36 @@ def set_intermediary_active(
         validate_end(until, _("the role"), at)
     update_and_record(row, context, is_active=is_active, active_until=until)
     return row
+
+
+@transaction.atomic
+def switch_intermediary(
+    *, intermediary: Intermediary, is_active: bool, reason: str, by: Author, at: datetime
+) -> Intermediary:
+    """Activate or deactivate it; its last moment stays."""
+    row = lock_for_update(intermediary)
+    return set_intermediary_active(
+        intermediary=row, is_active=is_active, until=row.active_until, reason=reason, by=by, at=at
+    )
+
+
+ACTIVATE_INTERMEDIARY = Operation(
+    "activate_intermediary",
+    actions.CHANGE_INTERMEDIARY,
+    partial(switch_intermediary, is_active=True),
+    "intermediary",
+    "Activate the intermediary",
+    "It may act for other taxpayers again, with the permissions that it has.",
+    unneeded_if_active,
+)
+DEACTIVATE_INTERMEDIARY = Operation(
+    "deactivate_intermediary",
+    actions.CHANGE_INTERMEDIARY,
+    partial(switch_intermediary, is_active=False),
+    "intermediary",
+    "Deactivate the intermediary",
+    "From now on it acts for nobody, and its tokens on behalf of others end. Its permissions stay"
+    " in the registry.",
+    unneeded_if_inactive,
+    is_danger=True,
+)

@@ -1,16 +1,20 @@
 """Changes of taxpayers (contract 4)."""
 
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
+from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services.history import (
     Author,
     ChangeContext,
+    context_of,
     lock_for_update,
     record_change,
     update_and_record,
@@ -63,8 +67,35 @@ def set_taxpayer_active(
     *, taxpayer: Taxpayer, is_active: bool, reason: str, by: Author, at: datetime
 ) -> Taxpayer:
     """Activate or deactivate it: without an active taxpayer its system users get no token."""
-    action = actions.ACTIVATE_TAXPAYER if is_active else actions.DEACTIVATE_TAXPAYER
-    context = ChangeContext(action, by, at, validate_reason(reason))
+    operation = ACTIVATE_TAXPAYER if is_active else DEACTIVATE_TAXPAYER
+    context = context_of(operation, reason, by, at)
     row = lock_for_update(taxpayer)
-    update_and_record(row, context, is_active=is_active)
+    if not operation.unneeded(row):
+        update_and_record(row, context, is_active=is_active)
     return row
+
+
+ACTIVATE_TAXPAYER = Operation(
+    "activate_taxpayer",
+    actions.ACTIVATE_TAXPAYER,
+    partial(set_taxpayer_active, is_active=True),
+    "taxpayer",
+    marked("Activate the taxpayer"),
+    marked("Its system users and its intermediaries can log in for it again."),
+    unneeded_if_active,
+)
+DEACTIVATE_TAXPAYER = Operation(
+    "deactivate_taxpayer",
+    actions.DEACTIVATE_TAXPAYER,
+    partial(set_taxpayer_active, is_active=False),
+    "taxpayer",
+    marked("Deactivate the taxpayer"),
+    marked(
+        "From now on, nobody can log in for this taxpayer: not its own system users, and no"
+        " intermediary on its behalf. Its system users also cannot log in on behalf of others."
+        " Tokens that were already issued: APIs that check them with this service refuse them"
+        " within 10 seconds, others accept them for up to one hour."
+    ),
+    unneeded_if_inactive,
+    is_danger=True,
+)

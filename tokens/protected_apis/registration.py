@@ -5,6 +5,7 @@ Keyword-only, atomic, recorded in the history. They raise ServiceError; then not
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -12,7 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions as registry
-from taxpayers.actions import Action
+from taxpayers.actions import Action, marked
 from taxpayers.credentials import (
     Credentials,
     hash_secret,
@@ -20,9 +21,11 @@ from taxpayers.credentials import (
     new_client_id,
     new_client_secret,
 )
+from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services.history import (
     Author,
     ChangeContext,
+    context_of,
     lock_for_update,
     record_change,
     update_and_record,
@@ -128,12 +131,37 @@ def revoke_api_secret(
 def set_protected_api_active(
     *, protected_api: ProtectedApi, is_active: bool, reason: str, by: Author, at: datetime
 ) -> ProtectedApi:
-    """Hear it, or refuse it with every secret; nothing happens if it is so already."""
-    action = actions.ACTIVATE_PROTECTED_API if is_active else actions.DEACTIVATE_PROTECTED_API
-    context = _context(action, reason, by, at)
+    """Activate or deactivate it: all that it asks is refused then. Safe to repeat."""
+    operation = ACTIVATE_PROTECTED_API if is_active else DEACTIVATE_PROTECTED_API
+    context = context_of(operation, reason, by, at)
     row = lock_for_update(protected_api)
-    update_and_record(row, context, is_active=is_active)
+    if not operation.unneeded(row):
+        update_and_record(row, context, is_active=is_active)
     return row
+
+
+ACTIVATE_PROTECTED_API = Operation(
+    "activate_protected_api",
+    actions.ACTIVATE_PROTECTED_API,
+    partial(set_protected_api_active, is_active=True),
+    "protected_api",
+    marked("Activate the protected API"),
+    marked("The API can ask again, with the secrets that are still valid."),
+    unneeded_if_active,
+)
+DEACTIVATE_PROTECTED_API = Operation(
+    "deactivate_protected_api",
+    actions.DEACTIVATE_PROTECTED_API,
+    partial(set_protected_api_active, is_active=False),
+    "protected_api",
+    marked("Deactivate the protected API"),
+    marked(
+        "Everything that this API asks is refused from now on, so it cannot accept tokens any more."
+        " Its secrets work again when it is activated."
+    ),
+    unneeded_if_inactive,
+    is_danger=True,
+)
 
 
 def live_secrets(owner: ProtectedApi, at: datetime) -> list[ProtectedApiSecret]:

@@ -7,7 +7,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from identity.staff.accounts.changes.first_passwords import IssuedPassword
 from identity.staff.models import StaffAccount
-from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.operation_command import OperationCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 
@@ -17,19 +18,37 @@ class AccountCommand(ServiceCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument("--reason", default=NO_REASON, help="Saved in the history.")
+        add_reason(parser)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        account = StaffAccount.objects.filter(username=options["username"]).first()
-        if account is None:
-            raise CommandError(f"There is no staff account {options['username']}.")
-        return self.change(account, options, by=by, at=at)
+        return self.change(find_account(options), options, by=by, at=at)
 
     def change(
         self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
     ) -> Answer:
         """Do the work. Raise ServiceError if it cannot be done."""
         raise NotImplementedError
+
+
+class AccountOperationCommand(OperationCommand):
+    """`USERNAME`."""
+
+    def add_record(self, parser: CommandParser) -> None:
+        parser.add_argument("username")
+
+    def find(self, options: dict[str, Any]) -> StaffAccount:
+        return find_account(options)
+
+    def data(self, row: StaffAccount) -> dict[str, Any]:
+        return {"username": row.username, "is_active": row.is_active}
+
+
+def find_account(options: dict[str, Any]) -> StaffAccount:
+    """Raises CommandError if there is none of this user name."""
+    account = StaffAccount.objects.filter(username=options["username"]).first()
+    if account is None:
+        raise CommandError(f"There is no staff account {options['username']}.")
+    return account
 
 
 def first_password(issued: IssuedPassword) -> Answer:
