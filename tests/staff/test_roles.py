@@ -24,14 +24,7 @@ from taxpayers.duties import Duty
 from taxpayers.models import Change
 from tests.servers.processes import CHECKOUT
 from tests.support.accounts import new_staff
-from tests.support.factories import SystemUserFactory
 from tests.support.staff import staff_client
-
-ONLY_SECURITY_OFFICER = (
-    *("issue_credentials", "rotate_secret", "retire_secret", "revoke_secret"),
-    *("unblock_system_user", "extend_system_user", "change_system_user"),
-    "register_system_user",
-)
 
 
 def _all_permissions() -> Iterator[str]:
@@ -64,15 +57,6 @@ def test_no_permission_allows_writing_rows_without_the_services() -> None:
 def test_every_permission_belongs_to_a_role() -> None:
     given = frozenset[str]().union(*(role.permissions for role in ROLES.values()))
     assert set(_all_permissions()) <= given
-
-
-def test_credentials_unblocking_and_key_rotation_are_for_security_officers_alone() -> None:
-    restricted = {f"taxpayers.{name}" for name in ONLY_SECURITY_OFFICER} | {
-        "tokens.rotate_signing_key"
-    }
-    assert restricted <= ROLES["security officer"].permissions
-    for name, role in ROLES.items():
-        assert name == "security officer" or not restricted & role.permissions
 
 
 def test_no_role_registers_taxpayers_and_issues_credentials() -> None:
@@ -169,18 +153,6 @@ def test_the_documentation_shows_the_table_in_force() -> None:
 
 
 # --- Through the pages --------------------------------------------------------------------------
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("task", ["block_system_user", "unblock_system_user", "rotate_secret"])
-@pytest.mark.parametrize("name", ROLES)
-def test_the_pages_refuse_what_the_role_may_not_do(task: str, name: str) -> None:
-    system_user = SystemUserFactory.create()
-    url = reverse(f"admin:taxpayers_systemuser_{task}", args=[system_user.pk])
-    answer = staff_client(name).post(url, {"reason": "test"})
-    is_allowed = f"taxpayers.{task}" in ROLES[name].permissions
-    assert (answer.status_code != 403) is is_allowed
-    assert is_allowed or not Change.objects.filter(object_id=str(system_user.pk)).exists()
 
 
 @pytest.mark.django_db
