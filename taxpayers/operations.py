@@ -17,13 +17,11 @@ from taxpayers.duties import Duty
 class Operation:
     """What a person or a program can ask for with a record and a reason.
 
-    `name`: of the page, the address and the command, where there is no other; it never changes.
     `service` takes the record as `row`, the reason, by and at. `unneeded` says why there is nothing
     to do, or nothing: then the service changes nothing, and the page shows this and no form.
     Texts are marked for translation.
     """
 
-    name: str
     action: Action
     service: Callable[..., Any]
     row: str
@@ -32,6 +30,12 @@ class Operation:
     unneeded: Callable[[Any], str]
     is_danger: bool = False
     is_reason_required: bool = False  # of operators; staff and programs always give one
+    own_name: str = ""  # where its action has another one
+
+    @property
+    def name(self) -> str:
+        """Of its page and its command; it never changes."""
+        return self.own_name or self.action.name
 
     @property
     def duty(self) -> Duty | None:

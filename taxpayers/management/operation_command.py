@@ -1,5 +1,7 @@
 """The bases of the commands that change one record: the arguments, the answer, the texts."""
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser
@@ -7,8 +9,9 @@ from django.core.management.base import CommandParser
 from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
 from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_intermediary, find_system_user, find_taxpayer
-from taxpayers.models import Intermediary, SystemUser, Taxpayer
+from taxpayers.models import SystemUser
 from taxpayers.operations import Operation
+from taxpayers.services import Author
 
 
 class OperationCommand(ServiceCommand):
@@ -25,17 +28,10 @@ class OperationCommand(ServiceCommand):
         if operation := cls.__dict__.get("operation"):
             cls.help = f"{operation.title}. {operation.effect} Safe to repeat."
 
-    def add_record(self, parser: CommandParser) -> None:
-        """The arguments that name the record."""
-        raise NotImplementedError
-
-    def find(self, options: dict[str, Any]) -> Any:
-        """The record that they name. Raises as `act`."""
-        raise NotImplementedError
-
-    def data(self, row: Any) -> dict[str, Any]:
-        """The answer for machines."""
-        raise NotImplementedError
+    # How it is named, found (which may raise as `act`), and shown to machines.
+    add_record: Callable[..., None]
+    find: Callable[..., Any]
+    data: Callable[..., dict[str, Any]]
 
     def text(self, row: Any) -> str:
         """The answer for people."""
@@ -45,8 +41,8 @@ class OperationCommand(ServiceCommand):
         self.add_record(parser)
         add_reason(parser, is_required=self.operation.is_reason_required)
 
-    def act(self, options: dict[str, Any], **who: Any) -> Answer:
-        row = self.operation.run(self.find(options), reason=options["reason"], **who)
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        row = self.operation.run(self.find(options), reason=options["reason"], by=by, at=at)
         return Answer(self.data(row), self.text(row))
 
 
@@ -56,23 +52,20 @@ class TaxpayerCommand(OperationCommand):
     def add_record(self, parser: CommandParser) -> None:
         add_tin_and_rob(parser)
 
-    def find(self, options: dict[str, Any]) -> Taxpayer:
+    def find(self, options: dict[str, Any]) -> Any:
         return find_taxpayer(read_tin_and_rob(options))
 
-    def data(self, row: Taxpayer) -> dict[str, Any]:
+    def data(self, row: Any) -> dict[str, Any]:
         return {"taxpayer": row.identifier, "name": row.name, "is_active": row.is_active}
 
 
-class IntermediaryCommand(OperationCommand):
+class IntermediaryCommand(TaxpayerCommand):
     """`TIN [--rob ROB]`."""
 
-    def add_record(self, parser: CommandParser) -> None:
-        add_tin_and_rob(parser)
-
-    def find(self, options: dict[str, Any]) -> Intermediary:
+    def find(self, options: dict[str, Any]) -> Any:
         return find_intermediary(read_tin_and_rob(options))
 
-    def data(self, row: Intermediary) -> dict[str, Any]:
+    def data(self, row: Any) -> dict[str, Any]:
         return {
             "taxpayer": row.taxpayer.identifier,
             "is_active": row.is_active,

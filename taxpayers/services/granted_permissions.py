@@ -150,7 +150,6 @@ def revoke_permission(
 
 
 REVOKE_PERMISSION = Operation(
-    "revoke_permission",
     actions.REVOKE_PERMISSION,
     revoke_permission,
     "permission",

@@ -95,16 +95,15 @@ def switch_intermediary(
 
 
 ACTIVATE_INTERMEDIARY = Operation(
-    "activate_intermediary",
     actions.CHANGE_INTERMEDIARY,
     partial(switch_intermediary, is_active=True),
     "intermediary",
     "Activate the intermediary",
     "It may act for other taxpayers again, with the permissions that it has.",
     unneeded_if_active,
+    own_name="activate_intermediary",
 )
 DEACTIVATE_INTERMEDIARY = Operation(
-    "deactivate_intermediary",
     actions.CHANGE_INTERMEDIARY,
     partial(switch_intermediary, is_active=False),
     "intermediary",
@@ -113,4 +112,5 @@ DEACTIVATE_INTERMEDIARY = Operation(
     " in the registry.",
     unneeded_if_inactive,
     is_danger=True,
+    own_name="deactivate_intermediary",
 )

@@ -231,7 +231,6 @@ def unblock_system_user(
 
 
 BLOCK_SYSTEM_USER = Operation(
-    "block_system_user",
     actions.BLOCK_SYSTEM_USER,
     block_system_user,
     "system_user",
@@ -246,7 +245,6 @@ BLOCK_SYSTEM_USER = Operation(
     is_reason_required=True,
 )
 UNBLOCK_SYSTEM_USER = Operation(
-    "unblock_system_user",
     actions.UNBLOCK_SYSTEM_USER,
     unblock_system_user,
     "system_user",

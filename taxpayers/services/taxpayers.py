@@ -76,7 +76,6 @@ def set_taxpayer_active(
 
 
 ACTIVATE_TAXPAYER = Operation(
-    "activate_taxpayer",
     actions.ACTIVATE_TAXPAYER,
     partial(set_taxpayer_active, is_active=True),
     "taxpayer",
@@ -85,7 +84,6 @@ ACTIVATE_TAXPAYER = Operation(
     unneeded_if_active,
 )
 DEACTIVATE_TAXPAYER = Operation(
-    "deactivate_taxpayer",
     actions.DEACTIVATE_TAXPAYER,
     partial(set_taxpayer_active, is_active=False),
     "taxpayer",

@@ -82,29 +82,6 @@ def test_deactivate_taxpayer_refuses_its_logins_until_activate_taxpayer(erp: Erp
     assert erp.login().status_code == 200
 
 
-def test_deactivate_and_activate_answer_machines_and_are_safe_to_repeat() -> None:
-    row = TaxpayerFactory.create(tin=TIN, rob=ROB, name="Acme")
-    common = {
-        "object_type": "taxpayer",
-        "object_id": str(row.pk),
-        "label": f"{TIN}:{ROB} Acme",
-        "reason": "asked by letter",
-    }
-    for changes, (command, is_active) in enumerate(
-        (("deactivate_taxpayer", False), ("activate_taxpayer", True)), start=1
-    ):
-        for _ in range(2):
-            answer = json_output_of(command, TIN, "--rob", ROB, *WHY)
-            assert answer == {"taxpayer": f"{TIN}:{ROB}", "name": "Acme", "is_active": is_active}
-        assert Change.objects.count() == changes
-        assert last_change() == {
-            **common,
-            "action": command,
-            "before": {"is_active": not is_active},
-            "after": {"is_active": is_active},
-        }
-
-
 # --- rename_taxpayer ------------------------------------------------------------------------------
 
 

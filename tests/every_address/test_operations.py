@@ -528,6 +528,7 @@ def test_every_door_does_what_the_record_says(name: str, tmp_path: Path) -> None
         "REST": by_rest(portal),
         "command": partial(by_command, tmp_path),
     }
+    values: dict[str, Any] = {}
     for door, attempt in doors.items():
         values = new_values(row, "InvoicingAPI")
         without = replace(
@@ -546,9 +547,13 @@ def test_every_door_does_what_the_record_says(name: str, tmp_path: Path) -> None
         assert (change.action, change.reason) == (record.action.name, "a test"), door
         attempt(row, values)
         assert Change.objects.count() == before + 1, f"{door}: again"
+    code, out, err = run(*filled(row.command, values), "--json")
+    assert (code, err) == (0, "")
     assert row.page
-    changed = row.of._default_manager.get(pk=values["<PK>"])
+    changed: Any = row.of._default_manager.get(pk=values["<PK>"])
     assert record.unneeded(changed)
+    shown = json.loads(out).get("is_active")
+    assert shown is None or shown is changed.is_active
     if row.page[0] == name:
         assert record.unneeded(changed) in text_of(client.get(task_url(changed, name), follow=True))
 

@@ -141,7 +141,6 @@ def set_protected_api_active(
 
 
 ACTIVATE_PROTECTED_API = Operation(
-    "activate_protected_api",
     actions.ACTIVATE_PROTECTED_API,
     partial(set_protected_api_active, is_active=True),
     "protected_api",
@@ -150,7 +149,6 @@ ACTIVATE_PROTECTED_API = Operation(
     unneeded_if_active,
 )
 DEACTIVATE_PROTECTED_API = Operation(
-    "deactivate_protected_api",
     actions.DEACTIVATE_PROTECTED_API,
     partial(set_protected_api_active, is_active=False),
     "protected_api",

@@ -1,12 +1,13 @@
 """`rename_taxpayer TIN [--rob ROB] --name NAME` (contract 6)."""
 
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from taxpayers.management.command import Answer, add_reason
 from taxpayers.management.operation_command import TaxpayerCommand
-from taxpayers.services import rename_taxpayer
+from taxpayers.services import Author, rename_taxpayer
 
 
 class Command(TaxpayerCommand):
@@ -20,7 +21,7 @@ class Command(TaxpayerCommand):
         add_reason(parser)
         parser.add_argument("--name", required=True, help="its new name, for staff")
 
-    def act(self, options: dict[str, Any], **who: Any) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         given = {name: options[name] for name in ("name", "reason")}
-        row = rename_taxpayer(taxpayer=self.find(options), **given, **who)
+        row = rename_taxpayer(taxpayer=self.find(options), **given, by=by, at=at)
         return Answer(self.data(row), f"{row.identifier} has the name {row.name}.")

@@ -126,7 +126,6 @@ def set_account_active(
 
 
 ACTIVATE_ACCOUNT = Operation(
-    "activate_account",
     actions.ACTIVATE_ACCOUNT,
     partial(set_account_active, is_active=True),
     "account",
@@ -135,7 +134,6 @@ ACTIVATE_ACCOUNT = Operation(
     lambda row: unneeded_if_active(row) if row.is_staff else "",
 )
 DEACTIVATE_ACCOUNT = Operation(
-    "deactivate_account",
     actions.DEACTIVATE_ACCOUNT,
     partial(set_account_active, is_active=False),
     "account",

@@ -51,7 +51,6 @@ def reset_second_factor(
 
 
 RESET_SECOND_FACTOR = Operation(
-    "reset_second_factor",
     actions.RESET_SECOND_FACTOR,
     reset_second_factor,
     "account",

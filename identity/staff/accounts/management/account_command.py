@@ -7,27 +7,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from identity.staff.accounts.changes.first_passwords import IssuedPassword
 from identity.staff.models import StaffAccount
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Answer, add_reason
 from taxpayers.management.operation_command import OperationCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
-
-
-class AccountCommand(ServiceCommand):
-    """Finds the account by its user name; a command overrides `change`."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("username")
-        add_reason(parser)
-
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
-        return self.change(find_account(options), options, by=by, at=at)
-
-    def change(
-        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Answer:
-        """Do the work. Raise ServiceError if it cannot be done."""
-        raise NotImplementedError
 
 
 class AccountOperationCommand(OperationCommand):
@@ -37,18 +20,30 @@ class AccountOperationCommand(OperationCommand):
         parser.add_argument("username")
 
     def find(self, options: dict[str, Any]) -> StaffAccount:
-        return find_account(options)
+        account = StaffAccount.objects.filter(username=options["username"]).first()
+        if account is None:
+            raise CommandError(f"There is no staff account {options['username']}.")
+        return account
 
     def data(self, row: StaffAccount) -> dict[str, Any]:
         return {"username": row.username, "is_active": row.is_active}
 
 
-def find_account(options: dict[str, Any]) -> StaffAccount:
-    """Raises CommandError if there is none of this user name."""
-    account = StaffAccount.objects.filter(username=options["username"]).first()
-    if account is None:
-        raise CommandError(f"There is no staff account {options['username']}.")
-    return account
+class AccountCommand(AccountOperationCommand):
+    """Finds the account by its user name; a command overrides `change`."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        self.add_record(parser)
+        add_reason(parser)
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        return self.change(self.find(options), options, by=by, at=at)
+
+    def change(
+        self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
+    ) -> Answer:
+        """Do the work. Raise ServiceError if it cannot be done."""
+        raise NotImplementedError
 
 
 def first_password(issued: IssuedPassword) -> Answer:
