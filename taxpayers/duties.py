@@ -1,7 +1,7 @@
-"""The duties of the management API, and the scopes that hold them (contract 4, "Duties"). Pure.
+"""The duties of staff and programs, and the scopes of the management API that hold them. Pure.
 
 Who registers taxpayers or grants permissions does not issue credentials: a client that is invented,
-or that acts without a permission, needs two people, or two programs.
+or that acts without a permission, needs two people, or two programs (contract 4, "Duties").
 """
 
 from collections.abc import Collection, Mapping
@@ -9,15 +9,18 @@ from enum import StrEnum
 
 
 class Duty(StrEnum):
-    """What one program of the authority does."""
+    """What one person or one program of the authority does. To read is no duty."""
 
     REGISTER = "register taxpayers"
     GRANT = "grant permissions"
     ISSUE = "issue credentials"
+    STOP = "stop clients"  # of the staff; a program that issues credentials stops clients as well
+    ACCOUNTS = "manage staff accounts"
+    AUDIT = "take lists out of the service"
     WEBHOOKS = "manage webhooks"
 
 
-WHOLE = "RegistryAPI"  # every duty at once
+WHOLE = "RegistryAPI"  # every duty of programs at once
 READ = "RegistryAPI:read"  # no duty: reads everything
 SCOPE_OF_DUTY: Mapping[Duty, str] = {
     Duty.REGISTER: f"{WHOLE}:taxpayers",
@@ -35,9 +38,9 @@ def are_for_management(scopes: str) -> bool:
 
 def duties_of(scopes: Collection[str]) -> frozenset[Duty]:
     """The duties that these scopes hold together."""
-    if WHOLE in scopes:
-        return frozenset(Duty)
-    return frozenset(duty for duty, scope in SCOPE_OF_DUTY.items() if scope in scopes)
+    return frozenset(
+        duty for duty, scope in SCOPE_OF_DUTY.items() if scope in scopes or WHOLE in scopes
+    )
 
 
 def must_be_separate(duties: Collection[Duty]) -> bool:

@@ -36,7 +36,7 @@ FLOORS: layers.Floors = {
         ("form_encoding",),
         ("refusals",),
         ("models",),
-        ("http", "lifetime", "uptime"),
+        ("actions", "http", "lifetime", "uptime"),
     ),
     "taxpayers": (
         ("apps", "management"),
@@ -48,7 +48,8 @@ FLOORS: layers.Floors = {
         ("rules",),
         ("models",),
         ("facts",),
-        ("async_sql", "redaction"),
+        ("operations",),
+        ("actions", "async_sql", "redaction"),
         (
             *("certificates", "client_keys", "credentials", "duties", "identifiers", "moments"),
             *("names", "shut_down", "sql"),
@@ -83,7 +84,7 @@ FLOORS: layers.Floors = {
         ("history",),
         ("models",),
         ("framework",),
-        ("sessions", "display", "checks", "content_security"),
+        ("actions", "sessions", "display", "checks", "content_security"),
     ),
 }
 APPLICATIONS = (
@@ -97,6 +98,7 @@ IMPORTS_IN_FUNCTIONS = {
 }
 PURE = {
     *("taxpayers.identifiers", "taxpayers.credentials", "taxpayers.duties", "taxpayers.rules"),
+    *("taxpayers.actions", "taxpayers.operations", "tokens.actions", "identity.webhooks.actions"),
     *("taxpayers.client_keys", "taxpayers.certificates.names", "taxpayers.certificates.subject"),
     *("taxpayers.redaction", "taxpayers.names", "taxpayers.standing.standing"),
     *("taxpayers.facts.values", "taxpayers.facts.validity"),

@@ -28,7 +28,7 @@ STAFF_APPLICATIONS = {
 }
 STAFF_COMMANDS = {
     *("account_unsetmultipleprimaryemails", "clearsessions", "collectstatic", "findstatic"),
-    *("confirm_account", "create_account", "deactivate_account"),
+    *("activate_account", "confirm_account", "create_account", "deactivate_account"),
     *("reset_second_factor", "set_first_password"),
     *("deliver_webhooks", "disable_webhook", "enable_webhook", "list_webhooks", "nightly_webhooks"),
     *("register_webhook", "repeat_webhook", "rotate_webhook_secret", "send_test_webhook"),

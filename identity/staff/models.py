@@ -10,10 +10,10 @@ from django.db import models, transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from identity.staff import actions
 from identity.staff.framework.filtering.saved_view import SavedView
 from taxpayers.management.command import author
 from taxpayers.models import VIEW_ONLY
-from taxpayers.services import Action
 from taxpayers.services.history import ChangeContext, record_change
 
 __all__ = [
@@ -43,7 +43,7 @@ class StaffAccountManager(UserManager["StaffAccount"]):
     ) -> "StaffAccount":
         """Create a superuser. Only a command does this, so the author is the operator."""
         account = super().create_superuser(username, email, password, **fields)
-        context = ChangeContext(Action.CREATE_ACCOUNT, author(), timezone.now())
+        context = ChangeContext(actions.CREATE_ACCOUNT, author(), timezone.now())
         record_change(account, context, after={"username": username, "role": SUPERUSER})
         return account
 

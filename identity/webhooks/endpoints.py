@@ -10,6 +10,7 @@ from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import transaction
 
+from identity.webhooks import actions
 from identity.webhooks.destination import NotAllowed, read_url
 from identity.webhooks.event_types import EVENT_TYPES, TEST
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
@@ -18,7 +19,6 @@ from identity.webhooks.publishing import moment_text, publish_all_changes
 from identity.webhooks.secret_storage import encrypt, encrypt_anew
 from identity.webhooks.signatures import new_secret
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -69,7 +69,7 @@ def register_webhook(
     confirm_owner(row, at)
     row.save(force_insert=True)
     after = {"url": row.address, "event_types": row.event_types}
-    record_change(row, ChangeContext(Action.REGISTER_WEBHOOK, by, at, reason), after=after)
+    record_change(row, ChangeContext(actions.REGISTER_WEBHOOK, by, at, reason), after=after)
     return IssuedWebhookSecret(row, secret)
 
 
@@ -85,7 +85,7 @@ def change_webhook(
     at: datetime,
 ) -> WebhookEndpoint:
     """Change what is given; nothing happens if it is so already. Raises ServiceError."""
-    context = ChangeContext(Action.CHANGE_WEBHOOK, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_WEBHOOK, by, at, validate_reason(reason))
     row = lock_for_update(endpoint)
     given: dict[str, Any] = {
         "url": None if url is None else _validate_url(url),
@@ -110,7 +110,7 @@ def rotate_webhook_secret(
 
     Unless that one cannot be decrypted.
     """
-    context = ChangeContext(Action.ROTATE_WEBHOOK_SECRET, by, at, validate_reason(reason))
+    context = ChangeContext(actions.ROTATE_WEBHOOK_SECRET, by, at, validate_reason(reason))
     row, secret = lock_for_update(endpoint), new_secret()
     row.former_secret, row.former_secret_until = "", None
     with contextlib.suppress(InvalidToken):
@@ -131,7 +131,7 @@ def set_webhook_active(
     What waits for it is sent when it is enabled again. What happens in between is not. Raises
     ServiceError if its owner may not have a webhook now.
     """
-    action = Action.ENABLE_WEBHOOK if is_active else Action.DISABLE_WEBHOOK
+    action = actions.ENABLE_WEBHOOK if is_active else actions.DISABLE_WEBHOOK
     context = ChangeContext(action, by, at, validate_reason(reason))
     if is_active:
         _check_room(besides=endpoint.pk)

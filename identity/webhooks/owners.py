@@ -9,14 +9,15 @@ from datetime import datetime
 
 from django.db.models import Max, Q
 
+from identity.webhooks import actions
 from identity.webhooks.models import WebhookEndpoint
+from taxpayers import actions as registry
 from taxpayers.duties import Duty, duties_of
 from taxpayers.models import Change, SystemUser, Taxpayer
-from taxpayers.services.history import Action
 from taxpayers.standing.rows import standing_of_row, with_secrets
 from taxpayers.validation import ServiceError
 
-_CONFIRMED = (Action.REGISTER_WEBHOOK, Action.ENABLE_WEBHOOK)
+_CONFIRMED = (actions.REGISTER_WEBHOOK.name, actions.ENABLE_WEBHOOK.name)
 
 
 def owner_of(endpoint: WebhookEndpoint) -> SystemUser | None:
@@ -40,11 +41,13 @@ def was_stopped(endpoint: WebhookEndpoint, owner: SystemUser | None) -> bool:
     """
     if owner is None:
         return False
-    blocked = Q(object_type="systemuser", object_id=str(owner.pk), action=Action.BLOCK_SYSTEM_USER)
+    blocked = Q(
+        object_type="systemuser", object_id=str(owner.pk), action=registry.BLOCK_SYSTEM_USER.name
+    )
     deactivated = Q(
         object_type="taxpayer",
         object_id=str(owner.taxpayer_id),
-        action=Action.DEACTIVATE_TAXPAYER,
+        action=registry.DEACTIVATE_TAXPAYER.name,
     )
     confirmed = Change.objects.filter(
         object_type="webhookendpoint", object_id=str(endpoint.pk), action__in=_CONFIRMED

@@ -19,7 +19,7 @@ from django.utils import timezone
 from taxpayers.management.database_errors import describe
 from taxpayers.services import Author, AuthorKind, ServiceError
 
-# Stored in the history where the contract's command takes no reason and none was given.
+# Stored in the history where operators gave none.
 NO_REASON = "not given"
 _LONGEST_USER = 64
 
@@ -34,6 +34,17 @@ class Answer:
     data: dict[str, Any]
     text: str
     error: str = ""
+
+
+def add_reason(parser: CommandParser, *, is_required: bool = False) -> None:
+    """`--reason TEXT`: only where contract 6 says so must operators give one."""
+    parser.add_argument(
+        "--reason",
+        metavar="TEXT",
+        required=is_required,
+        default=None if is_required else NO_REASON,
+        help="for the history",
+    )
 
 
 class ServiceCommand(BaseCommand):

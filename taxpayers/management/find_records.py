@@ -4,7 +4,7 @@ from django.conf import settings
 
 from taxpayers.credentials import Fault, Kind, fault_of, hint_of
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import ClientSecret, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import ServiceError
 
 _FAULT_TEXTS = {
@@ -35,6 +35,16 @@ def find_intermediary(taxpayer: TaxpayerId) -> Intermediary:
         raise ServiceError(
             f"{taxpayer} is not an intermediary. Register it as one first:"
             f" manage.py register_intermediary {_arguments(taxpayer)}"
+        )
+    return row
+
+
+def find_permission(number: int) -> GrantedPermission:
+    """Raises ServiceError if there is none."""
+    row = GrantedPermission.objects.filter(pk=number).first()
+    if row is None:
+        raise ServiceError(
+            f"There is no permission {number}. Its page and GET /permissions have it."
         )
     return row
 

@@ -1,7 +1,7 @@
 """Which of Django's default permissions the models have: to view.
 
 Rows are changed by services alone, so the other permissions are named after the changes: one for
-each `services.Action`. Which role has which permission: identity/staff/accounts/roles.py.
+each action of staff. Which role has which permission: identity/staff/accounts/roles.py.
 """
 
 VIEW_ONLY = ("view",)

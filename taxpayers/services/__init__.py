@@ -12,7 +12,7 @@ from taxpayers.services.granted_permissions import (
     revoke_permission,
     set_permission_code,
 )
-from taxpayers.services.history import Action, Author, AuthorKind
+from taxpayers.services.history import Author, AuthorKind
 from taxpayers.services.import_kinds import IMPORT_KINDS, ImportKind
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
@@ -48,7 +48,6 @@ from taxpayers.validation import ServiceError
 
 __all__ = [
     "IMPORT_KINDS",
-    "Action",
     "Author",
     "AuthorKind",
     "BadRowsError",

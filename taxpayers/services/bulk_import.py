@@ -10,11 +10,12 @@ from datetime import datetime
 from django.db import IntegrityError, connection
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.files.rows import BadRow, ParsedFile
 from taxpayers.files.taxpayer_rows import MAX_ROWS, TaxpayerRow
 from taxpayers.models import Taxpayer
 from taxpayers.services.bulk_insert import insert_taxpayers
-from taxpayers.services.history import Action, Author, ChangeContext
+from taxpayers.services.history import Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.validation import ServiceError, reason_of_import
@@ -40,7 +41,7 @@ def import_registry(
     moment.
     """
     author = by.in_one_task()
-    context = ChangeContext(Action.IMPORT_REGISTRY, author, at, reason_of_import(source))
+    context = ChangeContext(actions.IMPORT_REGISTRY, author, at, reason_of_import(source))
     with one_import_at_a_time():
         new, contradictions = _compare_all(parsed.rows, progress)
         if bad_rows := sorted(parsed.bad_rows + contradictions):

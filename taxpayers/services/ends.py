@@ -8,12 +8,12 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import a_year_after, format_moment
 from taxpayers.services.granted_permissions import codes_of, grant_permission
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -153,6 +153,6 @@ def _set_end(row: Ending, until: datetime | None, reason: str, by: Author, at: d
                 at=at,
             )
         case GrantedPermission():
-            context = ChangeContext(Action.EXTEND_PERMISSION, by, at, reason)
+            context = ChangeContext(actions.EXTEND_PERMISSION, by, at, reason)
             update_and_record(row, context, valid_until=until)
             return row

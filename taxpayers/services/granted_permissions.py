@@ -7,12 +7,15 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
 from taxpayers.moments import format_moment
+from taxpayers.operations import Operation
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
+    context_of,
     lock_for_update,
     record_change,
     update_and_record,
@@ -42,7 +45,7 @@ def set_permission_code(*, code: str, description: str, by: Author, at: datetime
             ).format(longest=_MAX_CODE_LENGTH)
         )
     description = validate_text(description, _("a description"), MAX_NAME_LENGTH)
-    context = ChangeContext(Action.SET_PERMISSION_CODE, by, at)
+    context = ChangeContext(actions.SET_PERMISSION_CODE, by, at)
     row, is_new = PermissionCode.objects.select_for_update().get_or_create(
         code=code, defaults={"description": description}
     )
@@ -78,7 +81,7 @@ def grant_permission(
         valid_until=valid_until,
         at=at,
     )
-    save_new(record, ChangeContext(Action.GRANT_PERMISSION, by, at, reason))
+    save_new(record, ChangeContext(actions.GRANT_PERMISSION, by, at, reason))
     row: GrantedPermission = record.row
     return row
 
@@ -139,11 +142,26 @@ def revoke_permission(
     *, permission: GrantedPermission, reason: str, by: Author, at: datetime
 ) -> GrantedPermission:
     """Revoke it now and for good; nothing happens if it was revoked before."""
-    context = ChangeContext(Action.REVOKE_PERMISSION, by, at, validate_reason(reason))
+    context = context_of(REVOKE_PERMISSION, reason, by, at)
     row = lock_for_update(permission)
-    if row.revoked_at is None:
+    if not REVOKE_PERMISSION.unneeded(row):
         update_and_record(row, context, revoked_at=at)
     return row
+
+
+REVOKE_PERMISSION = Operation(
+    actions.REVOKE_PERMISSION,
+    revoke_permission,
+    "permission",
+    marked("Revoke the permission"),
+    marked(
+        "The permission ends now. This cannot be undone. Tokens that were already issued: APIs"
+        " that check them with this service refuse them within 10 seconds, others accept them for"
+        " up to one hour."
+    ),
+    lambda row: "" if row.revoked_at is None else marked("It is already revoked."),
+    is_danger=True,
+)
 
 
 @transaction.atomic

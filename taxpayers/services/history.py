@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
-from django.db.models import Model, TextChoices
+from django.db.models import Model
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from taxpayers.actions import Action
 from taxpayers.models import (
     Change,
     ClientSecret,
@@ -18,107 +18,11 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from taxpayers.operations import Operation
 from taxpayers.redaction import hide_secrets
-from taxpayers.validation import ServiceError
+from taxpayers.validation import ServiceError, validate_reason
 
 _Row = TypeVar("_Row", bound=Model)
-
-
-class Action(TextChoices):
-    """What was done: a stable name, and its text for the staff pages.
-
-    The names are those of the permissions of staff, and of the commands where there is one
-    (contract 6). The whole service has one history, so the actions of the rooms above are named
-    here as well.
-    """
-
-    REGISTER_TAXPAYER = "register_taxpayer", gettext_lazy("Registered the taxpayer")
-    IMPORT_REGISTRY = "import_registry", gettext_lazy("Imported the taxpayer from a file")
-    RENAME_TAXPAYER = "rename_taxpayer", gettext_lazy("Renamed the taxpayer")
-    ACTIVATE_TAXPAYER = "activate_taxpayer", gettext_lazy("Activated the taxpayer")
-    DEACTIVATE_TAXPAYER = "deactivate_taxpayer", gettext_lazy("Deactivated the taxpayer")
-    REGISTER_INTERMEDIARY = "register_intermediary", gettext_lazy("Registered as an intermediary")
-    CHANGE_INTERMEDIARY = "change_intermediary", gettext_lazy("Changed the intermediary")
-    SET_PERMISSION_CODE = (
-        "set_permission_code",
-        gettext_lazy("Added or changed the permission code"),
-    )
-    GRANT_PERMISSION = "grant_permission", gettext_lazy("Granted a permission")
-    EXTEND_PERMISSION = (
-        "extend_permission",
-        gettext_lazy("Changed the last day of the permission"),
-    )
-    REVOKE_PERMISSION = "revoke_permission", gettext_lazy("Revoked a permission")
-    REGISTER_SYSTEM_USER = (
-        "register_system_user",
-        gettext_lazy("Registered the system user, without a secret"),
-    )
-    ISSUE_CREDENTIALS = "issue_credentials", gettext_lazy("Issued credentials")
-    CHANGE_SYSTEM_USER = "change_system_user", gettext_lazy("Changed the system user")
-    LIMIT_SYSTEM_USER = (
-        "limit_system_user",
-        gettext_lazy("Changed what the system user may do for others"),
-    )
-    EXTEND_SYSTEM_USER = (
-        "extend_system_user",
-        gettext_lazy("Changed the last day of the system user"),
-    )
-    BLOCK_SYSTEM_USER = "block_system_user", gettext_lazy("Blocked the system user")
-    UNBLOCK_SYSTEM_USER = "unblock_system_user", gettext_lazy("Unblocked the system user")
-    ROTATE_SECRET = "rotate_secret", gettext_lazy("Issued a new secret")
-    CHANGE_LOGIN_METHOD = "change_login_method", gettext_lazy("Changed how the system user logs in")
-    REGISTER_CLIENT_KEY = "register_client_key", gettext_lazy("Registered a key")
-    REGISTER_CLIENT_CERTIFICATE = (
-        "register_client_certificate",
-        gettext_lazy("Registered a certificate"),
-    )
-    CHANGE_SECRET = (
-        "change_secret",
-        gettext_lazy("Changed from where a secret, key or certificate may be used"),
-    )
-    RETIRE_SECRET = (
-        "retire_secret",
-        gettext_lazy("Set the last day of a secret, key or certificate"),
-    )
-    REVOKE_SECRET = "revoke_secret", gettext_lazy("Revoked a secret, key or certificate")
-    REGISTER_PROTECTED_API = "register_protected_api", gettext_lazy("Registered the protected API")
-    ACTIVATE_PROTECTED_API = "activate_protected_api", gettext_lazy("Activated the protected API")
-    DEACTIVATE_PROTECTED_API = (
-        "deactivate_protected_api",
-        gettext_lazy("Deactivated the protected API"),
-    )
-    ROTATE_SIGNING_KEY = "rotate_signing_key", gettext_lazy("Rotated the signing key")
-    CREATE_ACCOUNT = "create_account", gettext_lazy("Created the staff account")
-    RENAME_ACCOUNT = "rename_account", gettext_lazy("Renamed the staff account")
-    CHANGE_ROLE = "change_role", gettext_lazy("Changed the role of the staff account")
-    SET_FIRST_PASSWORD = "set_first_password", gettext_lazy("Issued a new first password")
-    RESET_SECOND_FACTOR = (
-        "reset_second_factor",
-        gettext_lazy("Reset the second step of the staff account"),
-    )
-    ACTIVATE_ACCOUNT = "activate_account", gettext_lazy("Activated the staff account")
-    DEACTIVATE_ACCOUNT = "deactivate_account", gettext_lazy("Deactivated the staff account")
-    CONFIRM_ACCOUNT = "confirm_account", gettext_lazy("Confirmed what another person asked for")
-    DECLINE_ACCOUNT = "decline_account", gettext_lazy("Declined what waited for a second person")
-    # What all staff may do with their own account: the only ones without a permission.
-    CHANGE_OWN_PASSWORD = "change_own_password", gettext_lazy("Changed their own password")
-    CHANGE_OWN_SECOND_STEP = (
-        "change_own_second_step",
-        gettext_lazy("Changed their own second step"),
-    )
-    # For operators and the management API; they have no page.
-    REGISTER_WEBHOOK = "register_webhook", gettext_lazy("Registered the webhook")
-    CHANGE_WEBHOOK = "change_webhook", gettext_lazy("Changed the webhook")
-    ROTATE_WEBHOOK_SECRET = (
-        "rotate_webhook_secret",
-        gettext_lazy("Issued a new secret of the webhook"),
-    )
-    ENABLE_WEBHOOK = "enable_webhook", gettext_lazy("Enabled the webhook")
-    DISABLE_WEBHOOK = "disable_webhook", gettext_lazy("Disabled the webhook")
-    PRUNE_LOGINS = "prune_logins", gettext_lazy("Deleted old logins")
-    # These change nothing, but data leave the service.
-    EXPORT_REGISTRY = "export_registry", gettext_lazy("Exported a list")
-    EXPORT_LOGINS = "export_logins", gettext_lazy("Exported logins")
 
 
 class AuthorKind(StrEnum):
@@ -168,6 +72,11 @@ class ChangeContext:
     by: Author
     at: datetime
     reason: str = ""
+
+
+def context_of(operation: Operation, reason: str, by: Author, at: datetime) -> ChangeContext:
+    """The change that this operation makes. Raises ServiceError without a reason."""
+    return ChangeContext(operation.action, by, at, validate_reason(reason))
 
 
 def lock_for_update(row: _Row) -> _Row:
@@ -221,7 +130,7 @@ def record_many(model: type[Model], context: ChangeContext, *, after: dict[str, 
         at=context.at,
         by=context.by.name[:150],
         address=context.by.address,
-        action=context.action,
+        action=context.action.name,
         object_type=model._meta.model_name or "",
         object_id="",
         label=str(model._meta.verbose_name_plural)[:255],
@@ -237,7 +146,7 @@ def _change(
         at=context.at,
         by=context.by.name[:150],
         address=context.by.address,
-        action=context.action,
+        action=context.action.name,
         object_type=row._meta.model_name or "",
         object_id=str(row.pk),
         label=label_of(row)[:255],

@@ -11,6 +11,8 @@ from typing import Any, BinaryIO
 
 from django.db.models import Model
 
+from taxpayers import actions
+from taxpayers.actions import Action
 from taxpayers.files import intermediary_rows, permission_rows, system_user_rows, taxpayer_rows
 from taxpayers.files.intermediary_rows import IntermediaryRow
 from taxpayers.files.permission_rows import PermissionRow
@@ -20,7 +22,6 @@ from taxpayers.identifiers import Notation
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.services import bulk_import, row_import
 from taxpayers.services.granted_permissions import prepare_permission
-from taxpayers.services.history import Action
 from taxpayers.services.import_results import ImportPreview, ImportResult
 from taxpayers.services.intermediaries import prepare_intermediary
 from taxpayers.services.new_records import NewRecord
@@ -100,21 +101,21 @@ IMPORT_KINDS = {
         intermediary_rows.COLUMNS,
         intermediary_rows.read_intermediaries,
         Intermediary,
-        Action.REGISTER_INTERMEDIARY,
+        actions.REGISTER_INTERMEDIARY,
         _prepare_intermediary,
     ),
     "permissions": _row_by_row(
         permission_rows.COLUMNS,
         permission_rows.read_permissions,
         GrantedPermission,
-        Action.GRANT_PERMISSION,
+        actions.GRANT_PERMISSION,
         _prepare_permission,
     ),
     "system_users": _row_by_row(
         system_user_rows.COLUMNS,
         system_user_rows.read_system_users,
         SystemUser,
-        Action.REGISTER_SYSTEM_USER,
+        actions.REGISTER_SYSTEM_USER,
         _prepare_system_user,
     ),
 }

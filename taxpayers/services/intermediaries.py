@@ -1,14 +1,16 @@
 """Changes of intermediaries: taxpayers in the role of acting for others (contract 4)."""
 
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.moments import format_moment
+from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -32,7 +34,7 @@ def register_intermediary(
     Raises ServiceError if it is already one, but inactive or with another end.
     """
     record = prepare_intermediary(taxpayer=lock_for_update(taxpayer), until=until, at=at)
-    save_new(record, ChangeContext(Action.REGISTER_INTERMEDIARY, by, at, reason))
+    save_new(record, ChangeContext(actions.REGISTER_INTERMEDIARY, by, at, reason))
     row: Intermediary = record.row
     return row
 
@@ -73,9 +75,42 @@ def set_intermediary_active(
     at: datetime,
 ) -> Intermediary:
     """Activate or deactivate it, and set its last moment (None: no end)."""
-    context = ChangeContext(Action.CHANGE_INTERMEDIARY, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_INTERMEDIARY, by, at, validate_reason(reason))
     row = lock_for_update(intermediary)
     if until != row.active_until:
         validate_end(until, _("the role"), at)
     update_and_record(row, context, is_active=is_active, active_until=until)
     return row
+
+
+@transaction.atomic
+def switch_intermediary(
+    *, intermediary: Intermediary, is_active: bool, reason: str, by: Author, at: datetime
+) -> Intermediary:
+    """Activate or deactivate it; its last moment stays."""
+    row = lock_for_update(intermediary)
+    return set_intermediary_active(
+        intermediary=row, is_active=is_active, until=row.active_until, reason=reason, by=by, at=at
+    )
+
+
+ACTIVATE_INTERMEDIARY = Operation(
+    actions.CHANGE_INTERMEDIARY,
+    partial(switch_intermediary, is_active=True),
+    "intermediary",
+    "Activate the intermediary",
+    "It may act for other taxpayers again, with the permissions that it has.",
+    unneeded_if_active,
+    own_name="activate_intermediary",
+)
+DEACTIVATE_INTERMEDIARY = Operation(
+    actions.CHANGE_INTERMEDIARY,
+    partial(switch_intermediary, is_active=False),
+    "intermediary",
+    "Deactivate the intermediary",
+    "From now on it acts for nobody, and its tokens on behalf of others end. Its permissions stay"
+    " in the registry.",
+    unneeded_if_inactive,
+    is_danger=True,
+    own_name="deactivate_intermediary",
+)

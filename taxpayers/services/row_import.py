@@ -13,10 +13,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
+from taxpayers.actions import Action
 from taxpayers.files.rows import AnyRow, BadRow, ParsedFile, fault_text
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary, Taxpayer
-from taxpayers.services.history import Action, Author, ChangeContext
+from taxpayers.services.history import Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.new_records import NewRecord, save_all_new

@@ -11,11 +11,11 @@ from django.db.models import Max
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
 from taxpayers.models import SLOTS, ClientSecret, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -73,8 +73,8 @@ def issue_secret(
     validate_end(retire_old_at, _("the old secret"), at)
     slot = free_slot(owner, at)
     if retire_old_at is not None:
-        _retire_live(owner, retire_old_at, ChangeContext(Action.RETIRE_SECRET, by, at))
-    context = ChangeContext(Action.ROTATE_SECRET, by, at)
+        _retire_live(owner, retire_old_at, ChangeContext(actions.RETIRE_SECRET, by, at))
+    context = ChangeContext(actions.ROTATE_SECRET, by, at)
     return create_secret(owner, slot, expires_at, context, allowed_networks=allowed_networks)
 
 
@@ -119,7 +119,7 @@ def retire_secret(
 
     Raises ServiceError if it is no longer live.
     """
-    context = ChangeContext(Action.RETIRE_SECRET, by, at, validate_reason(reason))
+    context = ChangeContext(actions.RETIRE_SECRET, by, at, validate_reason(reason))
     validate_end(last_moment, secret.label, at)
     owner = lock_to_stop(secret.system_user, by)
     row = lock_for_update(secret)
@@ -138,7 +138,7 @@ def revoke_secret(
 
     With `spare_last` it raises LastLiveSecret if its system user could no longer log in then.
     """
-    context = ChangeContext(Action.REVOKE_SECRET, by, at, validate_reason(reason))
+    context = ChangeContext(actions.REVOKE_SECRET, by, at, validate_reason(reason))
     owner = lock_to_stop(secret.system_user, by)
     row = lock_for_update(secret)
     if row.revoked_at is None:

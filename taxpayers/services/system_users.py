@@ -8,15 +8,18 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.credentials import new_client_id
 from taxpayers.duties import MANAGEMENT_SCOPES, are_for_management
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
+from taxpayers.operations import Operation
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
+    context_of,
     lock_for_update,
     update_and_record,
 )
@@ -67,7 +70,7 @@ def register_system_user(
         by=by,
         at=at,
     )
-    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     return create_secret(owner, 1, secret_expires_at, context, fields, allowed_networks)
 
 
@@ -173,7 +176,7 @@ def change_system_user(
     at: datetime,
 ) -> SystemUser:
     """Change its name, scopes or limit; None leaves the value as it is."""
-    context = ChangeContext(Action.CHANGE_SYSTEM_USER, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_SYSTEM_USER, by, at, validate_reason(reason))
     fields: dict[str, Any] = {}
     if name is not None:
         fields["name"] = validate_name(name)
@@ -194,7 +197,7 @@ def extend_system_user(
     *, system_user: SystemUser, expires_at: datetime | None, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Set the last moment at which it may log in; None: no end. To stop it at once, block it."""
-    context = ChangeContext(Action.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
+    context = ChangeContext(actions.EXTEND_SYSTEM_USER, by, at, validate_reason(reason))
     row = lock_to_stop(system_user, by)
     if expires_at is None or (row.expires_at is not None and expires_at > row.expires_at):
         row = lock_to_change(system_user, by)
@@ -207,12 +210,11 @@ def block_system_user(
     *, system_user: SystemUser, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Refuse all its logins from now on; nothing happens if it is blocked."""
-    reason = validate_reason(reason)
+    context = context_of(BLOCK_SYSTEM_USER, reason, by, at)
     row = lock_to_stop(system_user, by)
-    if row.blocked_at is None:
-        context = ChangeContext(Action.BLOCK_SYSTEM_USER, by, at, reason)
+    if not BLOCK_SYSTEM_USER.unneeded(row):
         update_and_record(
-            row, context, blocked_at=at, blocked_by=by.name[:150], blocked_reason=reason
+            row, context, blocked_at=at, blocked_by=by.name[:150], blocked_reason=context.reason
         )
     return row
 
@@ -222,10 +224,35 @@ def unblock_system_user(
     *, system_user: SystemUser, reason: str, by: Author, at: datetime
 ) -> SystemUser:
     """Let it log in again; nothing happens if it is not blocked."""
-    context = ChangeContext(Action.UNBLOCK_SYSTEM_USER, by, at, validate_reason(reason))
+    context = context_of(UNBLOCK_SYSTEM_USER, reason, by, at)
     row = lock_to_change(system_user, by)
     update_and_record(row, context, blocked_at=None, blocked_by="", blocked_reason="")
     return row
+
+
+BLOCK_SYSTEM_USER = Operation(
+    actions.BLOCK_SYSTEM_USER,
+    block_system_user,
+    "system_user",
+    marked("Block the system user"),
+    marked(
+        "From now on, every login of this system user is refused. Tokens that were already issued:"
+        " APIs that check them with this service refuse them within 10 seconds, others accept them"
+        " for up to one hour. It can be unblocked at any time."
+    ),
+    lambda row: "" if row.blocked_at is None else marked("It is already blocked."),
+    is_danger=True,
+    is_reason_required=True,
+)
+UNBLOCK_SYSTEM_USER = Operation(
+    actions.UNBLOCK_SYSTEM_USER,
+    unblock_system_user,
+    "system_user",
+    marked("Unblock the system user"),
+    marked("It can log in again at once, with what is valid."),
+    lambda row: marked("It is not blocked.") if row.blocked_at is None else "",
+    is_reason_required=True,
+)
 
 
 def _check_credentials(row: SystemUser, scopes: Collection[str], at: datetime) -> None:

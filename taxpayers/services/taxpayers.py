@@ -1,16 +1,20 @@
 """Changes of taxpayers (contract 4)."""
 
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
+from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
+    context_of,
     lock_for_update,
     record_change,
     update_and_record,
@@ -31,7 +35,7 @@ def register_taxpayer(*, taxpayer: TaxpayerId, name: str, by: Author, at: dateti
     )
     if is_new:
         record_change(
-            row, ChangeContext(Action.REGISTER_TAXPAYER, by, at), after=registration_fields(row)
+            row, ChangeContext(actions.REGISTER_TAXPAYER, by, at), after=registration_fields(row)
         )
     elif row.name != name:
         raise ServiceError(
@@ -53,7 +57,7 @@ def rename_taxpayer(
     *, taxpayer: Taxpayer, name: str, reason: str, by: Author, at: datetime
 ) -> Taxpayer:
     """Change its name; nothing happens if it has that name."""
-    context = ChangeContext(Action.RENAME_TAXPAYER, by, at, validate_reason(reason))
+    context = ChangeContext(actions.RENAME_TAXPAYER, by, at, validate_reason(reason))
     row = lock_for_update(taxpayer)
     update_and_record(row, context, name=validate_name(name))
     return row
@@ -64,9 +68,34 @@ def set_taxpayer_active(
     *, taxpayer: Taxpayer, is_active: bool, reason: str, by: Author, at: datetime
 ) -> Taxpayer:
     """Activate or deactivate it: without an active taxpayer its system users get no token."""
-    action = Action.ACTIVATE_TAXPAYER if is_active else Action.DEACTIVATE_TAXPAYER
-    context = ChangeContext(action, by, at, validate_reason(reason))
+    operation = ACTIVATE_TAXPAYER if is_active else DEACTIVATE_TAXPAYER
+    context = context_of(operation, reason, by, at)
     row = lock_for_update(taxpayer)
     check_taxpayer(row, by)
-    update_and_record(row, context, is_active=is_active)
+    if not operation.unneeded(row):
+        update_and_record(row, context, is_active=is_active)
     return row
+
+
+ACTIVATE_TAXPAYER = Operation(
+    actions.ACTIVATE_TAXPAYER,
+    partial(set_taxpayer_active, is_active=True),
+    "taxpayer",
+    marked("Activate the taxpayer"),
+    marked("Its system users and its intermediaries can log in for it again."),
+    unneeded_if_active,
+)
+DEACTIVATE_TAXPAYER = Operation(
+    actions.DEACTIVATE_TAXPAYER,
+    partial(set_taxpayer_active, is_active=False),
+    "taxpayer",
+    marked("Deactivate the taxpayer"),
+    marked(
+        "From now on, nobody can log in for this taxpayer: not its own system users, and no"
+        " intermediary on its behalf. Its system users also cannot log in on behalf of others."
+        " Tokens that were already issued: APIs that check them with this service refuse them"
+        " within 10 seconds, others accept them for up to one hour."
+    ),
+    unneeded_if_inactive,
+    is_danger=True,
+)

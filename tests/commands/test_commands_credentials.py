@@ -238,12 +238,6 @@ def test_unblock_system_user_undoes_it_and_is_safe_to_repeat(client_id: str) -> 
     assert [c.reason for c in Change.objects.order_by("id")] == ["leaked", "replaced"]
 
 
-@pytest.mark.parametrize("command", ["block_system_user", "unblock_system_user"])
-def test_a_block_is_neither_made_nor_lifted_without_a_reason(command: str, client_id: str) -> None:
-    assert "required: --reason" in error_of(command, client_id)
-    assert error_of(command, client_id, "--reason", " ").startswith("Give a reason")
-
-
 # --- A client id that is none -------------------------------------------------------------------
 
 BY_CLIENT_ID = {

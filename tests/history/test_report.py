@@ -16,11 +16,11 @@ from django.utils import timezone
 from identity.staff.history import exports, grouping, periods, report
 from identity.staff.history.grouping import ORDER, changes_of_task, group_changes
 from identity.staff.history.periods import Period
-from taxpayers import services
+from taxpayers import actions, services
 from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, SystemUser, Taxpayer
-from taxpayers.services import Action, Author
+from taxpayers.services import Author
 from tests.client_auth.key_erp import jwks, new_pair
 from tests.registry.workbooks import rows_of
 from tests.support.factories import (
@@ -363,7 +363,7 @@ def test_the_report_is_exported_and_the_export_is_in_the_history(
     assert json.loads(found[0]["after"]) == {"name": "=Neu"}
     assert len({row["task"] for row in found}) == 2
     change = Change.objects.latest("pk")
-    assert (change.action, change.by) == (Action.EXPORT_REGISTRY, "aminah")
+    assert (change.action, change.by) == (actions.EXPORT_REGISTRY.name, "aminah")
     assert (change.object_type, change.address) == ("change", ADDRESS)
     assert change.after == {"form": form, "filters": "since=2026-03-01&until=2026-03-05"}
 

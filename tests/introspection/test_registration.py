@@ -161,21 +161,6 @@ def test_a_secret_is_rotated_and_revoked_by_id_or_by_name(api: Api) -> None:
     assert Change.objects.count() == count, "safe to repeat"
 
 
-def test_an_api_is_deactivated_and_activated(api: Api) -> None:
-    for command, is_active in (
-        ("deactivate_protected_api", False),
-        ("activate_protected_api", True),
-    ):
-        for _ in range(2):
-            answer = json_output_of(command, "Invoicing", "--reason", "closed")
-            assert (answer["client_id"], answer["is_active"]) == (api.client_id, is_active)
-        assert ProtectedApi.objects.get().is_active is is_active
-        changes = Change.objects.filter(action=command)
-        assert [(row.reason, row.after) for row in changes] == [
-            ("closed", {"is_active": is_active})
-        ]
-
-
 def test_what_does_not_exist_is_named(api: Api) -> None:
     for command in ("deactivate_protected_api", "rotate_protected_api_secret"):
         assert "There is no protected API Reports." in error_of(command, "Reports")

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from identity.api.events import changes
+from taxpayers import actions
 from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author, rename_taxpayer
 from taxpayers.services.feed import numbering
-from taxpayers.services.history import Action, ChangeContext, record_export
+from taxpayers.services.history import ChangeContext, record_export
 from tests.management_api.portal import (
     Portal,
     assert_ok,
@@ -59,7 +60,7 @@ def test_every_change_comes_once_in_its_order(portal: Portal) -> None:
 
 
 def test_an_export_is_about_no_record_and_stops_no_reader(portal: Portal) -> None:
-    context = ChangeContext(Action.EXPORT_REGISTRY, Author("auditor"), datetime.now(UTC))
+    context = ChangeContext(actions.EXPORT_REGISTRY, Author("auditor"), datetime.now(UTC))
     record_export(Taxpayer, context, filters="", form="csv")
     rename_taxpayer(
         taxpayer=TaxpayerFactory.create(), name="New", reason="x", by=context.by, at=context.at

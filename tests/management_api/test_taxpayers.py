@@ -84,15 +84,6 @@ def test_rename(portal: Portal, taxpayer: Taxpayer) -> None:
     )
 
 
-def test_deactivate_and_activate(portal: Portal, taxpayer: Taxpayer) -> None:
-    for task, is_active in (("deactivate", False), ("activate", True)):
-        answer = portal.post(f"{PATH}/{task}", {"reason": "closed"}, If_Match=portal.etag(PATH))
-        assert assert_ok(answer)["is_active"] is is_active
-        taxpayer.refresh_from_db()
-        assert taxpayer.is_active is is_active
-        assert last_change().action == f"{task}_taxpayer"
-
-
 @pytest.mark.parametrize(
     "identifier",
     ["C9999999999", "C2584563222:12345", "%00", "x", "C2584563222%3A", "%C3%A9" * 9, "a" * 5000],

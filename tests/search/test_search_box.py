@@ -7,9 +7,9 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
+from taxpayers import actions
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import Change, Taxpayer
-from taxpayers.services import Action
 from tests.support.accounts import signed_in, with_totp
 from tests.support.erp import Erp
 from tests.support.factories import (
@@ -117,7 +117,9 @@ def test_a_person_is_found_by_name_and_leads_to_their_changes(officer: Client) -
 
 
 def test_who_is_only_in_the_history_is_found_by_the_exact_name(officer: Client) -> None:
-    Change.objects.create(by="operator (manage.py)", action=Action.BLOCK_SYSTEM_USER, label="x")
+    Change.objects.create(
+        by="operator (manage.py)", action=actions.BLOCK_SYSTEM_USER.name, label="x"
+    )
     assert found(officer, "operator (manage.py)") == {"Exact match": ["operator (manage.py)"]}
 
 

@@ -1,5 +1,6 @@
 """Exports that no spreadsheet runs as formulas, and one task for several selected records."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from uuid_utils.compat import uuid7
 
 from identity.staff.framework import bulk_tasks
-from identity.staff.system_users import blocking
+from identity.staff.system_users.blocking import BlockSystemUser
 from taxpayers.files.csv_escaping import escape_formula, unescape_formula
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import Author, ServiceError, block_system_user
+from taxpayers.services.system_users import BLOCK_SYSTEM_USER
 from tests.registry.workbooks import formulas_of, rows_of
 from tests.support.factories import GrantedPermissionFactory, SystemUserFactory, TaxpayerFactory
 from tests.support.staff import (
@@ -215,7 +217,8 @@ def test_all_or_none(users: list[SystemUser], monkeypatch: pytest.MonkeyPatch) -
             raise ServiceError("it fell over")
         return block_system_user(**arguments)
 
-    monkeypatch.setattr(blocking, "block_system_user", fails_at_the_last)
+    failing = replace(BLOCK_SYSTEM_USER, service=fails_at_the_last)
+    monkeypatch.setattr(BlockSystemUser, "operation", failing)
     done = act(client, "block_system_user", users, confirmed="1", reason="fraud")
     assert "Nothing was changed" in errors_of(done)
     assert "it fell over" in errors_of(done)

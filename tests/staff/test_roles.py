@@ -10,24 +10,17 @@ from django.urls import NoReverseMatch, reverse
 
 from identity.staff.accounts.roles import (
     ACCOUNT_MANAGER,
-    DUTIES,
+    DUTY_OF,
     ROLES,
-    Duty,
     duties_of,
     must_be_separate,
 )
+from identity.staff.actions import ACTIONS
+from taxpayers.duties import Duty
 from taxpayers.models import Change
-from taxpayers.services import Action
 from tests.servers.processes import CHECKOUT
 from tests.support.accounts import new_staff
-from tests.support.factories import SystemUserFactory
 from tests.support.staff import staff_client
-
-ONLY_SECURITY_OFFICER = (
-    *("issue_credentials", "rotate_secret", "retire_secret", "revoke_secret"),
-    *("unblock_system_user", "extend_system_user", "change_system_user"),
-    "register_system_user",
-)
 
 
 def _all_permissions() -> Iterator[str]:
@@ -45,18 +38,16 @@ def _permissions_of(name: str) -> set[str]:
 
 def test_every_change_of_state_has_a_permission_of_its_name() -> None:
     codenames = {name.partition(".")[2] for name in _all_permissions()}
-    own = {Action.CHANGE_OWN_PASSWORD, Action.CHANGE_OWN_SECOND_STEP}  # for all staff
-    # For operators, and for programs that staff have given the scope of the management API.
-    others = {action for action in Action if "webhook" in action} | {Action.PRUNE_LOGINS}
-    assert {action.value for action in Action} - codenames == own | others
+    assert codenames >= {name.partition(".")[2] for name in DUTY_OF}
+    others = {name for name, action in ACTIONS.items() if action.duty in (None, Duty.WEBHOOKS)}
+    assert ACTIONS.keys() - codenames == others
 
 
 def test_no_permission_allows_writing_rows_without_the_services() -> None:
-    actions = {action.value for action in Action}
     generic = {n for n in _all_permissions() if n.split(".")[1].startswith(("add_", "delete_"))}
     assert generic == set()
     changing = {n.split(".")[1] for n in _all_permissions() if ".change_" in n}
-    assert changing <= actions
+    assert changing <= ACTIONS.keys()
 
 
 def test_every_permission_belongs_to_a_role() -> None:
@@ -64,32 +55,20 @@ def test_every_permission_belongs_to_a_role() -> None:
     assert set(_all_permissions()) <= given
 
 
-def test_credentials_unblocking_and_key_rotation_are_for_security_officers_alone() -> None:
-    restricted = {f"taxpayers.{name}" for name in ONLY_SECURITY_OFFICER} | {
-        "tokens.rotate_signing_key"
-    }
-    assert restricted <= ROLES["security officer"].permissions
-    for name, role in ROLES.items():
-        assert name == "security officer" or not restricted & role.permissions
-
-
 def test_no_role_registers_taxpayers_and_issues_credentials() -> None:
     assert not any(must_be_separate(role.permissions) for role in ROLES.values())
 
 
 def test_every_permission_to_act_has_one_duty() -> None:
-    acting = [name for name in _all_permissions() if ".view_" not in name]
-    assert [len([d for d, names in DUTIES.items() if name in names]) for name in acting] == [
-        1 for _ in acting
-    ]
-    assert frozenset[str]().union(*DUTIES.values()) == set(acting)
+    assert DUTY_OF.keys() == {name for name in _all_permissions() if ".view_" not in name}
 
 
 def test_what_lets_an_invented_client_in_is_separate_in_every_pair() -> None:
-    for one in DUTIES[Duty.REGISTER]:
-        for other in DUTIES[Duty.ISSUE]:
-            assert must_be_separate([one, other])
-    assert not must_be_separate(DUTIES[Duty.REGISTER] | DUTIES[Duty.STOP] | DUTIES[Duty.ACCOUNTS])
+    lets_in = {name for name, duty in DUTY_OF.items() if duty in (Duty.REGISTER, Duty.GRANT)}
+    issues = {name for name, duty in DUTY_OF.items() if duty is Duty.ISSUE}
+    assert all(must_be_separate([one, other]) for one in lets_in for other in issues)
+    assert not must_be_separate(DUTY_OF.keys() - issues)
+    assert not must_be_separate(DUTY_OF.keys() - lets_in)
 
 
 def test_every_role_but_the_viewer_has_a_duty() -> None:
@@ -160,18 +139,6 @@ def test_the_documentation_shows_the_table_in_force() -> None:
 
 
 # --- Through the pages --------------------------------------------------------------------------
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("task", ["block_system_user", "unblock_system_user", "rotate_secret"])
-@pytest.mark.parametrize("name", ROLES)
-def test_the_pages_refuse_what_the_role_may_not_do(task: str, name: str) -> None:
-    system_user = SystemUserFactory.create()
-    url = reverse(f"admin:taxpayers_systemuser_{task}", args=[system_user.pk])
-    answer = staff_client(name).post(url, {"reason": "test"})
-    is_allowed = f"taxpayers.{task}" in ROLES[name].permissions
-    assert (answer.status_code != 403) is is_allowed
-    assert is_allowed or not Change.objects.filter(object_id=str(system_user.pk)).exists()
 
 
 @pytest.mark.django_db

@@ -25,7 +25,7 @@ PO = LOCALE / LANGUAGE / "LC_MESSAGES" / "django.po"
 _APPS = ("identity", "taxpayers", "tokens")
 # No pgettext: nothing here needs a context, so the id of a message is its text.
 _KEYWORDS = {
-    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop")),
+    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop", "marked")),
     **dict.fromkeys(("ngettext", "ngettext_lazy"), (1, 2)),
     # Raised by pure modules, translated where a page shows them.
     **dict.fromkeys(("MalformedIdentifier", "malformed", "_malformed")),

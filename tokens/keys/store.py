@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 from taxpayers.moments import format_moment
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -18,6 +17,7 @@ from taxpayers.services.history import (
     update_and_record,
 )
 from taxpayers.validation import ServiceError, validate_reason
+from tokens import actions
 from tokens.keys.encryption import decrypt, encrypt
 from tokens.keys.ring import PUBLISHED_AHEAD, Key, KeyRing, PrivateKey, generate, public_jwk
 from tokens.models import SigningKey
@@ -61,7 +61,7 @@ def rotate(*, alg: str, reason: str = "", by: Author, at: datetime) -> Key:
         )
     # The generation after the newest one read: if two rotate at once, the other insert fails.
     row = _new_row(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
-    context = ChangeContext(Action.ROTATE_SIGNING_KEY, by, at, reason)
+    context = ChangeContext(actions.ROTATE_SIGNING_KEY, by, at, reason)
     return _insert(row, context, replaced=rows[-1])
 
 
@@ -73,7 +73,7 @@ def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: dat
     No token that the compromised key signed is accepted any more, also none that it signs until
     then. `alg` is that of the new key. Raises ServiceError for a key that is not published.
     """
-    context = ChangeContext(Action.ROTATE_SIGNING_KEY, by, at, validate_reason(reason))
+    context = ChangeContext(actions.ROTATE_SIGNING_KEY, by, at, validate_reason(reason))
     compromised = lock_for_update(_published_row(kid, at))
     if compromised.compromised_at is not None:
         raise _not_published(compromised)  # somebody else was first

@@ -1,26 +1,38 @@
 """What the commands for protected APIs share: their arguments, and finding one."""
 
+from typing import Any
+
 from django.core.management.base import CommandParser
 from django.db.models import Q
 
 from taxpayers.credentials import hint_of
-from taxpayers.management.command import NO_REASON
+from taxpayers.management.command import add_reason
+from taxpayers.management.operation_command import OperationCommand
 from taxpayers.services import ServiceError
 from taxpayers.validation import validate_text
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
 _LONGEST = 255
+_NAMED = "its client ID, or its name"
 
 
 def add_protected_api(parser: CommandParser) -> None:
     """`API [--reason TEXT]`; find it with `find_protected_api`."""
-    parser.add_argument("api", metavar="API", help="its client ID, or its name")
+    parser.add_argument("api", metavar="API", help=_NAMED)
     add_reason(parser)
 
 
-def add_reason(parser: CommandParser) -> None:
-    """`--reason TEXT`."""
-    parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
+class ProtectedApiCommand(OperationCommand):
+    """`API`."""
+
+    def add_record(self, parser: CommandParser) -> None:
+        parser.add_argument("api", metavar="API", help=_NAMED)
+
+    def find(self, options: dict[str, Any]) -> ProtectedApi:
+        return find_protected_api(options["api"])
+
+    def data(self, row: ProtectedApi) -> dict[str, Any]:
+        return {"client_id": row.client_id, "name": row.name, "is_active": row.is_active}
 
 
 def find_protected_api(text: str) -> ProtectedApi:

@@ -5,12 +5,15 @@ Keyword-only, atomic, recorded in the history. They raise ServiceError; then not
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions as registry
+from taxpayers.actions import Action, marked
 from taxpayers.credentials import (
     Credentials,
     hash_secret,
@@ -18,10 +21,11 @@ from taxpayers.credentials import (
     new_client_id,
     new_client_secret,
 )
+from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
+    context_of,
     lock_for_update,
     record_change,
     update_and_record,
@@ -33,6 +37,7 @@ from taxpayers.validation import (
     validate_name,
     validate_reason,
 )
+from tokens import actions
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
 MAX_LIVE_SECRETS = 2
@@ -61,7 +66,7 @@ def register_protected_api(
 
     Raises ServiceError if there is one of that name: its secret cannot be shown again.
     """
-    name, context = validate_name(name), _context(Action.REGISTER_PROTECTED_API, reason, by, at)
+    name, context = validate_name(name), _context(actions.REGISTER_PROTECTED_API, reason, by, at)
     audiences = {scope["audience"] for scope in settings.SCOPES.values()}
     validate_known([audience], audiences, _("audience"))
     present = ProtectedApi.objects.filter(name=name).first()
@@ -93,7 +98,7 @@ def issue_api_secret(
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live.
     """
-    context = _context(Action.ROTATE_SECRET, reason, by, at)
+    context = _context(registry.ROTATE_SECRET, reason, by, at)
     owner = lock_for_update(protected_api)
     validate_end(retire_old_at, _("the old secret"), at)
     live = live_secrets(owner, at)
@@ -114,7 +119,7 @@ def revoke_api_secret(
     *, secret: ProtectedApiSecret, reason: str, by: Author, at: datetime
 ) -> ProtectedApiSecret:
     """Revoke it now and for good; nothing happens if it was revoked before."""
-    context = _context(Action.REVOKE_SECRET, reason, by, at)
+    context = _context(registry.REVOKE_SECRET, reason, by, at)
     lock_for_update(secret.protected_api)
     row = lock_for_update(secret)
     if row.revoked_at is None:
@@ -126,12 +131,35 @@ def revoke_api_secret(
 def set_protected_api_active(
     *, protected_api: ProtectedApi, is_active: bool, reason: str, by: Author, at: datetime
 ) -> ProtectedApi:
-    """Hear it, or refuse it with every secret; nothing happens if it is so already."""
-    action = Action.ACTIVATE_PROTECTED_API if is_active else Action.DEACTIVATE_PROTECTED_API
-    context = _context(action, reason, by, at)
+    """Activate or deactivate it: all that it asks is refused then. Safe to repeat."""
+    operation = ACTIVATE_PROTECTED_API if is_active else DEACTIVATE_PROTECTED_API
+    context = context_of(operation, reason, by, at)
     row = lock_for_update(protected_api)
-    update_and_record(row, context, is_active=is_active)
+    if not operation.unneeded(row):
+        update_and_record(row, context, is_active=is_active)
     return row
+
+
+ACTIVATE_PROTECTED_API = Operation(
+    actions.ACTIVATE_PROTECTED_API,
+    partial(set_protected_api_active, is_active=True),
+    "protected_api",
+    marked("Activate the protected API"),
+    marked("The API can ask again, with the secrets that are still valid."),
+    unneeded_if_active,
+)
+DEACTIVATE_PROTECTED_API = Operation(
+    actions.DEACTIVATE_PROTECTED_API,
+    partial(set_protected_api_active, is_active=False),
+    "protected_api",
+    marked("Deactivate the protected API"),
+    marked(
+        "Everything that this API asks is refused from now on, so it cannot accept tokens any more."
+        " Its secrets work again when it is activated."
+    ),
+    unneeded_if_inactive,
+    is_danger=True,
+)
 
 
 def live_secrets(owner: ProtectedApi, at: datetime) -> list[ProtectedApiSecret]:
@@ -144,7 +172,7 @@ def _context(action: Action, reason: str, by: Author, at: datetime) -> ChangeCon
 
 
 def _retire(context: ChangeContext) -> ChangeContext:
-    return ChangeContext(Action.RETIRE_SECRET, context.by, context.at, context.reason)
+    return ChangeContext(registry.RETIRE_SECRET, context.by, context.at, context.reason)
 
 
 def _create_secret(

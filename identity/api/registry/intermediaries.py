@@ -10,10 +10,11 @@ from identity.api.framework.kinds import Change, Kind, Task, Values
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
+from identity.api.registry.taxpayers import by_reason, find_taxpayer
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
 from taxpayers.services import register_intermediary, set_intermediary_active
+from taxpayers.services.intermediaries import ACTIVATE_INTERMEDIARY, DEACTIVATE_INTERMEDIARY
 from taxpayers.validation import validate_reason
 
 
@@ -78,26 +79,10 @@ def given_reason(values: Values) -> str:
 
 
 def _set_end(row: Intermediary, values: Values, _address: Values, change: Change) -> Intermediary:
-    return _changed(row, row.is_active, values["active_until"], values, change)
-
-
-def _activate(row: Intermediary, values: Values, _address: Values, change: Change) -> Intermediary:
-    return _changed(row, True, row.active_until, values, change)
-
-
-def _deactivate(
-    row: Intermediary, values: Values, _address: Values, change: Change
-) -> Intermediary:
-    return _changed(row, False, row.active_until, values, change)
-
-
-def _changed(
-    row: Intermediary, is_active: bool, until: Any, values: Values, change: Change
-) -> Intermediary:
     return set_intermediary_active(
         intermediary=row,
-        is_active=is_active,
-        until=until,
+        is_active=row.is_active,
+        until=values["active_until"],
         reason=values["reason"],
         **change.context,
     )
@@ -131,12 +116,6 @@ CREATE = Task(
 )
 CHANGE = Task("", "Change until when it is active", ChangeIntermediaryBody, _set_end)
 TASKS = (
-    Task(
-        "deactivate",
-        "Deactivate the intermediary",
-        ReasonBody,
-        _deactivate,
-        "From now on it acts for nobody, and its tokens on behalf of others end.",
-    ),
-    Task("activate", "Activate the intermediary", ReasonBody, _activate),
+    by_reason("deactivate", DEACTIVATE_INTERMEDIARY),
+    by_reason("activate", ACTIVATE_INTERMEDIARY),
 )

@@ -13,12 +13,13 @@ from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.intermediaries import find_intermediary, given_reason
-from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
+from identity.api.registry.taxpayers import by_reason, find_taxpayer
 from taxpayers.duties import Duty
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
-from taxpayers.services import end_earlier, extend, grant_permission, revoke_permission
+from taxpayers.services import end_earlier, extend, grant_permission
+from taxpayers.services.granted_permissions import REVOKE_PERMISSION
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _STATES = ("in_force", "not_yet_valid", "expired", "revoked")
@@ -151,12 +152,6 @@ def _end_earlier(
     return row
 
 
-def _revoke(
-    row: GrantedPermission, values: Values, _address: Values, change: Change
-) -> GrantedPermission:
-    return revoke_permission(permission=row, reason=values["reason"], **change.context)
-
-
 KIND = Kind(
     name="permissions",
     singular="permission",
@@ -191,11 +186,5 @@ TASKS = (
         "One that has ended is granted anew from now on: the answer is the new permission.",
     ),
     Task("end-earlier", "Let the permission end earlier", EndEarlierBody, _end_earlier),
-    Task(
-        "revoke",
-        "Revoke the permission",
-        ReasonBody,
-        _revoke,
-        "Now and for good. Tokens that carry it end.",
-    ),
+    by_reason("revoke", REVOKE_PERMISSION),
 )

@@ -9,15 +9,11 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Taxpayers, Text, Texts
 from identity.api.framework.kinds import Change, Once, Task, Values
-from identity.api.registry.taxpayers import ReasonBody
+from identity.api.registry.taxpayers import by_reason
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
-from taxpayers.services import (
-    bind_tokens,
-    block_system_user,
-    limit_system_user,
-    unblock_system_user,
-)
+from taxpayers.services import bind_tokens, limit_system_user
+from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 
 Act = Callable[[SystemUser, Values, Change], Model | Once]
 _BINDINGS = {"none": TokenBinding.BEARER, "dpop": TokenBinding.DPOP, "tls": TokenBinding.TLS}
@@ -64,14 +60,8 @@ def _bind(row: SystemUser, values: Values, change: Change) -> Model:
 
 
 TASKS = (
-    Task(
-        "block",
-        "Block the system user",
-        ReasonBody,
-        by_service(block_system_user),
-        "From now on its logins are refused, and its tokens end.",
-    ),
-    Task("unblock", "Unblock the system user", ReasonBody, by_service(unblock_system_user)),
+    by_reason("block", BLOCK_SYSTEM_USER),
+    by_reason("unblock", UNBLOCK_SYSTEM_USER),
     Task("limits", "Limit what it may do for others", LimitsBody, by_service(limit_system_user)),
     Task("bind-tokens", "Bind its tokens to a key", BindingBody, of_client(_bind)),
 )

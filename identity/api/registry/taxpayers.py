@@ -12,7 +12,9 @@ from identity.api.framework.records import Listing
 from taxpayers import models
 from taxpayers.duties import Duty
 from taxpayers.identifiers import MalformedIdentifier
-from taxpayers.services import register_taxpayer, rename_taxpayer, set_taxpayer_active
+from taxpayers.operations import Operation
+from taxpayers.services import register_taxpayer, rename_taxpayer
+from taxpayers.services.taxpayers import ACTIVATE_TAXPAYER, DEACTIVATE_TAXPAYER
 from taxpayers.validation import taxpayer_notation
 
 
@@ -85,15 +87,13 @@ def _rename(
     return rename_taxpayer(taxpayer=row, **values, **change.context)
 
 
-def _set_active(*, is_active: bool) -> Any:
-    def act(
-        row: models.Taxpayer, values: Values, _address: Values, change: Change
-    ) -> models.Taxpayer:
-        return set_taxpayer_active(
-            taxpayer=row, is_active=is_active, reason=values["reason"], **change.context
-        )
+def by_reason(name: str, operation: Operation) -> Task:
+    """The task of an operation that needs only a reason; `name` is the last part of its address."""
 
-    return act
+    def act(row: Any, values: Values, _address: Values, change: Change) -> Any:
+        return operation.run(row, **values, **change.context)
+
+    return Task(name, operation.title, ReasonBody, act, operation.effect)
 
 
 KIND = Kind(
@@ -118,13 +118,4 @@ CREATE = Task(
     "Safe to repeat: one that is registered under this name is answered with 200.",
 )
 CHANGE = Task("", "Rename the taxpayer", RenameBody, _rename)
-TASKS = (
-    Task(
-        "deactivate",
-        "Deactivate the taxpayer",
-        ReasonBody,
-        _set_active(is_active=False),
-        "From now on nobody gets a token for it, and its tokens end.",
-    ),
-    Task("activate", "Activate the taxpayer", ReasonBody, _set_active(is_active=True)),
-)
+TASKS = (by_reason("deactivate", DEACTIVATE_TAXPAYER), by_reason("activate", ACTIVATE_TAXPAYER))

@@ -9,12 +9,35 @@ permissions, or that it is a superuser.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from identity.staff.actions import ACCOUNT_ACTIONS
+from taxpayers import actions as registry
+from taxpayers import duties
+from taxpayers.duties import Duty
+from tokens import actions as protocol
+
 Codenames = frozenset[str]
+
+
+def _of(app: str, *codenames: str) -> Codenames:
+    return frozenset(f"{app}.{codename}" for codename in codenames)
+
+
+_ACTIONS = {"taxpayers": registry.ACTIONS, "tokens": protocol.ACTIONS, "staff": ACCOUNT_ACTIONS}
+# Each permission to act, and what it is for.
+DUTY_OF: Mapping[str, Duty] = {
+    f"{app}.{action.name}": action.duty
+    for app, actions in _ACTIONS.items()
+    for action in actions
+    if action.duty is not None
+}
+
+
+def _all_of(*wanted: Duty) -> Codenames:
+    return frozenset(name for name, duty in DUTY_OF.items() if duty in wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +47,6 @@ class Role:
     title: str | Promise
     duties: str | Promise
     permissions: Codenames
-
-
-def _of(app: str, *codenames: str) -> Codenames:
-    return frozenset(f"{app}.{codename}" for codename in codenames)
 
 
 _REGISTRY_AND_LOGINS = _of(
@@ -42,57 +61,7 @@ _REGISTRY_AND_LOGINS = _of(
 _HISTORY = _of("taxpayers", "view_change")
 _KEYS_AND_APIS = _of("tokens", "view_signingkey", "view_protectedapi")
 _STAFF_ACCOUNTS = _of("staff", "view_staffaccount")
-_MANAGE_ACCOUNTS = _of(
-    "staff",
-    "create_account",
-    "rename_account",
-    "change_role",
-    "set_first_password",
-    "reset_second_factor",
-    "activate_account",
-    "deactivate_account",
-    "confirm_account",
-    "decline_account",
-)
-_BLOCK_CLIENTS = _of("taxpayers", "block_system_user")
-_CHANGE_REGISTRY = _of(
-    "taxpayers",
-    "register_taxpayer",
-    "rename_taxpayer",
-    "activate_taxpayer",
-    "deactivate_taxpayer",
-    "import_registry",
-    "register_intermediary",
-    "change_intermediary",
-    "set_permission_code",
-    "grant_permission",
-    "extend_permission",
-    "revoke_permission",
-)
-_MANAGE_CREDENTIALS = _of(
-    "taxpayers",
-    "register_system_user",
-    "issue_credentials",
-    "change_login_method",
-    "change_system_user",
-    "limit_system_user",
-    "extend_system_user",
-    "unblock_system_user",
-    "rotate_secret",
-    "register_client_key",
-    "register_client_certificate",
-    "change_secret",
-    "retire_secret",
-    "revoke_secret",
-) | _of(
-    "tokens",
-    "rotate_signing_key",
-    "register_protected_api",
-    "activate_protected_api",
-    "deactivate_protected_api",
-)
-_EXPORT_REGISTRY = _of("taxpayers", "export_registry")
-_EXPORT_LOGINS = _of("tokens", "export_logins")
+_EXPORT_REGISTRY = _of("taxpayers", registry.EXPORT_REGISTRY.name)
 
 ACCOUNT_MANAGER = "account manager"  # besides superusers, the only role that manages accounts
 
@@ -108,7 +77,10 @@ ROLES: Mapping[str, Role] = {
             "Maintains the registry: taxpayers, intermediaries, permissions. Can block a system"
             " user. Cannot issue credentials."
         ),
-        _REGISTRY_AND_LOGINS | _HISTORY | _CHANGE_REGISTRY | _EXPORT_REGISTRY | _BLOCK_CLIENTS,
+        _REGISTRY_AND_LOGINS
+        | _HISTORY
+        | _EXPORT_REGISTRY
+        | _all_of(Duty.REGISTER, Duty.GRANT, Duty.STOP),
     ),
     "security officer": Role(
         _("Security officer"),
@@ -119,20 +91,12 @@ ROLES: Mapping[str, Role] = {
         _REGISTRY_AND_LOGINS
         | _HISTORY
         | _KEYS_AND_APIS
-        | _MANAGE_CREDENTIALS
-        | _BLOCK_CLIENTS
-        | _EXPORT_REGISTRY
-        | _EXPORT_LOGINS,
+        | _all_of(Duty.ISSUE, Duty.STOP, Duty.AUDIT),
     ),
     "auditor": Role(
         _("Auditor"),
         _("Sees everything, also the history and the staff accounts. Changes nothing."),
-        _REGISTRY_AND_LOGINS
-        | _HISTORY
-        | _KEYS_AND_APIS
-        | _STAFF_ACCOUNTS
-        | _EXPORT_REGISTRY
-        | _EXPORT_LOGINS,
+        _REGISTRY_AND_LOGINS | _HISTORY | _KEYS_AND_APIS | _STAFF_ACCOUNTS | _all_of(Duty.AUDIT),
     ),
     ACCOUNT_MANAGER: Role(
         _("Account manager"),
@@ -140,41 +104,19 @@ ROLES: Mapping[str, Role] = {
             "Creates the accounts of staff, gives roles and resets sign-ins. Sees the history, but"
             " no taxpayers and no logins."
         ),
-        _STAFF_ACCOUNTS | _MANAGE_ACCOUNTS | _HISTORY,
+        _STAFF_ACCOUNTS | _HISTORY | _all_of(Duty.ACCOUNTS),
     ),
 }
 
 
-class Duty(StrEnum):
-    """What a permission to act is for. To read is no duty."""
-
-    REGISTER = "register"  # and grant: who is in the registry, and who may act for whom
-    ISSUE = "issue"  # who logs in, and with what
-    STOP = "stop"
-    ACCOUNTS = "accounts"
-    AUDIT = "audit"  # take lists out of the service
-
-
-DUTIES: Mapping[Duty, Codenames] = {
-    Duty.REGISTER: _CHANGE_REGISTRY,
-    Duty.ISSUE: _MANAGE_CREDENTIALS,
-    Duty.STOP: _BLOCK_CLIENTS,
-    Duty.ACCOUNTS: _MANAGE_ACCOUNTS,
-    Duty.AUDIT: _EXPORT_REGISTRY | _EXPORT_LOGINS,
-}
-# One person must not have both: with both, they could let in a client that does not exist.
-_SEPARATE = frozenset({Duty.REGISTER, Duty.ISSUE})
-
-
 def duties_of(permissions: Iterable[str]) -> frozenset[Duty]:
     """Every duty that these permissions are part of."""
-    held = frozenset(permissions)
-    return frozenset(duty for duty, codenames in DUTIES.items() if held & codenames)
+    return frozenset(DUTY_OF[name] for name in permissions if name in DUTY_OF)
 
 
 def must_be_separate(permissions: Iterable[str]) -> bool:
     """Whether these permissions together give one person two duties that need two people."""
-    return duties_of(permissions) >= _SEPARATE
+    return duties.must_be_separate(duties_of(permissions))
 
 
 def usable(permissions: Iterable[str]) -> Codenames:

@@ -30,10 +30,10 @@ from identity.staff.framework.lists import is_too_general
 from identity.staff.framework.pagination import in_batches
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, author
+from taxpayers.actions import Action
 from taxpayers.files.csv_escaping import escape_formula
 from taxpayers.files.spreadsheets import MAX_ROWS_WRITTEN, write_workbook
 from taxpayers.models import Taxpayer
-from taxpayers.services import Action
 from taxpayers.services.history import ChangeContext, record_export
 
 _CHUNK = 2_000
@@ -64,7 +64,7 @@ class ExportingAdmin(RecordAdmin):
     export: ClassVar[Export]
 
     def may_export(self, request: HttpRequest) -> bool:
-        may = request.user.has_perm(f"{self.export.app_label}.{self.export.action}")
+        may = request.user.has_perm(f"{self.export.app_label}.{self.export.action.name}")
         return may and self.has_view_permission(request)
 
     def list_buttons(self, request: HttpRequest) -> list[Button]:

@@ -15,10 +15,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
-from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.forms import ReasonForm, TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
+from taxpayers.operations import Operation
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.management_clients import why_only_operators
 
@@ -180,6 +182,33 @@ class Task:
         context["restored"] = restored or take_entries(request)
         context |= self.form_context(request, record, form, at)
         return TemplateResponse(request, self.form_template(form), context)
+
+
+class OperationTask(Task):
+    """A task that needs only a reason: what it says and does is the record of its operation."""
+
+    operation: ClassVar[Operation]
+    done: ClassVar[Text]  # after success, with {name}
+    form = ReasonForm
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if operation := getattr(cls, "operation", None):
+            cls.name, cls.action = operation.name, operation.action.name
+            cls.title, cls.description = (
+                gettext_lazy(operation.title),
+                gettext_lazy(operation.effect),
+            )
+            cls.variant = "danger" if operation.is_danger else cls.variant
+
+    def unavailable_reason(self, record: Any, at: datetime) -> Text:
+        return gettext(self.operation.unneeded(record))
+
+    def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
+        return self.operation.run(record, reason=data["reason"], by=by, at=at)
+
+    def success_message(self, result: Any) -> Text:
+        return str(self.done).format(name=result)
 
 
 def author(request: HttpRequest) -> Author:

@@ -14,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 
+from identity.staff.actions import TEXTS
 from identity.staff.display import display_value, moment
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import PeriodFilter
@@ -24,11 +25,9 @@ from identity.staff.history.grouping import ORDER
 from identity.staff.history.record_links import record_link
 from identity.staff.history.related import changes_about
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
-from taxpayers.services import Action
 
 MAX_RECENT = 20
 
-_ACTIONS: dict[str, Any] = dict(Action.choices)
 _FIELDS: dict[str, Any] = {
     "tin": gettext_lazy("TIN"),
     "rob": gettext_lazy("ROB number"),
@@ -155,7 +154,7 @@ def entry_of(request: HttpRequest, row: Change) -> HistoryEntry:
 def action_of(row: Change) -> Any:
     """The text for the action; an unknown action is shown as it is."""
     of_kind = words.ACTIONS.get(row.action, {}).get(words.kind_in(row))
-    return of_kind or _ACTIONS.get(row.action, row.action)
+    return of_kind or TEXTS.get(row.action, row.action)
 
 
 def _differences(row: Change) -> Iterator[Difference]:
@@ -193,13 +192,13 @@ class ActionFilter(admin.SimpleListFilter):
     parameter_name = "action"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return Action.choices
+        return list(TEXTS.items())
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         match self.value():
             case None:
                 return queryset
-            case action if action in _ACTIONS:
+            case action if action in TEXTS:
                 return queryset.filter(action=action)
             case _:
                 return queryset.none()

@@ -8,22 +8,22 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
+from taxpayers import actions
 from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models import Change
-from taxpayers.services import Action
 
 ACTIONS: Mapping[str, Mapping[CredentialKind | None, Any]] = {
-    Action.CHANGE_SECRET: {
+    actions.CHANGE_SECRET.name: {
         CredentialKind.SECRET: gettext_lazy("Changed from where a secret may be used"),
         CredentialKind.KEY: gettext_lazy("Changed from where a key may be used"),
         CredentialKind.CERTIFICATE: gettext_lazy("Changed from where a certificate may be used"),
     },
-    Action.RETIRE_SECRET: {
+    actions.RETIRE_SECRET.name: {
         CredentialKind.SECRET: gettext_lazy("Set the last day of a secret"),
         CredentialKind.KEY: gettext_lazy("Set the last day of a key"),
         CredentialKind.CERTIFICATE: gettext_lazy("Set the last day of a certificate"),
     },
-    Action.REVOKE_SECRET: {
+    actions.REVOKE_SECRET.name: {
         CredentialKind.SECRET: gettext_lazy("Revoked a secret"),
         CredentialKind.KEY: gettext_lazy("Revoked a key"),
         CredentialKind.CERTIFICATE: gettext_lazy("Revoked a certificate"),

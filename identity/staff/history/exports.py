@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from identity.staff.framework.export import Export, field
+from taxpayers import actions
 from taxpayers.models import Change
-from taxpayers.services import Action
 
 
 def _as_json(values: dict[str, Any]) -> str:
@@ -18,7 +18,7 @@ def _task(row: Change) -> str:
 
 
 CHANGES = Export(
-    Action.EXPORT_REGISTRY,
+    actions.EXPORT_REGISTRY,
     (
         field("at"),
         ("who", lambda row: row.by),

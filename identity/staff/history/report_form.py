@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from identity.staff.actions import TEXTS
 from identity.staff.framework.forms import (
     MAX_IDENTIFIER_LENGTH,
     FirstDayField,
@@ -24,7 +25,6 @@ from identity.staff.history import periods
 from identity.staff.history.grouping import ORDER
 from identity.staff.history.related import changes_about
 from taxpayers.models import Change, SystemUser, Taxpayer
-from taxpayers.services import Action
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 PARAMETERS = ("since", "until", "by", "action", "about")
@@ -45,7 +45,7 @@ class ReportForm(forms.Form):
     action = forms.ChoiceField(
         label=gettext_lazy("Action"),
         required=False,
-        choices=lambda: [("", _("All")), *Action.choices],
+        choices=lambda: [("", _("All")), *TEXTS.items()],
         widget=UnfoldAdminSelectWidget,
     )
     about = forms.CharField(

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 from django.http import HttpRequest
 
+from taxpayers import actions
 from taxpayers.models import Change, GrantedPermission
-from taxpayers.services import Action
 
 
 def revocations_of(
@@ -18,6 +18,6 @@ def revocations_of(
     found = Change.objects.filter(
         object_type=GrantedPermission._meta.model_name,
         object_id__in=keys,
-        action=Action.REVOKE_PERMISSION,
+        action=actions.REVOKE_PERMISSION.name,
     )
     return {int(change.object_id): change for change in found.order_by()}

@@ -4,11 +4,11 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from identity.staff.framework.export import Export, field
 from taxpayers.models import ClientSecret
-from taxpayers.services import Action
+from tokens import actions
 from tokens.models import LoginEvent
 
 LOGINS = Export(
-    Action.EXPORT_LOGINS,
+    actions.EXPORT_LOGINS,
     (
         ("reference", lambda row: row.pk),
         field("at"),

@@ -1,7 +1,7 @@
 """Tasks for protected APIs: register one, its secrets, stop it and start it again (contract 2)."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.forms import ReasonForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.secret_once import (
     HandOverFact,
@@ -19,18 +18,19 @@ from identity.staff.framework.secret_once import (
     moment_with_zone,
     newest_secret_id,
 )
-from identity.staff.framework.tasks import Task
+from identity.staff.framework.tasks import OperationTask, Task
 from identity.staff.protected_apis.forms import RegisterApiForm, RevokeApiSecretForm, RotateApiForm
 from taxpayers.services import Author
 from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis.registration import (
+    ACTIVATE_PROTECTED_API,
+    DEACTIVATE_PROTECTED_API,
     MAX_LIVE_SECRETS,
     IssuedApiSecret,
     issue_api_secret,
     live_secrets,
     register_protected_api,
     revoke_api_secret,
-    set_protected_api_active,
 )
 from tokens.protected_apis.secret_once import introspection_endpoint, introspection_example
 
@@ -156,46 +156,18 @@ class RevokeApiSecret(Task):
         return result.protected_api
 
 
-class _SetActive(Task):
+class DeactivateProtectedApi(OperationTask):
+    operation = DEACTIVATE_PROTECTED_API
     app_label = "tokens"
-    form = ReasonForm
-    is_active: ClassVar[bool]  # after the task
-
-    def unavailable_reason(self, record: ProtectedApi, at: datetime) -> Text:
-        if record.is_active != self.is_active:
-            return ""
-        return _("It is active already.") if record.is_active else _("It is not active.")
-
-    def perform(
-        self, record: ProtectedApi, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> ProtectedApi:
-        return set_protected_api_active(
-            protected_api=record, is_active=self.is_active, reason=data["reason"], by=by, at=at
-        )
-
-    def success_message(self, result: ProtectedApi) -> str:
-        text = _("{name} is active.") if result.is_active else _("{name} is not active any more.")
-        return text.format(name=result.name)
-
-
-class DeactivateProtectedApi(_SetActive):
-    name = "deactivate_protected_api"
-    title = gettext_lazy("Deactivate the protected API")
     button_label = gettext_lazy("Deactivate")
-    description = gettext_lazy(
-        "Everything that this API asks is refused from now on, so it cannot accept tokens any more."
-        " Its secrets work again when it is activated."
-    )
     icon = "block"
-    variant = "danger"
-    is_active = False
+    done = gettext_lazy("{name} is no longer active.")
 
 
-class ActivateProtectedApi(_SetActive):
-    name = "activate_protected_api"
-    title = gettext_lazy("Activate the protected API")
+class ActivateProtectedApi(OperationTask):
+    operation = ACTIVATE_PROTECTED_API
+    app_label = "tokens"
     button_label = gettext_lazy("Activate")
-    description = gettext_lazy("The API can ask again, with the secrets that are still valid.")
     icon = "check_circle"
     variant = "primary"
-    is_active = True
+    done = gettext_lazy("{name} is active.")

@@ -1,12 +1,12 @@
 """The columns of the exports of the registry; their names are for programs, not translated."""
 
 from identity.staff.framework.export import Export, field, taxpayer_columns
-from taxpayers.services import Action
+from taxpayers import actions
 from taxpayers.services.granted_permissions import codes_of
 
 # The columns that an import reads, and one that it ignores.
 TAXPAYERS = Export(
-    Action.EXPORT_REGISTRY,
+    actions.EXPORT_REGISTRY,
     (
         *taxpayer_columns(lambda row: row),
         ("active", lambda row: row.is_active),
@@ -14,7 +14,7 @@ TAXPAYERS = Export(
     ),
 )
 INTERMEDIARIES = Export(
-    Action.EXPORT_REGISTRY,
+    actions.EXPORT_REGISTRY,
     (
         *taxpayer_columns(lambda row: row.taxpayer),
         ("active", lambda row: row.is_active),
@@ -24,7 +24,7 @@ INTERMEDIARIES = Export(
     ),
 )
 PERMISSIONS = Export(
-    Action.EXPORT_REGISTRY,
+    actions.EXPORT_REGISTRY,
     (
         ("taxpayer", lambda row: row.taxpayer.identifier),
         ("taxpayer_name", lambda row: row.taxpayer.name),

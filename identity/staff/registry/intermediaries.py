@@ -33,8 +33,8 @@ from identity.staff.registry import exports
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.permission_tasks import GrantPermission
 from taxpayers.models import GrantedPermission, Intermediary
-from taxpayers.services import Author, register_intermediary, set_intermediary_active
-from taxpayers.services.history import lock_for_update
+from taxpayers.services import Author, register_intermediary
+from taxpayers.services.intermediaries import switch_intermediary
 
 
 class RegisterIntermediaryForm(TaskForm):
@@ -97,8 +97,7 @@ class ChangeIntermediary(Task):
         self, record: Intermediary, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Intermediary:
         values = ChangeIntermediaryForm.values_for_service(record, data)
-        until = lock_for_update(record).active_until
-        return set_intermediary_active(intermediary=record, until=until, by=by, at=at, **values)
+        return switch_intermediary(intermediary=record, by=by, at=at, **values)
 
     def success_message(self, result: Intermediary) -> str:
         return _("{name} is changed.").format(name=result)

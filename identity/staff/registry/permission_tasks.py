@@ -16,15 +16,13 @@ from identity.staff.framework.forms import (
     FirstDayField,
     IntermediaryField,
     LastDayField,
-    ReasonForm,
     TaskForm,
     TaxpayerField,
 )
-from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Preview, Task
+from identity.staff.framework.tasks import OperationTask, Preview, Task
 from taxpayers.models import GrantedPermission, PermissionCode
-from taxpayers.services import Author, grant_permission, revoke_permission
-from taxpayers.services.granted_permissions import codes_of
+from taxpayers.services import Author, grant_permission
+from taxpayers.services.granted_permissions import REVOKE_PERMISSION, codes_of
 
 
 def code_choices() -> Iterable[tuple[str, str]]:
@@ -83,22 +81,12 @@ class GrantPermission(Task):
         return _("The permission {permission} is granted.").format(permission=result)
 
 
-class RevokePermission(Task):
-    name = "revoke_permission"
-    title = gettext_lazy("Revoke the permission")
+class RevokePermission(OperationTask):
+    operation = REVOKE_PERMISSION
     button_label = gettext_lazy("Revoke")
-    description = gettext_lazy(
-        "The permission ends now. This cannot be undone. Tokens that were already issued: APIs"
-        " that check them with this service refuse them within 10 seconds, others accept them for"
-        " up to one hour."
-    )
     icon = "remove_moderator"
-    variant = "danger"
-    form = ReasonForm
     template = "staff/registry/revoke_permission.html"
-
-    def unavailable_reason(self, record: GrantedPermission, at: datetime) -> Text:
-        return "" if record.revoked_at is None else _("It is already revoked.")
+    done = gettext_lazy("The permission {name} is revoked.")
 
     def preview(self, record: GrantedPermission, data: dict[str, Any], at: datetime) -> Preview:
         badge = badge_of_permission(record, at)
@@ -108,11 +96,3 @@ class RevokePermission(Task):
             note=_("Last used: {when}.").format(when=last_use_of_permission(record, at)),
             refusal=self.unavailable_reason(record, at),
         )
-
-    def perform(
-        self, record: GrantedPermission, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> GrantedPermission:
-        return revoke_permission(permission=record, reason=data["reason"], by=by, at=at)
-
-    def success_message(self, result: GrantedPermission) -> str:
-        return _("The permission {permission} is revoked.").format(permission=result)

@@ -15,15 +15,14 @@ from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import (
     NameField,
     ReasonField,
-    ReasonForm,
     TaskForm,
     parsed_identifier,
 )
-from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Task
+from identity.staff.framework.tasks import OperationTask, Task
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
-from taxpayers.services import Author, register_taxpayer, rename_taxpayer, set_taxpayer_active
+from taxpayers.services import Author, register_taxpayer, rename_taxpayer
+from taxpayers.services.taxpayers import ACTIVATE_TAXPAYER, DEACTIVATE_TAXPAYER
 from taxpayers.similar_names import similar_taxpayers
 
 
@@ -100,50 +99,17 @@ class RenameTaxpayer(Task):
         return _("The new name is saved: {name}.").format(name=result)
 
 
-class _SetActive(Task):
-    form = ReasonForm
-    makes_active: bool
-
-    def unavailable_reason(self, record: Taxpayer, at: datetime) -> Text:
-        if record.is_active != self.makes_active:
-            return ""
-        return _("It is already active.") if self.makes_active else _("It is already not active.")
-
-    def perform(
-        self, record: Taxpayer, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> Taxpayer:
-        return set_taxpayer_active(
-            taxpayer=record, is_active=self.makes_active, reason=data["reason"], by=by, at=at
-        )
-
-
-class ActivateTaxpayer(_SetActive):
-    name = "activate_taxpayer"
-    title = gettext_lazy("Activate the taxpayer")
+class ActivateTaxpayer(OperationTask):
+    operation = ACTIVATE_TAXPAYER
     button_label = gettext_lazy("Activate")
-    description = gettext_lazy("Its system users and its intermediaries can log in for it again.")
     icon = "toggle_on"
     variant = "success"
-    makes_active = True
-
-    def success_message(self, result: Taxpayer) -> str:
-        return _("{name} is active.").format(name=result)
+    done = gettext_lazy("{name} is active.")
 
 
-class DeactivateTaxpayer(_SetActive):
-    name = "deactivate_taxpayer"
-    title = gettext_lazy("Deactivate the taxpayer")
+class DeactivateTaxpayer(OperationTask):
+    operation = DEACTIVATE_TAXPAYER
     button_label = gettext_lazy("Deactivate")
-    description = gettext_lazy(
-        "From now on, nobody can log in for this taxpayer: not its own system users, and no"
-        " intermediary on its behalf. Its system users also cannot log in on behalf of others."
-        " Tokens that were already issued: APIs that check them with this service refuse them"
-        " within 10 seconds, others accept them for up to one hour."
-    )
     icon = "toggle_off"
-    variant = "danger"
     template = "staff/registry/deactivate_taxpayer.html"
-    makes_active = False
-
-    def success_message(self, result: Taxpayer) -> str:
-        return _("{name} is no longer active.").format(name=result)
+    done = gettext_lazy("{name} is no longer active.")

@@ -15,9 +15,8 @@ from identity.staff.framework.badges import (
     badge_of_system_user,
     sentence_of_block,
 )
-from identity.staff.framework.forms import ReasonForm, TaskForm
-from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Preview, Task
+from identity.staff.framework.forms import TaskForm
+from identity.staff.framework.tasks import OperationTask, Preview
 from identity.staff.system_users.revoke_secrets import last_login_text
 from identity.staff.system_users.secret_tasks import (
     RevokeSecret,
@@ -25,25 +24,15 @@ from identity.staff.system_users.secret_tasks import (
     successor_buttons,
 )
 from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.services import Author, block_system_user, unblock_system_user
+from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 
 
-class BlockSystemUser(Task):
-    name = "block_system_user"
-    title = gettext_lazy("Block the system user")
+class BlockSystemUser(OperationTask):
+    operation = BLOCK_SYSTEM_USER
     button_label = gettext_lazy("Block")
-    description = gettext_lazy(
-        "From now on, every login of this system user is refused. Tokens that were already issued:"
-        " APIs that check them with this service refuse them within 10 seconds, others accept them"
-        " for up to one hour. It can be unblocked at any time."
-    )
     icon = "block"
-    variant = "danger"
-    form = ReasonForm
     template = "staff/system_users/block_system_user.html"
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        return "" if record.blocked_at is None else _("It is already blocked.")
+    done = gettext_lazy("{name} is blocked.")
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
         return Preview(
@@ -53,28 +42,15 @@ class BlockSystemUser(Task):
             refusal=self.unavailable_reason(record, at),
         )
 
-    def perform(
-        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> SystemUser:
-        return block_system_user(system_user=record, reason=data["reason"], by=by, at=at)
 
-    def success_message(self, result: SystemUser) -> str:
-        return _("{name} is blocked.").format(name=result)
-
-
-class UnblockSystemUser(Task):
-    name = "unblock_system_user"
+class UnblockSystemUser(OperationTask):
+    operation = UNBLOCK_SYSTEM_USER
     gives_access = True
-    title = gettext_lazy("Unblock the system user")
     button_label = gettext_lazy("Unblock")
-    description = gettext_lazy("It can log in again at once, with what is valid.")
     icon = "lock_open"
     variant = "success"
-    form = ReasonForm
     template = "staff/system_users/unblock_system_user.html"
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        return "" if record.blocked_at is not None else _("It is not blocked.")
+    done = gettext_lazy("{name} is unblocked.")
 
     def form_context(
         self, request: HttpRequest, record: SystemUser, form: TaskForm, at: datetime
@@ -104,14 +80,6 @@ class UnblockSystemUser(Task):
             badge_after_unblocking(record, at).html,
             note=text if live else "",
         )
-
-    def perform(
-        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> SystemUser:
-        return unblock_system_user(system_user=record, reason=data["reason"], by=by, at=at)
-
-    def success_message(self, result: SystemUser) -> str:
-        return _("{name} is unblocked.").format(name=result)
 
 
 def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[ClientSecret]:

@@ -9,9 +9,9 @@ from typing import Any
 from django.utils import timezone
 
 from identity.staff.framework.export import Column, Export, field
+from taxpayers import actions
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.models.secret import SLOTS
-from taxpayers.services import Action
 from taxpayers.standing.rows import credentials_of, standing_of_row
 
 ACTIVE, NO_VALID_CREDENTIAL = "active", "no_valid_credential"
@@ -46,7 +46,7 @@ def _credential_columns(number: int) -> tuple[Column, ...]:
 
 
 SYSTEM_USERS = Export(
-    Action.EXPORT_REGISTRY,
+    actions.EXPORT_REGISTRY,
     (
         field("client_id"),
         field("name"),

@@ -7,18 +7,12 @@ from django.core.management.base import CommandParser
 
 from identity.webhooks.endpoints import IssuedWebhookSecret
 from identity.webhooks.models import WebhookEndpoint
-from taxpayers.management.command import NO_REASON
 from taxpayers.validation import ServiceError
 
 
 def add_webhook(parser: CommandParser) -> None:
     """The number of the webhook."""
     parser.add_argument("webhook", metavar="ID", type=int, help="as list_webhooks shows it")
-
-
-def add_reason(parser: CommandParser) -> None:
-    """Why, for the history."""
-    parser.add_argument("--reason", default=NO_REASON, help="why, for the history")
 
 
 def find_webhook(number: int) -> WebhookEndpoint:

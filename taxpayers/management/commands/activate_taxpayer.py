@@ -1,18 +1,9 @@
 """`activate_taxpayer TIN [--rob ROB]` (contract 6)."""
 
-from typing import Any
-
-from taxpayers.management.taxpayer_command import TaxpayerCommand
-from taxpayers.models import Taxpayer
-from taxpayers.services import set_taxpayer_active
+from taxpayers.management.operation_command import TaxpayerCommand
+from taxpayers.services.taxpayers import ACTIVATE_TAXPAYER
 
 
 class Command(TaxpayerCommand):
-    help = (
-        "Activate a taxpayer: its system users and its intermediaries can log in for it again."
-        " Safe to repeat."
-    )
-    text = "{row.identifier} ({row.name}) is active."
-
-    def change(self, options: dict[str, Any], **who: Any) -> Taxpayer:
-        return set_taxpayer_active(is_active=True, **who)
+    operation = ACTIVATE_TAXPAYER
+    done = "{row.identifier} ({row.name}) is active."

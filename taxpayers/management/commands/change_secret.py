@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_secret, find_system_user
 from taxpayers.management.limit_options import add_network_options, networks_text, read_networks
 from taxpayers.services import Author, change_secret
@@ -25,7 +25,7 @@ class Command(ServiceCommand):
             help="its last four characters; of a key, the end of its kid",
         )
         add_network_options(parser, required=True)
-        parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
+        add_reason(parser)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         owner = find_system_user(options["client_id"])

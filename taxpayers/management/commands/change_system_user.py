@@ -12,7 +12,7 @@ from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
 from taxpayers.management.certificate_names import add_certificate_name, certificate_name
-from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import (
@@ -103,7 +103,7 @@ class Command(ServiceCommand):
             help="remove what limits it to permissions and taxpayers; --only-permission and"
             " --only-taxpayer then begin anew",
         )
-        parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
+        add_reason(parser)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         row, issued = _change(find_system_user(options["client_id"]), options, by, at)

@@ -1,12 +1,13 @@
 """`rename_taxpayer TIN [--rob ROB] --name NAME` (contract 6)."""
 
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.taxpayer_command import TaxpayerCommand
-from taxpayers.models import Taxpayer
-from taxpayers.services import rename_taxpayer
+from taxpayers.management.command import Answer, add_reason
+from taxpayers.management.operation_command import TaxpayerCommand
+from taxpayers.services import Author, rename_taxpayer
 
 
 class Command(TaxpayerCommand):
@@ -14,11 +15,13 @@ class Command(TaxpayerCommand):
         "Change the name of a taxpayer. Its identifier does not change; permissions and"
         " credentials stay valid. Safe to repeat."
     )
-    text = "{row.identifier} has the name {row.name}."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
+        self.add_record(parser)
+        add_reason(parser)
         parser.add_argument("--name", required=True, help="its new name, for staff")
 
-    def change(self, options: dict[str, Any], **who: Any) -> Taxpayer:
-        return rename_taxpayer(name=options["name"], **who)
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        given = {name: options[name] for name in ("name", "reason")}
+        row = rename_taxpayer(taxpayer=self.find(options), **given, by=by, at=at)
+        return Answer(self.data(row), f"{row.identifier} has the name {row.name}.")

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_taxpayer_and_intermediary
-from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.services import Author, revoke_codes
 from taxpayers.services.granted_permissions import codes_of
@@ -25,7 +25,7 @@ class Command(ServiceCommand):
             default=[],
             help="what to revoke; omitted: everything",
         )
-        parser.add_argument("--reason", metavar="TEXT", default=NO_REASON, help="for the history")
+        add_reason(parser)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         taxpayer, intermediary = options["taxpayer"], options["intermediary"]

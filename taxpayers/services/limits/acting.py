@@ -7,10 +7,10 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary, PermissionCode, SystemUser, Taxpayer
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     update_and_record,
@@ -37,7 +37,7 @@ def limit_system_user(
     A limit grants nothing: a token carries what is granted, as far as it is among the codes. It
     replaces the limit before. Raises ServiceError if its taxpayer is no intermediary.
     """
-    context = ChangeContext(Action.LIMIT_SYSTEM_USER, by, at, validate_reason(reason))
+    context = ChangeContext(actions.LIMIT_SYSTEM_USER, by, at, validate_reason(reason))
     fields = validate_limit(system_user.taxpayer, permissions, taxpayers)
     row = lock_to_change(system_user, by)
     update_and_record(row, context, **fields)

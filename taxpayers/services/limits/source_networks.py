@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.facts.source_networks import (
     MAX_NETWORKS,
     NetworkFault,
@@ -15,7 +16,6 @@ from taxpayers.facts.source_networks import (
 )
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     lock_for_update,
@@ -39,7 +39,7 @@ def change_secret(
 
     Raises ServiceError if it is no longer live.
     """
-    context = ChangeContext(Action.CHANGE_SECRET, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_SECRET, by, at, validate_reason(reason))
     networks = validate_networks(allowed_networks)
     owner = lock_to_change(secret.system_user, by)
     row = lock_for_update(secret)

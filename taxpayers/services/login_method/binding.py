@@ -4,10 +4,10 @@ from datetime import datetime
 
 from django.db import transaction
 
+from taxpayers import actions
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     update_and_record,
@@ -27,7 +27,7 @@ def bind_tokens(
     """
     if binding == TokenBinding.TLS:
         check_certificates_are_taken()
-    context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
     row = lock_to_change(system_user, by)
     update_and_record(row, context, token_binding=binding.value)
     return row

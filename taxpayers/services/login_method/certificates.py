@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from taxpayers import actions
 from taxpayers.certificates.names import (
     CertificateName,
     NameFault,
@@ -18,7 +19,6 @@ from taxpayers.certificates.names import (
 from taxpayers.credentials import hint_of
 from taxpayers.models import ClientSecret, SystemUser
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     named,
@@ -79,7 +79,7 @@ def register_client_certificate(
                 " tls_client_auth."
             ).format(client_id=owner.client_id)
         )
-    context = ChangeContext(Action.REGISTER_CLIENT_CERTIFICATE, by, at)
+    context = ChangeContext(actions.REGISTER_CLIENT_CERTIFICATE, by, at)
     networks = networks_for_new(owner, None)
     return create_certificate(owner, validate_name(text, kind), expires_at, networks, context)
 

@@ -6,12 +6,12 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext_lazy
 
+from taxpayers import actions
 from taxpayers.certificates.names import TLS_CLIENT_AUTH, NameKind
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     update_and_record,
@@ -55,7 +55,7 @@ def use_private_key(
     """
     validated = validate_keys(keys)
     owner, networks = _change(system_user, PRIVATE_KEY_JWT, reason, by, at)
-    context = ChangeContext(Action.REGISTER_CLIENT_KEY, by, at)
+    context = ChangeContext(actions.REGISTER_CLIENT_KEY, by, at)
     create_keys(owner, validated, expires_at, context, allowed_networks=networks.split())
     return owner
 
@@ -79,7 +79,7 @@ def use_certificate(
     check_certificates_are_taken()
     name = validate_name(text, kind)
     owner, networks = _change(system_user, TLS_CLIENT_AUTH, reason, by, at)
-    context = ChangeContext(Action.REGISTER_CLIENT_CERTIFICATE, by, at)
+    context = ChangeContext(actions.REGISTER_CLIENT_CERTIFICATE, by, at)
     create_certificate(owner, name, expires_at, networks, context)
     return owner
 
@@ -98,7 +98,7 @@ def use_client_secret(
     The secret as for `issue_secret`. Raises ServiceError if it does so already.
     """
     owner, networks = _change(system_user, "", reason, by, at)
-    context = ChangeContext(Action.ROTATE_SECRET, by, at)
+    context = ChangeContext(actions.ROTATE_SECRET, by, at)
     slot = free_slot(owner, at)
     return create_secret(owner, slot, expires_at, context, allowed_networks=networks.split())
 
@@ -136,7 +136,7 @@ def register_system_user_with_keys(
         by=by,
         at=at,
     )
-    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     create_keys(owner, validated, keys_expire_at, context, fields, allowed_networks)
     return owner
 
@@ -145,7 +145,7 @@ def _change(
     system_user: SystemUser, method: str, reason: str, by: Author, at: datetime
 ) -> tuple[SystemUser, str]:
     """Returns also from which networks it could log in until now."""
-    context = ChangeContext(Action.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
     owner = lock_to_change(system_user, by)
     if owner.token_endpoint_auth_method == method:
         raise ServiceError(str(_ALREADY[method]).format(client_id=owner.client_id))

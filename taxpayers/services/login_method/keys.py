@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from taxpayers import actions
 from taxpayers.client_keys import (
     ClientKey,
     KeyFault,
@@ -20,7 +21,6 @@ from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services.history import (
-    Action,
     Author,
     ChangeContext,
     named,
@@ -80,7 +80,7 @@ def register_client_keys(
                 " private_key_jwt."
             ).format(client_id=owner.client_id)
         )
-    context = ChangeContext(Action.REGISTER_CLIENT_KEY, by, at)
+    context = ChangeContext(actions.REGISTER_CLIENT_KEY, by, at)
     validated = validate_keys(keys)
     return create_keys(owner, validated, expires_at, context, allowed_networks=allowed_networks)
 

@@ -10,11 +10,12 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from taxpayers import actions
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
-from taxpayers.services.history import Action, Author, ChangeContext, lock_for_update, record_change
+from taxpayers.services.history import Author, ChangeContext, lock_for_update, record_change
 from taxpayers.services.secrets import IssuedSecret, create_secret, store_last_end
 from taxpayers.services.system_users import create_system_user
 from taxpayers.validation import ServiceError
@@ -54,7 +55,7 @@ def register_sandbox_client(
         by=by,
         at=at,
     )
-    context = ChangeContext(Action.ISSUE_CREDENTIALS, by, at)
+    context = ChangeContext(actions.ISSUE_CREDENTIALS, by, at)
     return create_secret(
         *(owner, 1, secret_expires_at, context, fields, allowed_networks),
         public_secret=public.client_secret,
@@ -82,7 +83,7 @@ def move_sandbox_secret_end(
     secret.expires_at = last_moment
     secret.save(update_fields=["expires_at"])
     store_last_end(owner)
-    context = ChangeContext(Action.RETIRE_SECRET, by, at)
+    context = ChangeContext(actions.RETIRE_SECRET, by, at)
     record_change(owner, context, before=before, after={**before, "secret_expires_at": last_moment})
     return True
 

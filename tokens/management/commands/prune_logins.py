@@ -11,8 +11,9 @@ from django.db import connection
 from tqdm import tqdm
 
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.services import Action, Author
+from taxpayers.services import Author
 from taxpayers.services.history import ChangeContext, record_many
+from tokens import actions
 from tokens.access_tokens.revoked_tokens import prune_revoked_tokens
 from tokens.login_events.partitions import is_partitioned
 from tokens.login_events.retention import Pruned, prune
@@ -77,5 +78,5 @@ class Command(ServiceCommand):
 def _record(pruned: Pruned, before: datetime, by: Author, at: datetime) -> None:
     deleted = {"deleted_months": pruned.months, "deleted_logins": pruned.logins}
     if after := {name: number for name, number in deleted.items() if number}:
-        context = ChangeContext(Action.PRUNE_LOGINS, by, at)
+        context = ChangeContext(actions.PRUNE_LOGINS, by, at)
         record_many(LoginEvent, context, after={"deleted_before": before} | after)

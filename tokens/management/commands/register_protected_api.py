@@ -6,9 +6,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import parse_end
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.services import Author
-from tokens.management.protected_api_command import add_reason
 from tokens.protected_apis.registration import register_protected_api
 from tokens.protected_apis.secret_once import api_secret_data, api_secret_text
 

@@ -2,12 +2,14 @@
 
 import unicodedata
 from datetime import datetime
+from functools import partial
 
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from identity.staff import actions
 from identity.staff.accounts.changes.authority import lock_account, require_another_manager
 from identity.staff.accounts.changes.first_passwords import IssuedPassword, issue_password
 from identity.staff.accounts.changes.second_person import (
@@ -19,8 +21,10 @@ from identity.staff.accounts.changes.second_person import (
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
-from taxpayers.services import Action, Author, ServiceError
-from taxpayers.services.history import ChangeContext, record_change, update_and_record
+from taxpayers.actions import marked
+from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
+from taxpayers.services import Author, ServiceError
+from taxpayers.services.history import ChangeContext, context_of, record_change, update_and_record
 from taxpayers.validation import validate_known, validate_reason, validate_text
 
 MAX_NAME_LENGTH = 150  # as long as the columns are
@@ -34,7 +38,7 @@ def create_account(
 
     With a duty it is not active before a second person confirms.
     """
-    context = ChangeContext(Action.CREATE_ACCOUNT, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CREATE_ACCOUNT, by, at, validate_reason(reason))
     account = StaffAccount(
         username=_validate_username(username),
         first_name=validate_text(name, _("a name"), MAX_NAME_LENGTH),
@@ -63,7 +67,7 @@ def rename_account(
     *, account: StaffAccount, name: str, reason: str, by: Author, at: datetime
 ) -> StaffAccount:
     """Change the name of the person; the user name stays, because the history names it."""
-    context = ChangeContext(Action.RENAME_ACCOUNT, by, at, validate_reason(reason))
+    context = ChangeContext(actions.RENAME_ACCOUNT, by, at, validate_reason(reason))
     row = lock_account(account, by)
     before, after = row.name, validate_text(name, _("a name"), MAX_NAME_LENGTH)
     if before != after:
@@ -81,7 +85,7 @@ def change_role(
 
     A role with a duty waits for a second person. Look at `account.role`: it is the role by now.
     """
-    context = ChangeContext(Action.CHANGE_ROLE, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CHANGE_ROLE, by, at, validate_reason(reason))
     _group(role)
     row = lock_account(account, by)
     if row.roles == [role] and not row.user_permissions.exists():
@@ -100,8 +104,8 @@ def set_account_active(
 
     With a duty it is opened by a second person. Look at `account.is_active`.
     """
-    action = Action.ACTIVATE_ACCOUNT if is_active else Action.DEACTIVATE_ACCOUNT
-    context = ChangeContext(action, by, at, validate_reason(reason))
+    operation = ACTIVATE_ACCOUNT if is_active else DEACTIVATE_ACCOUNT
+    context = context_of(operation, reason, by, at)
     row = lock_account(account, by)
     if not is_active:
         require_another_manager(row)
@@ -111,7 +115,7 @@ def set_account_active(
     if not row.is_staff:  # from before accounts were created here
         row.is_staff, row.is_active = True, False
         row.save(update_fields=["is_staff", "is_active"])
-    if row.is_active:
+    if ACTIVATE_ACCOUNT.unneeded(row):
         return row
     if after := close_until_confirmed(row, context):
         record_change(row, context, before={"is_active": False}, after=after)
@@ -119,6 +123,28 @@ def set_account_active(
     stop_waiting_to_open(row)
     update_and_record(row, context, is_active=True)
     return row
+
+
+ACTIVATE_ACCOUNT = Operation(
+    actions.ACTIVATE_ACCOUNT,
+    partial(set_account_active, is_active=True),
+    "account",
+    marked("Activate the account"),
+    marked("It can sign in again, with the password, the second step and the role that it has."),
+    lambda row: unneeded_if_active(row) if row.is_staff else "",
+)
+DEACTIVATE_ACCOUNT = Operation(
+    actions.DEACTIVATE_ACCOUNT,
+    partial(set_account_active, is_active=False),
+    "account",
+    marked("Deactivate the account"),
+    marked(
+        "For somebody who leaves. They are signed out at once and cannot sign in any more. The"
+        " account stays, because the history names it; it can be activated again."
+    ),
+    unneeded_if_inactive,
+    is_danger=True,
+)
 
 
 def _group(role: str) -> Group:

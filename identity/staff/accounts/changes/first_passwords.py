@@ -7,11 +7,12 @@ from typing import Any
 
 from django.db import transaction
 
+from identity.staff import actions
 from identity.staff.accounts.changes.authority import lock_account
 from identity.staff.accounts.changes.second_person import LIFETIME, close_until_confirmed
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import FirstPassword, StaffAccount
-from taxpayers.services import Action, Author
+from taxpayers.services import Author
 from taxpayers.services.history import ChangeContext, record_change
 from taxpayers.validation import validate_reason
 
@@ -36,7 +37,7 @@ def set_first_password(
 
     Of an account with a duty it opens nothing before a second person confirms.
     """
-    context = ChangeContext(Action.SET_FIRST_PASSWORD, by, at, validate_reason(reason))
+    context = ChangeContext(actions.SET_FIRST_PASSWORD, by, at, validate_reason(reason))
     row = lock_account(account, by)
     issued = issue_password(row, at)
     end_sessions(row, at)
@@ -67,5 +68,5 @@ def choose_password(*, account: StaffAccount, password: str, by: Author, at: dat
         first.delete()
     account.set_password(password)
     account.save(update_fields=["password"])
-    context = ChangeContext(Action.CHANGE_OWN_PASSWORD, by, at)
+    context = ChangeContext(actions.CHANGE_OWN_PASSWORD, by, at)
     record_change(account, context, before=before, after=dict.fromkeys(before))

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from identity.staff import actions
 from identity.staff.accounts.changes.authority import (
     lock_account,
     require_another_manager,
@@ -20,7 +21,7 @@ from identity.staff.accounts.changes.authority import (
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
 from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
-from taxpayers.services import Action, Author, ServiceError
+from taxpayers.services import Author, ServiceError
 from taxpayers.services.history import ChangeContext, record_change
 from taxpayers.validation import validate_reason
 
@@ -49,7 +50,7 @@ def close_until_confirmed(account: StaffAccount, context: ChangeContext) -> dict
 
 def ask_for_role(account: StaffAccount, role: str, context: ChangeContext) -> bool:
     """Whether a second person must confirm this role; then it waits, and that is recorded."""
-    _waiting(account).filter(action=context.action).delete()
+    _waiting(account).filter(action=context.action.name).delete()
     if not (_is_asked_by_staff(context.by) and duties_of(ROLES[role].permissions)):
         return False
     record_change(account, context, after={"asked_role": role} | _ask(account, context, role))
@@ -91,7 +92,7 @@ def confirm_account(
 
     `shown`: the ids of what this person saw; ServiceError if something else waits by now.
     """
-    context = ChangeContext(Action.CONFIRM_ACCOUNT, by, at, validate_reason(reason))
+    context = ChangeContext(actions.CONFIRM_ACCOUNT, by, at, validate_reason(reason))
     row = lock_account(account, by)
     waiting = list(_waiting(row))
     if shown is not None and shown != {str(one.pk) for one in waiting}:
@@ -121,7 +122,7 @@ def decline_account(
     *, account: StaffAccount, reason: str, by: Author, at: datetime
 ) -> StaffAccount:
     """Nothing that waits is carried out: the role stays, and a closed account stays closed."""
-    context = ChangeContext(Action.DECLINE_ACCOUNT, by, at, validate_reason(reason))
+    context = ChangeContext(actions.DECLINE_ACCOUNT, by, at, validate_reason(reason))
     row = lock_account(account, by)
     waiting = list(_waiting(row))
     if not waiting:
@@ -161,7 +162,7 @@ def _nothing_waits() -> str:
     return _("Nothing waits for a second person.")
 
 
-_NEW_PASSWORD = (Action.CREATE_ACCOUNT, Action.SET_FIRST_PASSWORD)
+_NEW_PASSWORD = (actions.CREATE_ACCOUNT.name, actions.SET_FIRST_PASSWORD.name)
 
 
 def _is_asked_by_staff(by: Author) -> bool:
@@ -175,10 +176,10 @@ def _waiting(account: StaffAccount) -> Any:
 def _ask(account: StaffAccount, context: ChangeContext, role: str = "") -> dict[str, Any]:
     """It waits; what was asked before and is over, or is asked again, is replaced."""
     _waiting(account).filter(expires_at__lte=context.at).delete()
-    _waiting(account).filter(action=context.action).delete()
+    _waiting(account).filter(action=context.action.name).delete()
     row = WaitingChange.objects.create(
         account_id=account.pk,
-        action=context.action,
+        action=context.action.name,
         role=role,
         asked_by=context.by.name,
         asked_at=context.at,

@@ -8,13 +8,15 @@ from typing import Any
 from allauth.mfa.models import Authenticator
 from django.db import transaction
 
+from identity.staff import actions
 from identity.staff.accounts.changes.authority import lock_account
 from identity.staff.accounts.changes.second_person import close_until_confirmed
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import StaffAccount
-from taxpayers.services import Action, Author
-from taxpayers.services.history import ChangeContext, lock_for_update, record_change
-from taxpayers.validation import validate_reason
+from taxpayers.actions import marked
+from taxpayers.operations import Operation
+from taxpayers.services import Author
+from taxpayers.services.history import ChangeContext, context_of, lock_for_update, record_change
 
 _NAMES = {
     Authenticator.Type.TOTP: "authenticator app",
@@ -32,7 +34,7 @@ def reset_second_factor(
 
     An account with a duty is closed before a second person confirms.
     """
-    context = ChangeContext(Action.RESET_SECOND_FACTOR, by, at, validate_reason(reason))
+    context = context_of(RESET_SECOND_FACTOR, reason, by, at)
     row = lock_account(account, by)
     found = Authenticator.objects.filter(user_id=row.pk)
     names = sorted(
@@ -48,6 +50,20 @@ def reset_second_factor(
     return names
 
 
+RESET_SECOND_FACTOR = Operation(
+    actions.RESET_SECOND_FACTOR,
+    reset_second_factor,
+    "account",
+    marked("Reset the second step"),
+    marked(
+        "For somebody who lost their phone or security key and has no recovery codes. Make sure"
+        " that it is really them: call them, or meet them. All their second steps are removed, and"
+        " they are signed out. At the next sign-in they set up a new one with their password."
+    ),
+    lambda row: "" if row.authenticator_set.exists() else marked("It has no second step yet."),
+)
+
+
 @contextmanager
 def recorded_own_second_steps(*, account: StaffAccount, by: Author, at: datetime) -> Iterator[None]:
     """Records how the owner changes the second steps inside: together with the change, or not."""
@@ -60,7 +76,7 @@ def recorded_own_second_steps(*, account: StaffAccount, by: Author, at: datetime
         if changed:
             record_change(
                 account,
-                ChangeContext(Action.CHANGE_OWN_SECOND_STEP, by, at),
+                ChangeContext(actions.CHANGE_OWN_SECOND_STEP, by, at),
                 before={name: before[name] for name in changed},
                 after={name: after[name] for name in changed},
             )

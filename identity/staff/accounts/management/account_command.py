@@ -7,23 +7,37 @@ from django.core.management.base import CommandError, CommandParser
 
 from identity.staff.accounts.changes.first_passwords import IssuedPassword
 from identity.staff.models import StaffAccount
-from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.command import Answer, add_reason
+from taxpayers.management.operation_command import OperationCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 
 
-class AccountCommand(ServiceCommand):
-    """Finds the account by its user name; a command overrides `change`."""
+class AccountOperationCommand(OperationCommand):
+    """`USERNAME`."""
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_record(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument("--reason", default=NO_REASON, help="Saved in the history.")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def find(self, options: dict[str, Any]) -> StaffAccount:
         account = StaffAccount.objects.filter(username=options["username"]).first()
         if account is None:
             raise CommandError(f"There is no staff account {options['username']}.")
-        return self.change(account, options, by=by, at=at)
+        return account
+
+    def data(self, row: StaffAccount) -> dict[str, Any]:
+        return {"username": row.username, "is_active": row.is_active}
+
+
+class AccountCommand(AccountOperationCommand):
+    """Finds the account by its user name; a command overrides `change`."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        self.add_record(parser)
+        add_reason(parser)
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        return self.change(self.find(options), options, by=by, at=at)
 
     def change(
         self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime

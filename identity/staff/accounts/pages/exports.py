@@ -6,7 +6,7 @@ from allauth.mfa.models import Authenticator
 
 from identity.staff.framework.export import Export, field
 from identity.staff.models import FirstPassword, StaffAccount
-from taxpayers.services import Action
+from taxpayers import actions
 
 
 def _second_step(row: StaffAccount) -> str:
@@ -21,7 +21,7 @@ def _first_password_until(row: StaffAccount) -> datetime | None:
 
 
 STAFF_ACCOUNTS = Export(
-    Action.EXPORT_REGISTRY,
+    actions.EXPORT_REGISTRY,
     (
         ("user_name", lambda row: row.username),
         field("name"),

@@ -11,11 +11,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from identity.staff import actions
 from identity.staff.accounts.roles import ROLES, Role, must_be_separate
 from identity.staff.display import moment
 from identity.staff.framework.badges import ACTIVE, NOT_ACTIVE, Badge
 from identity.staff.models import SUPERUSER, FirstPassword, StaffAccount, WaitingChange
-from taxpayers.services import Action
 
 FIRST_PASSWORD = gettext_lazy("First password")
 CONFLICTING_ROLES = gettext_lazy("Conflicting roles")
@@ -38,10 +38,10 @@ _STEPS = {
 
 
 _ASKED = {
-    Action.CREATE_ACCOUNT: gettext_lazy("The new account"),
-    Action.SET_FIRST_PASSWORD: gettext_lazy("A new first password"),
-    Action.RESET_SECOND_FACTOR: gettext_lazy("A reset of the second step"),
-    Action.ACTIVATE_ACCOUNT: gettext_lazy("The activation"),
+    actions.CREATE_ACCOUNT.name: gettext_lazy("The new account"),
+    actions.SET_FIRST_PASSWORD.name: gettext_lazy("A new first password"),
+    actions.RESET_SECOND_FACTOR.name: gettext_lazy("A reset of the second step"),
+    actions.ACTIVATE_ACCOUNT.name: gettext_lazy("The activation"),
 }
 
 
@@ -61,7 +61,7 @@ def waiting_of(row: StaffAccount, at: datetime) -> list[Asked]:
             one,
             _("The role {role}").format(role=ROLES[one.role].title)
             if one.role
-            else _ASKED[Action(one.action)],
+            else _ASKED[one.action],
             one.is_over(at),
         )
         for one in row.waiting_changes.all()

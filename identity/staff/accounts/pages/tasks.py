@@ -12,17 +12,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.accounts.changes.accounts import (
+    ACTIVATE_ACCOUNT,
+    DEACTIVATE_ACCOUNT,
     change_role,
     rename_account,
-    set_account_active,
 )
 from identity.staff.accounts.changes.authority import lock_account, reason_against
-from identity.staff.accounts.changes.second_steps import reset_second_factor
+from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR
 from identity.staff.accounts.pages.fields import PersonField, RoleField
 from identity.staff.framework.edit_conflicts import EditConflictForm
-from identity.staff.framework.forms import ReasonField, ReasonForm, TaskForm
+from identity.staff.framework.forms import ReasonField, TaskForm
 from identity.staff.framework.record_pages import Text
-from identity.staff.framework.tasks import Task, author
+from identity.staff.framework.tasks import OperationTask, Task, author
 from identity.staff.models import StaffAccount
 from taxpayers.services import Author
 
@@ -119,89 +120,46 @@ class ChangeRole(AccountTask):
         return _("The role of {account} is changed.").format(account=result)
 
 
-class ResetSecondFactor(AccountTask):
-    name = "reset_second_factor"
-    title = gettext_lazy("Reset the second step")
+class ResetSecondFactor(OperationTask, AccountTask):
+    operation = RESET_SECOND_FACTOR
     button_label = gettext_lazy("Reset second step")
-    description = gettext_lazy(
-        "For somebody who lost their phone or security key and has no recovery codes. Make sure"
-        " that it is really them: call them, or meet them. All their second steps are removed, and"
-        " they are signed out. At the next sign-in they set up a new one with their password."
-    )
     icon = "phonelink_erase"
-    form = ReasonForm
     may_wait = True
-
-    def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
-        return "" if record.authenticator_set.exists() else _("It has no second step yet.")
+    done = gettext_lazy("{name} sets up a new second step at the next sign-in.")
 
     def perform(
         self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
     ) -> StaffAccount:
-        reset_second_factor(account=record, reason=data["reason"], by=by, at=at)
+        super().perform(record, data, by=by, at=at)
         return StaffAccount.objects.get(pk=record.pk)
 
-    def success_message(self, result: StaffAccount) -> str:
-        if not result.is_active:
-            return _closed(result)
-        return _("{account} sets up a new second step at the next sign-in.").format(account=result)
+    def success_message(self, result: StaffAccount) -> Text:
+        return super().success_message(result) if result.is_active else _closed(result)
 
 
 def _closed(account: StaffAccount) -> str:
     return _("{account} can sign in when a second person has confirmed it.").format(account=account)
 
 
-class _SetActive(AccountTask):
-    form = ReasonForm
-    makes_active: bool
-
-    def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
-        if (record.is_active and record.is_staff) != self.makes_active:
-            return ""
-        return _("It is already active.") if self.makes_active else _("It is already not active.")
-
-    def perform(
-        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> StaffAccount:
-        return set_account_active(
-            account=record, is_active=self.makes_active, reason=data["reason"], by=by, at=at
-        )
-
-
-class ActivateAccount(_SetActive):
-    name = "activate_account"
-    title = gettext_lazy("Activate the account")
+class ActivateAccount(OperationTask, AccountTask):
+    operation = ACTIVATE_ACCOUNT
     button_label = gettext_lazy("Activate")
-    description = gettext_lazy(
-        "It can sign in again, with the password, the second step and the role that it has."
-    )
     icon = "toggle_on"
     variant = "success"
-    makes_active = True
     may_wait = True
+    done = gettext_lazy("{name} can sign in again.")
 
     def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
         if any(not (row.role or row.is_over(at)) for row in record.waiting_changes.all()):
             return _("It waits for a second person.")
         return super().unavailable_reason(record, at)
 
-    def success_message(self, result: StaffAccount) -> str:
-        if not result.is_active:
-            return _closed(result)
-        return _("{account} can sign in again.").format(account=result)
+    def success_message(self, result: StaffAccount) -> Text:
+        return super().success_message(result) if result.is_active else _closed(result)
 
 
-class DeactivateAccount(_SetActive):
-    name = "deactivate_account"
-    title = gettext_lazy("Deactivate the account")
+class DeactivateAccount(OperationTask, AccountTask):
+    operation = DEACTIVATE_ACCOUNT
     button_label = gettext_lazy("Deactivate")
-    description = gettext_lazy(
-        "For somebody who leaves. They are signed out at once and cannot sign in any more. The"
-        " account stays, because the history names it; it can be activated again."
-    )
     icon = "toggle_off"
-    variant = "danger"
-    makes_active = False
-
-    def success_message(self, result: StaffAccount) -> str:
-        return _("{account} can no longer sign in.").format(account=result)
+    done = gettext_lazy("{name} can no longer sign in.")

@@ -18,9 +18,9 @@ from identity.staff.framework.record_pages import Text
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.logins.refused.involved import Involved
+from taxpayers import actions
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
-from taxpayers.services import Action
 from taxpayers.services.granted_permissions import codes_of
 from tokens.refusals.table import ProtocolReason
 
@@ -117,15 +117,15 @@ def _permission(involved: Involved) -> Target | None:
     return Target(GrantedPermission, initial=initial)
 
 
-_NEW_SECRET = Cure(Action.ROTATE_SECRET, _on_client_with_secret)
+_NEW_SECRET = Cure(actions.ROTATE_SECRET.name, _on_client_with_secret)
 _NEW_CREDENTIAL = (
     _NEW_SECRET,
-    Cure(Action.REGISTER_CLIENT_KEY, _on_client_with_key),
-    Cure(Action.REGISTER_CLIENT_CERTIFICATE, _on_client_with_certificate),
+    Cure(actions.REGISTER_CLIENT_KEY.name, _on_client_with_key),
+    Cure(actions.REGISTER_CLIENT_CERTIFICATE.name, _on_client_with_certificate),
 )
 _BINDING = Cure("bind_tokens", _on_system_user)  # if it was bound before its ERP system could
-_LIMIT = Cure(Action.LIMIT_SYSTEM_USER, _on_system_user)
-_GRANT = Cure(Action.GRANT_PERMISSION, _permission)
+_LIMIT = Cure(actions.LIMIT_SYSTEM_USER.name, _on_system_user)
+_GRANT = Cure(actions.GRANT_PERMISSION.name, _permission)
 
 CURES: Mapping[str, tuple[Cure, ...]] = {
     ProtocolReason.METHOD_NOT_ALLOWED: (),
@@ -142,25 +142,29 @@ CURES: Mapping[str, tuple[Cure, ...]] = {
     ProtocolReason.INVALID_DPOP_PROOF: (),
     ProtocolReason.USE_DPOP_NONCE: (),
     RegistryReason.CERTIFICATE_MISSING: (_BINDING,),
-    RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: (Cure(Action.CHANGE_SECRET, _on_secret),),
-    ProtocolReason.RATE_LIMITED: (Cure(Action.CHANGE_SYSTEM_USER, _on_system_user),),
-    RegistryReason.SYSTEM_USER_BLOCKED: (Cure(Action.UNBLOCK_SYSTEM_USER, _on_system_user),),
-    RegistryReason.SYSTEM_USER_EXPIRED: (Cure(Action.EXTEND_SYSTEM_USER, _on_system_user),),
-    RegistryReason.TAXPAYER_INACTIVE: (Cure(Action.ACTIVATE_TAXPAYER, _on_own_taxpayer),),
-    RegistryReason.NOT_AN_INTERMEDIARY: (Cure(Action.REGISTER_INTERMEDIARY, _as_intermediary),),
-    RegistryReason.INTERMEDIARY_INACTIVE: (Cure(Action.CHANGE_INTERMEDIARY, _on_role),),
+    RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: (Cure(actions.CHANGE_SECRET.name, _on_secret),),
+    ProtocolReason.RATE_LIMITED: (Cure(actions.CHANGE_SYSTEM_USER.name, _on_system_user),),
+    RegistryReason.SYSTEM_USER_BLOCKED: (Cure(actions.UNBLOCK_SYSTEM_USER.name, _on_system_user),),
+    RegistryReason.SYSTEM_USER_EXPIRED: (Cure(actions.EXTEND_SYSTEM_USER.name, _on_system_user),),
+    RegistryReason.TAXPAYER_INACTIVE: (Cure(actions.ACTIVATE_TAXPAYER.name, _on_own_taxpayer),),
+    RegistryReason.NOT_AN_INTERMEDIARY: (
+        Cure(actions.REGISTER_INTERMEDIARY.name, _as_intermediary),
+    ),
+    RegistryReason.INTERMEDIARY_INACTIVE: (Cure(actions.CHANGE_INTERMEDIARY.name, _on_role),),
     RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.TAXPAYER_NOT_ALLOWED: (_LIMIT,),
     RegistryReason.NO_PERMISSION: (
-        Cure(Action.REGISTER_TAXPAYER, _new_represented),
-        Cure(Action.ACTIVATE_TAXPAYER, _on_represented),
+        Cure(actions.REGISTER_TAXPAYER.name, _new_represented),
+        Cure(actions.ACTIVATE_TAXPAYER.name, _on_represented),
         _GRANT,
     ),
     RegistryReason.PERMISSION_NOT_YET_VALID: (_GRANT,),
     RegistryReason.PERMISSION_EXPIRED: (_GRANT,),
     RegistryReason.PERMISSION_REVOKED: (_GRANT,),
     RegistryReason.PERMISSIONS_NOT_ALLOWED: (_LIMIT,),
-    RegistryReason.INVALID_SCOPE: (Cure(Action.CHANGE_SYSTEM_USER, _on_system_user_without_scope),),
+    RegistryReason.INVALID_SCOPE: (
+        Cure(actions.CHANGE_SYSTEM_USER.name, _on_system_user_without_scope),
+    ),
     ProtocolReason.TEMPORARILY_UNAVAILABLE: (),
     ProtocolReason.SERVER_ERROR: (),
 }

@@ -7,12 +7,11 @@ from django.core.management.base import CommandParser
 
 from identity.webhooks.endpoints import set_webhook_active
 from identity.webhooks.management.webhook_command import (
-    add_reason,
     add_webhook,
     find_webhook,
     webhook_data,
 )
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.services import Author
 
 

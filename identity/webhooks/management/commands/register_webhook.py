@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 
 from identity.webhooks.endpoints import register_webhook
 from identity.webhooks.event_types import EVENT_TYPES
-from identity.webhooks.management.webhook_command import add_reason, issued_data, issued_text
-from taxpayers.management.command import Answer, ServiceCommand
+from identity.webhooks.management.webhook_command import issued_data, issued_text
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.services import Author
 
 

@@ -7,13 +7,12 @@ from django.core.management.base import CommandParser
 
 from identity.webhooks.endpoints import rotate_webhook_secret
 from identity.webhooks.management.webhook_command import (
-    add_reason,
     add_webhook,
     find_webhook,
     issued_data,
     issued_text,
 )
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.services import Author
 
 

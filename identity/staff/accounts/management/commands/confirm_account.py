@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from identity.staff.accounts.changes.second_person import confirm_account
 from identity.staff.accounts.management.account_command import AccountCommand
 from identity.staff.models import StaffAccount, WaitingChange
-from taxpayers.management.command import NO_REASON, Answer
+from taxpayers.management.command import Answer, add_reason
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 
@@ -18,7 +18,7 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username", nargs="?")
-        parser.add_argument("--reason", default=NO_REASON, help="Saved in the history.")
+        add_reason(parser)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         return super().act(options, by=by, at=at) if options["username"] else _waiting(at)

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from identity.staff.accounts.changes.accounts import create_account
 from identity.staff.accounts.management.account_command import first_password
 from identity.staff.accounts.roles import ROLES
-from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
 from taxpayers.services import Author
 
 
@@ -19,7 +19,7 @@ class Command(ServiceCommand):
         parser.add_argument("username")
         parser.add_argument("--name", required=True, help="The full name of the person.")
         parser.add_argument("--role", required=True, choices=list(ROLES))
-        parser.add_argument("--reason", default=NO_REASON, help="Saved in the history.")
+        add_reason(parser)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
         given = {name: options[name] for name in ("username", "name", "role", "reason")}

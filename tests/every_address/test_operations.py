@@ -1,18 +1,20 @@
-"""Who holds which duty: each role, each scope and an operator, at each operation, on each door.
+"""Each operation, on each door, by each role, each scope and an operator: who does it, and how.
 
 Every attempt is made for real, with values that are right, on a client of an ERP system and on one
-of the management API. A new page or address of a system user needs a row in OPERATIONS.
+of the management API. A new page or address of a system user needs a row in ROWS. Operations that
+need only a reason have their row from their record; every door does the same then.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import Model
 from django.test import Client
@@ -20,8 +22,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from identity.api.urls import records
+from identity.staff.accounts.changes import accounts, second_steps
 from identity.staff.accounts.roles import ROLES
-from taxpayers.duties import MANAGEMENT_SCOPES
+from identity.staff.models import StaffAccount
+from taxpayers.duties import MANAGEMENT_SCOPES, Duty
 from taxpayers.models import (
     Change,
     GrantedPermission,
@@ -29,18 +33,25 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
+from taxpayers.operations import Operation
+from taxpayers.services import granted_permissions, intermediaries, system_users, taxpayers
 from tests.client_auth.key_erp import new_pair
 from tests.every_address.test_staff import TASKS
 from tests.management_api.portal import SCOPES, Portal, new_portal
+from tests.support.accounts import new_staff, with_totp
 from tests.support.command_line import run
 from tests.support.factories import (
     SUBMIT,
     ClientSecretFactory,
+    GrantedPermissionFactory,
     IntermediaryFactory,
+    ProtectedApiFactory,
     SystemUserFactory,
     TaxpayerFactory,
 )
 from tests.support.staff import list_url, opened, staff_client, task_url, text_of
+from tokens.models import ProtectedApi
+from tokens.protected_apis import registration
 
 pytestmark = pytest.mark.django_db
 KEY = json.dumps(new_pair().public_jwk)
@@ -53,12 +64,13 @@ BLOCKED = {"blocked_at": timezone.now(), "blocked_by": "x", "blocked_reason": "x
 NAME = {"text": "erp.example.com", "kind": "tls_client_auth_san_dns"}
 REST_NAME = {"certificate": "erp.example.com", "name_kind": "san_dns"}
 CHANGE_COMMAND = ("change_system_user", "<CLIENT>")
+WITHOUT_RECORD = ("issue_credentials", "import_system_users")
 CREDENTIAL = "/credentials/<SECRET>"
 NEW_ERP = {"name": "ERP", "logins_per_minute": 12, "scopes": ["InvoicingAPI"]}
 
 
 @dataclass(frozen=True)
-class Operation:
+class Row:
     """How it is done on each door; what is not there has no door.
 
     What is in <> is replaced by what an attempt is about. `rest`: method, the
@@ -72,6 +84,7 @@ class Operation:
     state: Mapping[str, Any] = field(default_factory=dict)  # of the system user before
     of: type[Model] = SystemUser
     file: str = ""
+    record: Operation | None = None
 
     @property
     def is_about_a_client(self) -> bool:
@@ -81,15 +94,15 @@ class Operation:
 
 
 # "give": a scope of the management API.
-OPERATIONS = {
-    "register a taxpayer": Operation(
+ROWS = {
+    "register a taxpayer": Row(
         "register",
         ("register_taxpayer", {"identifier": "<NEW>", "name": "Zulaikha Sdn Bhd"}),
         ("POST", "//taxpayers", {"taxpayer": "<NEW>", "name": "Zulaikha Sdn Bhd"}),
         ("register_taxpayer", "<NEW>", "--name", "Zulaikha Sdn Bhd"),
         of=Taxpayer,
     ),
-    "import taxpayers": Operation(
+    "import taxpayers": Row(
         "register",
         ("import_registry", {}),
         ("POST", "//imports/taxpayers", {"rows": [{"taxpayer": "<NEW>", "name": "Zulaikha"}]}),
@@ -97,14 +110,14 @@ OPERATIONS = {
         of=Taxpayer,
         file="tin,rob,name\n<NEW>,,Zulaikha\n",
     ),
-    "register an intermediary": Operation(
+    "register an intermediary": Row(
         "register",
         ("register_intermediary", {"taxpayer": "<TIN>"}),
         ("POST", "//intermediaries", {"taxpayer": "<TIN>"}),
         ("register_intermediary", "<TIN>"),
         of=Intermediary,
     ),
-    "grant a permission": Operation(
+    "grant a permission": Row(
         "grant",
         ("grant_permission", {"taxpayer": "<TIN>", "intermediary": "<AGENT>", "codes": [SUBMIT]}),
         (
@@ -117,7 +130,7 @@ OPERATIONS = {
         ),
         of=GrantedPermission,
     ),
-    "import permissions": Operation(
+    "import permissions": Row(
         "grant",
         ("import_permissions", {}),
         (
@@ -128,26 +141,26 @@ OPERATIONS = {
         of=GrantedPermission,
         file=f"taxpayer,intermediary,codes\n<TIN>,<AGENT>,{SUBMIT}\n",
     ),
-    "issue_credentials": Operation(
+    "issue_credentials": Row(
         "issue",
         ("issue_credentials", {"taxpayer": "<TIN>", **NEW_ERP}),
         ("POST", "//system-users", {"taxpayer": "<TIN>", **NEW_ERP}),
         ("issue_credentials", "<TIN>", "--name", "ERP"),
     ),
-    "import_system_users": Operation(
+    "import_system_users": Row(
         "issue",
         ("import_system_users", {}),
         ("POST", "//imports/system-users", {"rows": [{"taxpayer": "<TIN>", "name": "ERP"}]}),
         ("import_registry", "<FILE>", "--kind", "system_users"),
         file="taxpayer,name\n<TIN>,ERP\n",
     ),
-    "issue credentials with the scope": Operation(
+    "issue credentials with the scope": Row(
         "give",
         ("issue_credentials", {"taxpayer": "<TIN>", **NEW_ERP, "scopes": ["<SCOPE>"]}),
         ("POST", "//system-users", {"taxpayer": "<TIN>", **NEW_ERP, "scopes": ["<SCOPE>"]}),
         ("issue_credentials", "<TIN>", "--name", "ERP", "--scope", "<SCOPE>"),
     ),
-    "import system users with the scope": Operation(
+    "import system users with the scope": Row(
         "never",  # not even by operators: a file is no place for it
         ("import_system_users", {}),
         (
@@ -157,121 +170,157 @@ OPERATIONS = {
         ("import_registry", "<FILE>", "--kind", "system_users"),
         file="taxpayer,name,scopes\n<TIN>,ERP,<SCOPE>\n",
     ),
-    "give the scope to a client": Operation(
+    "give the scope to a client": Row(
         "give",
         ("change_system_user", {**NEW_ERP, "scopes": ["<SCOPE>"], **WHY}),
         ("PATCH", "", {"scopes": ["<SCOPE>"], **WHY}),
         (*CHANGE_COMMAND, "--scope", "<SCOPE>"),
     ),
-    "change_system_user": Operation(
+    "change_system_user": Row(
         "issue",
         ("change_system_user", {**NEW_ERP, **WHY}),
         ("PATCH", "", {"logins_per_minute": 7, **WHY}),
         (*CHANGE_COMMAND, "--logins-per-minute", "7"),
     ),
-    "limit_system_user": Operation(
+    "limit_system_user": Row(
         "issue",
         ("limit_system_user", {"permissions": [SUBMIT], **WHY}),
         ("POST", "/limits", {"permissions": [SUBMIT], "taxpayers": [], **WHY}),
         (*CHANGE_COMMAND, "--only-permission", SUBMIT),
     ),
-    "extend_system_user": Operation(
+    "extend_system_user": Row(
         "issue",
         ("extend_system_user", {"expires": LATER, **WHY}),
         ("PATCH", "", {"expires_at": LATER, **WHY}),
         (*CHANGE_COMMAND, "--expires", LATER),
         ENDS,
     ),
-    "let it never end": Operation(
+    "let it never end": Row(
         "issue",
         ("extend_system_user", {"expires": "", **WHY}),
         ("PATCH", "", {"expires_at": None, **WHY}),
         (*CHANGE_COMMAND, "--expires", "never"),
         ENDS,
     ),
-    "unblock_system_user": Operation(
-        "issue",
-        ("unblock_system_user", WHY),
-        ("POST", "/unblock", WHY),
-        ("unblock_system_user", "<CLIENT>", "--reason", "x"),
-        BLOCKED,
-    ),
-    "use_private_key": Operation(
+    "use_private_key": Row(
         "issue",
         ("use_private_key", {"keys": KEY, **WHY}),
         ("POST", "/use-private-key", {"keys": KEY, **WHY}),
         (*CHANGE_COMMAND, "--auth-method", "private_key_jwt", "--jwks", "<KEY_FILE>"),
     ),
-    "use_certificate": Operation(
+    "use_certificate": Row(
         "issue",
         ("use_certificate", {**NAME, **WHY}),
         ("POST", "/use-certificate", {**REST_NAME, **WHY}),
         (*CHANGE_COMMAND, "--auth-method", "tls_client_auth", "--san-dns", "erp.example.com"),
     ),
-    "use_client_secret": Operation(
+    "use_client_secret": Row(
         "issue",
         ("use_client_secret", WHY),
         ("POST", "/use-client-secret", WHY),
         (*CHANGE_COMMAND, "--auth-method", "client_secret"),
         KEY_CLIENT,
     ),
-    "bind_tokens": Operation(
+    "bind_tokens": Row(
         "issue",
         ("bind_tokens", {"token_binding": "dpop", **WHY}),
         ("POST", "/bind-tokens", {"token_binding": "dpop", **WHY}),
         (*CHANGE_COMMAND, "--token-binding", "dpop"),
     ),
-    "rotate_secret": Operation(
+    "rotate_secret": Row(
         "issue",
         ("rotate_secret", {}),
         ("POST", "/rotate-secret", {}),
         ("rotate_secret", "<CLIENT>"),
     ),
-    "register_client_key": Operation(
+    "register_client_key": Row(
         "issue",
         ("register_client_key", {"keys": KEY}),
         ("POST", "/register-key", {"keys": KEY}),
         ("register_client_key", "<CLIENT>", "<KEY_FILE>"),
         KEY_CLIENT,
     ),
-    "register_client_certificate": Operation(
+    "register_client_certificate": Row(
         "issue",
         ("register_client_certificate", NAME),
         ("POST", "/register-certificate", REST_NAME),
         ("register_client_certificate", "<CLIENT>", "--san-dns", "erp.example.com"),
         CERTIFICATE_CLIENT,
     ),
-    "change_secret": Operation(
+    "change_secret": Row(
         "issue",
         ("change_secret", {"secret": "<SECRET>", "networks": "192.0.2.0/24", **WHY}),
         ("POST", f"{CREDENTIAL}/networks", {"allowed_networks": ["192.0.2.0/24"], **WHY}),
         ("change_secret", "<CLIENT>", "<HINT>", "--from-network", "192.0.2.0/24"),
     ),
-    "end_system_user_earlier": Operation(
+    "end_system_user_earlier": Row(
         "stop",
         ("end_system_user_earlier", {"expires": EARLIER, **WHY}),
         ("PATCH", "", {"expires_at": EARLIER, **WHY}),
         (*CHANGE_COMMAND, "--expires", EARLIER),
         ENDS,
     ),
-    "retire_secret": Operation(
+    "retire_secret": Row(
         "stop",
         ("retire_secret", {"secret": "<SECRET>", "last_day": EARLIER, **WHY}),
         ("POST", f"{CREDENTIAL}/retire", {"expires_at": EARLIER, **WHY}),
     ),
-    "revoke_secret": Operation(
+    "revoke_secret": Row(
         "stop",
         ("revoke_secret", {"secret": "<SECRET>", **WHY}),
         ("POST", f"{CREDENTIAL}/revoke", WHY),
         ("revoke_secret", "<CLIENT>", "<HINT>"),
     ),
-    "block_system_user": Operation(
-        "block",
-        ("block_system_user", WHY),
-        ("POST", "/block", WHY),
-        ("block_system_user", "<CLIENT>", "--reason", "x"),
-    ),
 }
+# --- From the records: where each kind is, and what a page that is not its own is sent ------------
+
+MODULES = (taxpayers, intermediaries, granted_permissions, system_users)
+RECORDS = {
+    record.name: record
+    for module in (*MODULES, registration, accounts, second_steps)
+    for record in vars(module).values()
+    if isinstance(record, Operation)
+}
+PLACES: Mapping[str, tuple[type[Model], str, str]] = {
+    "taxpayer": (Taxpayer, "//taxpayers/<TIN>", "<TIN>"),
+    "intermediary": (Intermediary, "//intermediaries/<AGENT>", "<AGENT>"),
+    "permission": (GrantedPermission, "//permissions/<PERMISSION>", "<PERMISSION>"),
+    "system_user": (SystemUser, "", "<CLIENT>"),
+    "protected_api": (ProtectedApi, "", "<API>"),
+    "account": (StaffAccount, "", "<ACCOUNT>"),
+}
+PAGES = {
+    "activate_intermediary": ("change_intermediary", {"is_active": "on", **WHY}),
+    "deactivate_intermediary": ("change_intermediary", WHY),
+}
+DUTIES = {
+    Duty.REGISTER: "register",
+    Duty.GRANT: "grant",
+    Duty.ISSUE: "issue",
+    Duty.STOP: "block",
+    Duty.ACCOUNTS: "accounts",
+}
+
+
+def row_of(record: Operation) -> Row:
+    """Its page, its address and its command, by the rules for their names."""
+    model, path, named = PLACES[record.row]
+    verb = record.name.partition("_")[0]
+    command = {"revoke_permission": "revoke_one_permission"}.get(record.name, record.name)
+    has_rest = record.row not in ("protected_api", "account")
+    assert record.duty is not None
+    return Row(
+        DUTIES[record.duty],
+        PAGES.get(record.name, (record.name, WHY)),
+        ("POST", f"{path}/{verb}", WHY) if has_rest else None,
+        (command, named, "--reason", "a test"),
+        BLOCKED if verb == "unblock" else {"is_active": False} if verb == "activate" else {},
+        model,
+        record=record,
+    )
+
+
+ROWS |= {name: row_of(record) for name, record in RECORDS.items()}
 # What each caller may do with clients of ERP systems; `:read` means RegistryAPI:read.
 NONE = frozenset[str]()
 CALLERS: dict[str, frozenset[str]] = {
@@ -279,14 +328,14 @@ CALLERS: dict[str, frozenset[str]] = {
     "registrar": frozenset({"register", "grant", "block"}),
     "security officer": frozenset({"issue", "stop", "block"}),
     "auditor": NONE,
-    "account manager": NONE,
+    "account manager": frozenset({"accounts"}),
     ":taxpayers": frozenset({"register"}),
     ":permissions": frozenset({"grant"}),
     ":credentials": frozenset({"issue", "stop", "block"}),
     ":webhooks": NONE,
     ":read": NONE,
     "RegistryAPI": frozenset({"register", "grant", "issue", "stop", "block"}),
-    "an operator": frozenset({"register", "grant", "issue", "give", "stop", "block"}),
+    "an operator": frozenset({"register", "grant", "issue", "give", "stop", "block", "accounts"}),
 }
 STOPPING = frozenset({"stop", "block"})
 
@@ -315,14 +364,12 @@ def test_no_row_holds_both_duties_or_can_acquire_the_other() -> None:
 
 
 def test_every_page_and_address_of_a_system_user_is_in_the_table() -> None:
-    pages = {op.page[0] for op in OPERATIONS.values() if op.page and op.of is SystemUser}
+    pages = {op.page[0] for op in ROWS.values() if op.page and op.of is SystemUser}
     assert pages == set(TASKS["taxpayers_systemuser"])
     prefix = "api/v1/management/system-users/<str:client_id>"
     paths = {str(pattern.pattern) for pattern in records if "POST" in methods_of(pattern)}
     tasks = {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}
-    own = {
-        op.rest[1].replace("<SECRET>", "<int:credential>") for op in OPERATIONS.values() if op.rest
-    }
+    own = {op.rest[1].replace("<SECRET>", "<int:credential>") for op in ROWS.values() if op.rest}
     assert tasks == {path for path in own if path.startswith("/") and not path.startswith("//")}
 
 
@@ -345,7 +392,7 @@ def attempts(caller: str, tmp_path: Path) -> Iterator[tuple[str, str, bool]]:
         if caller in ROLES
         else by_rest(new_portal(caller if caller == "RegistryAPI" else f"RegistryAPI{caller}"))
     )
-    for name, operation in OPERATIONS.items():
+    for name, operation in ROWS.items():
         for target, scopes in (("ERP", "InvoicingAPI"), ("management API", "RegistryAPI:read")):
             if target == "ERP" or operation.is_about_a_client:
                 values = new_values(operation, scopes)
@@ -354,14 +401,15 @@ def attempts(caller: str, tmp_path: Path) -> Iterator[tuple[str, str, bool]]:
                     yield name, target, Change.objects.count() > before
 
 
-def new_values(operation: Operation, scopes: str) -> dict[str, Any]:
+def new_values(operation: Row, scopes: str) -> dict[str, Any]:
     """A client in the state that the operation needs, and what else it may be about."""
     agent = IntermediaryFactory.create().taxpayer
-    user = SystemUserFactory.create(taxpayer=agent, scopes=scopes, **operation.state)
+    state = operation.state if operation.of is SystemUser else {}
+    user = SystemUserFactory.create(taxpayer=agent, scopes=scopes, **state)
     secret: Any = ClientSecretFactory.create(system_user=user)
     if "<SCOPE>" in str(operation) and scopes == "InvoicingAPI":
         user.secrets.update(revoked_at=timezone.now(), slot=None)
-    return {
+    values = {
         "<CLIENT>": user.client_id,
         "<HINT>": secret.hint,
         "<SECRET>": str(secret.pk),
@@ -369,7 +417,26 @@ def new_values(operation: Operation, scopes: str) -> dict[str, Any]:
         "<TIN>": TaxpayerFactory.create().tin,
         "<AGENT>": agent.tin,
         "<NEW>": TaxpayerFactory.build().tin,
+        **dict.fromkeys(("<PERMISSION>", "<API>", "<ACCOUNT>"), ""),
+        "<PK>": str(user.pk),
     }
+    if operation.record and operation.of is not SystemUser:
+        row: Any = MADE[operation.record.row](agent)
+        operation.of._default_manager.filter(pk=row.pk).update(**operation.state)
+        name = PLACES[operation.record.row][2]
+        found = {"<TIN>": "tin", "<API>": "client_id", "<ACCOUNT>": "username"}.get(name, "pk")
+        values["<PK>"] = str(row.pk)
+        values |= {name: str(getattr(row, found))} if name != "<AGENT>" else {}
+    return values
+
+
+MADE: Mapping[str, Callable[[Taxpayer], Model]] = {
+    "taxpayer": lambda _agent: TaxpayerFactory.create(),
+    "intermediary": lambda agent: agent.intermediary,
+    "permission": lambda agent: GrantedPermissionFactory.create(intermediary=agent.intermediary),
+    "protected_api": lambda _agent: ProtectedApiFactory.create(),
+    "account": lambda _agent: with_totp(new_staff("viewer", f"viewer{User.objects.count()}")),
+}
 
 
 def filled(given: Any, values: Mapping[str, str]) -> Any:
@@ -388,13 +455,13 @@ def filled(given: Any, values: Mapping[str, str]) -> Any:
 
 
 def on_page(client: Client) -> Any:
-    def attempt(operation: Operation, values: Mapping[str, Any]) -> bool:
+    def attempt(operation: Row, values: Mapping[str, Any]) -> bool:
         if operation.page is None:
             return False
         task, data = operation.page
         row: Any = operation.of
-        if operation.of is SystemUser and "import" not in task and task != "issue_credentials":
-            row = SystemUser.objects.get(client_id=values["<CLIENT>"])
+        if operation.record or (row is SystemUser and task not in WITHOUT_RECORD):
+            row = row._default_manager.get(pk=values["<PK>"])
         url = task_url(row, task)
         if operation.file:
             content = filled(operation.file, values).encode()
@@ -415,7 +482,7 @@ def on_page(client: Client) -> Any:
 
 
 def by_rest(portal: Portal) -> Any:
-    def attempt(operation: Operation, values: Mapping[str, Any]) -> bool:
+    def attempt(operation: Row, values: Mapping[str, Any]) -> bool:
         if operation.rest is None:
             return False
         method, path, body = operation.rest
@@ -427,7 +494,7 @@ def by_rest(portal: Portal) -> Any:
     return attempt
 
 
-def by_command(tmp_path: Path, operation: Operation, values: Mapping[str, Any]) -> bool:
+def by_command(tmp_path: Path, operation: Row, values: Mapping[str, Any]) -> bool:
     if not operation.command:
         return False
     file, keys = tmp_path / "rows.csv", tmp_path / "keys.json"
@@ -445,15 +512,67 @@ def test_each_caller_succeeds_at_what_the_table_says_and_at_nothing_else(
     wrong = [
         (name, target, done)
         for name, target, done in attempts(caller, tmp_path)
-        if done != may(caller, OPERATIONS[name].duty, target)
+        if done != may(caller, ROWS[name].duty, target)
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_door_does_what_the_record_says(name: str, tmp_path: Path) -> None:
+    """Once and with the reason; done again nothing changes, and the page says why."""
+    row, record = ROWS[name], RECORDS[name]
+    role = next(r for r in ROLES if may(r, row.duty, "ERP"))
+    client, portal = staff_client(role), new_portal("RegistryAPI")
+    doors = {
+        "page": on_page(client),
+        "REST": by_rest(portal),
+        "command": partial(by_command, tmp_path),
+    }
+    values: dict[str, Any] = {}
+    for door, attempt in doors.items():
+        values = new_values(row, "InvoicingAPI")
+        without = replace(
+            row,
+            page=row.page and (row.page[0], {**row.page[1], "reason": " "}),
+            rest=row.rest and (*row.rest[:2], {"reason": " "}),
+            command=(*row.command[:-1], " "),
+        )
+        before = Change.objects.count()
+        attempt(without, values)
+        assert Change.objects.count() == before, f"{door}: without a reason"
+        if not attempt(row, values):
+            assert door == "REST"
+            continue
+        change = Change.objects.latest("pk")
+        assert (change.action, change.reason) == (record.action.name, "a test"), door
+        attempt(row, values)
+        assert Change.objects.count() == before + 1, f"{door}: again"
+    code, out, err = run(*filled(row.command, values), "--json")
+    assert (code, err) == (0, "")
+    assert row.page
+    changed: Any = row.of._default_manager.get(pk=values["<PK>"])
+    assert record.unneeded(changed)
+    shown = json.loads(out).get("is_active")
+    assert shown is None or shown is changed.is_active
+    if row.page[0] == name:
+        assert record.unneeded(changed) in text_of(client.get(task_url(changed, name), follow=True))
+
+
+def test_operators_must_give_a_reason_where_the_contract_says_so() -> None:
+    values = new_values(ROWS["block_system_user"], "InvoicingAPI")
+    for name, record in RECORDS.items():
+        command = filled(ROWS[name].command[:-2], values)
+        code, _out, err = run(*command)
+        assert ("required: --reason" in err) is record.is_reason_required, (name, code)
+    assert {n for n, r in RECORDS.items() if r.is_reason_required} == {
+        *("block_system_user", "unblock_system_user")
+    }
 
 
 @pytest.mark.parametrize("role", ["security officer", None])
 def test_pages_say_it_before_a_form_is_filled_in(role: str | None) -> None:
     client, says = staff_client(role), "so only the operators of this service change"
-    for name, operation in OPERATIONS.items():
+    for name, operation in ROWS.items():
         if operation.duty != "issue" or not operation.is_about_a_client or not operation.page:
             continue
         values = new_values(operation, "RegistryAPI:credentials")

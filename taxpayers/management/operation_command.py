@@ -1,0 +1,89 @@
+"""The bases of the commands that change one record: the arguments, the answer, the texts."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.core.management.base import CommandParser
+
+from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
+from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.find_records import find_intermediary, find_system_user, find_taxpayer
+from taxpayers.models import SystemUser
+from taxpayers.operations import Operation
+from taxpayers.services import Author
+
+
+class OperationCommand(ServiceCommand):
+    """`RECORD [--reason TEXT]`: does what the record of the operation says.
+
+    A base of each kind of record says how it is named and shown, a command which operation it is.
+    """
+
+    operation: ClassVar[Operation]
+    done: ClassVar[str] = ""  # what `text` fills in: {row} and {effect}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if operation := cls.__dict__.get("operation"):
+            cls.help = f"{operation.title}. {operation.effect} Safe to repeat."
+
+    # How it is named, found (which may raise as `act`), and shown to machines.
+    add_record: Callable[..., None]
+    find: Callable[..., Any]
+    data: Callable[..., dict[str, Any]]
+
+    def text(self, row: Any) -> str:
+        """The answer for people."""
+        return self.done.format(row=row, effect=self.operation.effect)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        self.add_record(parser)
+        add_reason(parser, is_required=self.operation.is_reason_required)
+
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        row = self.operation.run(self.find(options), reason=options["reason"], by=by, at=at)
+        return Answer(self.data(row), self.text(row))
+
+
+class TaxpayerCommand(OperationCommand):
+    """`TIN [--rob ROB]`."""
+
+    def add_record(self, parser: CommandParser) -> None:
+        add_tin_and_rob(parser)
+
+    def find(self, options: dict[str, Any]) -> Any:
+        return find_taxpayer(read_tin_and_rob(options))
+
+    def data(self, row: Any) -> dict[str, Any]:
+        return {"taxpayer": row.identifier, "name": row.name, "is_active": row.is_active}
+
+
+class IntermediaryCommand(TaxpayerCommand):
+    """`TIN [--rob ROB]`."""
+
+    def find(self, options: dict[str, Any]) -> Any:
+        return find_intermediary(read_tin_and_rob(options))
+
+    def data(self, row: Any) -> dict[str, Any]:
+        return {
+            "taxpayer": row.taxpayer.identifier,
+            "is_active": row.is_active,
+            "active_until": row.active_until,
+        }
+
+
+class SystemUserCommand(OperationCommand):
+    """`CLIENT_ID`."""
+
+    def add_record(self, parser: CommandParser) -> None:
+        parser.add_argument("client_id", metavar="CLIENT_ID")
+
+    def find(self, options: dict[str, Any]) -> SystemUser:
+        return find_system_user(options["client_id"])
+
+    def data(self, row: SystemUser) -> dict[str, Any]:
+        data = {"client_id": row.client_id, "blocked_at": row.blocked_at}
+        if row.blocked_at is not None:
+            data |= {"blocked_by": row.blocked_by, "blocked_reason": row.blocked_reason}
+        return data
