@@ -193,8 +193,9 @@ def test_a_restored_service_goes_on_where_the_dump_was_made(
     machine: Machine, node: Service, tmp_path: Path
 ) -> None:
     erp, blocked = new_client(node), new_client(node, "C1000000002")
-    valid, revoked = token(node, erp), token(node, erp)
-    revoke(node, erp, revoked)
+    revoked = token(node, erp)
+    revoke(node, erp, revoked)  # and all that it got before
+    valid = token(node, erp)
     node.manage("block_system_user", blocked.client_id, "--reason", "abuse")
     published = kids(node)
     for commands in blocks_of("Backup"):
@@ -328,11 +329,13 @@ def password_is(node: Service, username: str, password: str) -> bool:
 def test_a_leaked_staff_account_is_closed(machine: Machine, node: Service) -> None:
     boss = new_boss_of(node)
     assert password_is(node, boss, PASSWORD)
-    (close,) = blocks_of("A staff account")
-    printed = machine.run(close, ACCOUNT=boss)
+    new_sign_in, close = blocks_of("A staff account")
+    printed = machine.run(new_sign_in, ACCOUNT=boss)
     assert password_is(node, boss, PASSWORD) is False
     assert "Removed:" in printed
     assert "nothing" not in printed
+    node.manage("create_account", "lim", "--name", "Lim", "--role", "registrar")
+    assert "can no longer sign in" in machine.run(close, ACCOUNT="lim")
 
 
 def test_a_leaked_client_secret_is_replaced(machine: Machine, node: Service) -> None:

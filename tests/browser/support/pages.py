@@ -15,6 +15,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 from django.utils import timezone
 
 from identity.staff.framework.records import RecordAdmin
+from identity.staff.models import WaitingChange
 from taxpayers.models import Change, SystemUser
 from tests.certificates.addresses import MTLS_URL
 from tests.client_auth.key_erp import new_key_erp
@@ -94,6 +95,11 @@ def _prepare() -> None:
     for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
         ProtectedApiSecretFactory.create(**secret)
     with_totp(new_staff("viewer", "newcomer"))
+    promoted = new_staff("viewer", "promoted")
+    WaitingChange.objects.create(
+        account_id=promoted.pk, action="change_role", role="registrar",
+        asked_by="kumar", asked_at=at, expires_at=soon, reason="a new colleague",
+    )
     former = new_staff("auditor", "former.auditor")
     former.is_active = False
     former.save()
