@@ -31,6 +31,7 @@ CORE = (
     *("taxpayers/certificates", "taxpayers/client_keys.py", "taxpayers/services/login_method"),
     *(f"tokens/request/{name}.py" for name in ("form", "token_request", "on_behalf_of", "proxies")),
     *(f"tokens/operations/{name}.py" for name in ("recording", "login", "steps", "failures")),
+    *(f"tokens/operations/{name}.py" for name in ("denials", "stages")),
     *(f"tokens/operations/{name}.py" for name in ("introspection", "revocation")),
     *("tokens/answers/accept.py", "tokens/answers/challenge.py", "tokens/form_encoding.py"),
     *(f"tokens/store/{name}.py" for name in ("postgresql", "postgresql_buckets", "token_query")),
