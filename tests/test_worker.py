@@ -6,6 +6,8 @@ import time
 import pytest
 from uvicorn.config import Config
 
+from identity.server import worker
+from identity.server.connection import Connection
 from identity.server.worker import Process
 
 
@@ -37,3 +39,38 @@ def test_a_clock_that_is_set_does_not_silence_the_signs_of_life(
     )
     asyncio.run(run())
     assert len(signs) >= 3 + 4
+
+
+def test_a_fault_of_one_connection_ends_that_one_and_no_deadline_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    enforced: list[str] = []
+    tasks: list[asyncio.Task[None]] = []
+
+    class Faulty(Connection):
+        def enforce_deadlines(self, now: float) -> None:
+            raise ArithmeticError
+
+        def abort(self) -> None:
+            enforced.append("aborted")
+            connections.remove(self)
+
+    class Right(Connection):
+        def enforce_deadlines(self, now: float) -> None:
+            enforced.append("right")
+            assert connections == [self]
+            tasks[0].cancel()
+
+    async def run() -> None:
+        process = Process(config, slot=0)
+        monkeypatch.setattr(process.server_state, "connections", connections)
+        connections.extend(kind(config, process.server_state, {}) for kind in (Faulty, Right))
+        tasks.append(asyncio.create_task(process._enforce_deadlines()))
+        await asyncio.wait(tasks)
+
+    monkeypatch.setattr(worker, "_TICK_SECONDS", 0)
+    config = Config("identity.asgi:application")
+    config.load()
+    connections: list[Connection] = []
+    asyncio.run(run())
+    assert enforced == ["aborted", "right"]

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import uvloop
 from gunicorn.arbiter import Arbiter
@@ -63,6 +63,15 @@ class Connections(set[Any]):
         counts.publish(self.slot, len(self))
 
 
+def _enforce_deadlines(connection: Connection, now: float) -> None:
+    """Whatever goes wrong with one connection ends that one, and no deadline of the others."""
+    try:
+        connection.enforce_deadlines(now)
+    except Exception:
+        logger.exception("connection aborted: its deadlines cannot be enforced")
+        connection.abort()
+
+
 class Process(Server):
     """uvicorn's server with our listener, deadlines, and an end that loses no request."""
 
@@ -100,9 +109,8 @@ class Process(Server):
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_TICK_SECONDS)
-            now = loop.time()
             for connection in tuple(self.server_state.connections):
-                connection.enforce_deadlines(now)  # type: ignore[union-attr]
+                _enforce_deadlines(cast("Connection", connection), loop.time())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         counts.withdraw(self.slot)
