@@ -58,7 +58,9 @@ def test_a_list_takes_as_many_queries_for_thirty_rows_as_for_one(
         GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
     with CaptureQueriesContext(connection) as queries:
         listed(officer, model, "?q=C00")
-    assert len(queries) <= MAX_QUERIES, [query["sql"] for query in queries]
+    # Besides, on PostgreSQL, the four statements that limit how long a search may take.
+    asked = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
+    assert len(asked) <= MAX_QUERIES, asked
 
 
 @pytest.mark.parametrize("model", LISTS, ids=lambda m: m.__name__)

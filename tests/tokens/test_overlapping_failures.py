@@ -110,7 +110,8 @@ def test_without_the_order_of_rows_they_deadlock(
     monkeypatch.setattr(postgresql_buckets, statement, sql.replace("ORDER BY bucket", ""))
 
     with pytest.raises(psycopg.errors.DeadlockDetected):
-        count_all_together(kind)
+        for _ in range(20):  # sessions may miss each other on a busy machine
+            count_all_together(kind)
 
 
 def test_a_rejected_request_obeys_a_pause_that_another_session_begins_at_the_same_moment() -> None:

@@ -97,8 +97,13 @@ def _prepare() -> None:
     with_totp(new_staff("viewer", "newcomer"))
     promoted = new_staff("viewer", "promoted")
     WaitingChange.objects.create(
-        account_id=promoted.pk, action="change_role", role="registrar",
-        asked_by="kumar", asked_at=at, expires_at=soon, reason="a new colleague",
+        account_id=promoted.pk,
+        action="change_role",
+        role="registrar",
+        asked_by="kumar",
+        asked_at=at,
+        expires_at=soon,
+        reason="a new colleague",
     )
     former = new_staff("auditor", "former.auditor")
     former.is_active = False
