@@ -14,6 +14,9 @@ from identity.middleware import Handler
 from identity.staff.not_found import STAFF_PATHS
 from taxpayers.redaction import hide_pasted_secrets, holds_secret
 
+# No page of ours makes a longer one, and to look for secrets in it would cost many tokens.
+_LONGEST_QUERY = 4096
+
 
 def take_out_secrets(get_response: Handler) -> Handler:
     """Leads from an address with a secret to the same one without it; hides those in a form."""
@@ -21,6 +24,8 @@ def take_out_secrets(get_response: Handler) -> Handler:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith(STAFF_PATHS):
             return get_response(request)
+        if len(request.META.get("QUERY_STRING", "")) > _LONGEST_QUERY:
+            return HttpResponseRedirect(request.path)
         if address := _address_without(request):
             _tell(
                 request, _("This is a secret or a token. It was not searched for, and not stored.")

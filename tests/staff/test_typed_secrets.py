@@ -147,3 +147,10 @@ def test_a_password_is_not_changed(registrar: Client, settings: Any) -> None:
     change = reverse("account_change_password")
     answer: Any = registrar.post(change, {"oldpassword": SECRET, "password1": "x"})
     assert "[hidden]" not in answer.content.decode()
+
+
+def test_an_address_that_is_longer_than_any_of_ours_is_not_examined(registrar: Client) -> None:
+    text = "%2525" * 1000
+    answer: Any = registrar.get(f"{TAXPAYERS}?q={text}")
+    assert (answer.status_code, answer["Location"]) == (302, TAXPAYERS)
+    assert registrar.get(f"{TAXPAYERS}?q={text[:4000]}").status_code == 200
