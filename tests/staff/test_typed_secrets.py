@@ -149,8 +149,8 @@ def test_a_password_is_not_changed(registrar: Client, settings: Any) -> None:
     assert "[hidden]" not in answer.content.decode()
 
 
-def test_an_address_that_is_longer_than_any_of_ours_is_not_examined(registrar: Client) -> None:
-    text = "%2525" * 1000
+def test_an_address_with_thousands_of_escapes_is_not_examined(registrar: Client) -> None:
+    text = "%2525" * 5000
     answer: Any = registrar.get(f"{TAXPAYERS}?q={text}")
     assert (answer.status_code, answer["Location"]) == (302, TAXPAYERS)
-    assert registrar.get(f"{TAXPAYERS}?q={text[:4000]}").status_code == 200
+    assert registrar.get(f"{TAXPAYERS}?q={text[:20000]}").status_code == 200
