@@ -34,7 +34,7 @@ _COLUMNS = {
         *("created", "updated", "blocked_at", "blocked_by", "blocked_reason"),
         *("last_secret_ends_at", "token_endpoint_auth_method"),
     ),
-    "client_secrets": (
+    "credentials": (
         "id",
         "system_user_id",
         "slot",
@@ -62,7 +62,7 @@ def _rows(population: Population, role: Role, number: int) -> Iterator[tuple[str
     used = json.dumps({number: _LAST_LOGIN.isoformat()})
     yield "taxpayers", (number, tin(number), "", f"Taxpayer {number}", True, _CREATED)
     yield "system_users", (*user, _CREATED, _CREATED, *blocked, _EXPIRES, method)
-    yield "client_secrets", (number, number, 1, hashed, hint, _CREATED, _EXPIRES, jwk)
+    yield "credentials", (number, number, 1, hashed, hint, _CREATED, _EXPIRES, jwk)
     yield "client_usage", (number, _LAST_LOGIN, 1, used)
     if role is Role.INTERMEDIARY:
         yield "intermediaries", (number, number, True, _CREATED)

@@ -169,7 +169,7 @@ class TokenQuery:
     represented: TaxpayerId | None
     status_index: int | None
     client_id: str | None = None
-    hashed_secret: str | None = field(default=None, repr=False)
+    lookup: str | None = field(default=None, repr=False)
 
 
 Call = (

@@ -25,9 +25,9 @@ _UUID7 = (7 << 76) | (1 << 63)  # version and variant
 _WARM_UP_REQUESTS = 4  # open each process's connection to the database
 
 _EXPIRY_DATES = """
-UPDATE client_secrets SET expires_at = now() + (1 + id % 365) * interval '1 day';
-UPDATE client_secrets SET revoked_at = now(), slot = NULL WHERE id % 1000 = 0;
-UPDATE system_users SET last_secret_ends_at = (SELECT max(expires_at) FROM client_secrets
+UPDATE credentials SET expires_at = now() + (1 + id % 365) * interval '1 day';
+UPDATE credentials SET revoked_at = now(), slot = NULL WHERE id % 1000 = 0;
+UPDATE system_users SET last_secret_ends_at = (SELECT max(expires_at) FROM credentials
     WHERE system_user_id = system_users.id AND revoked_at IS NULL);
 UPDATE system_users SET expires_at = now() + (id % 1000 - 10) * interval '1 day' WHERE id % 10 = 0;
 UPDATE granted_permissions SET valid_until = now() + (1 + id % 730) * interval '1 day'

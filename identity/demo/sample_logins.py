@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from taxpayers.models import ClientSecret, RateLimitCounter, Taxpayer
+from taxpayers.models import Credential, RateLimitCounter, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services import IssuedSecret
 from tokens.login_events.hourly_counts import count_all
@@ -77,7 +77,7 @@ def make_logins(clients: list[SampleClient], kid: str, chance: Random, at: datet
     count_all(at)
 
 
-def set_last_used(secret: ClientSecret, at: datetime) -> None:
+def set_last_used(secret: Credential, at: datetime) -> None:
     """Stores that this secret was last used at this moment."""
     counter = RateLimitCounter.objects.get(pk=secret.system_user_id)
     counter.secrets_used[str(secret.pk)] = at.isoformat()

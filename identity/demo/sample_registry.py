@@ -7,7 +7,7 @@ from django.db import transaction
 
 from taxpayers.credentials import Credentials, hash_secret
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, Taxpayer
+from taxpayers.models import Credential, GrantedPermission, Intermediary, Taxpayer
 from taxpayers.services import (
     Author,
     AuthorKind,
@@ -73,7 +73,7 @@ def _credentials(
 
 
 def _are_valid(taxpayer: Taxpayer, saved: Credentials, at: datetime) -> bool:
-    stored = ClientSecret.objects.filter(
+    stored = Credential.objects.filter(
         system_user__client_id=saved.client_id,
         system_user__taxpayer=taxpayer,
         hashed=hash_secret(saved.client_secret),

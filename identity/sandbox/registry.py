@@ -33,7 +33,7 @@ from identity.sandbox.records import (
 )
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from taxpayers.services import (
     block_system_user,
@@ -64,7 +64,7 @@ def renew_ending_secret(at: datetime) -> bool:
     Nothing is locked unless it must be changed.
     """
     name, last_moment = SandboxName.SECRET_ENDS_TOMORROW, _end_of_tomorrow(at)
-    present = ClientSecret.objects.filter(system_user__client_id=CREDENTIALS[name].client_id)
+    present = Credential.objects.filter(system_user__client_id=CREDENTIALS[name].client_id)
     if not present.exclude(expires_at=last_moment).exists():
         return False
     return move_sandbox_secret_end(name=name, last_moment=last_moment, by=SANDBOX, at=at)

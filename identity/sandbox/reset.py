@@ -55,4 +55,4 @@ def _client_of(request: HttpRequest) -> SandboxName | None:
     if name is None:
         return None
     expected = hash_secret(CREDENTIALS[name].client_secret)
-    return name if is_same_secret(sent.hashed_secret, expected) else None
+    return name if is_same_secret(sent.lookup, expected) else None

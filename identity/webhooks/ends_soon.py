@@ -12,7 +12,7 @@ from identity.webhooks.event_types import ENDS_SOON
 from identity.webhooks.models import EndReminder
 from identity.webhooks.publishing import NewEvent, active_endpoints, moment_text, store_events
 from identity.webhooks.subjects import subject_of
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser
 
 DAYS = (1, 7, 30)
 _BATCH = 500
@@ -29,7 +29,7 @@ class _Kind:
 _KINDS: Mapping[str, _Kind] = {
     "credential": _Kind(
         "expires_at",
-        lambda: ClientSecret.objects.filter(slot__isnull=False).select_related("system_user"),
+        lambda: Credential.objects.filter(slot__isnull=False).select_related("system_user"),
     ),
     "system_user": _Kind("expires_at", SystemUser.objects.all),
     "permission": _Kind("valid_until", lambda: GrantedPermission.objects.filter(revoked_at=None)),
@@ -88,7 +88,7 @@ def _stage(end: datetime, at: datetime) -> int:
 
 def _event(row: Any, reminder: EndReminder, at: datetime) -> NewEvent:
     more = {"ends_at": moment_text(reminder.ends_at), "days": reminder.days}
-    if isinstance(row, ClientSecret):
+    if isinstance(row, Credential):
         more["credential"] = row.pk
         row = row.system_user
     return NewEvent(ENDS_SOON[reminder.kind], at, subject_of(row), more)

@@ -91,7 +91,7 @@ class SharedFacts:
             logger.warning("local facts cannot be emptied", exc_info=True)
 
     def _name(self, query: FactsQuery) -> bytes:
-        text = f"{query.client_id}\n{query.hashed_secret}\n{query.on_behalf_of or ''}"
+        text = f"{query.client_id}\n{query.lookup}\n{query.on_behalf_of or ''}"
         return hashlib.blake2b(text.encode(), key=self._key, digest_size=16).digest()
 
     def _environment(self) -> lmdb.Environment:

@@ -69,7 +69,7 @@ _QUERY = f"""
 SELECT {{clock}}, {FACT_COLUMNS}, {_STATUS_COLUMNS}
 FROM {{queries}}
 LEFT JOIN system_users u ON u.client_id = q.client_id
-LEFT JOIN client_secrets s ON s.system_user_id = u.id AND s.hashed = q.hashed{CREDENTIAL_FITS}
+LEFT JOIN credentials s ON s.system_user_id = u.id AND s.hashed = q.hashed{CREDENTIAL_FITS}
 {FACT_JOINS}
 {_STATUS_JOIN}"""
 _POSTGRESQL = _QUERY.format(

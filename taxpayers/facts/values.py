@@ -132,19 +132,19 @@ class Facts:
 class FactsQuery:
     """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`.
 
-    For a key `hashed_secret` is its name, `taxpayers.client_keys.key_name`. A certificate has
-    several `lookups`, of which one must be registered; `hashed_secret` stands for all of them.
+    For a key `lookup` is its name, `taxpayers.client_keys.key_name`. A certificate has
+    several `lookups`, of which one must be registered; `lookup` stands for all of them.
     """
 
     client_id: str
-    hashed_secret: str = field(repr=False)
+    lookup: str = field(repr=False)
     on_behalf_of: TaxpayerId | None
     lookups: tuple[str, ...] | None = None
 
     @property
     def hashes(self) -> tuple[str, ...]:
         """What a credential is looked up by."""
-        return (self.hashed_secret,) if self.lookups is None else self.lookups
+        return (self.lookup,) if self.lookups is None else self.lookups
 
 
 @dataclass(frozen=True, slots=True)

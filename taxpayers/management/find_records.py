@@ -4,7 +4,7 @@ from django.conf import settings
 
 from taxpayers.credentials import Fault, Kind, fault_of, hint_of
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import ServiceError
 
 _FAULT_TEXTS = {
@@ -69,7 +69,7 @@ def find_system_user(client_id: str) -> SystemUser:
     raise ServiceError(f"There is no system user {client_id}.")
 
 
-def find_secret(system_user: SystemUser, hint: str) -> ClientSecret:
+def find_secret(system_user: SystemUser, hint: str) -> Credential:
     """The secret that ends with these four characters; of several, the live one.
 
     Raises ServiceError, which lists the secrets, if there is none.

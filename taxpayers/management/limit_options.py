@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.management.arguments import parse_taxpayer_id
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.validation import taxpayer_notation
 
 
@@ -84,7 +84,7 @@ def read_networks(options: dict[str, Any]) -> Collection[str] | None:
     return () if options["from_anywhere"] else options["from_network"]
 
 
-def networks_text(secret: ClientSecret) -> str:
+def networks_text(secret: Credential) -> str:
     """From where it may be used, to end a sentence."""
     networks = ", ".join(secret.allowed_networks.split())
     return f"from {networks} only" if networks else "from anywhere"

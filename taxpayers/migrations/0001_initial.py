@@ -592,7 +592,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="ClientSecret",
+            name="Credential",
             fields=[
                 (
                     "id",
@@ -653,7 +653,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "client secret",
                 "verbose_name_plural": "client secrets",
-                "db_table": "client_secrets",
+                "db_table": "credentials",
                 "permissions": [
                     ("rotate_secret", "Can issue a further client secret"),
                     ("register_client_key", "Can register a key that a system user logs in with"),

@@ -4,9 +4,9 @@ What must always be true is a constraint of the database. Rows are changed by `t
 """
 
 from taxpayers.models import name_lookups  # noqa: F401 - registers them
+from taxpayers.models.credential import MAX_LIVE_SECRETS, SLOTS, Credential
 from taxpayers.models.history import Change
 from taxpayers.models.permission import GrantedPermission, PermissionCode
-from taxpayers.models.secret import MAX_LIVE_SECRETS, SLOTS, ClientSecret
 from taxpayers.models.status_index import EndedStatusIndex, StatusChange, StatusIndex
 from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
 from taxpayers.models.taxpayer import Intermediary, Taxpayer
@@ -21,7 +21,7 @@ __all__ = [
     "SLOTS",
     "VIEW_ONLY",
     "Change",
-    "ClientSecret",
+    "Credential",
     "EndedStatusIndex",
     "GrantedPermission",
     "Intermediary",

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from taxpayers.actions import Action
 from taxpayers.models import (
     Change,
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -157,7 +157,7 @@ def _change(
     )
 
 
-def named(secret: ClientSecret) -> dict[str, Any]:
+def named(secret: Credential) -> dict[str, Any]:
     """What every change of it says of it: its last characters and its kind."""
     return {"secret": str(secret), "credential": secret.kind.value}
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from taxpayers import actions
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
-from taxpayers.models import SLOTS, ClientSecret, SystemUser
+from taxpayers.models import SLOTS, Credential, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services.history import (
     Author,
@@ -32,7 +32,7 @@ class IssuedSecret:
     """A new secret and whose it is. `credentials` has it in clear, to be shown once."""
 
     system_user: SystemUser
-    secret: ClientSecret
+    secret: Credential
     credentials: Credentials
 
 
@@ -92,7 +92,7 @@ def create_secret(
     `public_secret`: the one that a client of the sandbox has; everybody else gets a random one.
     """
     clear = public_secret or new_client_secret(settings.ENVIRONMENT)
-    secret = ClientSecret.objects.create(
+    secret = Credential.objects.create(
         system_user=owner,
         slot=slot,
         hashed=hash_secret(clear),
@@ -113,8 +113,8 @@ def create_secret(
 
 @transaction.atomic
 def retire_secret(
-    *, secret: ClientSecret, last_moment: datetime, reason: str, by: Author, at: datetime
-) -> ClientSecret:
+    *, secret: Credential, last_moment: datetime, reason: str, by: Author, at: datetime
+) -> Credential:
     """Let a live secret end earlier; nothing happens if it ends by then anyway.
 
     Raises ServiceError if it is no longer live.
@@ -132,8 +132,8 @@ def retire_secret(
 
 @transaction.atomic
 def revoke_secret(
-    *, secret: ClientSecret, reason: str, by: Author, at: datetime, spare_last: bool = False
-) -> ClientSecret:
+    *, secret: Credential, reason: str, by: Author, at: datetime, spare_last: bool = False
+) -> Credential:
     """Revoke it now and for good; nothing happens if it was revoked before.
 
     With `spare_last` it raises LastLiveSecret if its system user could no longer log in then.
@@ -159,7 +159,7 @@ def store_last_end(owner: SystemUser) -> None:
     owner.save(update_fields=["last_secret_ends_at"])
 
 
-def _has_another_live(owner: SystemUser, secret: ClientSecret, at: datetime) -> bool:
+def _has_another_live(owner: SystemUser, secret: Credential, at: datetime) -> bool:
     others = owner.secrets.filter(revoked_at=None).exclude(pk=secret.pk)
     return any(other.is_live(at) for other in others)
 
@@ -195,7 +195,7 @@ def free_slot(owner: SystemUser, at: datetime) -> int:
     )
 
 
-def describe_last_use(secret: ClientSecret) -> str:
+def describe_last_use(secret: Credential) -> str:
     """When a login with it last succeeded, in words: shows which secret is no longer needed."""
     if secret.last_used_at is None:
         return _("never used")
@@ -208,7 +208,7 @@ def _retire_live(owner: SystemUser, last_moment: datetime, context: ChangeContex
 
 
 def _retire(
-    owner: SystemUser, secret: ClientSecret, last_moment: datetime, context: ChangeContext
+    owner: SystemUser, secret: Credential, last_moment: datetime, context: ChangeContext
 ) -> None:
     before = {**named(secret), "secret_expires_at": secret.expires_at}
     secret.expires_at = last_moment

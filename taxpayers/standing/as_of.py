@@ -15,7 +15,7 @@ from django.db.models.fields.json import KT
 
 from taxpayers.models import (
     Change,
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -72,7 +72,7 @@ def system_users_as_of(users: Iterable[SystemUser], at: datetime) -> list[System
     return present
 
 
-def secrets_as_of(owners: Sequence[SystemUser], at: datetime) -> dict[int, list[ClientSecret]]:
+def secrets_as_of(owners: Sequence[SystemUser], at: datetime) -> dict[int, list[Credential]]:
     """The secrets that these system users had at the moment, by the user's key, newest first.
 
     The history names a secret by its last characters and stores it with its owner.
@@ -83,12 +83,12 @@ def secrets_as_of(owners: Sequence[SystemUser], at: datetime) -> dict[int, list[
     keys = {(row.pop("object_id"), row.pop("secret")): row for row in rows}
     before = _before(key for of_secret in keys.values() for key in of_secret.values() if key)
     found = defaultdict(list)
-    issued = ClientSecret.objects.filter(system_user__in=owners, created_at__lte=at)
+    issued = Credential.objects.filter(system_user__in=owners, created_at__lte=at)
     for row in issued.order_by("-pk"):
         of_secret = keys.get((str(row.system_user_id), str(row)), {})
         for key, name in _SECRET:
             if first := of_secret.get(f"first_{name}"):
-                field: Any = ClientSecret._meta.get_field(name)
+                field: Any = Credential._meta.get_field(name)
                 setattr(row, name, field.to_python(before[first][key]))
         if row.revoked_at is not None and row.revoked_at > at:
             row.revoked_at = None

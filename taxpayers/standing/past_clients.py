@@ -10,7 +10,7 @@ from datetime import datetime
 
 from taxpayers.facts.values import Facts, IntermediaryFacts, PermissionFacts, RepresentedFacts
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import Authorization, AuthorizationRequest, decide, required_confirmation
 from taxpayers.standing.as_of import rows_as_of, secrets_as_of, system_users_as_of
 from taxpayers.standing.rows import client_facts, secret_facts
@@ -22,14 +22,14 @@ class PastClient:
 
     user: SystemUser
     role: Intermediary | None
-    secrets: list[ClientSecret]  # newest first
+    secrets: list[Credential]  # newest first
 
-    def best_secret(self) -> ClientSecret | None:
+    def best_secret(self) -> Credential | None:
         """The secret with which a login had the best chance; None if it had no secret."""
         usable = (row for row in self.secrets if row.fits(self.user))
         return max(usable, key=lambda row: (row.revoked_at is None, row.expires_at), default=None)
 
-    def facts(self, secret: ClientSecret, represented: RepresentedFacts | None) -> Facts:
+    def facts(self, secret: Credential, represented: RepresentedFacts | None) -> Facts:
         """What the registry knew of a login with this secret."""
         role = self.role
         client = replace(

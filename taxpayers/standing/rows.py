@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db.models import Prefetch, QuerySet
 
 from taxpayers.facts.values import ClientFacts, SecretFacts
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.standing.standing import Standing, standing_of
 
 _PREFETCHED = "unrevoked_secrets"
@@ -24,7 +24,7 @@ def standing_of_row(row: SystemUser, at: datetime) -> Standing:
     return standing_of(client_facts(row), usable, tuple(settings.SCOPES), at)
 
 
-def credentials_of(row: SystemUser) -> list[ClientSecret]:
+def credentials_of(row: SystemUser) -> list[Credential]:
     """Its secrets, keys or certificates that are neither revoked nor replaced, the oldest first.
 
     Two at most; they may have expired.
@@ -51,7 +51,7 @@ def client_facts(row: SystemUser) -> ClientFacts:
     )
 
 
-def secret_facts(row: ClientSecret) -> SecretFacts:
+def secret_facts(row: Credential) -> SecretFacts:
     """As a login sees it."""
     return SecretFacts(
         row.pk,
@@ -64,11 +64,11 @@ def secret_facts(row: ClientSecret) -> SecretFacts:
     )
 
 
-def _unrevoked_of(row: SystemUser) -> list[ClientSecret]:
-    loaded: list[ClientSecret] | None = getattr(row, _PREFETCHED, None)
+def _unrevoked_of(row: SystemUser) -> list[Credential]:
+    loaded: list[Credential] | None = getattr(row, _PREFETCHED, None)
     return list(_unrevoked().filter(system_user=row)) if loaded is None else loaded
 
 
-def _unrevoked() -> "QuerySet[ClientSecret]":
+def _unrevoked() -> "QuerySet[Credential]":
     # No login gets a token with a revoked one; whether one has expired, the rules decide.
-    return ClientSecret.objects.filter(revoked_at__isnull=True)
+    return Credential.objects.filter(revoked_at__isnull=True)

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from identity.demo.sample_logins import set_last_used
-from taxpayers.models import ClientSecret
+from taxpayers.models import Credential
 from tests.browser.support.clicks import CountedClicks, find, says
 from tests.browser.support.office import Office
 
@@ -31,8 +31,8 @@ def client(office: Office) -> dict[str, str]:
 def _age(hint: str) -> None:
     """The ERP system was moved two days ago; a login updates the last use once a minute at most."""
     before = timezone.now() - timedelta(days=2)
-    ClientSecret.objects.filter(hint=hint).update(created_at=before)
-    set_last_used(ClientSecret.objects.get(hint=hint), before)
+    Credential.objects.filter(hint=hint).update(created_at=before)
+    set_last_used(Credential.objects.get(hint=hint), before)
 
 
 def test_the_old_secret_is_safe_to_revoke_once_the_new_one_is_in_use_and_ends_on_a_day_in_2_clicks(

@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from taxpayers.certificates.names import NameKind
-from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
+from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import (
     block_system_user,
     register_client_certificate,
@@ -29,7 +29,7 @@ from tests.certificates.certificate_erp import (
 )
 from tests.client_auth.key_erp import new_key_erp
 from tests.support.erp import Erp, assert_every_answer, assert_refused, claims_of, new_erp
-from tests.support.factories import ClientSecretFactory
+from tests.support.factories import CredentialFactory
 from tests.support.queries import statements_sent
 from tokens.models import LoginEvent
 
@@ -212,12 +212,12 @@ def test_the_clock_of_the_database_is_asked_too() -> None:
 
 def test_a_client_with_a_certificate_has_no_other_path(erp: CertificateErp) -> None:
     # Also one that is still stored, because somebody wrote it by SQL.
-    secret: Any = ClientSecretFactory.create(system_user=erp.system_user, slot=2)
+    secret: Any = CredentialFactory.create(system_user=erp.system_user, slot=2)
     with_secret = Erp(erp.client_id, secret.clear)
     assert "client_id or client_secret is wrong" in description(with_secret.login())
     assert reason(erp.login(client_secret=secret.clear)) == "invalid_credentials"
     key = new_key_erp()
-    ClientSecret.objects.filter(system_user=key.system_user).update(
+    Credential.objects.filter(system_user=key.system_user).update(
         system_user=erp.system_user, slot=None
     )
     key.system_user = erp.system_user
@@ -236,7 +236,7 @@ def test_a_client_with_another_method_has_no_certificate_path(
 
 
 def test_what_looks_like_a_name_in_another_row_is_none(erp: CertificateErp) -> None:
-    ClientSecret.objects.update(certificate_name=None)
+    Credential.objects.update(certificate_name=None)
     assert_not_accepted(erp.login())
 
 
@@ -294,7 +294,7 @@ def test_two_certificates_log_in_until_the_old_one_is_removed(erp: CertificateEr
 def test_an_expired_registration_is_named_with_its_date(erp: CertificateErp) -> None:
     begin = timezone.now() - timedelta(days=2)
     end = begin + timedelta(days=1)
-    ClientSecret.objects.update(created_at=begin, expires_at=end)
+    Credential.objects.update(created_at=begin, expires_at=end)
     assert_refused(
         erp.login(),
         reason="secret_expired",
@@ -327,7 +327,7 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
         revoke_secret(secret=old, reason="rotated", **now())
     else:
         moment = timezone.now() - timedelta(days=1)
-        rows = ClientSecret.objects.filter(pk=old.pk)
+        rows = Credential.objects.filter(pk=old.pk)
         rows.update(created_at=moment - timedelta(days=1), expires_at=moment)
     for _ in range(2):  # as the registry has it, and as the node remembers it
         event = LoginEvent.objects.get(pk=erp.login()["correlationId"])

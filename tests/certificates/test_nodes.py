@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (
     block_system_user,
     register_client_certificate,
@@ -40,7 +40,7 @@ def now() -> dict[str, Any]:
     return {"by": BY, "at": timezone.now()}
 
 
-def row_of(erp: CertificateErp) -> ClientSecret:
+def row_of(erp: CertificateErp) -> Credential:
     return erp.system_user.secrets.get()
 
 
@@ -55,11 +55,11 @@ CHANGES: dict[str, tuple[Callable[[CertificateErp], object], str]] = {
     ),
     "removed by SQL": (lambda erp: row_of(erp).delete(), "invalid_credentials"),
     "another name by SQL": (
-        lambda erp: ClientSecret.objects.filter(pk=row_of(erp).pk).update(hashed="tls$x"),
+        lambda erp: Credential.objects.filter(pk=row_of(erp).pk).update(hashed="tls$x"),
         "invalid_credentials",
     ),
     "no certificate any more by SQL": (
-        lambda erp: ClientSecret.objects.filter(pk=row_of(erp).pk).update(certificate_name=None),
+        lambda erp: Credential.objects.filter(pk=row_of(erp).pk).update(certificate_name=None),
         "invalid_credentials",
     ),
     "method": (
@@ -73,7 +73,7 @@ CHANGES: dict[str, tuple[Callable[[CertificateErp], object], str]] = {
         "invalid_credentials",
     ),
     "expired by SQL": (
-        lambda erp: ClientSecret.objects.filter(pk=row_of(erp).pk).update(
+        lambda erp: Credential.objects.filter(pk=row_of(erp).pk).update(
             created_at=timezone.now() - timedelta(days=3),
             expires_at=timezone.now() - timedelta(days=1),
         ),

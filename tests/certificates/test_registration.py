@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from taxpayers.certificates.names import NameKind
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import (
     ServiceError,
     issue_secret,
@@ -30,7 +30,7 @@ from tests.certificates.certificate_erp import (
 from tests.client_auth.key_erp import KeyErp, jwks, new_pair
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.erp import new_erp
-from tests.support.factories import ClientSecretFactory, SystemUserFactory
+from tests.support.factories import CredentialFactory, SystemUserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -45,11 +45,11 @@ OTHER = certificate("CN=other,C=MY").pem
 @pytest.fixture
 def user() -> SystemUser:
     owner = SystemUserFactory.create()
-    ClientSecretFactory.create(system_user=owner)
+    CredentialFactory.create(system_user=owner)
     return owner
 
 
-def live(user: SystemUser) -> list[ClientSecret]:
+def live(user: SystemUser) -> list[Credential]:
     return list(user.secrets.filter(revoked_at__isnull=True).order_by("pk"))
 
 
@@ -202,7 +202,7 @@ def test_a_private_key_is_refused_and_stored_nowhere(user: SystemUser, tmp_path:
             use_certificate(system_user=user, text=text, **WHY)
         assert private.splitlines()[1] not in str(refused.value)
     assert not Change.objects.exists()
-    assert not ClientSecret.objects.filter(certificate_name__isnull=False).exists()
+    assert not Credential.objects.filter(certificate_name__isnull=False).exists()
 
 
 # --- Commands -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
-from taxpayers.models import Change, ClientSecret
+from taxpayers.models import Change, Credential
 from taxpayers.services import revoke_secret
 from tests.certificates.certificate_erp import (
     BY,
@@ -113,7 +113,7 @@ def test_without_a_valid_certificate_the_state_says_so(
 
 
 def test_a_registration_that_ends_soon_is_a_warning(officer: Client, erp: CertificateErp) -> None:
-    ClientSecret.objects.update(expires_at=timezone.now() + timedelta(days=3))
+    Credential.objects.update(expires_at=timezone.now() + timedelta(days=3))
     page = text_of(officer.get(page_url(erp.system_user)))
     assert "The registration of its last certificate" in page
 
@@ -127,7 +127,7 @@ def test_the_page_of_a_login_names_the_certificate(officer: Client, erp: Certifi
 def test_a_certificate_that_ends_soon_is_replaced_by_a_certificate(
     officer: Client, erp: CertificateErp
 ) -> None:
-    ClientSecret.objects.update(expires_at=timezone.now() + timedelta(days=3))
+    Credential.objects.update(expires_at=timezone.now() + timedelta(days=3))
     page = officer.get(reverse("admin:ending_soon"))
     assert f" Certificate {erp.system_user}" in text_of(page)
     ((_row, task),) = page.context["rows"]

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from taxpayers.credentials import hash_secret, hint_of, new_client_id, new_client_secret
-from taxpayers.models import ClientSecret, SystemUser, Taxpayer
+from taxpayers.models import Credential, SystemUser, Taxpayer
 from tests.servers.service import Service
 from tests.support.erp import Erp
 from tests.support.factories import SystemUserFactory
@@ -107,16 +107,16 @@ def _register_crowd() -> list[Erp]:
     )
     SystemUser.objects.bulk_create(users)
     secrets = [_secret(user) for user in users]
-    ClientSecret.objects.bulk_create(secret for secret, _clear in secrets)
+    Credential.objects.bulk_create(secret for secret, _clear in secrets)
     return [
         Erp(user.client_id, clear) for user, (_secret, clear) in zip(users, secrets, strict=True)
     ]
 
 
-def _secret(user: SystemUser) -> tuple[ClientSecret, str]:
+def _secret(user: SystemUser) -> tuple[Credential, str]:
     clear = new_client_secret("test")
     at = datetime.now(UTC)
-    secret = ClientSecret(
+    secret = Credential(
         system_user=user,
         slot=1,
         hashed=hash_secret(clear),

@@ -147,9 +147,9 @@ def test_all_assertions_of_a_client_with_one_jti_are_one_use() -> None:
     assert first.use_id == again.use_id
     assert len({first.use_id, other_jti.use_id, other_client.use_id}) == 3
     # What stands for the very one that was sent is another one each time.
-    digests = {one.digest for one in (first, again, other_jti, other_client)}
+    digests = {one.denial_key for one in (first, again, other_jti, other_client)}
     assert len(digests) == 4
-    assert first.digest == read(signed()).digest
+    assert first.denial_key == read(signed()).denial_key
 
 
 @pytest.mark.parametrize("text", ["", "a", "a.b", "a.b.c.d", "...."])

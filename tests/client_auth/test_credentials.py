@@ -192,11 +192,11 @@ def test_an_assertion_proves_nothing_without_its_signature() -> None:
 
 def test_what_stands_for_the_very_thing_that_was_sent() -> None:
     """By it a denial is remembered: of a right secret it is the secret itself."""
-    assert BY_SECRET.digest == BY_SECRET.hashed_secret
+    assert BY_SECRET.denial_key == BY_SECRET.lookup
     again = assertion(pair("EdDSA"), signed=b"another")
-    assert again.hashed_secret == assertion(pair("EdDSA")).hashed_secret
-    assert again.digest != assertion(pair("EdDSA")).digest
-    assert BY_CERTIFICATE.digest == "x5t$a-thumbprint"
+    assert again.lookup == assertion(pair("EdDSA")).lookup
+    assert again.denial_key != assertion(pair("EdDSA")).denial_key
+    assert BY_CERTIFICATE.denial_key == "x5t$a-thumbprint"
 
 
 def test_a_certificate_that_has_ended_since_the_connection_began_proves_nothing() -> None:

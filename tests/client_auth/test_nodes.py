@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (
     block_system_user,
     register_client_keys,
@@ -39,7 +39,7 @@ def now() -> dict[str, Any]:
     return {"by": BY, "at": timezone.now()}
 
 
-def key_of(erp: KeyErp) -> ClientSecret:
+def key_of(erp: KeyErp) -> Credential:
     return erp.system_user.secrets.get(hint=erp.pair.kid[-4:])
 
 
@@ -54,7 +54,7 @@ CHANGES: dict[str, tuple[Callable[[KeyErp], object], str]] = {
     ),
     "key removed by SQL": (lambda erp: key_of(erp).delete(), "invalid_credentials"),
     "another key of the same name by SQL": (
-        lambda erp: ClientSecret.objects.filter(pk=key_of(erp).pk).update(
+        lambda erp: Credential.objects.filter(pk=key_of(erp).pk).update(
             public_jwk=json.dumps(new_pair(kid=erp.pair.kid).public_jwk)
         ),
         "invalid_credentials",
@@ -70,7 +70,7 @@ CHANGES: dict[str, tuple[Callable[[KeyErp], object], str]] = {
         "invalid_credentials",
     ),
     "key expired by SQL": (
-        lambda erp: ClientSecret.objects.filter(pk=key_of(erp).pk).update(
+        lambda erp: Credential.objects.filter(pk=key_of(erp).pk).update(
             created_at=timezone.now() - timedelta(days=3),
             expires_at=timezone.now() - timedelta(days=1),
         ),

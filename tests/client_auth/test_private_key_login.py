@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from taxpayers.client_keys import key_name
 from taxpayers.facts.values import FactsQuery
-from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
+from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import (
     block_system_user,
     register_client_keys,
@@ -20,7 +20,7 @@ from taxpayers.services import (
 )
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair, signed_as
 from tests.support.erp import Erp, assert_every_answer, assert_refused, claims_of, new_erp
-from tests.support.factories import ClientSecretFactory
+from tests.support.factories import CredentialFactory
 from tests.support.queries import statements_sent
 from tokens.models import LoginEvent, UsedAssertion
 from tokens.operations.node import this_node
@@ -99,7 +99,7 @@ def test_two_keys_log_in_until_the_old_one_is_removed(erp: KeyErp) -> None:
 def test_an_expired_key_is_named_with_its_date(erp: KeyErp) -> None:
     row = erp.system_user.secrets.get()
     now = timezone.now()
-    ClientSecret.objects.filter(pk=row.pk).update(
+    Credential.objects.filter(pk=row.pk).update(
         created_at=now - timedelta(days=2), expires_at=now - timedelta(days=1)
     )
     assert_refused(
@@ -115,7 +115,7 @@ def test_an_expired_key_is_named_with_its_date(erp: KeyErp) -> None:
 
 def test_a_client_with_a_key_has_no_secret_path(erp: KeyErp) -> None:
     # Also one that is still stored, because somebody wrote it by SQL.
-    secret: Any = ClientSecretFactory.create(system_user=erp.system_user, slot=2)
+    secret: Any = CredentialFactory.create(system_user=erp.system_user, slot=2)
     response = Erp(erp.client_id, secret.clear).login()
     assert "client_id or client_secret is wrong" in description(response)
     assert LoginEvent.objects.get(pk=response["correlationId"]).reason == "invalid_credentials"

@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import (
     ServiceError,
     bind_tokens,
@@ -21,7 +21,7 @@ from taxpayers.services import (
     use_private_key,
 )
 from tests.client_auth.key_erp import BY, jwks, new_pair
-from tests.support.factories import ClientSecretFactory, SystemUserFactory, TaxpayerFactory
+from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ NOW: dict[str, Any] = {"by": BY, "at": AT}
 WHY: dict[str, Any] = {"reason": "asked by letter", **NOW}
 
 
-def live(user: SystemUser) -> list[ClientSecret]:
+def live(user: SystemUser) -> list[Credential]:
     return [row for row in user.secrets.order_by("pk") if row.is_live(AT)]
 
 
@@ -42,7 +42,7 @@ def actions() -> list[str]:
 @pytest.fixture
 def user() -> SystemUser:
     """It logs in with one secret."""
-    secret = ClientSecretFactory.create(created_at=AT - timedelta(days=1))
+    secret = CredentialFactory.create(created_at=AT - timedelta(days=1))
     return secret.system_user
 
 
@@ -116,7 +116,7 @@ def test_two_system_users_may_have_keys_of_the_same_name() -> None:
     for _ in range(2):
         user = SystemUserFactory.create()
         use_private_key(system_user=user, keys=jwks(new_pair(kid="1")), **WHY)
-    assert ClientSecret.objects.count() == 2
+    assert Credential.objects.count() == 2
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_private_key_is_refused_and_no_part_of_it_is_stored_or_shown(user: Sys
     d = json.loads(private)["d"]
     assert d not in str(refused.value)
     assert not Change.objects.exists()
-    assert not ClientSecret.objects.exclude(public_jwk="").exists()
+    assert not Credential.objects.exclude(public_jwk="").exists()
 
 
 def test_a_name_is_taken_by_either_kind() -> None:

@@ -10,12 +10,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import revoke_secret
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
 from tests.support.command_line import output_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import ClientSecretFactory
+from tests.support.factories import CredentialFactory
 from tests.support.staff import (
     errors_of,
     opened,
@@ -121,7 +121,7 @@ def test_a_secret_that_is_left_is_no_way_in(officer: Client, erp: KeyErp) -> Non
 
 
 def test_the_last_key_that_ends_soon_is_a_warning(officer: Client, erp: KeyErp) -> None:
-    ClientSecret.objects.update(expires_at=timezone.now() + timedelta(days=3))
+    Credential.objects.update(expires_at=timezone.now() + timedelta(days=3))
     page = text_of(officer.get(page_url(erp.system_user)))
     assert "Its last valid key" in page
 
@@ -130,7 +130,7 @@ def test_the_last_key_that_ends_soon_is_a_warning(officer: Client, erp: KeyErp) 
 def test_what_would_happen_asks_for_the_way_in_that_is_used(
     officer: Client, erp: KeyErp, ended: str
 ) -> None:
-    ClientSecretFactory.create(system_user=erp.system_user, slot=2)  # by SQL: no way in
+    CredentialFactory.create(system_user=erp.system_user, slot=2)  # by SQL: no way in
     if ended:
         key = erp.system_user.secrets.exclude(public_jwk="").get()
         revoke_secret(secret=key, reason="r", by=BY, at=timezone.now())
@@ -142,7 +142,7 @@ def test_what_would_happen_asks_for_the_way_in_that_is_used(
 
 
 def test_a_key_that_ends_soon_is_replaced_by_a_key(officer: Client, erp: KeyErp) -> None:
-    ClientSecret.objects.update(expires_at=timezone.now() + timedelta(days=3))
+    Credential.objects.update(expires_at=timezone.now() + timedelta(days=3))
     page = officer.get(reverse("admin:ending_soon"))
     assert f" Key {erp.system_user}" in text_of(page)
     assert "Issue a new secret" not in text_of(page)

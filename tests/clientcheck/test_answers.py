@@ -21,7 +21,7 @@ from taxpayers.models import Intermediary
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.support.erp import PATH, Erp, new_erp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     SystemUserFactory,
     TaxpayerFactory,
@@ -153,7 +153,7 @@ def test_a_wrong_secret_is_refused_as_by_the_real_one(agent: Erp) -> None:
 def test_a_secret_that_has_ended_is_refused_as_by_the_real_one() -> None:
     user = SystemUserFactory.create()
     yesterday = timezone.now() - timedelta(days=1)
-    secret: Any = ClientSecretFactory.create(
+    secret: Any = CredentialFactory.create(
         system_user=user, created_at=yesterday - timedelta(days=1), expires_at=yesterday
     )
     ours = to_client_check(Sent(), Authority(end_secret_after=0))

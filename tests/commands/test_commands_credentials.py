@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from taxpayers.credentials import Kind, fault_of, hash_secret, new_client_id, new_client_secret
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from tests.support.command_line import error_of, json_output_of, output_of
-from tests.support.factories import ClientSecretFactory, TaxpayerFactory
+from tests.support.factories import CredentialFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,7 @@ UNKNOWN = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 @pytest.fixture
 def secret() -> Any:
     """The only secret of a system user; in clear as `.clear`."""
-    return ClientSecretFactory.create(system_user__name="ERP")
+    return CredentialFactory.create(system_user__name="ERP")
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_issue_credentials_shows_id_and_secret_and_what_to_do_with_them() -> Non
     )
     assert shown
     assert fault_of(shown[1], Kind.CLIENT_ID, "test") is None
-    assert ClientSecret.objects.get().hashed == hash_secret(shown[2])
+    assert Credential.objects.get().hashed == hash_secret(shown[2])
 
 
 def test_issue_credentials_answers_machines() -> None:
@@ -150,7 +150,7 @@ def test_rotate_secret_refuses_a_third_live_secret(client_id: str) -> None:
     line = error_of("rotate_secret", client_id)
     assert f"{client_id} has two live secrets: " in line
     assert "First revoke the one that is no longer in use, probably …" in line
-    assert ClientSecret.objects.count() == 2
+    assert Credential.objects.count() == 2
 
 
 # --- revoke_secret ------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_revoke_secret_lists_the_secrets_if_none_has_the_hint(secret: Any, clien
 
 def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(secret: Any) -> None:
     owner = secret.system_user
-    gone = ClientSecretFactory.create(
+    gone = CredentialFactory.create(
         system_user=owner, slot=None, revoked_at=timezone.now(), hint=secret.hint
     )
     output_of("revoke_secret", owner.client_id, secret.hint)

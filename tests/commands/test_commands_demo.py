@@ -126,7 +126,7 @@ def sql(var: Path, statement: str) -> list[Any]:
 def counts(var: Path) -> dict[str, int]:
     tables = (
         *("taxpayers", "intermediaries", "granted_permissions", "system_users"),
-        *("client_secrets", "changes", "auth_user"),
+        *("credentials", "changes", "auth_user"),
     )
     return {t: sql(var, f"SELECT count(*) FROM {t}")[0][0] for t in tables}  # noqa: S608
 
@@ -275,7 +275,7 @@ def test_nothing_is_made_twice_also_by_two_that_start_at_once(
     assert counts(again_in_process) == made
     sample = sql(
         again_in_process,
-        "SELECT u.name, count(*) FROM system_users u JOIN client_secrets s"
+        "SELECT u.name, count(*) FROM system_users u JOIN credentials s"
         " ON s.system_user_id = u.id WHERE u.name LIKE 'Demo%' GROUP BY u.name",
     )
     assert sorted(sample) == [("Demo ERP", 1), ("Demo intermediary ERP", 1)]
@@ -302,7 +302,7 @@ def test_lost_credentials_are_replaced_and_the_old_ones_no_longer_work(
         assert second[who]["client_secret"] != first[who]["client_secret"]
     live = sql(
         again_in_process,
-        "SELECT s.hint FROM client_secrets s JOIN system_users u ON u.id = s.system_user_id"
+        "SELECT s.hint FROM credentials s JOIN system_users u ON u.id = s.system_user_id"
         " WHERE u.name LIKE 'Demo%' AND s.slot IS NOT NULL",
     )
     assert {hint for (hint,) in live} == {

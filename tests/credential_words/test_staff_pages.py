@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from taxpayers.facts.credential_kind import CredentialKind
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import Author, block_system_user, revoke_secret
 from taxpayers.services.secrets import store_last_end
 from tests.certificates.addresses import MTLS_URL, PROXY
@@ -49,7 +49,7 @@ class Case:
         return user
 
     @property
-    def row(self) -> ClientSecret:
+    def row(self) -> Credential:
         """The only one of it."""
         return self.user.secrets.get()
 
@@ -175,14 +175,14 @@ def test_the_tasks_for_several_say_what_they_are(officer: Client, case: Case) ->
 
 
 def test_what_ends_soon_says_what_it_is(officer: Client, case: Case) -> None:
-    ClientSecret.objects.filter(pk=case.row.pk).update(expires_at=timezone.now() + 3 * DAY)
+    Credential.objects.filter(pk=case.row.pk).update(expires_at=timezone.now() + 3 * DAY)
     store_last_end(case.user)
     kind, url = case.kind.value, reverse("admin:ending_soon")
     shown = read(officer, case, url) if kind != "secret" else text_of(officer.get(url))
     assert f"{kind.capitalize()} {case.user} {case.row}" in shown
     add_another(officer, case)
     assert f"another {kind} is valid until" in text_of(officer.get(url))
-    ending = ClientSecret.objects.earliest("expires_at")
+    ending = Credential.objects.earliest("expires_at")
     preview = text_of(officer.post(url, {"selected": f"secret:{ending.pk}"}))
     subject = {"certificate": "The registration of the certificate"}.get(kind, f"The {kind}")
     assert f"{subject} …" in preview
@@ -226,7 +226,7 @@ def test_why_a_login_failed_says_what_it_is(officer: Client, case: Case) -> None
 
     row = case.row
     assert f"{valid} {row}" in check(case.wrong(), wrong, is_right)
-    secrets = ClientSecret.objects.filter(pk=row.pk)
+    secrets = Credential.objects.filter(pk=row.pk)
     end = row.expires_at
     secrets.update(created_at=end - 900 * DAY, expires_at=timezone.now() - DAY)
     page = check(case.erp.login(), expired, not_expired)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
+from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.dpop.dpop_erp import NONCE, DpopErp, events, new_dpop_erp, reason_of
 from tests.introspection.api import new_api
@@ -132,7 +132,7 @@ def test_a_stranger_gets_the_same_answer_whatever_proof_it_sends(erp: DpopErp) -
 
 
 def test_a_secret_that_has_ended_is_named_before_the_proof(erp: DpopErp) -> None:
-    ClientSecret.objects.update(revoked_at=timezone.now(), slot=None)
+    Credential.objects.update(revoked_at=timezone.now(), slot=None)
     assert reason_of(erp.post("x")) == "secret_revoked"
     assert reason_of(erp.post()) == "secret_revoked"
     assert not UsedProof.objects.exists()

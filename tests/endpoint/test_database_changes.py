@@ -75,7 +75,7 @@ def test_the_orm_prepares_nothing_that_a_changed_column_could_break() -> None:
     "change",
     [
         "ALTER TABLE system_users ALTER COLUMN scopes TYPE text",
-        "ALTER TABLE client_secrets ALTER COLUMN hint TYPE text",
+        "ALTER TABLE credentials ALTER COLUMN hint TYPE text",
         "ALTER TABLE login_events ALTER COLUMN detail TYPE text",
         "ALTER TABLE client_usage ALTER COLUMN window_started_at TYPE timestamptz(3)",
         USED_GROWS,

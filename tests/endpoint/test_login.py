@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
 from taxpayers.facts import query
-from taxpayers.models import ClientSecret, RateLimitCounter
+from taxpayers.models import Credential, RateLimitCounter
 from tests.support.erp import FORM, Erp, assert_every_answer, claims_of, new_erp, post
 from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
 from tests.support.queries import statements_sent
@@ -244,7 +244,7 @@ def test_a_hostile_client_id_is_stored_cut_and_printable(erp: Erp) -> None:
 
 def test_the_last_use_of_a_secret_is_stored_at_most_once_a_minute(erp: Erp) -> None:
     def last_used_at() -> datetime | None:
-        return ClientSecret.objects.get().last_used_at
+        return Credential.objects.get().last_used_at
 
     assert last_used_at() is None
     erp.login()
@@ -263,9 +263,9 @@ def test_the_last_use_of_a_secret_is_stored_at_most_once_a_minute(erp: Erp) -> N
 
 
 def test_two_live_secrets_log_in_side_by_side(erp: Erp) -> None:
-    from tests.support.factories import ClientSecretFactory
+    from tests.support.factories import CredentialFactory
 
-    second: Any = ClientSecretFactory.create(system_user=erp.system_user, slot=2)
+    second: Any = CredentialFactory.create(system_user=erp.system_user, slot=2)
     assert erp.login().status_code == 200
     assert erp.login(client_secret=second.clear).status_code == 200
 

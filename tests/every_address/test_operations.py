@@ -42,7 +42,7 @@ from tests.support.accounts import new_staff, with_totp
 from tests.support.command_line import run
 from tests.support.factories import (
     SUBMIT,
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     ProtectedApiFactory,
@@ -406,7 +406,7 @@ def new_values(operation: Row, scopes: str) -> dict[str, Any]:
     agent = IntermediaryFactory.create().taxpayer
     state = operation.state if operation.of is SystemUser else {}
     user = SystemUserFactory.create(taxpayer=agent, scopes=scopes, **state)
-    secret: Any = ClientSecretFactory.create(system_user=user)
+    secret: Any = CredentialFactory.create(system_user=user)
     if "<SCOPE>" in str(operation) and scopes == "InvoicingAPI":
         user.secrets.update(revoked_at=timezone.now(), slot=None)
     values = {

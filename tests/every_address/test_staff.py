@@ -21,7 +21,7 @@ from taxpayers.models import Change, PermissionCode
 from tests.introspection.api import new_api
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
 )
 from tests.support.staff import staff_client, task_url
@@ -168,7 +168,7 @@ def records(settings: Settings) -> dict[str, Model]:
     """One record of each kind, whose texts are found again on a page."""
     settings.MTLS_URL = "https://mtls.id.example.org"
     now = timezone.now()
-    user = ClientSecretFactory.create().system_user
+    user = CredentialFactory.create().system_user
     permission = GrantedPermissionFactory.create()
     account = with_totp(new_staff("viewer", "canary.account"))
     User.objects.filter(pk=account.pk).update(first_name="Canary-of-account")

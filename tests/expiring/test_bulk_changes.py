@@ -9,12 +9,12 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from identity.demo.sample_logins import set_last_used
-from taxpayers.models import Change, ClientSecret, GrantedPermission, SystemUser
+from taxpayers.models import Change, Credential, GrantedPermission, SystemUser
 from taxpayers.services import Author, block_system_user
 from tests.staff.test_bulk import act_on
 from tests.support.erp import new_erp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     SystemUserFactory,
 )
@@ -39,7 +39,7 @@ def officer(db: None) -> Client:
 
 
 def blocked(**facts: Any) -> SystemUser:
-    user: SystemUser = ClientSecretFactory.create(**facts).system_user
+    user: SystemUser = CredentialFactory.create(**facts).system_user
     return block_system_user(
         system_user=user, reason="Secret in a ticket", by=Author("badrul"), at=timezone.now()
     )
@@ -66,7 +66,7 @@ def test_unblocking_several_shows_why_each_was_blocked_and_what_works_again(
 def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client) -> None:
     leaked, other = new_erp(), new_erp()
     users = list(SystemUser.objects.filter(client_id=leaked.client_id))
-    second = ClientSecretFactory.create(system_user=users[0], slot=2)
+    second = CredentialFactory.create(system_user=users[0], slot=2)
     without = SystemUserFactory.create()
     shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [*users, without], which="every"))
     assert f"…{leaked.client_secret[-4:]}" in shown
@@ -75,7 +75,7 @@ def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client)
     assert "Not changed It has no valid secret." in shown
     form = {"confirmed": "1", "which": "every", "reason": "leaked at the maker"}
     act_on(officer, SystemUser, "revoke_secrets", [*users, without], **form)
-    live = ClientSecret.objects.filter(revoked_at=None)
+    live = Credential.objects.filter(revoked_at=None)
     assert [secret.system_user.client_id for secret in live] == [other.client_id]
     changes = Change.objects.filter(reason="leaked at the maker")
     assert changes.count() == 2
@@ -83,25 +83,25 @@ def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client)
 
 
 @pytest.fixture
-def rotated(db: None) -> tuple[SystemUser, ClientSecret, ClientSecret]:
+def rotated(db: None) -> tuple[SystemUser, Credential, Credential]:
     """A system user with a secret that is no longer used, and the one that is used instead."""
     at = timezone.now()
-    old = ClientSecretFactory.create(created_at=at - 50 * DAY, last_used_at=at - 20 * DAY)
-    new = ClientSecretFactory.create(
+    old = CredentialFactory.create(created_at=at - 50 * DAY, last_used_at=at - 20 * DAY)
+    new = CredentialFactory.create(
         system_user=old.system_user, slot=2, created_at=at - 19 * DAY, last_used_at=at
     )
     return SystemUser.objects.get(), old, new
 
 
-def live() -> set[ClientSecret]:
-    return set(ClientSecret.objects.filter(revoked_at=None))
+def live() -> set[Credential]:
+    return set(Credential.objects.filter(revoked_at=None))
 
 
 def test_of_several_only_the_secrets_that_nobody_uses_are_revoked(
-    officer: Client, rotated: tuple[SystemUser, ClientSecret, ClientSecret]
+    officer: Client, rotated: tuple[SystemUser, Credential, Credential]
 ) -> None:
     user, old, new = rotated
-    only = ClientSecretFactory.create(last_used_at=timezone.now())
+    only = CredentialFactory.create(last_used_at=timezone.now())
     users = [user, only.system_user]
     page = act_on(officer, SystemUser, "revoke_secrets", users)
     shown = text_of(page)
@@ -114,10 +114,10 @@ def test_of_several_only_the_secrets_that_nobody_uses_are_revoked(
 
 
 def test_of_several_the_secrets_from_before_a_day_are_revoked(
-    officer: Client, rotated: tuple[SystemUser, ClientSecret, ClientSecret]
+    officer: Client, rotated: tuple[SystemUser, Credential, Credential]
 ) -> None:
     user, old, new = rotated
-    late = ClientSecretFactory.create()
+    late = CredentialFactory.create()
     day = timezone.localdate(new.created_at)
     form = {"which": "before", "before": f"{day}", "reason": "leak"}
     shown = text_of(act_on(officer, SystemUser, "revoke_secrets", [user, late.system_user], **form))
@@ -143,7 +143,7 @@ def test_which_secrets_must_be_clear(
     form: dict[str, str],
     error: str,
     officer: Client,
-    rotated: tuple[SystemUser, ClientSecret, ClientSecret],
+    rotated: tuple[SystemUser, Credential, Credential],
 ) -> None:
     sent = {"confirmed": "1", "reason": "x", **form}
     page = act_on(officer, SystemUser, "revoke_secrets", [rotated[0]], **sent)
@@ -152,7 +152,7 @@ def test_which_secrets_must_be_clear(
 
 
 def test_a_secret_that_is_used_again_meanwhile_is_not_revoked(
-    officer: Client, rotated: tuple[SystemUser, ClientSecret, ClientSecret]
+    officer: Client, rotated: tuple[SystemUser, Credential, Credential]
 ) -> None:
     user, old, _new = rotated
     form = {"which": "unused", "reason": "rotation is done"}
@@ -207,4 +207,4 @@ def test_a_registrar_neither_unblocks_nor_revokes_secrets(task: str) -> None:
         staff_client(REGISTRAR), SystemUser, task, [user], confirmed="1", reason="x", which="every"
     )
     assert Change.objects.count() == changes
-    assert ClientSecret.objects.get().revoked_at is None
+    assert Credential.objects.get().revoked_at is None

@@ -20,7 +20,7 @@ from taxpayers.moments import end_of_day
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     ProtectedApiSecretFactory,
@@ -55,7 +55,7 @@ def records(db: None) -> dict[str, Any]:
     begin = timezone.now() - 99 * DAY
     return {
         "intermediary": IntermediaryFactory.create(active_until=in_days(1)),
-        "secret": ClientSecretFactory.create(created_at=begin, expires_at=in_days(2)),
+        "secret": CredentialFactory.create(created_at=begin, expires_at=in_days(2)),
         "permission": GrantedPermissionFactory.create(valid_from=begin, valid_until=in_days(3)),
         "system_user": SystemUserFactory.create(expires_at=in_days(20)),
     }
@@ -103,7 +103,7 @@ def test_what_has_ended_comes_latest_first_and_for_thirty_days(records: dict[str
 
 def test_what_no_longer_counts_is_not_listed() -> None:
     begin, soon = timezone.now() - 9 * DAY, in_days(1)
-    ClientSecretFactory.create(slot=None, created_at=begin, expires_at=soon)
+    CredentialFactory.create(slot=None, created_at=begin, expires_at=soon)
     GrantedPermissionFactory.create(valid_from=begin, valid_until=soon, revoked_at=begin)
     IntermediaryFactory.create(active_until=soon, is_active=False)
     page = staff_client(VIEWER).get(URL)
@@ -121,7 +121,7 @@ def test_clients_of_the_sandbox_are_not_listed_counted_or_printed() -> None:
     assert "Ends soon Sandbox" in text_of(page)
     for query in ({}, {"kind": "secret"}, {"kind": "system_user"}, {"within": "ended"}):
         assert values_of(client.get(URL, query)) == []
-    secret = ClientSecretFactory.create(expires_at=in_days(2))
+    secret = CredentialFactory.create(expires_at=in_days(2))
     assert values_of(client.get(URL)) == [f"secret:{secret.pk}"]
     printed = text_of(client.get(URL, {"print": "1"}))
     assert str(secret.system_user.taxpayer) in printed
@@ -142,7 +142,7 @@ def test_clients_of_the_sandbox_are_looked_up_once_and_not_for_each_row(name: st
 
 def test_a_secret_whose_successor_was_issued_is_marked(records: dict[str, Any]) -> None:
     user = records["secret"].system_user
-    ClientSecretFactory.create(system_user=user, slot=2, expires_at=in_days(300))
+    CredentialFactory.create(system_user=user, slot=2, expires_at=in_days(300))
     assert "another secret is valid until" in text_of(staff_client(VIEWER).get(URL))
     assert "another secret" not in text_of(
         staff_client(VIEWER, "badrul").get(URL, {"kind": "permission"})
@@ -158,9 +158,7 @@ def test_the_last_use_of_each_is_shown(records: dict[str, Any]) -> None:
         subject=str(permission.taxpayer.identifier),
         actor=str(permission.intermediary.taxpayer.identifier),
     ).save()
-    used = ClientSecretFactory.create(
-        created_at=at - 9 * DAY, expires_at=in_days(4), last_used_at=at
-    )
+    used = CredentialFactory.create(created_at=at - 9 * DAY, expires_at=in_days(4), last_used_at=at)
     today = timezone.localtime(at)
     shown = {
         row.value: row.last_use for row, _task in staff_client(VIEWER).get(URL).context["rows"]
@@ -397,7 +395,7 @@ def test_the_list_takes_as_many_queries_for_many_rows_as_for_few() -> None:
     for rows in (1, 7):
         for _ in range(rows):
             IntermediaryFactory.create(active_until=in_days(1))
-            ClientSecretFactory.create(created_at=timezone.now() - DAY, expires_at=in_days(1))
+            CredentialFactory.create(created_at=timezone.now() - DAY, expires_at=in_days(1))
             SystemUserFactory.create(expires_at=in_days(1))
         with CaptureQueriesContext(connection) as queries:
             client.get(URL)

@@ -68,7 +68,7 @@ class Memory:
         self.facts = facts
 
     def find(self, query: FactsQuery) -> Facts | None:
-        is_known = (query.client_id, query.hashed_secret) == (CLIENT_ID, hash_secret(CLIENT_SECRET))
+        is_known = (query.client_id, query.lookup) == (CLIENT_ID, hash_secret(CLIENT_SECRET))
         return self.facts if is_known else None
 
     def store(self, query: FactsQuery, facts: Facts) -> None:

@@ -75,7 +75,7 @@ def test_what_was_stored_is_found_and_nothing_else(facts: SharedFacts) -> None:
     assert facts.find(QUERY) == FACTS
     for other in (
         replace(QUERY, client_id=new_client_id("test")),
-        replace(QUERY, hashed_secret=hash_secret("another")),
+        replace(QUERY, lookup=hash_secret("another")),
         replace(QUERY, on_behalf_of=OTHER),
     ):
         assert facts.find(other) is None
@@ -156,7 +156,7 @@ def test_a_full_file_is_emptied_and_goes_on(
     known = replace(FACTS, client=replace(CLIENT, scopes=scopes))
     found = 0
     for n in range(20_000 if len(scopes) == 1 else 2_000):
-        query = replace(QUERY, hashed_secret=hash_secret(str(n)))
+        query = replace(QUERY, lookup=hash_secret(str(n)))
         facts.store(query, known)
         found += facts.find(query) == known
     assert found > 0.95 * n
@@ -183,7 +183,7 @@ def test_a_full_file_that_cannot_be_emptied_is_logged_and_no_error(
 def test_a_file_that_another_process_has_filled_goes_on(folder: Path) -> None:
     elsewhere(fill, folder)
     facts = facts_in(folder, max_bytes=MIB)
-    queries = [replace(QUERY, hashed_secret=hash_secret(str(n))) for n in range(100)]
+    queries = [replace(QUERY, lookup=hash_secret(str(n))) for n in range(100)]
     for query in queries:
         facts.store(query, FACTS)
     assert facts.find(queries[-1]) == FACTS
@@ -225,7 +225,7 @@ def test_the_file_holds_no_id_no_secret_and_no_hash_of_one(folder: Path) -> None
     facts.store(query, replace(FACTS, client=replace(CLIENT, client_id=client_id)))
     content = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
     assert b"InvoicingAPI" in content  # it is there, so that this test can be wrong
-    hashed = query.hashed_secret
+    hashed = query.lookup
     digest = bytes.fromhex(hashed.rpartition("$")[2])
     assert len(digest) >= 32
     for hidden in (client_id, secret, hashed, hashed.rpartition("$")[2]):

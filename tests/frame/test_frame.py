@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from identity.staff.framework.records import RecordAdmin
 from taxpayers.models import Change, SystemUser, Taxpayer
-from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, TaxpayerFactory
+from tests.support.factories import CredentialFactory, GrantedPermissionFactory, TaxpayerFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def boss(db: None) -> Client:
 @pytest.fixture
 def paths(boss: Client) -> list[str]:
     """The first page, every list of ours, a record of some, and forms."""
-    secret = ClientSecretFactory.create()
+    secret = CredentialFactory.create()
     granted = GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
     lists = [list_url(a.model) for a in admin.site._registry.values() if isinstance(a, RecordAdmin)]
     records = (secret.system_user, secret.system_user.taxpayer, granted, granted.intermediary)

@@ -8,7 +8,7 @@ from typing import Any
 
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     PermissionCode,
@@ -164,7 +164,7 @@ def limit_user(w: Registrar) -> None:
 
 def set_networks_of_secret(w: Registrar) -> None:
     networks = w.rng.choice(([], ["192.0.2.0/24"], ["192.0.2.7", "2001:db8::/32"]))
-    change_secret(secret=w.any(ClientSecret), allowed_networks=networks, **w.why)
+    change_secret(secret=w.any(Credential), allowed_networks=networks, **w.why)
 
 
 def set_end_of_user(w: Registrar) -> None:
@@ -196,11 +196,11 @@ def rotate(w: Registrar) -> None:
 
 
 def retire(w: Registrar) -> None:
-    retire_secret(secret=w.any(ClientSecret), last_moment=w.at + 2 * DAY, **w.why)
+    retire_secret(secret=w.any(Credential), last_moment=w.at + 2 * DAY, **w.why)
 
 
 def revoke_one_secret(w: Registrar) -> None:
-    revoke_secret(secret=w.any(ClientSecret), **w.why)
+    revoke_secret(secret=w.any(Credential), **w.why)
 
 
 CHANGES: tuple[Callable[[Registrar], None], ...] = (

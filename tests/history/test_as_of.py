@@ -17,7 +17,7 @@ from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
     Change,
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -35,7 +35,7 @@ from taxpayers.standing.past_clients import (
 from tests.facts.registry_changes import World
 from tests.history.random_changes import CHANGES, SCOPES, TAXPAYERS, Registrar
 from tests.registry.test_services_history import CASES, Case
-from tests.support.factories import ClientSecretFactory, SystemUserFactory
+from tests.support.factories import CredentialFactory, SystemUserFactory
 
 pytestmark = pytest.mark.django_db
 BEGIN = datetime(2026, 1, 5, 1, 2, 3, 4, tzinfo=UTC)
@@ -69,7 +69,7 @@ def in_order(facts: Facts) -> Facts:
 
 def present_facts(rng: Random) -> dict[Asked, Facts]:
     """What logins read now, for some of the secrets and taxpayers."""
-    secrets = list(ClientSecret.objects.select_related("system_user").order_by("pk"))
+    secrets = list(Credential.objects.select_related("system_user").order_by("pk"))
     asked = [(secret, name) for secret in secrets for name in (None, *TAXPAYERS)]
     found = {}
     for secret, name in rng.sample(asked, min(len(asked), COMBINATIONS)):
@@ -90,7 +90,7 @@ VALUES: dict[type[Model], tuple[str, ...]] = {
         *("blocked_at", "blocked_by", "blocked_reason", "token_binding"),
         *("allowed_permissions", "allowed_taxpayers"),
     ),
-    ClientSecret: ("expires_at", "revoked_at", "allowed_networks"),
+    Credential: ("expires_at", "revoked_at", "allowed_networks"),
 }
 
 
@@ -227,7 +227,7 @@ def test_a_login_is_decided_with_the_secret_that_had_the_best_chance() -> None:
 def test_a_secret_that_was_revoked_is_no_chance_however_late_it_would_end() -> None:
     world, at = World(), datetime.now(UTC)
     later = at + 9 * 365 * DAY
-    ClientSecretFactory.create(
+    CredentialFactory.create(
         system_user=world.user, slot=None, revoked_at=at - DAY / 2, expires_at=later
     )
     (client,) = clients_as_of([world.user], at)

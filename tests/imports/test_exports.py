@@ -11,11 +11,11 @@ from uuid_utils.compat import uuid7
 from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser
 from tests.imports.test_import_pages import send
 from tests.registry.workbooks import rows_of
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -57,11 +57,11 @@ def test_a_system_user_has_its_limits_and_its_credentials(form: str) -> None:
         allowed_permissions="documents:submit documents:view",
         allowed_taxpayers="C1 C2:R-1",
     )
-    old = ClientSecretFactory.create(
+    old = CredentialFactory.create(
         system_user=user, allowed_networks="192.0.2.0/24 2001:db8::/32", last_used_at=at
     )
-    new = ClientSecretFactory.create(system_user=user, slot=2, expires_at=at + 9 * DAY)
-    ClientSecretFactory.create(system_user=user, slot=None, revoked_at=at)
+    new = CredentialFactory.create(system_user=user, slot=2, expires_at=at + 9 * DAY)
+    CredentialFactory.create(system_user=user, slot=None, revoked_at=at)
     (row,) = exported(SystemUser, form)
     expected = {
         "state": "active",
@@ -89,9 +89,9 @@ def test_a_system_user_has_its_limits_and_its_credentials(form: str) -> None:
 
 def test_a_client_with_a_certificate_or_a_key_says_so() -> None:
     keyed = SystemUserFactory.create(token_endpoint_auth_method=PRIVATE_KEY_JWT)
-    ClientSecretFactory.create(system_user=keyed, public_jwk='{"kid": "key of March"}')
+    CredentialFactory.create(system_user=keyed, public_jwk='{"kid": "key of March"}')
     named = SystemUserFactory.create(token_endpoint_auth_method=TLS_CLIENT_AUTH)
-    ClientSecretFactory.create(system_user=named, certificate_name="CN=erp.example")
+    CredentialFactory.create(system_user=named, certificate_name="CN=erp.example")
     rows = {row["client_id"]: row for row in exported(SystemUser)}
     names = ("login_method", "token_binding", "credential_1_kind", "credential_1_name")
     assert [rows[keyed.client_id][name] for name in names] == [
@@ -118,12 +118,12 @@ def test_the_state_names_each_thing_that_refuses_its_logins() -> None:
 
 def test_an_expired_secret_is_exported_until_it_is_replaced() -> None:
     at = timezone.now()
-    old = ClientSecretFactory.create(created_at=at - 9 * DAY, expires_at=at - DAY)
+    old = CredentialFactory.create(created_at=at - 9 * DAY, expires_at=at - DAY)
     (row,) = exported(SystemUser)
     assert row["state"] == "no_valid_credential"
     assert row["credential_1_expires_at"] == shown(at - DAY)
-    ClientSecret.objects.filter(pk=old.pk).update(slot=None)
-    new = ClientSecretFactory.create(system_user=old.system_user)
+    Credential.objects.filter(pk=old.pk).update(slot=None)
+    new = CredentialFactory.create(system_user=old.system_user)
     (row,) = exported(SystemUser, by="badrul")
     assert (row["credential_1"], row["credential_2"]) == (str(new), "")
 
@@ -140,7 +140,7 @@ def test_an_import_does_not_leave_out_a_limit_unseen() -> None:
 
 def test_a_login_names_the_secret_and_what_was_wrong_and_since_when() -> None:
     at = timezone.now()
-    secret = ClientSecretFactory.create()
+    secret = CredentialFactory.create()
     common = {"at": at, "client_id": secret.system_user.client_id}
     LoginEvent(
         pk=uuid7(), reason="secret_expired", since=at - DAY, secret_id=secret.pk, **common

@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from identity.staff.accounts.roles import ROLES
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -82,7 +82,7 @@ def test_a_preview_changes_nothing_and_its_confirmation_registers_all(kind: str)
     assert f"{counted} is registered." in text_of(done)
     assert done.request["PATH_INFO"] == list_url(model)
     assert model._default_manager.count() == before + 1
-    assert not ClientSecret.objects.exists()
+    assert not Credential.objects.exists()
     again = text_of(send(client, kind, file.encode()))
     assert "Everything in this file is already registered." in again
 

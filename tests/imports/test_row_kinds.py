@@ -9,7 +9,7 @@ from django.db import connection
 
 from taxpayers.models import (
     Change,
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -107,7 +107,7 @@ def test_system_users_get_no_secret(pair: tuple[Any, Any]) -> None:
     rows = (header, f"{TIN},ERP,,,", f"{AGENT},Hub,InvoicingAPI,600,2027-12-31")
     assert run("system_users", *rows) == ImportResult(registered=2, unchanged=0)
     assert run("system_users", *rows) == ImportResult(registered=0, unchanged=2)
-    assert not ClientSecret.objects.exists()
+    assert not Credential.objects.exists()
     erp, hub = SystemUser.objects.order_by("pk")
     assert (erp.taxpayer, erp.scopes, erp.logins_per_minute) == (pair[0], "InvoicingAPI", 12)
     assert (hub.logins_per_minute, hub.expires_at) == (600, LAST)

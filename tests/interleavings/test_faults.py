@@ -167,7 +167,7 @@ def name_entries_by(patch: Patch, name: Callable[[FactsQuery], str]) -> None:
 
 @fault
 def local_facts_that_ignore_the_taxpayer(patch: Patch) -> None:
-    name_entries_by(patch, lambda query: f"{query.client_id} {query.hashed_secret}")
+    name_entries_by(patch, lambda query: f"{query.client_id} {query.lookup}")
 
 
 @fault
@@ -180,8 +180,7 @@ def local_facts_that_ignore_the_rob_number(patch: Patch) -> None:
     name_entries_by(
         patch,
         lambda query: (
-            f"{query.client_id} {query.hashed_secret}"
-            f" {query.on_behalf_of and query.on_behalf_of.tin}"
+            f"{query.client_id} {query.lookup} {query.on_behalf_of and query.on_behalf_of.tin}"
         ),
     )
 
@@ -233,12 +232,12 @@ def empty_alone(patch: Patch, table: str) -> None:
 # To empty these also empties tables that refer to them, and those have a trigger as well.
 NOT_ALONE = ("taxpayers", "intermediaries", "system_users", "granted_permissions")
 # No client has used this secret before, so nobody has facts of it.
-WITHOUT_CONSEQUENCE = {("client_secrets", "INSERT")}
+WITHOUT_CONSEQUENCE = {("credentials", "INSERT")}
 # Each other trigger, and the changes that need it: these are made often.
 FOUND = {
-    ("client_secrets", "UPDATE"): ["set_secret"],
-    ("client_secrets", "DELETE"): ["delete_secret", "issue_secret"],
-    ("client_secrets", "TRUNCATE"): ["truncate"],
+    ("credentials", "UPDATE"): ["set_secret"],
+    ("credentials", "DELETE"): ["delete_secret", "issue_secret"],
+    ("credentials", "TRUNCATE"): ["truncate"],
     ("client_usage", "DELETE"): ["delete_counter"],
     ("client_usage", "TRUNCATE"): ["truncate_counters"],
     ("granted_permissions", "INSERT"): ["grant_without_codes", "delete_permission"],

@@ -11,7 +11,7 @@ from tests.support.factories import (
     ENVIRONMENT,
     SUBMIT,
     VIEW,
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -40,7 +40,7 @@ class Credentials:
     def choose(self, rng: Random, registry: Registry, client: int, now: datetime) -> str:
         """Mostly one that the registry knows, sometimes a former one or none of this client."""
         former = self._by_client.get(client)
-        present = [row for row in registry.client_secrets if row.system_user_id == client]
+        present = [row for row in registry.credentials if row.system_user_id == client]
         live = [row for row in present if row.is_live(now)]
         chosen = rng.random()
         if live and chosen < 0.75:
@@ -89,5 +89,5 @@ def add_client(credentials: Credentials, taxpayer_id: int, name: str, at: dateti
         logins_per_minute=30,
     )
     begin = at - timedelta(days=60)
-    secret = ClientSecretFactory.create(system_user=client, created_at=begin)
+    secret = CredentialFactory.create(system_user=client, created_at=begin)
     credentials.add(client.pk, secret.clear)  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
-from taxpayers.models import ClientSecret, RateLimitCounter
+from taxpayers.models import Credential, RateLimitCounter
 from taxpayers.services import Author
 from tests.introspection.api import INTROSPECT, REVOKE, Api, post, revoke, token_of
 from tests.support.answers import body_of, headers_of
@@ -140,7 +140,7 @@ def test_a_secret_that_has_ended_is_named_with_its_date(
 ) -> None:
     ProtectedApiSecret.objects.update(**change)
     of_client = {"slot": None} if "revoked_at" in change else {}
-    ClientSecret.objects.update(**change, **of_client)
+    Credential.objects.update(**change, **of_client)
     assert_401(caller.send(), text)
     assert FailureBucket.objects.count() == 2
 

@@ -42,7 +42,7 @@ def claims_of(tin: str = OTHER.tin, rob: str = OTHER.rob, **changes: Any) -> dic
 
 def asked(claims: Any) -> tuple[UUID | None, TaxpayerId | None]:
     query = token_query(token_of(claims), "ca_test_1", HASHED)
-    assert (query.client_id, query.hashed_secret) == ("ca_test_1", HASHED)
+    assert (query.client_id, query.lookup) == ("ca_test_1", HASHED)
     return query.jti, query.represented
 
 
@@ -59,7 +59,7 @@ def test_one_of_a_taxpayer_for_itself_is_looked_up_by_its_id() -> None:
 @pytest.mark.parametrize("text", ["", "x", "e30", "e30.", "e30.e30.e30", "a.!.b", "e30.W10.x"])
 def test_what_is_no_token_finds_nothing(text: str) -> None:
     assert token_query(text, "ca_test_1", HASHED) == replace(
-        NOTHING, client_id="ca_test_1", hashed_secret=HASHED
+        NOTHING, client_id="ca_test_1", lookup=HASHED
     )
 
 

@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     StatusIndex,
@@ -32,7 +32,7 @@ from tests.introspection.api import (
 )
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
-from tests.support.factories import SUBMIT, VIEW, ClientSecretFactory, GrantedPermissionFactory
+from tests.support.factories import SUBMIT, VIEW, CredentialFactory, GrantedPermissionFactory
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
 from tokens.access_tokens.issuing import issue_access_token
@@ -212,13 +212,13 @@ OF_ANY_CLIENT: dict[str, Callable[[], Any]] = {
     "client blocked": _yesterday(SystemUser, "blocked_at", **BLOCKED),
     "client expired": _yesterday(SystemUser, "expires_at"),
     "client deleted": lambda: (
-        ClientSecret.objects.all().delete(),
+        Credential.objects.all().delete(),
         SystemUser.objects.all().delete(),
     ),
     "bound tokens only": lambda: SystemUser.objects.update(token_binding="dpop"),
     "no scope left": lambda: SystemUser.objects.update(scopes="Other"),
-    "secret revoked": _yesterday(ClientSecret, "revoked_at", slot=None),
-    "secret expired": lambda: ClientSecret.objects.update(
+    "secret revoked": _yesterday(Credential, "revoked_at", slot=None),
+    "secret expired": lambda: Credential.objects.update(
         created_at=now() - 2 * DAY, expires_at=now() - DAY
     ),
 }
@@ -232,10 +232,10 @@ def test_what_ends_a_client_ends_its_tokens(api: Api, erp: Erp, change: Callable
 
 
 def test_the_secret_by_which_it_was_issued_counts_and_no_other(api: Api, erp: Erp) -> None:
-    second: Any = ClientSecretFactory.create(system_user=erp.system_user, slot=2)
+    second: Any = CredentialFactory.create(system_user=erp.system_user, slot=2)
     first_token = token_of(erp)
     second_token = token_of(erp, client_secret=second.clear)
-    ClientSecret.objects.exclude(pk=second.pk).update(revoked_at=now(), slot=None)
+    Credential.objects.exclude(pk=second.pk).update(revoked_at=now(), slot=None)
     assert_answer(api.introspect(first_token), INACTIVE)
     assert body_of(api.introspect(second_token))["active"] is True
 
@@ -295,7 +295,7 @@ def test_a_limit_ends_the_tokens_for_the_client_itself(api: Api, intermediary: E
 
 def test_a_network_of_the_secret_ends_no_token(api: Api, erp: Erp) -> None:
     token = token_of(erp)
-    ClientSecret.objects.update(allowed_networks="192.0.2.0/24")
+    Credential.objects.update(allowed_networks="192.0.2.0/24")
     assert token_of_refused(erp) == "source_network_not_allowed"
     assert body_of(api.introspect(token))["active"] is True
 

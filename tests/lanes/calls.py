@@ -10,8 +10,8 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from taxpayers.facts.values import FactsQuery
-from taxpayers.models import ClientSecret, RateLimitCounter
-from tests.support.factories import ClientSecretFactory
+from taxpayers.models import Credential, RateLimitCounter
+from tests.support.factories import CredentialFactory
 from tokens.calls import Call, CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.store.async_store import AsyncStore
 from tokens.store.lanes import CALL_SECONDS
@@ -20,9 +20,9 @@ Result = TypeVar("Result")
 _NULL = ("since", "system_user_id", "secret_id", "source_address")  # where they are empty
 
 
-def clients(number: int) -> list[ClientSecret]:
+def clients(number: int) -> list[Credential]:
     """New clients; each is known by its secret."""
-    return [ClientSecretFactory.create() for _ in range(number)]
+    return [CredentialFactory.create() for _ in range(number)]
 
 
 def event(reason: str = "", **fields: Any) -> Event:
@@ -32,7 +32,7 @@ def event(reason: str = "", **fields: Any) -> Event:
     return Event(**columns)
 
 
-def counted(secret: ClientSecret, limit: int = 0, id_: UUID | None = None) -> CountedLogin:
+def counted(secret: Credential, limit: int = 0, id_: UUID | None = None) -> CountedLogin:
     user = secret.system_user
     epoch = RateLimitCounter.objects.get(pk=user.pk).epoch
     stored = event(client_id=user.client_id, system_user_id=user.pk, secret_id=secret.pk)
@@ -47,7 +47,7 @@ def rejected(bucket: int) -> RejectedRequest:
     return RejectedRequest(event("malformed_request"), 131_072 + bucket)
 
 
-def query(secret: ClientSecret) -> FactsQuery:
+def query(secret: Credential) -> FactsQuery:
     return FactsQuery(secret.system_user.client_id, secret.hashed, None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from taxpayers.models import ClientSecret, RateLimitCounter
+from taxpayers.models import Credential, RateLimitCounter
 from tests.lanes.calls import clients, counted, opened_store, query, results, with_store
 from tests.support.databases import present_url
 from tests.tokens.test_rate_limits import EPOCH
@@ -41,7 +41,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 
 
 @asynccontextmanager
-async def locked(secrets: Sequence[ClientSecret]) -> AsyncIterator[Session]:
+async def locked(secrets: Sequence[Credential]) -> AsyncIterator[Session]:
     """Another session has the rows of these clients locked until it commits or rolls back."""
     async with await psycopg.AsyncConnection.connect(present_url()) as other:
         ids = [secret.system_user_id for secret in secrets]
@@ -62,7 +62,7 @@ async def sent(store: AsyncStore, calls: Sequence[Call], waiting: int) -> "async
     return done
 
 
-def used(secrets: Sequence[ClientSecret]) -> list[int]:
+def used(secrets: Sequence[Credential]) -> list[int]:
     return [RateLimitCounter.objects.get(pk=secret.system_user_id).used for secret in secrets]
 
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection
 
-from taxpayers.models import ClientSecret, RateLimitCounter
+from taxpayers.models import Credential, RateLimitCounter
 from tests.lanes.broken_wire import BrokenWire
 from tests.lanes.calls import clients, counted, failed, query, rejected, results, with_store
 from tests.support.databases import present_url
@@ -26,7 +26,7 @@ from tokens.store.postgresql_event import MAX_AGE_SECONDS
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
 
 LOGINS = 12
-Kind = Callable[[list[ClientSecret]], list[Call]]
+Kind = Callable[[list[Credential]], list[Call]]
 KINDS: dict[str, Kind] = {
     "counted": lambda secrets: [counted(secret) for secret in secrets],
     "failed": lambda secrets: [failed(number) for number, _ in enumerate(secrets)],
@@ -199,7 +199,7 @@ def test_a_server_that_hangs_gives_each_an_error_in_time_and_stores_nothing_late
     "change",
     [
         "client_usage ALTER COLUMN used TYPE bigint",
-        "client_secrets ALTER COLUMN hint TYPE text",
+        "credentials ALTER COLUMN hint TYPE text",
         "failure_buckets ALTER COLUMN retry_at TYPE timestamptz(3)",
         "login_events ALTER COLUMN detail TYPE text",
     ],

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from tests.client_auth.key_erp import new_pair
 from tests.introspection.api import token_of
 from tests.management_api.portal import (
@@ -21,7 +21,7 @@ from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
     SUBMIT,
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     TaxpayerFactory,
@@ -202,7 +202,7 @@ def test_the_end_and_the_networks_of_a_secret_are_changed(portal: Portal, erp: E
 def test_the_credential_of_another_system_user_is_not_found(
     portal: Portal, erp: Erp, number: int
 ) -> None:
-    other: ClientSecret = ClientSecretFactory.create()
+    other: Credential = CredentialFactory.create()
     for credential in (number, other.pk):
         answer = do(portal, erp, f"credentials/{credential}/revoke", reason="x")
         assert_problem(answer, 404, "not_found", "no such secret, key or certificate")

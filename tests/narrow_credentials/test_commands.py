@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.erp import Erp, claims_of, new_erp
 from tests.support.factories import (
@@ -179,7 +179,7 @@ def test_wrong_networks_are_refused_in_one_line(
     erp: Erp, options: tuple[str, ...], line: str
 ) -> None:
     assert line in error_of("change_secret", erp.client_id, erp.client_secret[-4:], *options)
-    assert ClientSecret.objects.get().allowed_networks == ""
+    assert Credential.objects.get().allowed_networks == ""
 
 
 def test_a_secret_that_has_ended_is_not_changed(erp: Erp) -> None:
@@ -196,7 +196,7 @@ def test_a_new_secret_may_be_used_from_where_the_present_one_may(erp: Erp) -> No
         return found
 
     assert networks() == []
-    ClientSecret.objects.update(allowed_networks="192.0.2.0/24")
+    Credential.objects.update(allowed_networks="192.0.2.0/24")
     assert networks() == ["192.0.2.0/24"]
     assert networks("--from-network", "192.0.2.7") == ["192.0.2.7/32"]
     assert networks("--from-anywhere") == []

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from tests.support.erp import Erp, claims_of, new_erp
 from tests.support.factories import (
     SUBMIT,
@@ -111,7 +111,7 @@ def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp
     answer = send(officer, url, networks="203.0.113.0/24\n2001:db8::/32, 192.0.2.7")
     assert answer.status_code == 302
     shown = "192.0.2.7/32 203.0.113.0/24 2001:db8::/32"
-    assert ClientSecret.objects.get().allowed_networks == shown
+    assert Credential.objects.get().allowed_networks == shown
     assert f"from {shown} only" in text_of(officer.get(page_url(user)))
     assert erp.login().status_code == 400
     assert officer.get(url).context["form"]["networks"].value() == shown.replace(" ", "\n")
@@ -152,7 +152,7 @@ def test_credentials_are_issued_with_their_limits(officer: Client) -> None:
 def test_a_new_secret_is_proposed_the_networks_of_the_present_one(
     officer: Client, erp: Erp
 ) -> None:
-    ClientSecret.objects.update(allowed_networks="203.0.113.0/24 192.0.2.7/32")
+    Credential.objects.update(allowed_networks="203.0.113.0/24 192.0.2.7/32")
     form = officer.get(task_url(erp.system_user, "rotate_secret")).context["form"]
     assert form["networks"].value() == "203.0.113.0/24\n192.0.2.7/32"
 
@@ -177,7 +177,7 @@ def test_the_page_of_a_refused_login_offers_the_task_that_fixes_it(
     SystemUser.objects.update(allowed_permissions=VIEW)
     limited = intermediary.login()["correlationId"]
     SystemUser.objects.update(allowed_permissions="")
-    ClientSecret.objects.update(allowed_networks="203.0.113.0/24")
+    Credential.objects.update(allowed_networks="203.0.113.0/24")
     elsewhere = intermediary.login()["correlationId"]
     change = f'href="{task_url(user, "change_secret")}?secret={secret.pk}"'
 
@@ -186,7 +186,7 @@ def test_the_page_of_a_refused_login_offers_the_task_that_fixes_it(
         return page
 
     assert change in page_of(elsewhere)
-    ClientSecret.objects.update(allowed_networks="203.0.113.0/24 127.0.0.1/32")
+    Credential.objects.update(allowed_networks="203.0.113.0/24 127.0.0.1/32")
     assert change not in page_of(elsewhere)
     assert "Fixed since then" in page_of(elsewhere)
     assert "Fixed since then" in page_of(limited)

@@ -23,7 +23,7 @@ from taxpayers.facts.epochs.triggers import trigger_names
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     RateLimitCounter,
@@ -61,7 +61,7 @@ from tests.support.erp import Erp
 from tests.support.factories import (
     SUBMIT,
     VIEW,
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -89,14 +89,14 @@ class Registry:
     blocked: SystemUser = field(init=False)
     role: Intermediary = field(init=False)
     permission: GrantedPermission = field(init=False)
-    secret: ClientSecret = field(init=False)
+    secret: Credential = field(init=False)
 
     def __post_init__(self) -> None:
         shop, other_shop = self.shop.taxpayer, self.other_shop.taxpayer
         self.second_of_shop = SystemUserFactory.create(taxpayer=shop)
         block = {"blocked_at": AT - DAY, "blocked_by": "officer", "blocked_reason": "abuse"}
         self.blocked = SystemUserFactory.create(**block)
-        self.secret = ClientSecretFactory.create(system_user=self.shop)
+        self.secret = CredentialFactory.create(system_user=self.shop)
         self.role, former_role, other_role = (
             IntermediaryFactory.create(taxpayer=user.taxpayer)
             for user in (self.agent, self.former_agent, self.other_agent)
@@ -287,12 +287,12 @@ SQL: dict[str, tuple[str, set[str]]] = {
         "UPDATE system_users SET allowed_taxpayers = 'C0000000000' WHERE id = {agent}", {"agent"},
     ),
     "networks of a secret": (
-        "UPDATE client_secrets SET allowed_networks = '192.0.2.0/24' WHERE id = {secret}",
+        "UPDATE credentials SET allowed_networks = '192.0.2.0/24' WHERE id = {secret}",
         {"shop"},
     ),
-    "public key": ("UPDATE client_secrets SET public_jwk = 'x' WHERE id = {secret}", {"shop"}),
+    "public key": ("UPDATE credentials SET public_jwk = 'x' WHERE id = {secret}", {"shop"}),
     "certificate": (
-        "UPDATE client_secrets SET certificate_name = 'x' WHERE id = {secret}", {"shop"},
+        "UPDATE credentials SET certificate_name = 'x' WHERE id = {secret}", {"shop"},
     ),
     "the same values": ("UPDATE system_users SET scopes = scopes, name = 'New'", set()),
     "why it is blocked": (
@@ -301,17 +301,17 @@ SQL: dict[str, tuple[str, set[str]]] = {
     ),
     "system user that is gone": ("DELETE FROM system_users WHERE id = {agent}", {"agent"}),
     "new secret": (
-        "INSERT INTO client_secrets (system_user_id, hashed, hint, created_at, expires_at)"
-        " SELECT {agent}, hashed, hint, created_at, expires_at FROM client_secrets", {"agent"},
+        "INSERT INTO credentials (system_user_id, hashed, hint, created_at, expires_at)"
+        " SELECT {agent}, hashed, hint, created_at, expires_at FROM credentials", {"agent"},
     ),
     "hash of a secret": (
-        "UPDATE client_secrets SET hashed = 'x' WHERE id = {secret}", {"shop"},
+        "UPDATE credentials SET hashed = 'x' WHERE id = {secret}", {"shop"},
     ),
     "owner of a secret": (
-        "UPDATE client_secrets SET system_user_id = {agent} WHERE id = {secret}",
+        "UPDATE credentials SET system_user_id = {agent} WHERE id = {secret}",
         {"shop", "agent"},
     ),
-    "secret that is gone": ("DELETE FROM client_secrets WHERE id = {secret}", {"shop"}),
+    "secret that is gone": ("DELETE FROM credentials WHERE id = {secret}", {"shop"}),
     "TIN": ("UPDATE taxpayers SET tin = 'X1' WHERE id = {taxpayer_of_shop}", SHOP | AGENTS),
     "ROB number": ("UPDATE taxpayers SET rob = 'X1' WHERE id = {taxpayer_of_shop}", SHOP | AGENTS),
     "inactive taxpayer": (

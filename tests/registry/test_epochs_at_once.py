@@ -22,7 +22,7 @@ INSERT INTO system_users (id, taxpayer_id, client_id, name, scopes, logins_per_m
         updated, blocked_by, blocked_reason)
     SELECT n, n, 'client ' || n, '', 'InvoicingAPI', 12, now(), now(), '', ''
     FROM generate_series(1, 4) n;
-INSERT INTO client_secrets (id, system_user_id, hashed, hint, created_at, expires_at)
+INSERT INTO credentials (id, system_user_id, hashed, hint, created_at, expires_at)
     SELECT n, n, 'hash ' || n, '', now(), 'infinity' FROM generate_series(1, 4) n;
 INSERT INTO granted_permissions (id, taxpayer_id, intermediary_id, valid_from, created_at)
     VALUES (1, 1, 2, now(), now());
@@ -38,7 +38,7 @@ CHANGES = {
     "a client is blocked": "UPDATE system_users SET blocked_at = now(), blocked_by = 'x',"
     " blocked_reason = 'y' WHERE id = 2",
     "clients change": "UPDATE system_users SET logins_per_minute = logins_per_minute + 1",
-    "a secret moves": "UPDATE client_secrets SET system_user_id = 2 WHERE id = 3",
+    "a secret moves": "UPDATE credentials SET system_user_id = 2 WHERE id = 3",
     "the shop changes": "UPDATE taxpayers SET is_active = NOT is_active WHERE id = 1",
     "the agent changes": "UPDATE taxpayers SET is_active = NOT is_active WHERE id = 2",
     "nobody's taxpayer changes": "UPDATE taxpayers SET is_active = NOT is_active WHERE id = 3",
@@ -61,7 +61,7 @@ CHANGES = {
 READING = """
 SELECT c.system_user_id, c.epoch, jsonb_build_array(
     to_jsonb(u), to_jsonb(t),
-    (SELECT jsonb_agg(to_jsonb(s) ORDER BY s.id) FROM client_secrets s
+    (SELECT jsonb_agg(to_jsonb(s) ORDER BY s.id) FROM credentials s
         WHERE s.system_user_id = u.id),
     (SELECT to_jsonb(i) FROM intermediaries i WHERE i.taxpayer_id = t.id),
     (SELECT jsonb_agg(jsonb_build_array(to_jsonb(g), to_jsonb(r), (

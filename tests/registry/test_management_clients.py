@@ -20,7 +20,7 @@ from taxpayers.services import (
 )
 from tests.management_api.portal import SCOPES
 from tests.support.command_line import json_output_of, output_of
-from tests.support.factories import ClientSecretFactory, SystemUserFactory, TaxpayerFactory
+from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
 BLOCKED = {"blocked_at": timezone.now(), "blocked_by": "x", "blocked_reason": "x"}
@@ -37,7 +37,7 @@ def why(by: Author) -> dict[str, Any]:
 
 
 def test_a_client_revokes_its_own_secret_and_not_that_of_another_one() -> None:
-    secret: Any = ClientSecretFactory.create(system_user__scopes="RegistryAPI")
+    secret: Any = CredentialFactory.create(system_user__scopes="RegistryAPI")
     with pytest.raises(OnlyOperators):
         revoke_secret(secret=secret, **why(Author.client("ci_test_other")))
     revoke_secret(secret=secret, **why(Author.client(secret.system_user.client_id)))
@@ -59,13 +59,13 @@ def test_a_client_neither_stops_nor_starts_another_one_by_its_taxpayer(is_active
 
 def test_no_credentials_from_before_open_the_management_api() -> None:
     """Not even by an operator: others may have them."""
-    secret: Any = ClientSecretFactory.create()
+    secret: Any = CredentialFactory.create()
     client: dict[str, Any] = {"system_user": secret.system_user}
     with pytest.raises(ServiceError, match="Revoke them first"):
         change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
     revoke_secret(secret=secret, **why(OPERATOR))
     changed = change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
-    ClientSecretFactory.create(system_user=changed)
+    CredentialFactory.create(system_user=changed)
     # From one scope of the management API to another: only operators have issued what it has.
     change_system_user(**client, scopes=["RegistryAPI"], **why(OPERATOR))
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from taxpayers.models import GrantedPermission, PermissionCode, Taxpayer
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -103,11 +103,11 @@ def test_a_client_id_is_given_once() -> None:
 
 def test_a_third_live_secret_has_no_slot() -> None:
     owner = SystemUserFactory.create()
-    ClientSecretFactory.create(system_user=owner, slot=1)
-    ClientSecretFactory.create(system_user=owner, slot=2)
+    CredentialFactory.create(system_user=owner, slot=1)
+    CredentialFactory.create(system_user=owner, slot=2)
     for slot in (1, 2):
         assert refuses(
-            lambda slot=slot: ClientSecretFactory.create(system_user=owner, slot=slot),  # type: ignore[misc]
+            lambda slot=slot: CredentialFactory.create(system_user=owner, slot=slot),  # type: ignore[misc]
             "secret_two_live_at_most",
         )
 
@@ -115,32 +115,32 @@ def test_a_third_live_secret_has_no_slot() -> None:
 def test_secrets_without_a_slot_are_not_limited() -> None:
     owner = SystemUserFactory.create()
     for _ in range(3):
-        ClientSecretFactory.create(system_user=owner, slot=None)
+        CredentialFactory.create(system_user=owner, slot=None)
     assert owner.secrets.count() == 3
 
 
 @pytest.mark.parametrize("slot", [0, 3])
 def test_there_is_no_third_slot(slot: int) -> None:
-    assert refuses(lambda: ClientSecretFactory.create(slot=slot), "secret_slot_is_1_or_2")
+    assert refuses(lambda: CredentialFactory.create(slot=slot), "secret_slot_is_1_or_2")
 
 
 def test_a_revoked_secret_has_no_slot() -> None:
     assert refuses(
-        lambda: ClientSecretFactory.create(slot=1, revoked_at=NOW), "secret_revoked_leaves_its_slot"
+        lambda: CredentialFactory.create(slot=1, revoked_at=NOW), "secret_revoked_leaves_its_slot"
     )
 
 
 def test_a_secret_expires_after_it_was_created() -> None:
     assert refuses(
-        lambda: ClientSecretFactory.create(created_at=NOW, expires_at=NOW),
+        lambda: CredentialFactory.create(created_at=NOW, expires_at=NOW),
         "secret_created_before_expiry",
     )
 
 
 def test_a_secret_is_stored_once() -> None:
-    secret = ClientSecretFactory.create()
+    secret = CredentialFactory.create()
     assert refuses(
-        lambda: ClientSecretFactory.create(
+        lambda: CredentialFactory.create(
             system_user=secret.system_user, slot=2, hashed=secret.hashed
         ),
         "secret_stored_once",

@@ -12,7 +12,7 @@ from django.db import connection
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
     Change,
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -65,7 +65,7 @@ def test_of_many_new_secrets_two_are_issued_and_the_others_refused() -> None:
     message = refusals(at_once(lambda: issue_secret(system_user=owner, **BY)))
     assert len(message) == STAFF - 2
     assert all("has two live secrets" in text for text in message)
-    assert ClientSecret.objects.filter(slot__isnull=False).count() == 2
+    assert Credential.objects.filter(slot__isnull=False).count() == 2
     assert Change.objects.count() == 2
 
 

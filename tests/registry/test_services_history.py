@@ -24,7 +24,7 @@ from taxpayers.services import Author
 from tests.support.factories import (
     SUBMIT,
     VIEW,
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -72,7 +72,7 @@ def system_user(**facts: Any) -> Any:
 
 
 def secret(**facts: Any) -> Any:
-    return ClientSecretFactory.create(
+    return CredentialFactory.create(
         system_user=system_user(),
         clear=CLEAR,
         created_at=AT - 9 * DAY,

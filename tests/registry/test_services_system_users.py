@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from taxpayers.credentials import Kind, fault_of, hash_secret
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import (
     Author,
     IssuedSecret,
@@ -21,7 +21,7 @@ from taxpayers.services import (
     revoke_secret,
     unblock_system_user,
 )
-from tests.support.factories import ClientSecretFactory, SystemUserFactory, TaxpayerFactory
+from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ def test_a_new_system_user_gets_credentials_of_this_environment(
 
 def test_a_secret_is_stored_as_a_hash_and_valid_for_a_year() -> None:
     issued = register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
-    secret = ClientSecret.objects.get()
+    secret = Credential.objects.get()
     assert secret.hashed == hash_secret(issued.credentials.client_secret)
     assert issued.credentials.client_secret.endswith(secret.hint)
     assert (secret.created_at, secret.expires_at) == (AT, AT + 365 * DAY)
@@ -129,7 +129,7 @@ def test_an_issued_secret_is_not_in_its_repr() -> None:
 
 
 def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
-    old = ClientSecretFactory.create(system_user=owner, created_at=AT - DAY)
+    old = CredentialFactory.create(system_user=owner, created_at=AT - DAY)
     new = issue_secret(system_user=owner, **BY)
     assert live(owner, AT) == sorted([old.hint, new.secret.hint])
     old.refresh_from_db()
@@ -137,14 +137,14 @@ def test_two_secrets_are_live_side_by_side(owner: SystemUser) -> None:
 
 
 def test_the_old_secret_retires_at_the_moment_asked_for(owner: SystemUser) -> None:
-    old = ClientSecretFactory.create(system_user=owner, created_at=AT - DAY)
+    old = CredentialFactory.create(system_user=owner, created_at=AT - DAY)
     new = issue_secret(system_user=owner, retire_old_at=AT + DAY, **BY)
     assert live(owner, AT + DAY) == sorted([old.hint, new.secret.hint])
     assert live(owner, AT + DAY + TICK) == [new.secret.hint]
 
 
 def test_retiring_never_extends_a_secret_that_ends_before(owner: SystemUser) -> None:
-    old = ClientSecretFactory.create(system_user=owner, created_at=AT - DAY, expires_at=AT + TICK)
+    old = CredentialFactory.create(system_user=owner, created_at=AT - DAY, expires_at=AT + TICK)
     issue_secret(system_user=owner, retire_old_at=AT + DAY, **BY)
     old.refresh_from_db()
     assert old.expires_at == AT + TICK
@@ -153,17 +153,17 @@ def test_retiring_never_extends_a_secret_that_ends_before(owner: SystemUser) -> 
 
 @pytest.mark.parametrize("moment", [AT, AT - DAY])
 def test_an_old_secret_cannot_retire_in_the_past(owner: SystemUser, moment: datetime) -> None:
-    ClientSecretFactory.create(system_user=owner, created_at=AT - 9 * DAY)
+    CredentialFactory.create(system_user=owner, created_at=AT - 9 * DAY)
     with pytest.raises(ServiceError, match="the old secret would end"):
         issue_secret(system_user=owner, retire_old_at=moment, **BY)
     assert owner.secrets.count() == 1
 
 
 def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> None:
-    used = ClientSecretFactory.create(
+    used = CredentialFactory.create(
         system_user=owner, created_at=AT - 9 * DAY, last_used_at=AT - DAY
     )
-    unused = ClientSecretFactory.create(system_user=owner, slot=2, created_at=AT - DAY)
+    unused = CredentialFactory.create(system_user=owner, slot=2, created_at=AT - DAY)
     with pytest.raises(ServiceError) as fault:
         issue_secret(system_user=owner, **BY)
     message = str(fault.value)
@@ -176,16 +176,16 @@ def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> No
 
 def test_of_two_used_secrets_the_one_unused_for_longer_is_proposed(owner: SystemUser) -> None:
     facts = {"system_user": owner, "created_at": AT - 9 * DAY}
-    ClientSecretFactory.create(**facts, last_used_at=AT - DAY)
-    idle = ClientSecretFactory.create(**facts, slot=2, last_used_at=AT - 2 * DAY)
+    CredentialFactory.create(**facts, last_used_at=AT - DAY)
+    idle = CredentialFactory.create(**facts, slot=2, last_used_at=AT - 2 * DAY)
     with pytest.raises(ServiceError, match=f"probably {idle}"):
         issue_secret(system_user=owner, **BY)
 
 
 def test_an_expired_secret_frees_its_slot_from_the_microsecond_after(owner: SystemUser) -> None:
     facts = {"system_user": owner, "created_at": AT - 9 * DAY}
-    ClientSecretFactory.create(**facts, slot=1)
-    expiring = ClientSecretFactory.create(**facts, slot=2, expires_at=AT)
+    CredentialFactory.create(**facts, slot=1)
+    expiring = CredentialFactory.create(**facts, slot=2, expires_at=AT)
     with pytest.raises(ServiceError):
         issue_secret(system_user=owner, **BY)
     issue_secret(system_user=owner, **later(BY, TICK))
@@ -209,9 +209,7 @@ def test_a_secret_is_revoked_once_at_its_first_moment(owner: SystemUser) -> None
 
 
 def test_an_expired_secret_can_be_revoked(owner: SystemUser) -> None:
-    old = ClientSecretFactory.create(
-        system_user=owner, created_at=AT - 9 * DAY, expires_at=AT - DAY
-    )
+    old = CredentialFactory.create(system_user=owner, created_at=AT - 9 * DAY, expires_at=AT - DAY)
     assert revoke_secret(secret=old, **WHY).revoked_at == AT
 
 
@@ -306,7 +304,7 @@ def test_an_invalid_change_is_not_made(owner: SystemUser, wrong: dict[str, Any])
 
 @pytest.mark.parametrize("reason", ["", " \t", "a" * 501])
 def test_nobody_is_blocked_or_changed_without_a_reason(owner: SystemUser, reason: str) -> None:
-    secret = ClientSecretFactory.create(system_user=owner)
+    secret = CredentialFactory.create(system_user=owner)
     unexplained: dict[str, Any] = {**BY, "reason": reason}
     for attempt in (
         lambda: block_system_user(system_user=owner, **unexplained),

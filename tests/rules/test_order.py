@@ -97,7 +97,7 @@ class KnownClient:
         self.facts, self.used = facts, used
 
     def read(self, query: FactsQuery) -> Reading:
-        if (query.client_id, query.hashed_secret) != (CLIENT_ID, hash_secret(CLIENT_SECRET)):
+        if (query.client_id, query.lookup) != (CLIENT_ID, hash_secret(CLIENT_SECRET)):
             return Reading(AT, None)
         return Reading(AT, self.facts, (AT, self.used))
 

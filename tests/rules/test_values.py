@@ -27,9 +27,9 @@ ROOMS = (
 )
 # Fields that a log line or an error page must not show.
 HIDDEN = {
-    "taxpayers.facts.values.FactsQuery": {"hashed_secret"},
+    "taxpayers.facts.values.FactsQuery": {"lookup"},
     "tokens.access_tokens.issuing.SignedToken": {"encoded"},
-    "tokens.calls.TokenQuery": {"hashed_secret"},
+    "tokens.calls.TokenQuery": {"lookup"},
     "tokens.access_tokens.verification.AccessToken": {"claims"},
     "tokens.client_auth.assertion.ClientAssertion": {"jti", "signed", "signature"},
     "tokens.client_auth.assertion.SentAssertion": {"assertion"},

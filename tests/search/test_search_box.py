@@ -13,7 +13,7 @@ from taxpayers.models import Change, Taxpayer
 from tests.support.accounts import signed_in, with_totp
 from tests.support.erp import Erp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     IntermediaryFactory,
     SystemUserFactory,
     TaxpayerFactory,
@@ -173,7 +173,7 @@ def test_a_pasted_secret_is_neither_searched_nor_shown_nor_put_into_an_address(
 
 
 def test_the_secret_of_a_registered_client_finds_nothing(officer: Client) -> None:
-    row: Any = ClientSecretFactory.create()
+    row: Any = CredentialFactory.create()
     page = officer.post(URL, {"q": row.clear}, headers=AJAX).content.decode()
     assert "Treat it as compromised" in page
     assert row.system_user.client_id not in page

@@ -9,7 +9,7 @@ from django.test import Client
 
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
-from tests.support.factories import ClientSecretFactory
+from tests.support.factories import CredentialFactory
 
 CREDENTIALS, PERMISSIONS = "/api/v1/credentials/current", "/api/v1/permissions"
 REVOKE_LAST = f"{CREDENTIALS}?revoke_last=true"
@@ -55,7 +55,7 @@ def assert_error(
 
 def second_secret(erp: Erp, **fields: Any) -> Erp:
     """The same client with another live secret."""
-    secret: Any = ClientSecretFactory.create(system_user=erp.system_user, slot=2, **fields)
+    secret: Any = CredentialFactory.create(system_user=erp.system_user, slot=2, **fields)
     return Erp(erp.client_id, secret.clear, erp.registered)
 
 

@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import hash_secret, hint_of
-from taxpayers.models import ClientSecret, SystemUser, Taxpayer
+from taxpayers.models import Credential, SystemUser, Taxpayer
 from taxpayers.services import Author, change_system_user, revoke_secret
 from tests.introspection.api import token_of
 from tests.self_service.calls import CREDENTIALS, assert_answer, call, second_secret, text_of
@@ -16,7 +16,7 @@ from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
     VIEW,
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     SystemUserFactory,
 )
@@ -39,7 +39,7 @@ def test_the_whole_answer(erp: Erp) -> None:
     end = now() + 90 * DAY
     SystemUser.objects.update(name="ERP of the warehouse", expires_at=end)
     token = token_of(erp)
-    secret, user = ClientSecret.objects.get(), SystemUser.objects.get()
+    secret, user = Credential.objects.get(), SystemUser.objects.get()
     began = user.usage.window_started_at
     assert assert_answer(credentials(token), 200, ALLOW) == {
         "client_id": erp.client_id,
@@ -75,7 +75,7 @@ def test_neither_a_secret_nor_its_hash_is_in_the_answer(erp: Erp) -> None:
     answer = credentials(token_of(erp)).content.decode()
     assert erp.client_secret not in answer
     assert hash_secret(erp.client_secret) not in answer
-    assert ClientSecret.objects.get().hashed not in answer
+    assert Credential.objects.get().hashed not in answer
 
 
 def test_it_shows_which_secret_issued_the_token_and_when_each_was_used(erp: Erp) -> None:
@@ -92,7 +92,7 @@ def test_secrets_that_ended_within_30_days_are_shown_behind_the_live_ones(erp: E
     user = erp.system_user
 
     def ended(clear_end: str, *, expires: timedelta, revoked: timedelta | None = None) -> None:
-        ClientSecretFactory.create(
+        CredentialFactory.create(
             system_user=user,
             slot=None,
             hint=clear_end,
@@ -112,7 +112,7 @@ def test_secrets_that_ended_within_30_days_are_shown_behind_the_live_ones(erp: E
 
 def test_no_number_of_ended_secrets_hides_a_live_one(erp: Erp) -> None:
     for _ in range(30):
-        ClientSecretFactory.create(
+        CredentialFactory.create(
             system_user=erp.system_user, slot=None, created_at=now() - 9 * DAY, revoked_at=now()
         )
     secrets = body_of(credentials(token_of(erp)))["secrets"]
@@ -201,7 +201,7 @@ def test_it_takes_three_queries(
     erp: Erp, clients: int, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(clients):
-        ClientSecretFactory.create(
+        CredentialFactory.create(
             system_user=erp.system_user, slot=None, revoked_at=now(), expires_at=now() + DAY
         )
         SystemUserFactory.create(taxpayer=erp.system_user.taxpayer)
@@ -213,7 +213,7 @@ def test_it_takes_three_queries(
 def test_a_token_whose_secret_was_revoked_opens_nothing_and_says_when(erp: Erp) -> None:
     token = token_of(erp)
     at = now()
-    revoke_secret(secret=ClientSecret.objects.get(), reason="leaked", by=Author("officer"), at=at)
+    revoke_secret(secret=Credential.objects.get(), reason="leaked", by=Author("officer"), at=at)
     answer = credentials(token)
     assert answer.status_code == 401
     assert "was revoked on " in body_of(answer)["error_description"]
@@ -223,7 +223,7 @@ def test_a_token_whose_secret_was_revoked_opens_nothing_and_says_when(erp: Erp) 
 def test_the_limits_are_shown_but_not_the_other_taxpayers(intermediary: Erp) -> None:
     tin = str(GrantedPermissionFactory.create(intermediary=intermediary.role).taxpayer.identifier)
     SystemUser.objects.update(allowed_permissions=VIEW, allowed_taxpayers=f"C0000000000 {tin}")
-    ClientSecret.objects.update(allowed_networks="127.0.0.0/8 2001:db8::/32")
+    Credential.objects.update(allowed_networks="127.0.0.0/8 2001:db8::/32")
     answer = credentials(token_of(intermediary, on_behalf_of=tin))
     shown = body_of(answer)
     assert (shown["allowed_permissions"], shown["is_limited_to_taxpayers"]) == ([VIEW], True)

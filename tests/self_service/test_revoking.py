@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.http import HttpResponse
 
 from taxpayers.credentials import hint_of
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from tests.introspection.api import INACTIVE, Api, claims_of, new_api, revoke, token_of
 from tests.self_service.calls import (
     CREDENTIALS,
@@ -22,7 +22,7 @@ from tests.self_service.calls import (
 )
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory
+from tests.support.factories import CredentialFactory, GrantedPermissionFactory
 from tests.support.outages import writing_fails
 from tests.support.queries import statements_sent
 from tests.support.staff import list_url, staff_client
@@ -37,7 +37,7 @@ def end(token: str, path: str = CREDENTIALS) -> HttpResponse:
 
 
 def live_hints() -> set[str]:
-    return set(ClientSecret.objects.filter(revoked_at=None).values_list("hint", flat=True))
+    return set(Credential.objects.filter(revoked_at=None).values_list("hint", flat=True))
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def api(db: None) -> Api:
 def test_the_secret_of_the_token_ends_and_the_answer_names_what_still_works(erp: Erp) -> None:
     leaked = second_secret(erp)
     answer = end(token_of(leaked))
-    revoked = ClientSecret.objects.exclude(revoked_at=None).get()
-    left = ClientSecret.objects.get(revoked_at=None)
+    revoked = Credential.objects.exclude(revoked_at=None).get()
+    left = Credential.objects.get(revoked_at=None)
     assert revoked.revoked_at is not None
     body = assert_answer(answer, 200, ALLOW)
     description = body.pop("description")
@@ -153,7 +153,7 @@ def test_only_a_live_secret_of_this_client_counts_as_another_one(erp: Erp, state
     if state == "expired":
         second_secret(erp, created_at=at - 2 * day, expires_at=at - day)
     elif state == "revoked":
-        ClientSecret.objects.filter(pk=_key(second_secret(erp))).update(slot=None, revoked_at=at)
+        Credential.objects.filter(pk=_key(second_secret(erp))).update(slot=None, revoked_at=at)
     else:
         new_erp(taxpayer=erp.system_user.taxpayer)
     assert_error(end(token_of(erp)), 409, "conflict", LAST, ALLOW)
@@ -241,7 +241,7 @@ def test_it_takes_as_many_queries_whatever_the_client_had_before() -> None:
     for ended in (1, 30):
         erp = new_erp()
         for _ in range(ended):
-            ClientSecretFactory.create(
+            CredentialFactory.create(
                 system_user=erp.system_user, slot=None, revoked_at=datetime.now(UTC)
             )
         token = token_of(second_secret(erp))
@@ -253,4 +253,4 @@ def test_it_takes_as_many_queries_whatever_the_client_had_before() -> None:
 
 
 def _key(erp: Erp) -> int:
-    return ClientSecret.objects.get(hint=hint_of(erp.client_secret)).pk
+    return Credential.objects.get(hint=hint_of(erp.client_secret)).pk

@@ -15,7 +15,7 @@ from django.utils import timezone
 from identity.staff.framework.pagination import CappedPaginator
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -54,7 +54,7 @@ def test_a_list_takes_as_many_queries_for_thirty_rows_as_for_one(
     model: type[Model], rows: int, officer: Client
 ) -> None:
     for _ in range(rows):
-        secret = ClientSecretFactory.create()
+        secret = CredentialFactory.create()
         GrantedPermissionFactory.create(taxpayer=secret.system_user.taxpayer)
     with CaptureQueriesContext(connection) as queries:
         listed(officer, model, "?q=C00")
@@ -140,14 +140,12 @@ def test_system_users_are_filtered_by_the_expiry_of_their_secrets(officer: Clien
     day = timedelta(days=1)
 
     def user_of(**secret: Any) -> SystemUser:
-        found: SystemUser = ClientSecretFactory.create(
-            created_at=at - 90 * day, **secret
-        ).system_user
+        found: SystemUser = CredentialFactory.create(created_at=at - 90 * day, **secret).system_user
         return found
 
     expired = user_of(expires_at=at - day)
     replaced = user_of(expires_at=at - day)
-    ClientSecretFactory.create(system_user=replaced, slot=2)
+    CredentialFactory.create(system_user=replaced, slot=2)
     soon = user_of(expires_at=at + 5 * day)
     user_of(slot=None, revoked_at=at - day)
     user_of()

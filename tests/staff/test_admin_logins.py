@@ -16,7 +16,7 @@ from taxpayers.models import Change
 from taxpayers.rules import RegistryReason
 from tests.client_auth.key_erp import new_key_erp
 from tests.support.erp import Erp, new_erp, post
-from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory, SystemUserFactory
+from tests.support.factories import CredentialFactory, GrantedPermissionFactory, SystemUserFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
 from tokens.explanation import CheckState
 from tokens.login_events.partitions import first_id
@@ -161,7 +161,7 @@ def test_a_simulation_on_behalf_of_another_taxpayer(viewer: Client, intermediary
 
 def test_a_simulation_at_another_time(viewer: Client) -> None:
     user = SystemUserFactory.create(expires_at=datetime(2030, 6, 30, 15, 59, 59, tzinfo=UTC))
-    ClientSecretFactory.create(system_user=user, expires_at=datetime(2040, 1, 1, tzinfo=UTC))
+    CredentialFactory.create(system_user=user, expires_at=datetime(2040, 1, 1, tzinfo=UTC))
     asked = {"client_id": user.client_id}
     for moment, result in {
         "2030-06-30T23:59": "A token would be issued.",
@@ -173,17 +173,17 @@ def test_a_simulation_at_another_time(viewer: Client) -> None:
 
 def test_a_simulation_uses_the_secret_that_expires_last(viewer: Client) -> None:
     at = timezone.now()
-    old = ClientSecretFactory.create(slot=None, revoked_at=at)
+    old = CredentialFactory.create(slot=None, revoked_at=at)
     assert "Secret revoked" in what_if(viewer, client_id=old.system_user.client_id)
-    new = ClientSecretFactory.create(system_user=old.system_user, created_at=at - timedelta(days=2))
+    new = CredentialFactory.create(system_user=old.system_user, created_at=at - timedelta(days=2))
     assert answer(viewer, client_id=old.system_user.client_id).secret == new
-    longer = ClientSecretFactory.create(system_user=old.system_user, slot=2, created_at=at)
+    longer = CredentialFactory.create(system_user=old.system_user, slot=2, created_at=at)
     assert answer(viewer, client_id=f" {old.system_user.client_id} ").secret == longer
 
 
 def test_a_simulation_shows_each_state_as_it_will_be_then(viewer: Client) -> None:
     at = timezone.now()
-    secret = ClientSecretFactory.create(expires_at=at + timedelta(days=2))
+    secret = CredentialFactory.create(expires_at=at + timedelta(days=2))
     asked = {"client_id": secret.system_user.client_id}
     now = answer(viewer, **asked)
     moment = f"{timezone.localtime(at + timedelta(days=9)):%Y-%m-%dT%H:%M}"

@@ -25,7 +25,7 @@ from taxpayers.models import SystemUser, Taxpayer
 from tests.introspection.api import new_api
 from tests.support.accounts import new_staff, with_totp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -51,7 +51,7 @@ FACTORIES: dict[str, Any] = {
     "Taxpayer": TaxpayerFactory,
     "Intermediary": IntermediaryFactory,
     "GrantedPermission": GrantedPermissionFactory,
-    "SystemUser": lambda: ClientSecretFactory.create().system_user,
+    "SystemUser": lambda: CredentialFactory.create().system_user,
     "ProtectedApi": lambda: new_api().registered,
     "StaffAccount": lambda: StaffAccount.objects.get(pk=with_totp(new_staff("viewer", "zul")).pk),
 }
@@ -150,7 +150,7 @@ def test_each_task_opens_for_a_role_that_may_do_it(task: Task) -> None:
     "role", [name for name, r in ROLES.items() if "taxpayers.view_systemuser" in r.permissions]
 )
 def test_a_page_offers_only_what_the_role_may_do(role: str) -> None:
-    user = ClientSecretFactory.create().system_user
+    user = CredentialFactory.create().system_user
     buttons = staff_client(role).get(page_url(user)).context["buttons"]
     offered = {button.url.rstrip("/").rsplit("/", 1)[-1] for button in buttons}
     needed = {task.permission for task in all_tasks() if task.name in offered}

@@ -11,10 +11,10 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from taxpayers.models import Change, ClientSecret, SystemUser
+from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.moments import format_moment
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import ClientSecretFactory, IntermediaryFactory, TaxpayerFactory
+from tests.support.factories import CredentialFactory, IntermediaryFactory, TaxpayerFactory
 from tests.support.staff import errors_of, page_url, staff_client, task_url, text_of
 
 pytestmark = pytest.mark.django_db
@@ -107,7 +107,7 @@ def test_submitting_the_form_of_new_credentials_again_creates_no_second_user(
     again = issue(officer, taxpayer=taxpayer.tin)
     assert "already has a system user named Shop till" in errors_of(again)
     assert not SECRET.search(again.content.decode())
-    assert ClientSecret.objects.count() == 1
+    assert Credential.objects.count() == 1
 
 
 def test_a_second_secret_works_beside_the_first(officer: Client) -> None:
@@ -122,7 +122,7 @@ def test_a_second_secret_works_beside_the_first(officer: Client) -> None:
 def test_the_old_secret_can_be_retired_when_a_new_one_is_issued(officer: Client) -> None:
     user = new_erp().system_user
     form = form_of(officer, user) | {"retire_old": "2099-01-31"}
-    ClientSecret.objects.update(expires_at=datetime(2100, 1, 1, tzinfo=UTC))
+    Credential.objects.update(expires_at=datetime(2100, 1, 1, tzinfo=UTC))
     officer.post(task_url(user, "rotate_secret"), form)
     old = user.secrets.earliest("pk")
     assert old.expires_at == datetime(2099, 1, 31, 15, 59, 59, 999999, UTC)
@@ -152,8 +152,8 @@ def test_going_back_shows_the_form_and_not_the_secret(officer: Client) -> None:
 
 
 def test_a_third_secret_is_refused_and_not_offered(officer: Client) -> None:
-    user = ClientSecretFactory.create().system_user
-    ClientSecretFactory.create(system_user=user, slot=2)
+    user = CredentialFactory.create().system_user
+    CredentialFactory.create(system_user=user, slot=2)
     response = officer.get(task_url(user, "rotate_secret"), follow=True)
     assert "There are already two secrets" in text_of(response)
     assert "rotate_secret" not in [b.url for b in response.context["buttons"]]
@@ -172,7 +172,7 @@ def test_a_new_secret_has_one_name_everywhere(officer: Client) -> None:
 def test_revoking_begins_from_one_secret_and_shows_what_remains(officer: Client) -> None:
     erp = new_erp()
     user, old = erp.system_user, erp.system_user.secrets.get()
-    new = ClientSecretFactory.create(system_user=user, slot=2)
+    new = CredentialFactory.create(system_user=user, slot=2)
     page = text_of(officer.get(f"{task_url(user, 'revoke_secret')}?secret={old.pk}"))
     assert f"Revoke {old}" in page
     assert f"What remains valid {new} until" in page
@@ -184,7 +184,7 @@ def test_revoking_begins_from_one_secret_and_shows_what_remains(officer: Client)
 def test_a_task_for_a_secret_that_is_not_named_asks_which_one(officer: Client) -> None:
     erp = new_erp()
     user, old = erp.system_user, erp.system_user.secrets.get()
-    new = ClientSecretFactory.create(system_user=user, slot=2)
+    new = CredentialFactory.create(system_user=user, slot=2)
     url = task_url(user, "revoke_secret")
     for asked in (url, f"{url}?secret=0", f"{url}?secret=nonsense"):
         response = officer.get(asked)
@@ -194,7 +194,7 @@ def test_a_task_for_a_secret_that_is_not_named_asks_which_one(officer: Client) -
             assert f'href="{url}?secret={secret.pk}"' in response.content.decode()
     refused = officer.post(url, {"reason": "leaked"})
     assert "Nothing was changed: what was chosen is not valid" in text_of(refused)
-    assert not ClientSecret.objects.filter(revoked_at__isnull=False).exists()
+    assert not Credential.objects.filter(revoked_at__isnull=False).exists()
 
 
 @pytest.mark.parametrize("task", ["revoke_secret", "retire_secret"])
@@ -204,7 +204,7 @@ def test_a_warning_comes_before_the_last_valid_secret_ends(officer: Client, task
     response = officer.get(url)
     assert "It is the last one that is valid." in text_of(response)
     assert f'href="{task_url(user, "rotate_secret")}"' in response.content.decode()
-    ClientSecretFactory.create(system_user=user, slot=2)
+    CredentialFactory.create(system_user=user, slot=2)
     other = officer.get(f"{url}?secret={user.secrets.earliest('pk').pk}")
     assert "It is the last one that is valid." not in text_of(other)
 
@@ -212,7 +212,7 @@ def test_a_warning_comes_before_the_last_valid_secret_ends(officer: Client, task
 def test_the_last_characters_of_a_secret_in_use_must_be_entered(officer: Client) -> None:
     erp = new_erp()
     user, old = erp.system_user, erp.system_user.secrets.get()
-    new = ClientSecretFactory.create(system_user=user, slot=2)
+    new = CredentialFactory.create(system_user=user, slot=2)
     url = task_url(user, "revoke_secret")
     assert erp.login().status_code == 200
     asked = officer.get(f"{url}?secret={old.pk}")
@@ -244,7 +244,7 @@ def test_a_secret_is_revoked_with_a_reason_at_once(officer: Client) -> None:
 
 
 def test_the_secret_of_another_system_user_cannot_be_chosen(officer: Client) -> None:
-    user, foreign = ClientSecretFactory.create().system_user, ClientSecretFactory.create()
+    user, foreign = CredentialFactory.create().system_user, CredentialFactory.create()
     response = officer.post(
         task_url(user, "revoke_secret"), {"secret": foreign.pk, "reason": "mistake"}
     )
@@ -252,7 +252,7 @@ def test_the_secret_of_another_system_user_cannot_be_chosen(officer: Client) -> 
 
 
 def test_a_secret_is_retired_at_the_end_of_a_day(officer: Client) -> None:
-    secret = ClientSecretFactory.create()
+    secret = CredentialFactory.create()
     user = secret.system_user
     day = (timezone.localtime() + timedelta(days=10)).date()
     form = {"secret": secret.pk, "last_day": day.isoformat(), "reason": "moved to the new one"}
@@ -271,7 +271,7 @@ def test_a_secret_is_retired_at_the_end_of_a_day(officer: Client) -> None:
 
 
 def test_hints_are_shown_and_hashes_are_not(officer: Client) -> None:
-    secret = ClientSecretFactory.create()
+    secret = CredentialFactory.create()
     page = officer.get(page_url(secret.system_user)).content.decode()
     assert f"…{secret.hint}" in page
     assert secret.hashed not in page

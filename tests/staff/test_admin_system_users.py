@@ -15,7 +15,7 @@ from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services import Author, ServiceError, change_system_user
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     SystemUserFactory,
 )
@@ -66,7 +66,7 @@ def test_the_page_to_unblock_says_why_it_is_blocked_and_which_secret_works_again
 ) -> None:
     user, leaked = erp.system_user, erp.system_user.secrets.get()
     officer.post(task_url(user, "block_system_user"), {"reason": "secret seen in a ticket"})
-    new = ClientSecretFactory.create(
+    new = CredentialFactory.create(
         system_user=user, slot=2, created_at=timezone.now() + timedelta(seconds=1)
     )
     response = officer.get(task_url(user, "unblock_system_user"))
@@ -271,7 +271,7 @@ def test_the_page_takes_a_bounded_number_of_queries(
 ) -> None:
     erp = new_erp()
     for slot in (2, *[None] * 20):
-        ClientSecretFactory.create(system_user=erp.system_user, slot=slot)
+        CredentialFactory.create(system_user=erp.system_user, slot=slot)
     for _ in range(3):
         erp.login()
     with django_assert_max_num_queries(16):  # type: ignore[operator]
@@ -295,12 +295,12 @@ def test_an_old_secret_is_safe_to_revoke_once_nobody_uses_it(
 ) -> None:
     at = timezone.now()
     user = SystemUserFactory.create()
-    old = ClientSecretFactory.create(
+    old = CredentialFactory.create(
         system_user=user,
         created_at=at - timedelta(days=90),
         last_used_at=at - timedelta(days=old_used_days_ago),
     )
-    new = ClientSecretFactory.create(
+    new = CredentialFactory.create(
         system_user=user,
         slot=2,
         created_at=at - timedelta(days=10),

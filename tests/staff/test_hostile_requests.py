@@ -16,7 +16,7 @@ from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.models import StaffAccount
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     PermissionCode,
@@ -24,7 +24,7 @@ from taxpayers.models import (
     Taxpayer,
 )
 from tests.support.accounts import new_staff, with_totp
-from tests.support.factories import ClientSecretFactory, GrantedPermissionFactory
+from tests.support.factories import CredentialFactory, GrantedPermissionFactory
 from tests.support.staff import list_url, page_url, staff_client, task_url
 from tokens.models import LoginEvent, SigningKey
 
@@ -91,7 +91,7 @@ def test_a_list_and_its_export(model: type[Model], value: str, client: Client) -
 
 @values
 def test_suggestions_and_the_simulation(value: str, client: Client) -> None:
-    user = ClientSecretFactory.create().system_user
+    user = CredentialFactory.create().system_user
     for url in (
         f"{list_url(Taxpayer)}suggest/?{encoded(q='C12' + value)}",
         f"{list_url(Intermediary)}suggest/?{encoded(q='C12' + value)}",
@@ -121,7 +121,7 @@ def tasks() -> Iterator[Any]:
 
 @pytest.fixture
 def records(client: Client) -> dict[type[Model], Model]:
-    secret = ClientSecretFactory.create()
+    secret = CredentialFactory.create()
     permission = GrantedPermissionFactory.create()
     made: list[Model] = [
         *(secret.system_user, secret.system_user.taxpayer, permission, permission.intermediary),
@@ -129,7 +129,7 @@ def records(client: Client) -> dict[type[Model], Model]:
         *SigningKey.objects.all()[:1],
         StaffAccount.objects.get(pk=with_totp(new_staff("viewer", "zul")).pk),
     ]
-    assert ClientSecret.objects.exists()
+    assert Credential.objects.exists()
     return {type(record): record for record in made}
 
 
@@ -169,7 +169,7 @@ def sample(field: Any, records: dict[type[Model], Model]) -> Any:
 
 @values
 def test_selected_records(value: str, client: Client) -> None:
-    ClientSecretFactory.create()
+    CredentialFactory.create()
     for action in ("bulk_block_system_user", value):
         for selected in (value, "1"):
             sent = {"action": action, ACTION_CHECKBOX_NAME: selected, "index": value}

@@ -29,7 +29,7 @@ from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.erp import Erp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     ProtectedApiSecretFactory,
@@ -260,14 +260,14 @@ def test_clients_of_the_sandbox_are_neither_throttled_nor_failing() -> None:
 def test_what_expires_is_counted_within_7_30_and_90_days() -> None:
     for days in (-1, 1, 8, 29, 31, 91):
         SystemUserFactory.create(expires_at=NOW + days * DAY)
-        ClientSecretFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
+        CredentialFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
         GrantedPermissionFactory.create(valid_from=NOW - 2 * DAY, valid_until=NOW + days * DAY)
         IntermediaryFactory.create(active_until=NOW + days * DAY)
         ProtectedApiSecretFactory.create(created_at=NOW - 2 * DAY, expires_at=NOW + days * DAY)
     ends = {"created_at": NOW - 2 * DAY, "expires_at": NOW + DAY}
     ProtectedApiSecretFactory.create(revoked_at=NOW - HOUR, **ends)
     ProtectedApiSecretFactory.create(protected_api__is_active=False, **ends)
-    ClientSecretFactory.create(slot=None, created_at=NOW - DAY, expires_at=NOW + DAY)
+    CredentialFactory.create(slot=None, created_at=NOW - DAY, expires_at=NOW + DAY)
     GrantedPermissionFactory.create(
         valid_from=NOW - DAY, valid_until=NOW + DAY, revoked_at=NOW - HOUR
     )
@@ -292,7 +292,7 @@ def test_nothing_is_counted_beyond_a_limit(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_page_takes_a_bounded_number_of_queries(clients: int) -> None:
     at = timezone.now()
     for _ in range(clients):
-        user = ClientSecretFactory.create(system_user__logins_per_minute=2).system_user
+        user = CredentialFactory.create(system_user__logins_per_minute=2).system_user
         login(at - 3 * HOUR, "", user)
         for minutes in (61, 62):
             login(at - minutes * MINUTE, RegistryReason.NO_PERMISSION, user)

@@ -13,8 +13,8 @@ from identity.staff.logins import secret_use
 from identity.staff.logins.day_bars import HEIGHT, day_bars
 from identity.staff.logins.secret_use import DAYS, use_of_secrets
 from identity.staff.system_users.secret_advice import advice_on, is_in_use
-from taxpayers.models import ClientSecret, SystemUser
-from tests.support.factories import ClientSecretFactory, SystemUserFactory
+from taxpayers.models import Credential, SystemUser
+from tests.support.factories import CredentialFactory, SystemUserFactory
 from tests.support.staff import page_url, staff_client, task_url, text_of
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -29,7 +29,7 @@ def officer(db: None) -> Client:
 
 
 def log_in(
-    secret: ClientSecret,
+    secret: Credential,
     at: datetime,
     *,
     reason: str = "",
@@ -54,15 +54,15 @@ def log_in(
 
 def test_the_logins_of_each_secret_are_counted_by_day_address_and_program() -> None:
     at = timezone.now()
-    old = ClientSecretFactory.create()
+    old = CredentialFactory.create()
     user = old.system_user
-    new = ClientSecretFactory.create(system_user=user, slot=2)
+    new = CredentialFactory.create(system_user=user, slot=2)
     for moment, address in ((at - 2 * DAY, "203.0.113.4"), (at - DAY, "203.0.113.9")):
         log_in(old, moment, address=address)
     log_in(old, at - 3 * DAY, address="203.0.113.9", user_agent="curl/8")
     log_in(new, at - HOUR, reason="invalid_scope", address="203.0.113.7")
     log_in(old, at - 31 * DAY)  # too long ago
-    log_in(ClientSecretFactory.create(), at - HOUR)  # another client's
+    log_in(CredentialFactory.create(), at - HOUR)  # another client's
 
     used = use_of_secrets(user, [old, new], at)
     assert used.is_complete
@@ -86,9 +86,9 @@ def test_of_a_busy_client_only_the_latest_logins_are_read(
 ) -> None:
     monkeypatch.setattr(secret_use, "MAX_LOGINS", 3)
     at = timezone.now()
-    quiet = ClientSecretFactory.create(last_used_at=at - 5 * DAY)
+    quiet = CredentialFactory.create(last_used_at=at - 5 * DAY)
     user = quiet.system_user
-    busy = ClientSecretFactory.create(system_user=user, slot=2, last_used_at=at - HOUR)
+    busy = CredentialFactory.create(system_user=user, slot=2, last_used_at=at - HOUR)
     log_in(quiet, at - 5 * DAY + timedelta(seconds=30), address="203.0.113.99")
     for minutes in range(5):
         log_in(busy, at - HOUR - minutes * timedelta(minutes=1))
@@ -109,10 +109,10 @@ def test_the_page_shows_what_uses_each_secret_and_who_still_sends_an_ended_one(
     officer: Client,
 ) -> None:
     at = timezone.now()
-    ended = ClientSecretFactory.create(slot=None, revoked_at=at - DAY)
+    ended = CredentialFactory.create(slot=None, revoked_at=at - DAY)
     user = ended.system_user
-    valid = ClientSecretFactory.create(system_user=user, last_used_at=at - HOUR)
-    forgotten = ClientSecretFactory.create(system_user=user, slot=None, revoked_at=at - 90 * DAY)
+    valid = CredentialFactory.create(system_user=user, last_used_at=at - HOUR)
+    forgotten = CredentialFactory.create(system_user=user, slot=None, revoked_at=at - 90 * DAY)
     log_in(valid, at - HOUR)
     log_in(ended, at - 2 * HOUR, reason="secret_revoked", address="203.0.113.66")
     response = officer.get(page_url(user))
@@ -136,7 +136,7 @@ def test_the_page_of_a_client_with_many_secrets_takes_a_bounded_number_of_querie
     user = SystemUserFactory.create()
     for slot in (1, 2, *[None] * 20):
         revoked = None if slot else at - DAY
-        ClientSecretFactory.create(
+        CredentialFactory.create(
             system_user=user, slot=slot, revoked_at=revoked, last_used_at=at - 60 * DAY
         )
     with django_assert_max_num_queries(20):
@@ -184,9 +184,9 @@ def test_the_advice_says_whether_a_secret_may_go(
     at = timezone.now()
     user = SystemUserFactory.create()
 
-    def secret(slot: int, age: int, used_days_ago: float | None) -> ClientSecret:
+    def secret(slot: int, age: int, used_days_ago: float | None) -> Credential:
         used = None if used_days_ago is None else at - used_days_ago * DAY
-        return ClientSecretFactory.create(
+        return CredentialFactory.create(
             system_user=user, slot=slot, created_at=at - age * DAY, last_used_at=used
         )
 
@@ -213,8 +213,8 @@ def test_the_advice_says_whether_a_secret_may_go(
 def test_the_only_valid_secret_is_not_advised_to_go(used_days_ago: float | None, says: str) -> None:
     at = timezone.now()
     used_at = None if used_days_ago is None else at - used_days_ago * DAY
-    only = ClientSecretFactory.create(created_at=at - 90 * DAY, last_used_at=used_at)
-    ended = ClientSecretFactory.create(system_user=only.system_user, slot=None, revoked_at=at)
+    only = CredentialFactory.create(created_at=at - 90 * DAY, last_used_at=used_at)
+    ended = CredentialFactory.create(system_user=only.system_user, slot=None, revoked_at=at)
     secrets = list(SystemUser.objects.get().secrets.order_by("pk"))
     advice = advice_on(secrets[0], secrets, at)
     assert advice is not None

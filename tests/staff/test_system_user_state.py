@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from identity.staff.framework.badges import Badge, badge_of_system_user
-from taxpayers.models import ClientSecret, SystemUser, Taxpayer
+from taxpayers.models import Credential, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services import Author, register_system_user_with_keys
 from taxpayers.services import revoke_secret as revoke_secret_by_service
@@ -16,7 +16,7 @@ from taxpayers.services.secrets import store_last_end
 from taxpayers.standing.rows import standing_of_row, with_secrets
 from tests.client_auth.key_erp import jwks, new_pair
 from tests.support.erp import Erp, new_erp
-from tests.support.factories import ClientSecretFactory, SystemUserFactory, TaxpayerFactory
+from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
 from tests.support.staff import list_url, page_url, staff_client, text_of
 
 pytestmark = pytest.mark.django_db
@@ -106,7 +106,7 @@ def test_the_list_without_a_valid_secret_has_those_without_a_valid_key() -> None
 def test_one_of_two_secrets_is_enough(erp: Erp) -> None:
     user = erp.system_user
     revoke_secret(user)
-    second: Any = ClientSecretFactory.create(system_user=user, slot=1)
+    second: Any = CredentialFactory.create(system_user=user, slot=1)
     assert badge_of_system_user(user, timezone.now()).word == "Active"
     assert Erp(user.client_id, second.clear).login().status_code == 200
 
@@ -118,11 +118,11 @@ def words_of(badge: Badge) -> list[str]:
 def test_the_end_of_the_last_valid_secret_is_announced() -> None:
     at = timezone.now()
     user = SystemUserFactory.create()
-    first = ClientSecretFactory.create(system_user=user, expires_at=at + 10 * DAY)
+    first = CredentialFactory.create(system_user=user, expires_at=at + 10 * DAY)
     badge = badge_of_system_user(user, at)
     assert (words_of(badge), badge.is_good) == (["Active", "Ends soon"], True)
     assert f"Its last valid secret, {first}, expires" in badge.sentence
-    ClientSecretFactory.create(system_user=user, slot=2, expires_at=at + 100 * DAY)
+    CredentialFactory.create(system_user=user, slot=2, expires_at=at + 100 * DAY)
     assert words_of(badge_of_system_user(user, at)) == ["Active"]
     SystemUser.objects.update(expires_at=at + 5 * DAY)  # it ends before its secrets
     badge = badge_of_system_user(SystemUser.objects.get(), at)
@@ -161,9 +161,9 @@ def test_refused_logins_are_no_use(erp: Erp) -> None:
     officer = staff_client("security officer")
     page = text_of(officer.get(page_url(user)))
     assert "Last login with a token Never" in page
-    assert ClientSecret.objects.get().last_used_at is None
+    assert Credential.objects.get().last_used_at is None
     SystemUser.objects.update(blocked_at=None, blocked_by="", blocked_reason="")
     assert erp.login().status_code == 200
-    assert ClientSecret.objects.get().last_used_at is not None
+    assert Credential.objects.get().last_used_at is not None
     assert "Last login with a token Never" not in text_of(officer.get(page_url(user)))
     assert "Never" not in text_of(officer.get(list_url(SystemUser)))

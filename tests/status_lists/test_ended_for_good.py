@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import (
     Author,
     AuthorKind,
@@ -68,7 +68,7 @@ def change_scopes(scopes: str) -> None:
 
 
 def revoke_all_secrets(erp: Erp) -> None:
-    for secret in ClientSecret.objects.filter(revoked_at=None):
+    for secret in Credential.objects.filter(revoked_at=None):
         revoke_secret(secret=secret, **why())
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import OperationalError, transaction
 
-from taxpayers.models import ClientSecret, RateLimitCounter, StatusChange, StatusIndex
+from taxpayers.models import Credential, RateLimitCounter, StatusChange, StatusIndex
 from tests.introspection.api import token_of
 from tests.support.databases import another_session
 from tests.support.erp import Erp
@@ -32,7 +32,7 @@ def take(
     changed: bool = False,
 ) -> datetime | None:
     """The next check after a login by the present facts, or by those from before a change."""
-    secret, counter = ClientSecret.objects.get(), RateLimitCounter.objects.get()
+    secret, counter = Credential.objects.get(), RateLimitCounter.objects.get()
     epoch = counter.epoch + changed
     call = TakeStatusIndex(
         *(erp.system_user.pk, secret.pk, erp.tin, "", ""), scopes, (), epoch, check_at
@@ -45,7 +45,7 @@ def take(
 def test_a_first_login_leaves_nothing_to_check(erp: Erp) -> None:
     StatusChange.objects.all().delete()
     token_of(erp)
-    assert StatusIndex.objects.get().check_at == ClientSecret.objects.get().expires_at
+    assert StatusIndex.objects.get().check_at == Credential.objects.get().expires_at
     assert not StatusChange.objects.exists()
 
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     PermissionCode,
@@ -134,10 +134,10 @@ def activate(w: World) -> None:
 
 def end_secret(w: World) -> None:
     if w.rng.random() < 0.3:
-        secret = w.any(ClientSecret)
+        secret = w.any(Credential)
         ends = w.rng.choice([now() - DAY, now() + DAY])
         begin = now() - 9 * DAY
-        ClientSecret.objects.filter(pk=secret.pk).update(created_at=begin, expires_at=ends)
+        Credential.objects.filter(pk=secret.pk).update(created_at=begin, expires_at=ends)
 
 
 def change_codes(w: World) -> None:

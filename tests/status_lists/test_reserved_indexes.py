@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     EndedStatusIndex,
     RateLimitCounter,
     StatusChange,
@@ -42,7 +42,7 @@ CHECK_AT = datetime(2030, 1, 1, tzinfo=UTC)
 INDEX, VERSION = 7_000, 99
 
 
-def take(secret: ClientSecret, reserve: int = 0, **changes: Any) -> TakeStatusIndex:
+def take(secret: Credential, reserve: int = 0, **changes: Any) -> TakeStatusIndex:
     user = secret.system_user
     epoch = RateLimitCounter.objects.get(pk=user.pk).epoch
     key = (user.pk, secret.pk, user.taxpayer.tin, "", "")
@@ -50,7 +50,7 @@ def take(secret: ClientSecret, reserve: int = 0, **changes: Any) -> TakeStatusIn
     return call._replace(**changes)
 
 
-def first_login(secret: ClientSecret, index: int = INDEX, limit: int = 0) -> CountedLogin:
+def first_login(secret: Credential, index: int = INDEX, limit: int = 0) -> CountedLogin:
     return counted(secret, limit)._replace(
         status_index=index, status_version=VERSION, new_index=take(secret)
     )

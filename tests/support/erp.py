@@ -147,8 +147,8 @@ def assert_unavailable(response: HttpResponse, headers: dict[str, str] | None = 
 
 def new_erp(**system_user: Any) -> Erp:
     """A system user with one live secret; arguments are those of `SystemUserFactory`."""
-    from tests.support.factories import ClientSecretFactory, SystemUserFactory
+    from tests.support.factories import CredentialFactory, SystemUserFactory
 
     user = SystemUserFactory.create(**system_user)
-    secret: Any = ClientSecretFactory.create(system_user=user)
+    secret: Any = CredentialFactory.create(system_user=user)
     return Erp(user.client_id, secret.clear, user)

@@ -1,4 +1,4 @@
-"""Rows for tests, one line each: `ClientSecretFactory.create(system_user__taxpayer__tin="C1")`.
+"""Rows for tests, one line each: `CredentialFactory.create(system_user__taxpayer__tin="C1")`.
 
 They write straight to the database, also states that no service would make (an expired secret).
 """
@@ -20,7 +20,7 @@ from taxpayers.credentials import (
     new_client_secret,
 )
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     PermissionCode,
@@ -75,14 +75,14 @@ class SystemUserFactory(DjangoModelFactory[SystemUser]):
     name = Sequence(lambda n: f"ERP {n}")
 
 
-class ClientSecretFactory(DjangoModelFactory[ClientSecret]):
+class CredentialFactory(DjangoModelFactory[Credential]):
     """Made yesterday, valid for a year, in slot 1. The secret itself is `.clear` of the result.
 
     `last_used_at` is written into its client's usage.
     """
 
     class Meta:
-        model = ClientSecret
+        model = Credential
 
     system_user = SubFactory(SystemUserFactory)
     slot = 1
@@ -93,10 +93,10 @@ class ClientSecretFactory(DjangoModelFactory[ClientSecret]):
     expires_at = LazyAttribute(lambda row: row.created_at + timedelta(days=365))
 
     @classmethod
-    def _create(cls, model_class: type[ClientSecret], *args: Any, **kwargs: Any) -> ClientSecret:
+    def _create(cls, model_class: type[Credential], *args: Any, **kwargs: Any) -> Credential:
         clear = kwargs.pop("clear")  # no column: the database never sees it
         used_at = kwargs.pop("last_used_at", None)
-        secret: ClientSecret = super()._create(model_class, *args, **kwargs)
+        secret: Credential = super()._create(model_class, *args, **kwargs)
         store_last_end(secret.system_user)
         if used_at is not None:
             set_last_used(secret, used_at)

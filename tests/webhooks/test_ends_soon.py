@@ -9,7 +9,7 @@ from identity.webhooks import ends_soon
 from identity.webhooks.ends_soon import announce_ends
 from identity.webhooks.models import EndReminder
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -29,7 +29,7 @@ def announced(at: datetime) -> list[tuple[str, int]]:
 
 
 def secret_that_ends(moment: datetime, **fields: Any) -> Any:
-    return ClientSecretFactory.create(created_at=AT - 300 * DAY, expires_at=moment, **fields)
+    return CredentialFactory.create(created_at=AT - 300 * DAY, expires_at=moment, **fields)
 
 
 def test_a_secret_is_announced_once_for_each_stage() -> None:

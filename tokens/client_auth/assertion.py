@@ -65,12 +65,12 @@ class ClientAssertion:
     method: Method = Method.PRIVATE_KEY_JWT
 
     @property
-    def hashed_secret(self) -> str:
+    def lookup(self) -> str:
         """What the key is looked up by, where a secret is looked up by its hash."""
         return key_name(self.kid)
 
     @property
-    def digest(self) -> str:
+    def denial_key(self) -> str:
         """Stands for this very assertion."""
         return hashlib.sha256(self.signed + self.signature).hexdigest()
 

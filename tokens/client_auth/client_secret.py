@@ -25,13 +25,13 @@ class ClientSecretCredentials:
     client_secret: str = field(repr=False)
 
     @property
-    def hashed_secret(self) -> str:
+    def lookup(self) -> str:
         return hash_secret(self.client_secret)
 
     @property
-    def digest(self) -> str:
-        """Stands for what was sent: a right secret proves the client, so it is its hash."""
-        return self.hashed_secret
+    def denial_key(self) -> str:
+        """Key for remembered denials: the hash of the secret."""
+        return self.lookup
 
     @property
     def parameters(self) -> dict[str, str]:

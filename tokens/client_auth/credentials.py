@@ -64,7 +64,7 @@ def facts_query(credentials: Credentials, on_behalf_of: TaxpayerId | None) -> Fa
     lookups = (
         credentials.certificate.lookups if isinstance(credentials, CertificateCredentials) else None
     )
-    return FactsQuery(credentials.client_id, credentials.hashed_secret, on_behalf_of, lookups)
+    return FactsQuery(credentials.client_id, credentials.lookup, on_behalf_of, lookups)
 
 
 def authenticate(

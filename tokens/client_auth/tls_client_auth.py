@@ -36,12 +36,12 @@ class CertificateCredentials:
     method: Method = Method.TLS_CLIENT_AUTH
 
     @property
-    def hashed_secret(self) -> str:
+    def lookup(self) -> str:
         """What stands for the names of the certificate, where a secret is looked up by its hash."""
         return self.certificate.lookup
 
     @property
-    def digest(self) -> str:
+    def denial_key(self) -> str:
         """Stands for this very certificate."""
         return f"x5t${self.certificate.thumbprint}"
 

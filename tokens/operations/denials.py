@@ -20,7 +20,7 @@ from tokens.request.arrival import Arrival
 def check_throttle(login: Login) -> None:
     """Raises RateLimited if this very pair was denied a moment ago: no query and no write."""
     sent = login.asked.credentials
-    for key in ((sent.client_id, sent.digest), _failure_key(login)):
+    for key in ((sent.client_id, sent.denial_key), _failure_key(login)):
         _check(login, key)
 
 
@@ -97,13 +97,13 @@ def _limit_key(login: Login) -> Hashable:
 
     The name of a key proves nothing, so it is never looked for before the signature was verified.
     """
-    return login.asked.client_id, login.asked.credentials.hashed_secret
+    return login.asked.client_id, login.asked.credentials.lookup
 
 
 def _failure_key(login: Login) -> Hashable:
     """What the denial of a failure is remembered by: what was sent, and where it came from."""
     asked, address = login.asked, login.arrival.source_address
-    return asked.client_id, asked.credentials.digest, counted_address(address)
+    return asked.client_id, asked.credentials.denial_key, counted_address(address)
 
 
 def _rejection_key(arrival: Arrival) -> Hashable:

@@ -40,4 +40,4 @@ def count_failure(
 
 def _key(arrival: Arrival, sent: Credentials, operation: str) -> Hashable:
     address = counted_address(arrival.source_address)
-    return ThrottleCause.FAILURES, operation, sent.client_id, sent.digest, address
+    return ThrottleCause.FAILURES, operation, sent.client_id, sent.denial_key, address

@@ -65,7 +65,7 @@ def introspect(node: Node, arrival: Arrival, raw: RawTokenRequest) -> Introspect
         credentials, token = read_api_request(raw, "token", environment=settings.ENVIRONMENT)
         client_id = credentials.client_id
         check_failures(node, arrival, credentials, _OPERATION)
-        reading: TokenReading = yield token_query(token, client_id, credentials.hashed_secret)
+        reading: TokenReading = yield token_query(token, client_id, credentials.lookup)
         at = reading.at
         api = yield from _authenticate(node, arrival, credentials, reading)
         yield from _note_use(node, arrival, api, at)

@@ -68,4 +68,4 @@ def _client_of(asked: TokenRequest) -> SandboxName | None:
     if name is None:
         return None
     expected = hash_secret(CREDENTIALS[name].client_secret)
-    return name if is_same_secret(asked.credentials.hashed_secret, expected) else None
+    return name if is_same_secret(asked.credentials.lookup, expected) else None

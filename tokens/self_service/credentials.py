@@ -8,7 +8,7 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.services import Author, LastLiveSecret, revoke_secret
 from tokens.access_tokens.claims import taxpayer_claim
@@ -90,13 +90,13 @@ class CredentialsView(SelfServiceView):
             }
         )
 
-    def _revoked(self, *, spare_last: bool) -> ClientSecret:
+    def _revoked(self, *, spare_last: bool) -> Credential:
         token, login = self.caller.token, self.caller.login
         if sandbox_name(token.client_id) is not None:
             raise LastSecretConflict(_SANDBOX)
         try:
             return revoke_secret(
-                secret=ClientSecret.objects.select_related("system_user").get(pk=login.secret.id),
+                secret=Credential.objects.select_related("system_user").get(pk=login.secret.id),
                 spare_last=spare_last,
                 reason=_REASON.format(login=token.jti, reference=self.reference),
                 by=Author.client(token.client_id, self.source_address),

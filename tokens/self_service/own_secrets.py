@@ -7,17 +7,17 @@ from typing import Any
 from django.db.models import F, Q
 
 from taxpayers.facts.validity import is_over
-from taxpayers.models import ClientSecret
+from taxpayers.models import Credential
 from tokens.http import rfc3339, rfc3339_or_none
 
 RECENTLY = timedelta(days=30)
 _MOST = 20  # a client that gets a new secret each day has more in 30 days
 
 
-def own_secrets(system_user_id: int, at: datetime) -> list[ClientSecret]:
+def own_secrets(system_user_id: int, at: datetime) -> list[Credential]:
     """The live ones, then those that have ended within 30 days, the newest first; one query."""
     since = at - RECENTLY
-    secrets = ClientSecret.objects.filter(
+    secrets = Credential.objects.filter(
         Q(revoked_at=None) | Q(revoked_at__gte=since),
         system_user=system_user_id,
         expires_at__gte=since,
@@ -30,12 +30,12 @@ def own_secrets(system_user_id: int, at: datetime) -> list[ClientSecret]:
     )
 
 
-def live_of(secrets: Iterable[ClientSecret], at: datetime) -> list[ClientSecret]:
+def live_of(secrets: Iterable[Credential], at: datetime) -> list[Credential]:
     """Those with which a login can succeed."""
     return [secret for secret in secrets if secret.is_live(at)]
 
 
-def secret_as_json(secret: ClientSecret, issued_by: int, at: datetime) -> dict[str, Any]:
+def secret_as_json(secret: Credential, issued_by: int, at: datetime) -> dict[str, Any]:
     """One in JSON, a key or certificate with its name; `issued_by`: the token comes from it."""
     return _named(secret) | {
         "hint": secret.hint,
@@ -49,13 +49,13 @@ def secret_as_json(secret: ClientSecret, issued_by: int, at: datetime) -> dict[s
     }
 
 
-def _named(secret: ClientSecret) -> dict[str, str]:
+def _named(secret: Credential) -> dict[str, str]:
     if secret.is_certificate:
         return {"certificate": secret.name}
     return {"kid": secret.name} if secret.is_key else {}
 
 
-def _state(secret: ClientSecret, at: datetime) -> str:
+def _state(secret: Credential, at: datetime) -> str:
     if secret.revoked_at is not None:
         return "revoked"
     return "expired" if is_over(secret.expires_at, at) else "live"

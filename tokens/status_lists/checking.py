@@ -41,7 +41,7 @@ FROM (SELECT x."index" AS number, x.system_user_id, x.secret_id, x.check_at, x.a
         CAST(x.scopes AS text) AS scopes, CAST(x.permissions AS text) AS permissions
     FROM status_indexes x WHERE x."index" IN ({{indexes}})) AS q
 LEFT JOIN system_users u ON u.id = q.system_user_id
-LEFT JOIN client_secrets s ON s.id = q.secret_id AND s.system_user_id = u.id{CREDENTIAL_FITS}
+LEFT JOIN credentials s ON s.id = q.secret_id AND s.system_user_id = u.id{CREDENTIAL_FITS}
 {FACT_JOINS}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",

@@ -43,7 +43,7 @@ LEFT JOIN login_events e ON e.id = q.jti AND e.reason = ''
 LEFT JOIN revoked_tokens v ON v.jti = e.id
 LEFT JOIN signing_keys k ON k.kid = e.kid
 LEFT JOIN system_users u ON u.id = e.system_user_id
-LEFT JOIN client_secrets s ON s.id = e.secret_id AND s.system_user_id = u.id{CREDENTIAL_FITS}
+LEFT JOIN credentials s ON s.id = e.secret_id AND s.system_user_id = u.id{CREDENTIAL_FITS}
 {FACT_JOINS}
 LEFT JOIN status_indexes x ON x."index" = q.status_index
     AND x.system_user_id = e.system_user_id AND x.secret_id = e.secret_id"""
@@ -112,9 +112,7 @@ class _Payload(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Payload).decode
 
 
-def token_query(
-    token: str, client_id: str | None = None, hashed_secret: str | None = None
-) -> TokenQuery:
+def token_query(token: str, client_id: str | None = None, lookup: str | None = None) -> TokenQuery:
     """The query for this token as sent, whatever it is; it finds nothing for what is no token."""
     try:
         payload = token.split(".")[1]
@@ -122,11 +120,11 @@ def token_query(
         jti = UUID(claims.jti) if len(claims.jti) == _JTI_LENGTH else None
         index = index_in_list(claims.status.status_list.uri, claims.status.status_list.idx)
     except (LookupError, ValueError, msgspec.MsgspecError, RecursionError):
-        return TokenQuery(None, None, None, client_id, hashed_secret)
+        return TokenQuery(None, None, None, client_id, lookup)
     named = TaxpayerId(claims.taxpayer.tin, claims.taxpayer.rob)
     if claims.act is None or not _can_be_sent(named):
-        return TokenQuery(jti, None, index, client_id, hashed_secret)
-    return TokenQuery(jti, named, index, client_id, hashed_secret)
+        return TokenQuery(jti, None, index, client_id, lookup)
+    return TokenQuery(jti, named, index, client_id, lookup)
 
 
 def _can_be_sent(taxpayer: TaxpayerId) -> bool:
@@ -143,7 +141,7 @@ def token_statement(queries: Sequence[TokenQuery]) -> Statement[list[TokenReadin
         {
             "number": number,
             "client_id": query.client_id,
-            "hashed": query.hashed_secret,
+            "hashed": query.lookup,
             "jti": query.jti,
             "tin": query.represented and query.represented.tin,
             "rob": query.represented and query.represented.rob,
@@ -165,7 +163,7 @@ def read_token_from_sqlite(query: TokenQuery) -> TokenReading:
     """The same from SQLite, in this process. Raises django.db.DatabaseError."""
     represented, jti = query.represented, query.jti
     tin, rob = (represented.tin, represented.rob) if represented else (None, None)
-    asked = (query.client_id, query.hashed_secret)
+    asked = (query.client_id, query.lookup)
     parameters = (*asked, jti and jti.hex, tin, rob, query.status_index)
     return _reading(query, fetch_through_django(_SQLITE, parameters))
 
@@ -187,7 +185,7 @@ def _caller(query: TokenQuery, row: Row) -> ApiFacts | None:
     client_id, name, audience, is_active = row[_API]
     secret_id, hashed, hint, expires_at, revoked_at = row[_API_SECRET]
     # The query has compared the hashes by the column's collation; this compares their bytes.
-    if not is_same_secret(query.hashed_secret or "", hashed or "") or secret_id is None:
+    if not is_same_secret(query.lookup or "", hashed or "") or secret_id is None:
         return None
     secret = SecretFacts(secret_id, hint, aware(expires_at), aware_or_none(revoked_at))
     return ApiFacts(client_id, name, audience, bool(is_active), secret)

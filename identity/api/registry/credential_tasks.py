@@ -10,7 +10,7 @@ from identity.api.framework.fields import Body, End, Text, Texts
 from identity.api.framework.kinds import Change, Task, Values
 from identity.api.framework.problems import Problem
 from identity.api.registry.taxpayers import ReasonBody
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services import change_secret, retire_secret, revoke_secret
 
 _GREATEST = 2**63 - 1  # of a key in the database
@@ -34,7 +34,7 @@ class NetworksBody(Body):
     reason = Text()
 
 
-def _of_credential(act: Callable[[ClientSecret, Values, Change], Any]) -> Any:
+def _of_credential(act: Callable[[Credential, Values, Change], Any]) -> Any:
     @wraps(act)
     def checked(row: SystemUser, values: Values, address: Values, change: Change) -> Model:
         number = address["credential"]
@@ -47,16 +47,16 @@ def _of_credential(act: Callable[[ClientSecret, Values, Change], Any]) -> Any:
     return checked
 
 
-def _revoke(secret: ClientSecret, values: Values, change: Change) -> None:
+def _revoke(secret: Credential, values: Values, change: Change) -> None:
     revoke_secret(secret=secret, **values, **change.context)
 
 
-def _retire(secret: ClientSecret, values: Values, change: Change) -> None:
+def _retire(secret: Credential, values: Values, change: Change) -> None:
     end, reason = values["expires_at"], values["reason"]
     retire_secret(secret=secret, last_moment=end, reason=reason, **change.context)
 
 
-def _change_networks(secret: ClientSecret, values: Values, change: Change) -> None:
+def _change_networks(secret: Credential, values: Values, change: Change) -> None:
     change_secret(secret=secret, **values, **change.context)
 
 

@@ -10,10 +10,10 @@ from identity.api.framework.fields import Moment, Words
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from taxpayers.facts.validity import is_over
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 
 
-class CredentialRecord(serializers.Serializer[ClientSecret]):
+class CredentialRecord(serializers.Serializer[Credential]):
     """A secret, a key or a certificate that a system user logs in with."""
 
     id = serializers.IntegerField()
@@ -26,13 +26,13 @@ class CredentialRecord(serializers.Serializer[ClientSecret]):
     revoked_at = Moment(allow_null=True)
     allowed_networks = Words(help_text="Logins come from these alone; none: from anywhere.")
 
-    def get_kind(self, row: ClientSecret) -> str:
+    def get_kind(self, row: Credential) -> str:
         """One of secret, key, certificate."""
         if row.is_certificate:
             return "certificate"
         return "key" if row.is_key else "secret"
 
-    def get_state(self, row: ClientSecret) -> str:
+    def get_state(self, row: Credential) -> str:
         """One of live, expired, revoked."""
         return state_of(row, self.context["at"])
 
@@ -50,14 +50,14 @@ class CredentialFilters(Filters):
     """A list without filters."""
 
 
-def state_of(row: ClientSecret, at: datetime) -> str:
+def state_of(row: Credential, at: datetime) -> str:
     """One of the states, in words."""
     if row.revoked_at is not None:
         return "revoked"
     return "expired" if is_over(row.expires_at, at) else "live"
 
 
-def _rows(_given: dict[str, Any], owner: SystemUser) -> "QuerySet[ClientSecret]":
+def _rows(_given: dict[str, Any], owner: SystemUser) -> "QuerySet[Credential]":
     return owner.secrets.select_related("system_user__usage")
 
 

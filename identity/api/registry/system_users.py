@@ -19,7 +19,7 @@ from identity.api.registry.system_user_records import (
 )
 from identity.api.registry.taxpayers import find_taxpayer
 from taxpayers.duties import Duty
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.models import Taxpayer as TaxpayerRow
 from taxpayers.services import (
     change_system_user,
@@ -76,7 +76,7 @@ def find_system_user(text: str) -> SystemUser | None:
 
 
 def _with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
-    current = ClientSecret.objects.filter(slot__isnull=False)
+    current = Credential.objects.filter(slot__isnull=False)
     return rows.prefetch_related("taxpayer", Prefetch("secrets", queryset=current))
 
 

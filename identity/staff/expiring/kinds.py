@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.record_pages import Text
 from taxpayers.facts.credential_kind import CredentialKind
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.sandbox.rows import sandbox_users
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
@@ -69,9 +69,9 @@ KINDS = (
         name="secret",
         title=gettext_lazy("Secret, key or certificate"),
         plural=gettext_lazy("Secrets, keys and certificates"),
-        model=ClientSecret,
+        model=Credential,
         end="expires_at",
-        rows=lambda: ClientSecret.objects.filter(slot__isnull=False).exclude(
+        rows=lambda: Credential.objects.filter(slot__isnull=False).exclude(
             system_user__in=sandbox_users()
         ),
         owner=lambda row: row.system_user.taxpayer,

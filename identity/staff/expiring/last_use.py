@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from identity.staff.display import moment_text
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     RateLimitCounter,
@@ -48,7 +48,7 @@ def last_uses(records: Sequence[Any], at: datetime) -> dict[Any, str]:
 
 def _of(record: Any) -> str:
     match record:
-        case ClientSecret() | SystemUser():
+        case Credential() | SystemUser():
             return _text(record.last_used_at)
         case ProtectedApiSecret():  # before it was recorded it may have been used as well
             used_at = record.last_used_at

@@ -10,12 +10,12 @@ from django.db.models import Model
 from identity.staff.expiring.kinds import KIND_NAMES, Kind
 from identity.staff.expiring.last_use import last_uses
 from identity.staff.expiring.periods import Period, days_left
-from taxpayers.models import ClientSecret, Taxpayer
+from taxpayers.models import Credential, Taxpayer
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
 MAX_ROWS = 1_000
 
-_Secret = ClientSecret | ProtectedApiSecret
+_Secret = Credential | ProtectedApiSecret
 Key = tuple[datetime, str, int]  # the end, the name of the kind, the key of the record
 
 
@@ -81,12 +81,12 @@ def rows_of(keys: Sequence[Key], at: datetime) -> list[ExpiringRow]:
 def _other_secrets(records: Sequence[Any], at: datetime) -> dict[Any, datetime]:
     """For each secret, the end of another live one of the same owner that ends later."""
     secrets: list[_Secret] = [
-        record for record in records if isinstance(record, ClientSecret | ProtectedApiSecret)
+        record for record in records if isinstance(record, Credential | ProtectedApiSecret)
     ]
-    users = {owner for model, owner in map(_owner, secrets) if model is ClientSecret}
+    users = {owner for model, owner in map(_owner, secrets) if model is Credential}
     apis = {owner for model, owner in map(_owner, secrets) if model is ProtectedApiSecret}
     live: list[_Secret] = [
-        *ClientSecret.objects.filter(system_user__in=users, slot__isnull=False, expires_at__gte=at),
+        *Credential.objects.filter(system_user__in=users, slot__isnull=False, expires_at__gte=at),
         *ProtectedApiSecret.objects.filter(
             protected_api__in=apis, revoked_at=None, expires_at__gte=at
         ),
@@ -104,6 +104,6 @@ def _other_secrets(records: Sequence[Any], at: datetime) -> dict[Any, datetime]:
 
 
 def _owner(secret: _Secret) -> tuple[type, int]:
-    if isinstance(secret, ClientSecret):
-        return ClientSecret, secret.system_user_id
+    if isinstance(secret, Credential):
+        return Credential, secret.system_user_id
     return ProtectedApiSecret, secret.protected_api_id

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.display import moment
 from taxpayers.facts.validity import is_in_force, is_over
 from taxpayers.facts.values import PermissionFacts
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import sandbox_name
 from taxpayers.standing.rows import standing_of_row
@@ -151,7 +151,7 @@ def sentence_of_block(row: SystemUser) -> SafeString:
     return format_html("{} {}", who, format_html(_("Reason: {reason}"), reason=row.blocked_reason))
 
 
-def badge_of_secret(row: ClientSecret, at: datetime) -> Badge:
+def badge_of_secret(row: Credential, at: datetime) -> Badge:
     """Revoked, expired or valid."""
     if row.revoked_at is not None:
         return Badge(REVOKED, "neutral", _sentence(_("Revoked {moment}."), row.revoked_at))
@@ -160,7 +160,7 @@ def badge_of_secret(row: ClientSecret, at: datetime) -> Badge:
     return until_badge(VALID, row.expires_at, at)
 
 
-def is_safe_to_revoke(row: ClientSecret, all_of_user: list[ClientSecret], at: datetime) -> bool:
+def is_safe_to_revoke(row: Credential, all_of_user: list[Credential], at: datetime) -> bool:
     """Whether this live secret is probably no longer used.
 
     It was not used for 30 days; or a newer one is in use and this one is not.

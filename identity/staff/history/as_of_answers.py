@@ -19,7 +19,7 @@ from identity.staff.history.time_bars import TimeBar, time_bars
 from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.facts.values import RepresentedFacts
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -112,7 +112,7 @@ class SystemUserAsOf:
 
     client: PastClient
     outcome: Outcome
-    secrets: list[tuple[ClientSecret, Badge]]
+    secrets: list[tuple[Credential, Badge]]
     represented: Pairs | None  # None: its taxpayer was no intermediary
 
 

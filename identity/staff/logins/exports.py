@@ -3,7 +3,7 @@
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from identity.staff.framework.export import Export, field
-from taxpayers.models import ClientSecret
+from taxpayers.models import Credential
 from tokens import actions
 from tokens.models import LoginEvent
 
@@ -32,5 +32,5 @@ LOGINS = Export(
 
 def with_hints(rows: "QuerySet[LoginEvent]") -> "QuerySet[LoginEvent]":
     """The logins with the last characters of the secret, key or certificate of each."""
-    used = ClientSecret.objects.filter(pk=OuterRef("secret_id"))
+    used = Credential.objects.filter(pk=OuterRef("secret_id"))
     return rows.annotate(secret_hint=Subquery(used.values("hint")))

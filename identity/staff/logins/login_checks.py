@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from taxpayers.facts.credential_kind import CredentialKind
-from taxpayers.models import ClientSecret
+from taxpayers.models import Credential
 from tokens.explanation import CheckResult, CheckState, refusal_of, results_of
 from tokens.models import LoginEvent
 from tokens.refusals.credential_words import kind_named_by
@@ -36,12 +36,12 @@ class ShownCheck:
         return self.result.state.name.lower()
 
 
-def kind_of_login(event: LoginEvent, secret: ClientSecret | None) -> CredentialKind:
+def kind_of_login(event: LoginEvent, secret: Credential | None) -> CredentialKind:
     """What the login was with; where nothing matched, as its refusal says."""
     return secret.kind if secret else kind_named_by(event.parameter)
 
 
-def checks_of(event: LoginEvent, secret: ClientSecret | None) -> list[ShownCheck]:
+def checks_of(event: LoginEvent, secret: Credential | None) -> list[ShownCheck]:
     """Every check in order, with what the event says about it."""
     facts = _facts(event, secret)
     results = results_of(
@@ -58,7 +58,7 @@ def checks_of(event: LoginEvent, secret: ClientSecret | None) -> list[ShownCheck
     ]
 
 
-def _proof(secret: ClientSecret) -> str:
+def _proof(secret: Credential) -> str:
     if secret.is_key:
         return _("private key {kid} (private_key_jwt)").format(kid=secret.kid)
     if secret.is_certificate:
@@ -66,7 +66,7 @@ def _proof(secret: ClientSecret) -> str:
     return _("secret {secret}").format(secret=secret)
 
 
-def _facts(event: LoginEvent, secret: ClientSecret | None) -> dict[Check, str]:
+def _facts(event: LoginEvent, secret: Credential | None) -> dict[Check, str]:
     own = event.actor or event.subject
     pair = f"{event.subject} → {event.actor}" if event.actor else ""
     used = _("client ID {client_id}").format(client_id=event.client_id) if event.client_id else ""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.moments import start_of_day
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
@@ -94,7 +94,7 @@ class UseOfSecrets:
 
 
 def use_of_secrets(
-    system_user: SystemUser, secrets: Collection[ClientSecret], at: datetime
+    system_user: SystemUser, secrets: Collection[Credential], at: datetime
 ) -> UseOfSecrets:
     """What used these secrets until now."""
     # Also the logins with a wrong secret: to skip them here could mean to read very many.
@@ -121,7 +121,7 @@ def _logins(system_user: SystemUser, start: datetime, end: datetime) -> "QuerySe
     return rows.filter(pk__gte=first_id(start), pk__lt=first_id(end)).order_by("-pk")
 
 
-def _last_login(system_user: SystemUser, secret: ClientSecret) -> Login | None:
+def _last_login(system_user: SystemUser, secret: Credential) -> Login | None:
     """Its last login that got a token, found by the minute that is stored for the secret."""
     minute = secret.last_used_at
     if minute is None:

@@ -26,7 +26,7 @@ from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.token_binding import Confirmation
 from taxpayers.facts.values import Facts, FactsQuery
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.rules import (
     Authorization,
     AuthorizationRequest,
@@ -82,7 +82,7 @@ class WhatIf:
 
     system_user: SystemUser
     user_state: Badge
-    secret: ClientSecret
+    secret: Credential
     secret_state: Badge
     at: datetime
     authorization: Authorization | None

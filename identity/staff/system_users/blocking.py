@@ -23,7 +23,7 @@ from identity.staff.system_users.secret_tasks import (
     possible_buttons,
     successor_buttons,
 )
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 
 
@@ -82,7 +82,7 @@ class UnblockSystemUser(OperationTask):
         )
 
 
-def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[ClientSecret]:
+def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[Credential]:
     """The secrets that were valid when it was blocked and still are: a leaked one may be there."""
     assert record.blocked_at is not None  # noqa: S101 - the task is for blocked ones
     secrets = record.secrets.filter(created_at__lte=record.blocked_at).order_by("-pk")

@@ -17,7 +17,7 @@ from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task
 from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
-from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
+from taxpayers.models import MAX_LIVE_SECRETS, Credential, SystemUser
 from taxpayers.services import Author, register_client_certificate, use_certificate
 
 _KINDS = [
@@ -92,15 +92,15 @@ class RegisterClientCertificate(Task):
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> ClientSecret:
+    ) -> Credential:
         return register_client_certificate(
             system_user=record, expires_at=data["expires"], by=by, at=at, **_name_in(data)
         )
 
-    def success_message(self, result: ClientSecret) -> str:
+    def success_message(self, result: Credential) -> str:
         return _("The certificate with {name} is registered.").format(name=result.certificate_name)
 
-    def next_record(self, result: ClientSecret) -> SystemUser:
+    def next_record(self, result: Credential) -> SystemUser:
         return result.system_user
 
 

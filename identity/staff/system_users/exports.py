@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from identity.staff.framework.export import Column, Export, field
 from taxpayers import actions
-from taxpayers.models import ClientSecret, SystemUser
-from taxpayers.models.secret import SLOTS
+from taxpayers.models import Credential, SystemUser
+from taxpayers.models.credential import SLOTS
 from taxpayers.standing.rows import credentials_of, standing_of_row
 
 ACTIVE, NO_VALID_CREDENTIAL = "active", "no_valid_credential"
@@ -27,14 +27,14 @@ def state_of(row: SystemUser) -> str:
 def _credential_columns(number: int) -> tuple[Column, ...]:
     """Of one secret, key or certificate, the oldest first; empty if it has fewer."""
 
-    def column(name: str, value: Callable[[ClientSecret], Any]) -> Column:
+    def column(name: str, value: Callable[[Credential], Any]) -> Column:
         def of_row(row: SystemUser) -> Any:
             credentials = credentials_of(row)
             return value(credentials[number - 1]) if len(credentials) >= number else None
 
         return f"credential_{number}{name}", of_row
 
-    values: dict[str, Callable[[ClientSecret], Any]] = {
+    values: dict[str, Callable[[Credential], Any]] = {
         "": str,
         "_kind": lambda secret: secret.kind.value,
         "_name": lambda secret: secret.name,

@@ -23,7 +23,7 @@ from identity.staff.framework.secret_once import (
 )
 from identity.staff.framework.tasks import Task
 from taxpayers.client_keys import MAX_KEYS_LENGTH
-from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
+from taxpayers.models import MAX_LIVE_SECRETS, Credential, SystemUser
 from taxpayers.services import (
     Author,
     IssuedSecret,
@@ -99,15 +99,15 @@ class RegisterClientKey(Task):
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> list[ClientSecret]:
+    ) -> list[Credential]:
         return register_client_keys(
             system_user=record, keys=data["keys"], expires_at=data["expires"], by=by, at=at
         )
 
-    def success_message(self, result: list[ClientSecret]) -> str:
+    def success_message(self, result: list[Credential]) -> str:
         return _("The key {kid} is registered.").format(kid=", ".join(key.kid for key in result))
 
-    def next_record(self, result: list[ClientSecret]) -> SystemUser:
+    def next_record(self, result: list[Credential]) -> SystemUser:
         return result[0].system_user
 
 

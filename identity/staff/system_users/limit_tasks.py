@@ -20,7 +20,7 @@ from identity.staff.registry.limit_fields import (
 )
 from identity.staff.system_users.secret_forms import SecretForm
 from identity.staff.system_users.secret_tasks import SecretTask
-from taxpayers.models import ClientSecret, Intermediary, SystemUser
+from taxpayers.models import Credential, Intermediary, SystemUser
 from taxpayers.services import Author, change_secret, limit_system_user
 
 
@@ -95,7 +95,7 @@ class ChangeSecret(SecretTask):
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> ClientSecret:
+    ) -> Credential:
         return change_secret(
             secret=record.secrets.get(pk=data["secret"]),
             allowed_networks=data["networks"],
@@ -104,7 +104,7 @@ class ChangeSecret(SecretTask):
             at=at,
         )
 
-    def success_message(self, result: ClientSecret) -> str:
+    def success_message(self, result: Credential) -> str:
         if not result.allowed_networks:
             return _("{secret} may be used from anywhere.").format(secret=capfirst(result.label))
         networks = ", ".join(result.allowed_networks.split())

@@ -18,7 +18,7 @@ from identity.staff.framework.forms import FirstDayField, ReasonField
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
 from identity.staff.system_users.secret_advice import advice_on, is_in_use, nothing_valid
-from taxpayers.models import ClientSecret, RateLimitCounter, SystemUser
+from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import Author, revoke_secret
 
 UNUSED, BEFORE, EVERY = "unused", "before", "every"
@@ -83,7 +83,7 @@ class RevokeSecrets(Task):
         return record
 
 
-def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[ClientSecret]:
+def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[Credential]:
     """The secrets that this revokes; `data` may lack fields."""
     secrets = list(record.secrets.all())
     live = [secret for secret in secrets if secret.is_live(at)]
@@ -96,7 +96,7 @@ def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[Clie
     return [secret for secret, advice in advised if advice is not None and advice.may_go]
 
 
-def _why_none(record: SystemUser, live: list[ClientSecret], data: dict[str, Any]) -> Text:
+def _why_none(record: SystemUser, live: list[Credential], data: dict[str, Any]) -> Text:
     if not live:
         return nothing_valid(record)
     if data.get("which", UNUSED) == UNUSED:
@@ -106,7 +106,7 @@ def _why_none(record: SystemUser, live: list[ClientSecret], data: dict[str, Any]
     return _("What is valid was created on this day or later.")
 
 
-def _note(record: SystemUser, chosen: list[ClientSecret], at: datetime) -> str:
+def _note(record: SystemUser, chosen: list[Credential], at: datetime) -> str:
     secrets = list(record.secrets.all())
     used = [secret for secret in chosen if is_in_use(secret, secrets, at)]
     if not used:
@@ -114,7 +114,7 @@ def _note(record: SystemUser, chosen: list[ClientSecret], at: datetime) -> str:
     return _("In use: {secrets}.").format(secrets=_named(used)) + " " + last_login_text(record)
 
 
-def _named(secrets: list[ClientSecret]) -> str:
+def _named(secrets: list[Credential]) -> str:
     return ", ".join(secret.label for secret in secrets)
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from identity.staff.display import moment
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
 from taxpayers.facts.credential_kind import CredentialKind
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Advice:
         return self.tone == "good"
 
 
-def is_in_use(secret: ClientSecret, secrets: Sequence[ClientSecret], at: datetime) -> bool:
+def is_in_use(secret: Credential, secrets: Sequence[Credential], at: datetime) -> bool:
     """Whether an ERP system probably logs in with it; `secrets`: all of the system user."""
     last = secret.last_used_at
     if last is None or not secret.is_live(at) or at - last >= UNUSED_AFTER:
@@ -34,14 +34,12 @@ def is_in_use(secret: ClientSecret, secrets: Sequence[ClientSecret], at: datetim
     return not is_safe_to_revoke(secret, list(secrets), at)
 
 
-def others_of(
-    secret: ClientSecret, secrets: Sequence[ClientSecret], at: datetime
-) -> list[ClientSecret]:
+def others_of(secret: Credential, secrets: Sequence[Credential], at: datetime) -> list[Credential]:
     """The other valid secrets of the system user: what remains without this one."""
     return [other for other in secrets if other.pk != secret.pk and other.is_live(at)]
 
 
-def advice_on(secret: ClientSecret, secrets: Sequence[ClientSecret], at: datetime) -> Advice | None:
+def advice_on(secret: Credential, secrets: Sequence[Credential], at: datetime) -> Advice | None:
     """The advice on a valid secret; None for one that has ended."""
     if not secret.is_live(at):
         return None
@@ -71,7 +69,7 @@ def nothing_valid(owner: SystemUser) -> str:
             return _("It has no valid secret.")
 
 
-def _advice_on_the_only_one(secret: ClientSecret, at: datetime) -> Advice:
+def _advice_on_the_only_one(secret: Credential, at: datetime) -> Advice:
     if is_in_use(secret, [secret], at):
         return Advice(
             "warning",
@@ -83,7 +81,7 @@ def _advice_on_the_only_one(secret: ClientSecret, at: datetime) -> Advice:
     return Advice("neutral", _("Nothing else is valid. Without it, the client cannot log in."))
 
 
-def _may_go(secret: ClientSecret, at: datetime) -> str | SafeString:
+def _may_go(secret: Credential, at: datetime) -> str | SafeString:
     if secret.last_used_at is not None:
         return format_html(_("It may go: last used {moment}."), moment=moment(secret.last_used_at))
     if at - secret.created_at >= UNUSED_AFTER:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.filters import expires_within, expiry_choices, filtered
-from taxpayers.models import ClientSecret
+from taxpayers.models import Credential
 
 
 def without_valid_secret(at: datetime) -> Q:
@@ -32,7 +32,7 @@ class SecretExpiryFilter(admin.SimpleListFilter):
         if self.value() == "expired":
             return queryset.filter(last_secret_ends_at__lt=at)
         # One that is revoked, or expired and replaced, has no slot.
-        live = ClientSecret.objects.filter(slot__isnull=False)
+        live = Credential.objects.filter(slot__isnull=False)
         expiring = expires_within("expires_at", self.value(), at)
         wanted = expiring and Q(pk__in=live.filter(expiring).values("system_user"))
         return filtered(queryset, self.value(), wanted)

@@ -12,7 +12,7 @@ from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm
 from identity.staff.framework.secret_once import IssueOnceForm
 from identity.staff.registry.limit_fields import NetworksField
 from identity.staff.system_users.secret_advice import is_in_use
-from taxpayers.models import ClientSecret
+from taxpayers.models import Credential
 
 
 class RotateSecretForm(IssueOnceForm):
@@ -46,14 +46,14 @@ class SecretForm(TaskForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.at = timezone.now()
-        self.secrets: list[ClientSecret] = list(self.record.secrets.order_by("-pk"))
+        self.secrets: list[Credential] = list(self.record.secrets.order_by("-pk"))
         self.valid = [secret for secret in self.secrets if secret.is_live(self.at)]
         field = self.fields["secret"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
         field.choices = [(str(secret.pk), str(secret)) for secret in self.valid]
         self.chosen = self._chosen()
 
-    def _chosen(self) -> ClientSecret | None:
+    def _chosen(self) -> Credential | None:
         if not self.is_bound and "secret" not in self.initial and len(self.valid) == 1:
             self.initial["secret"] = str(self.valid[0].pk)
         named = self.data.get("secret") if self.is_bound else self.initial.get("secret")

@@ -38,7 +38,7 @@ from identity.staff.system_users.secret_forms import (
     RotateSecretForm,
     SecretForm,
 )
-from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
+from taxpayers.models import MAX_LIVE_SECRETS, Credential, SystemUser
 from taxpayers.services import Author, IssuedSecret, issue_secret, retire_secret, revoke_secret
 from taxpayers.services.limits.source_networks import networks_for_new
 
@@ -102,7 +102,7 @@ class SecretTask(Task):
             return ""
         return nothing_valid(record)
 
-    def button_of(self, secret: ClientSecret) -> Button:
+    def button_of(self, secret: Credential) -> Button:
         """The button that begins the task for this secret."""
         button = self.button_for(secret.system_user)
         return replace(button, url=f"{button.url}?secret={secret.pk}")
@@ -134,7 +134,7 @@ class SecretTask(Task):
             "successors": successor_buttons(request, self.admin, record, at),
         }
 
-    def next_record(self, result: ClientSecret) -> SystemUser:
+    def next_record(self, result: Credential) -> SystemUser:
         return result.system_user
 
 
@@ -151,11 +151,11 @@ class RevokeSecret(SecretTask):
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> ClientSecret:
+    ) -> Credential:
         secret = record.secrets.get(pk=data["secret"])
         return revoke_secret(secret=secret, reason=data["reason"], by=by, at=at)
 
-    def success_message(self, result: ClientSecret) -> str:
+    def success_message(self, result: Credential) -> str:
         return _("{secret} is revoked.").format(secret=capfirst(result.label))
 
 
@@ -169,7 +169,7 @@ class RetireSecret(SecretTask):
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> ClientSecret:
+    ) -> Credential:
         return retire_secret(
             secret=record.secrets.get(pk=data["secret"]),
             last_moment=data["last_day"],
@@ -178,7 +178,7 @@ class RetireSecret(SecretTask):
             at=at,
         )
 
-    def success_message(self, result: ClientSecret) -> str:
+    def success_message(self, result: Credential) -> str:
         return _("The last day of {secret} is set.").format(secret=result.label)
 
 
@@ -191,12 +191,12 @@ def successor_buttons(
 
 
 def possible_buttons(
-    request: HttpRequest, task: Task, record: SystemUser | ClientSecret, at: datetime
+    request: HttpRequest, task: Task, record: SystemUser | Credential, at: datetime
 ) -> list[Button]:
     """The button of the task, if this person may do it and it is possible now."""
-    owner = record.system_user if isinstance(record, ClientSecret) else record
+    owner = record.system_user if isinstance(record, Credential) else record
     if not task.is_allowed(request) or task.refusal(owner, at):
         return []
-    if isinstance(task, SecretTask) and isinstance(record, ClientSecret):
+    if isinstance(task, SecretTask) and isinstance(record, Credential):
         return [task.button_of(record)]
     return [task.button_for(owner)]

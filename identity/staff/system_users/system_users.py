@@ -180,7 +180,7 @@ class SystemUserAdmin(ExportingAdmin):
     def _secrets(
         self, request: HttpRequest, record: SystemUser, at: datetime
     ) -> list[dict[str, Any]] | None:
-        if not request.user.has_perm("taxpayers.view_clientsecret"):
+        if not request.user.has_perm("taxpayers.view_credential"):
             return None
         secrets = list(record.secrets.order_by("-pk")[:MAX_SECRETS])
         kinds = (ChangeSecret, RetireSecret, RevokeSecret)

@@ -98,7 +98,7 @@ TRIGGERS: dict[tuple[str, str], str] = {
     ("system_users", "INSERT"): _LOCK_CONNECTED + _ADD_ROWS,
     ("system_users", "UPDATE"): _OF_SYSTEM_USERS,
     ("system_users", "DELETE"): _DELETE_ROWS,
-    **{("client_secrets", event): _OF_SECRETS for event in _EVERY_CHANGE},
+    **{("credentials", event): _OF_SECRETS for event in _EVERY_CHANGE},
     ("taxpayers", "UPDATE"): _OF_TAXPAYERS,
     ("taxpayers", "DELETE"): _OF_TAXPAYERS,
     **{("intermediaries", event): _OF_INTERMEDIARIES for event in _EVERY_CHANGE},

@@ -12,7 +12,7 @@ from taxpayers.facts.epochs.row import (
 # The clients that a row of each table concerns; {row} is OLD or NEW.
 _CLIENTS = {
     "system_users": "{row}.id",
-    "client_secrets": "{row}.system_user_id",
+    "credentials": "{row}.system_user_id",
     "taxpayers": """
         SELECT id FROM system_users WHERE taxpayer_id = {row}.id
         UNION SELECT u.id FROM granted_permissions g

@@ -14,7 +14,7 @@ from taxpayers.facts.source_networks import (
     UnusableNetwork,
     read_networks,
 )
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -29,12 +29,12 @@ from taxpayers.validation import ServiceError, validate_reason
 @transaction.atomic
 def change_secret(
     *,
-    secret: ClientSecret,
+    secret: Credential,
     allowed_networks: Collection[str],
     reason: str,
     by: Author,
     at: datetime,
-) -> ClientSecret:
+) -> Credential:
     """Let logins with this secret or key come from these networks only; none: from anywhere.
 
     Raises ServiceError if it is no longer live.

@@ -17,7 +17,7 @@ from taxpayers.certificates.names import (
     read_name,
 )
 from taxpayers.credentials import hint_of
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -63,7 +63,7 @@ def register_client_certificate(
     expires_at: datetime | None = None,
     by: Author,
     at: datetime,
-) -> ClientSecret:
+) -> Credential:
     """Register a name in a certificate beside the present one.
 
     `kind` says what `text` is; None: a certificate in PEM, whose subject is registered. Valid until
@@ -109,12 +109,12 @@ def create_certificate(
     expires_at: datetime | None,
     allowed_networks: str,
     context: ChangeContext,
-) -> ClientSecret:
+) -> Credential:
     """Create it in a free slot."""
     former = owner.secrets.filter(hashed=name.lookup).first()
     if former is not None:
         _replace(former, context.at)
-    row = ClientSecret.objects.create(
+    row = Credential.objects.create(
         system_user=owner,
         slot=free_slot(owner, context.at),
         hashed=name.lookup,
@@ -137,7 +137,7 @@ def create_certificate(
     return row
 
 
-def _replace(former: ClientSecret, at: datetime) -> None:
+def _replace(former: Credential, at: datetime) -> None:
     """Let no login find a name that has ended, so that it can be registered again.
 
     An authority gives a renewed certificate the same name. The old row stays, and so do the ends of

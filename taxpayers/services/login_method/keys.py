@@ -18,7 +18,7 @@ from taxpayers.client_keys import (
     read_client_keys,
 )
 from taxpayers.credentials import hint_of
-from taxpayers.models import MAX_LIVE_SECRETS, ClientSecret, SystemUser
+from taxpayers.models import MAX_LIVE_SECRETS, Credential, SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services.history import (
     Author,
@@ -65,7 +65,7 @@ def register_client_keys(
     allowed_networks: Collection[str] | None = None,
     by: Author,
     at: datetime,
-) -> list[ClientSecret]:
+) -> list[Credential]:
     """Register these public keys (JWK, JWK Set or PEM) beside the present one.
 
     They are valid until `expires_at`; None: for settings.SECRET_LIFETIME. `allowed_networks` as for
@@ -103,7 +103,7 @@ def create_keys(
     context: ChangeContext,
     also: dict[str, Any] | None = None,
     allowed_networks: Collection[str] | None = None,
-) -> list[ClientSecret]:
+) -> list[Credential]:
     """Create them in free slots; `also` is stored in the history beside each."""
     networks = networks_for_new(owner, allowed_networks)
     return [_create(owner, key, expires_at, networks, context, also or {}) for key in keys]
@@ -116,12 +116,12 @@ def _create(
     allowed_networks: str,
     context: ChangeContext,
     also: dict[str, Any],
-) -> ClientSecret:
+) -> Credential:
     name = key_name(key.kid)
     former = owner.secrets.filter(hashed=name).first()
     if former is not None:
         raise ServiceError(_already_there(key.kid, former))
-    row = ClientSecret.objects.create(
+    row = Credential.objects.create(
         system_user=owner,
         slot=free_slot(owner, context.at),
         hashed=name,
@@ -140,7 +140,7 @@ def _create(
     return row
 
 
-def _already_there(kid: str, row: ClientSecret) -> str:
+def _already_there(kid: str, row: Credential) -> str:
     if row.revoked_at is None:
         return _("The key {kid} is there already.").format(kid=kid)
     return _(

@@ -21,7 +21,7 @@ from tests.certificates.addresses import MTLS_URL
 from tests.client_auth.key_erp import new_key_erp
 from tests.support.accounts import new_staff, with_totp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     ProtectedApiSecretFactory,
@@ -82,16 +82,16 @@ def _prepare() -> None:
     limits = {"allowed_permissions": "documents:view", "allowed_taxpayers": "C2581234010"}
     user = SystemUserFactory.create(taxpayer=role.taxpayer, expires_at=soon, **limits)
     for slot in (1, 2):
-        ClientSecretFactory.create(
+        CredentialFactory.create(
             system_user=user, slot=slot, allowed_networks="203.0.113.0/24", expires_at=soon
         )
     new_key_erp(token_binding="dpop")
     with_certificate = SystemUserFactory.create(token_endpoint_auth_method="tls_client_auth")
-    ClientSecretFactory.create(
+    CredentialFactory.create(
         system_user=with_certificate, certificate_name="tls_client_auth_subject_dn:CN=erp,C=MY"
     )
     blocked = {"blocked_at": at, "blocked_by": "kumar", "blocked_reason": "leaked"}
-    ClientSecretFactory.create(system_user=SystemUserFactory.create(**blocked))
+    CredentialFactory.create(system_user=SystemUserFactory.create(**blocked))
     for secret in ({"expires_at": soon}, {"protected_api__is_active": False}):
         ProtectedApiSecretFactory.create(**secret)
     with_totp(new_staff("viewer", "newcomer"))

@@ -13,7 +13,7 @@ from tests.chaos.scenarios.scenario import Scenario, Stage
 from tests.servers.processes import NotAvailable
 
 LOGIN_TABLES = (
-    *("system_users", "client_secrets", "taxpayers", "intermediaries"),
+    *("system_users", "credentials", "taxpayers", "intermediaries"),
     *("granted_permissions", "granted_permission_codes", "permission_codes"),
     *("client_usage", "failure_buckets", "login_events", "signing_keys"),
 )

@@ -4,7 +4,7 @@ from taxpayers import services
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import (
     DEFAULT_SCOPE,
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -105,12 +105,12 @@ def remove_limit(context: Context) -> None:
     )
 
 
-@BY_SERVICE.add("client_secrets", weight=2)
+@BY_SERVICE.add("credentials", weight=2)
 def change_networks(context: Context) -> None:
     """Mostly to such as most logins come from."""
-    rows = [row for row in context.registry.client_secrets if row.is_live(context.at)]
+    rows = [row for row in context.registry.credentials if row.is_live(context.at)]
     services.change_secret(
-        secret=ClientSecret.objects.get(pk=context.choose(rows).id),
+        secret=Credential.objects.get(pk=context.choose(rows).id),
         allowed_networks=context.rng.choice(
             ([], [], ["10.0.0.0/8"], ["10.1.0.0/16"], ["10.1.0.0/17", "192.0.2.0/24"])
         ),
@@ -120,7 +120,7 @@ def change_networks(context: Context) -> None:
     )
 
 
-@BY_SERVICE.add("system_users", "client_secrets", is_counter_changed=True)
+@BY_SERVICE.add("system_users", "credentials", is_counter_changed=True)
 def register_client(context: Context) -> None:
     context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
     issued = services.register_system_user(
@@ -133,10 +133,10 @@ def register_client(context: Context) -> None:
     context.credentials.add(issued.system_user.pk, issued.credentials.client_secret)
 
 
-@BY_SERVICE.add("client_secrets", weight=30)
+@BY_SERVICE.add("credentials", weight=30)
 def issue_secret(context: Context) -> None:
     """Mostly to a client that has none."""
-    secrets = context.registry.client_secrets
+    secrets = context.registry.credentials
     live = {row.system_user_id for row in secrets if row.is_live(context.now)}
     users = context.registry.system_users
     user = SystemUser.objects.get(
@@ -151,17 +151,17 @@ def issue_secret(context: Context) -> None:
     context.credentials.add(user.pk, issued.credentials.client_secret)
 
 
-@BY_SERVICE.add("client_secrets")
+@BY_SERVICE.add("credentials")
 def revoke_secret(context: Context) -> None:
-    rows = [row for row in context.registry.client_secrets if not row.revoked_at]
-    secret = ClientSecret.objects.get(pk=context.choose(rows).id)
+    rows = [row for row in context.registry.credentials if not row.revoked_at]
+    secret = Credential.objects.get(pk=context.choose(rows).id)
     services.revoke_secret(secret=secret, reason=_REASON, by=AUTHOR, at=context.at)
 
 
-@BY_SERVICE.add("client_secrets")
+@BY_SERVICE.add("credentials")
 def retire_secret(context: Context) -> None:
-    rows = [row for row in context.registry.client_secrets if not row.revoked_at]
-    secret = ClientSecret.objects.get(pk=context.choose(rows).id)
+    rows = [row for row in context.registry.credentials if not row.revoked_at]
+    secret = Credential.objects.get(pk=context.choose(rows).id)
     last = context.soon() if context.rng.random() < 0.5 else context.passed()
     services.retire_secret(
         secret=secret, last_moment=last, reason=_REASON, by=AUTHOR, at=context.at

@@ -62,12 +62,12 @@ def set_limit(context: Context) -> None:
     )
 
 
-@BY_SQL.add("client_secrets", weight=1)
+@BY_SQL.add("credentials", weight=1)
 def set_networks(context: Context) -> None:
     """Of several secrets in one statement."""
-    rows = context.registry.client_secrets
+    rows = context.registry.credentials
     context.execute(
-        "UPDATE client_secrets SET allowed_networks = %s WHERE id = ANY(%s)",
+        "UPDATE credentials SET allowed_networks = %s WHERE id = ANY(%s)",
         context.rng.choice(("", "", "", "10.1.0.0/16", "10.1.64.0/18 10.9.9.1/32")),
         [row.id for row in rows if context.rng.random() < 0.5],
     )
@@ -91,47 +91,47 @@ def swap_client_ids(context: Context) -> None:
         context.execute("UPDATE system_users SET client_id = %s WHERE id = %s", client_id, id_)
 
 
-@BY_SQL.add("system_users", "client_secrets", weight=2, is_counter_changed=True)
+@BY_SQL.add("system_users", "credentials", weight=2, is_counter_changed=True)
 def delete_client(context: Context) -> None:
     row = context.choose(context.registry.system_users[5:])
-    context.execute("DELETE FROM client_secrets WHERE system_user_id = %s", row.id)
+    context.execute("DELETE FROM credentials WHERE system_user_id = %s", row.id)
     context.execute("DELETE FROM system_users WHERE id = %s", row.id)
 
 
-@BY_SQL.add("client_secrets")
+@BY_SQL.add("credentials")
 def set_secret(context: Context) -> None:
     """Its end and whether it is revoked: this brings a revoked one back, too."""
     is_revoked = context.rng.random() < 0.3
     context.execute(
-        "UPDATE client_secrets SET expires_at = %s, revoked_at = %s, slot = NULL WHERE id = %s",
+        "UPDATE credentials SET expires_at = %s, revoked_at = %s, slot = NULL WHERE id = %s",
         context.end() or context.far(),
         context.at if is_revoked else None,
-        context.choose(context.registry.client_secrets).id,
+        context.choose(context.registry.credentials).id,
     )
 
 
-@BY_SQL.add("client_secrets", weight=2)
+@BY_SQL.add("credentials", weight=2)
 def delete_secret(context: Context) -> None:
     """Mostly one that is not the latest."""
-    rows = context.registry.client_secrets
+    rows = context.registry.credentials
     index = min(context.rng.randrange(len(rows) + 1) for _ in range(2))
-    context.execute("DELETE FROM client_secrets WHERE id = %s", context.choose(rows[index:]).id)
+    context.execute("DELETE FROM credentials WHERE id = %s", context.choose(rows[index:]).id)
 
 
-@BY_SQL.add("client_secrets", weight=2)
+@BY_SQL.add("credentials", weight=2)
 def delete_old_secrets(context: Context) -> None:
-    ids = [row.id for row in context.registry.client_secrets[:-_MOST_SECRETS]]
+    ids = [row.id for row in context.registry.credentials[:-_MOST_SECRETS]]
     context.choose(ids)
-    context.execute("DELETE FROM client_secrets WHERE id = ANY(%s)", ids)
+    context.execute("DELETE FROM credentials WHERE id = ANY(%s)", ids)
 
 
-@BY_SQL.add("client_secrets", weight=2)
+@BY_SQL.add("credentials", weight=2)
 def move_secret(context: Context) -> None:
     """To another client, with which it then matches."""
     context.execute(
-        "UPDATE client_secrets SET system_user_id = %s, slot = NULL WHERE id = %s",
+        "UPDATE credentials SET system_user_id = %s, slot = NULL WHERE id = %s",
         context.choose(context.registry.system_users).id,
-        context.choose(context.registry.client_secrets).id,
+        context.choose(context.registry.credentials).id,
     )
 
 

@@ -26,7 +26,7 @@ TAKE_COPY = "BEGIN ISOLATION LEVEL REPEATABLE READ;{}COMMIT".format(
 )
 # Of these not all rows come back after a TRUNCATE, nor those that refer to one that does not.
 _MAY_LACK_ROWS = (
-    *("client_secrets", "intermediaries"),
+    *("credentials", "intermediaries"),
     *("granted_permissions", "granted_permission_codes"),
 )
 _PARENTS = {
@@ -38,8 +38,8 @@ _ALL = 1000
 CASCADE = {
     "taxpayers": TABLES,
     "intermediaries": ("intermediaries", "granted_permissions", "granted_permission_codes"),
-    "system_users": ("system_users", "client_secrets"),
-    "client_secrets": ("client_secrets",),
+    "system_users": ("system_users", "credentials"),
+    "credentials": ("credentials",),
     "granted_permissions": ("granted_permissions", "granted_permission_codes"),
     "granted_permission_codes": ("granted_permission_codes",),
 }

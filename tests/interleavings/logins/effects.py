@@ -139,4 +139,4 @@ def _caller(login: Login, address: str) -> Hashable:
     """Who is denied there: one that asks what can be read, or an address that does not."""
     if not login.asked.is_readable:
         return address
-    return login.query.client_id, login.query.hashed_secret, address
+    return login.query.client_id, login.query.lookup, address

@@ -49,7 +49,7 @@ def _random_request(
 
 def _client(rng: Random, registry: Registry, now: datetime) -> ClientRow | None:
     """Mostly one that has a secret."""
-    owners = {row.system_user_id for row in registry.client_secrets if row.is_live(now)}
+    owners = {row.system_user_id for row in registry.credentials if row.is_live(now)}
     able = [row for row in registry.system_users if row.id in owners]
     rows = able if able and rng.random() < 0.9 else registry.system_users
     return rng.choice(rows) if rows else None

@@ -21,7 +21,7 @@ from taxpayers.facts.values import (
 )
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
-    ClientSecret,
+    Credential,
     GrantedPermission,
     Intermediary,
     SystemUser,
@@ -92,7 +92,7 @@ SOURCES: dict[str, tuple[type[Model], Any]] = {
     "taxpayers": (Taxpayer, TaxpayerRow),
     "intermediaries": (Intermediary, RoleRow),
     "system_users": (SystemUser, ClientRow),
-    "client_secrets": (ClientSecret, SecretRow),
+    "credentials": (Credential, SecretRow),
     "granted_permissions": (GrantedPermission, PermissionRow),
     "granted_permission_codes": (GrantedPermission.codes.through, CodeRow),
 }
@@ -110,7 +110,7 @@ class Registry:
     taxpayers: tuple[TaxpayerRow, ...]
     intermediaries: tuple[RoleRow, ...]
     system_users: tuple[ClientRow, ...]
-    client_secrets: tuple[SecretRow, ...]
+    credentials: tuple[SecretRow, ...]
     granted_permissions: tuple[PermissionRow, ...]
     granted_permission_codes: tuple[CodeRow, ...]
     _facts: dict[FactsQuery, Facts | None] = field(default_factory=dict, init=False, repr=False)
@@ -135,8 +135,8 @@ class Registry:
                 break
         else:
             return None
-        for secret in self.client_secrets:
-            if secret.system_user_id == client.id and secret.hashed == query.hashed_secret:
+        for secret in self.credentials:
+            if secret.system_user_id == client.id and secret.hashed == query.lookup:
                 break
         else:
             return None

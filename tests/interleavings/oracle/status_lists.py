@@ -89,7 +89,7 @@ def _issued(login: Login) -> _Issued:
 def _facts_now(issued: _Issued, registry: Registry) -> Facts | None:
     """Those of the same client with the same secret, whatever their id and hash are by now."""
     clients = [row for row in registry.system_users if row.id == issued.system_user_id]
-    secrets = [row for row in registry.client_secrets if row.id == issued.secret_id]
+    secrets = [row for row in registry.credentials if row.id == issued.secret_id]
     if not clients or not secrets or secrets[0].system_user_id != clients[0].id:
         return None
     query = FactsQuery(clients[0].client_id, secrets[0].hashed, issued.on_behalf_of)

@@ -13,13 +13,13 @@ from django.utils import timezone
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.logins.refused.cures import CURES, offered_cures
 from identity.staff.logins.refused.involved import Involved
-from taxpayers.models import ClientSecret, GrantedPermission, SystemUser, Taxpayer
+from taxpayers.models import Credential, GrantedPermission, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services import Author, extend_system_user
 from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
-    ClientSecretFactory,
+    CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
     SystemUserFactory,
@@ -103,7 +103,7 @@ def _permission(**values: Any) -> Any:
 
 
 def _secret(**values: Any) -> Any:
-    secret: Any = ClientSecretFactory.create(**values)
+    secret: Any = CredentialFactory.create(**values)
     return Erp(secret.system_user.client_id, secret.clear, secret.system_user).login()
 
 
@@ -220,7 +220,7 @@ def test_nobody_else_is_offered_them_but_reads_who_may(case: Case) -> None:
 @pytest.mark.django_db
 def test_every_task_of_the_table_exists() -> None:
     taxpayer = IntermediaryFactory.create().taxpayer
-    secret = ClientSecretFactory.create(system_user__taxpayer=taxpayer)
+    secret = CredentialFactory.create(system_user__taxpayer=taxpayer)
     full = Involved(
         LoginEvent(subject="C2", actor="C1"),
         secret,
@@ -249,7 +249,7 @@ def test_every_task_of_the_table_exists() -> None:
 @pytest.mark.django_db
 def test_a_task_that_is_not_possible_now_says_why() -> None:
     erp = new_erp()
-    ClientSecretFactory.create(system_user=erp.system_user, slot=2)
+    CredentialFactory.create(system_user=erp.system_user, slot=2)
     event = event_of(erp.login(client_secret=new_erp().client_secret))
     page = staff_client("security officer").get(page_url(event))
     assert page.context["answer"].cures.buttons == []
@@ -354,8 +354,8 @@ def test_a_fault_of_the_request_is_fixed_when_a_later_login_got_a_token(
 @pytest.mark.django_db
 def test_a_secret_that_expired_is_not_fixed_by_another_one_that_nobody_uses() -> None:
     event = event_of(_secret(created_at=NOW() - 2 * DAY, expires_at=NOW() - DAY))
-    ClientSecret.objects.update(slot=None)
-    ClientSecretFactory.create(system_user_id=event.system_user_id)
+    Credential.objects.update(slot=None)
+    CredentialFactory.create(system_user_id=event.system_user_id)
     assert "Fixed since then." not in text_of(staff_client("viewer").get(page_url(event)))
 
 

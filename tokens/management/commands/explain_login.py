@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from taxpayers.management.command import Answer, ServiceCommand
-from taxpayers.models import ClientSecret
+from taxpayers.models import Credential
 from taxpayers.services import Author
 from tokens.answers.description import format_moment_with_offset
 from tokens.client_auth.private_key_jwt import USED_BEFORE
@@ -38,7 +38,7 @@ class Command(ServiceCommand):
             raise CommandError(str(fault)) from None
         if event is None:
             raise CommandError(_why_missing(options["reference"], at))
-        secret = ClientSecret.objects.filter(pk=event.secret_id or 0).first()
+        secret = Credential.objects.filter(pk=event.secret_id or 0).first()
         explanation = explain(event, secret.kind if secret else None)
         proof = _proof(event, secret) if event.secret_id else None
         return Answer(_data(event, explanation, proof), _text(event, explanation, proof))
@@ -76,7 +76,7 @@ def _data(event: LoginEvent, explanation: Explanation, proof: str | None) -> dic
     }
 
 
-def _proof(event: LoginEvent, secret: ClientSecret | None) -> str:
+def _proof(event: LoginEvent, secret: Credential | None) -> str:
     """The secret that matched, the key that signed or the certificate, and the method."""
     if secret is None:
         return "a secret, key or certificate that was deleted since"

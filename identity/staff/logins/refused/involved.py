@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import ClientSecret, GrantedPermission, Intermediary, SystemUser, Taxpayer
+from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from tokens.models import LoginEvent
 
 
@@ -17,7 +17,7 @@ class Involved:
     """
 
     event: LoginEvent
-    secret: ClientSecret | None = None
+    secret: Credential | None = None
     system_user: SystemUser | None = None
     role: Intermediary | None = None
     represented: Taxpayer | None = None
@@ -32,7 +32,7 @@ class Involved:
 def involved_in(event: LoginEvent) -> Involved:
     """The records of this login, in a few queries by key."""
     user = _system_user(event)
-    secret = ClientSecret.objects.filter(pk=event.secret_id).first() if event.secret_id else None
+    secret = Credential.objects.filter(pk=event.secret_id).first() if event.secret_id else None
     if user is None or not event.is_on_behalf:
         return Involved(event, secret, user)
     role: Intermediary | None = getattr(user.taxpayer, "intermediary", None)

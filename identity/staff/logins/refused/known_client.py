@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from identity.staff.framework.badges import Badge, badge_of_secret
 from identity.staff.logins.refused.involved import Involved
 from identity.staff.logins.refused.latest_logins import MAX_LOGINS, LatestLogins
-from taxpayers.models import ClientSecret, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.rules import RegistryReason
 from tokens.refusals.table import ProtocolReason
 
@@ -35,7 +35,7 @@ class KnownClient:
     refusals: int
     addresses: int
     is_capped: bool
-    live_secrets: list[tuple[ClientSecret, Badge]]
+    live_secrets: list[tuple[Credential, Badge]]
 
     @property
     def max_logins(self) -> int:

@@ -21,7 +21,7 @@ SLOTS = (1, 2)
 MAX_LIVE_SECRETS = len(SLOTS)
 
 
-class ClientSecret(models.Model):
+class Credential(models.Model):
     """One secret of a system user: its hash and its dates, never the secret itself.
 
     A public key that the system user logs in with (private_key_jwt) is stored in the same way: it
@@ -52,7 +52,7 @@ class ClientSecret(models.Model):
     revoked_at = models.DateTimeField(_("revoked"), null=True, editable=False)
 
     class Meta:
-        db_table = "client_secrets"
+        db_table = "credentials"
         verbose_name = _("client secret")
         verbose_name_plural = _("client secrets")
         default_permissions: ClassVar = VIEW_ONLY
