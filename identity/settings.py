@@ -5,7 +5,7 @@ Those of the staff pages are in `staff_settings`, and are used only where these 
 
 import sys
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -14,20 +14,7 @@ from identity.configuration.setting_list import SETTINGS
 from identity.databases import database
 from identity.deployment import *  # noqa: F403 - each of its names is a setting
 from identity.deployment import BASE_DIR, DATABASE_URL, IS_EMBEDDED, IS_TRIAL, SERVE, VAR_DIR
-from identity.env import (
-    choice,
-    collector,
-    env,
-    flag,
-    json_value,
-    saved_secret,
-    secret,
-    share,
-    time_zone,
-    unknown_settings,
-    whole_number,
-    wrong_settings,
-)
+from identity.env import read, saved_secret, unknown_settings, wrong_settings
 
 # Filled while these settings are read; tokens.checks reports them.
 WRONG_SETTINGS = wrong_settings
@@ -41,59 +28,51 @@ DATABASES = {"default": database(DATABASE_URL, VAR_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 
-def _required(name: str) -> str:
-    value = secret(name) or (saved_secret(VAR_DIR / name.lower()) if IS_EMBEDDED else None)
-    if value is None:
+def _required(name: str) -> Any:
+    value = read(name)
+    if not value and not IS_EMBEDDED:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE.")
-    return value
+    return value or SETTINGS[name].kind.read(saved_secret(VAR_DIR / name.lower()))
 
 
-SECRET_KEY = _required("SECRET_KEY")
-# Former ones, separated by commas: sessions and the second factors of staff outlive a change.
-SECRET_KEY_FALLBACKS = [
-    key.strip() for key in (secret("SECRET_KEY_FALLBACKS") or "").split(",") if key.strip()
-]
-# Encrypts the private signing keys: separated by commas, the newest first; all can decrypt.
-KEY_ENCRYPTION_KEYS = [key.strip() for key in _required("KEY_ENCRYPTION_KEYS").split(",")]
+SECRET_KEY: str = _required("SECRET_KEY")
+# Former ones: sessions and the second factors of staff outlive a change.
+SECRET_KEY_FALLBACKS: list[str] = read("SECRET_KEY_FALLBACKS")
+# Encrypts the private signing keys: the newest first; all can decrypt.
+KEY_ENCRYPTION_KEYS: list[str] = _required("KEY_ENCRYPTION_KEYS")
 
 # --- The login --------------------------------------------------------------------------------
 
-TIN_PATTERN = env.str("TIN_PATTERN", "[A-Z0-9]{5,20}")
-ROB_PATTERN = env.str("ROB_PATTERN", "[A-Z0-9-]{5,20}")
-SCOPES = cast(
-    "dict[str, dict[str, str]]",  # tokens.checks finds out whether it is one
-    json_value(
-        "SCOPES",
-        {"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"}},
-    ),
-)
-# What answers announce: a JSON list of {"text", "from", "condition"}; tokens.checks reads it.
-SYSTEM_WARNINGS = cast("list[dict[str, str]]", env.json("SYSTEM_WARNINGS", []))
-SIGNING_ALGORITHM = env.str("SIGNING_ALGORITHM", "ES256")
-SECRET_LIFETIME = timedelta(days=whole_number("SECRET_LIFETIME_DAYS", 365, most=36_500))
+TIN_PATTERN: str = read("TIN_PATTERN")
+ROB_PATTERN: str = read("ROB_PATTERN")
+SCOPES: dict[str, dict[str, str]] = read("SCOPES")  # `check` finds out whether it is one
+# What answers announce: a JSON list of {"text", "from", "condition"}.
+SYSTEM_WARNINGS: list[dict[str, str]] = read("SYSTEM_WARNINGS")
+SIGNING_ALGORITHM: str = read("SIGNING_ALGORITHM")
+SECRET_LIFETIME = timedelta(days=read("SECRET_LIFETIME_DAYS"))
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
-TRUSTED_PROXIES: list[str] = env.list("TRUSTED_PROXIES", [])
+TRUSTED_PROXIES: list[str] = read("TRUSTED_PROXIES")
 # The address at which these proxies ask clients for a certificate; empty: nowhere, and no node
 # looks at one. It may be AUTH_URL itself.
-MTLS_URL = env.str("MTLS_URL", "")
+MTLS_URL: str = read("MTLS_URL")
 # What only these proxies and the nodes know, so that no other process of a proxy's machine can
-# report a certificate: separated by commas, because both sides cannot change it at one moment.
-PROXY_SECRETS = [key.strip() for key in (secret("PROXY_SECRET") or "").split(",") if key.strip()]
+# report a certificate: several, because both sides cannot change it at one moment.
+PROXY_SECRET: list[str] = read("PROXY_SECRET")
 
 # What a node remembers of its clients: a cache in one file, shared by its processes.
 LOCAL_FACTS_DIR = VAR_DIR / "local-facts"
-LOCAL_FACTS_MEGABYTES = whole_number("LOCAL_FACTS_MEGABYTES", 1024, most=1_000_000)
+LOCAL_FACTS_MEGABYTES: int = read("LOCAL_FACTS_MEGABYTES")
 
 # --- Traces -----------------------------------------------------------------------------------
 
 # Standard names: OpenTelemetry reads them as well, and more of its own.
-OTEL_EXPORTER_OTLP_ENDPOINT = collector("OTEL_EXPORTER_OTLP_ENDPOINT")
-OTEL_TRACES_SAMPLER_ARG = share("OTEL_TRACES_SAMPLER_ARG", 0.01)
+OTEL_EXPORTER_OTLP_ENDPOINT: str = read("OTEL_EXPORTER_OTLP_ENDPOINT")
+OTEL_TRACES_SAMPLER_ARG: float = read("OTEL_TRACES_SAMPLER_ARG")
 
 # --- Django -----------------------------------------------------------------------------------
 
-DEBUG = flag("DEBUG", False)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["*"] if IS_TRIAL else [])
+DEBUG: bool = read("DEBUG")
+ALLOWED_HOSTS: list[str] = read("ALLOWED_HOSTS", ["*"] if IS_TRIAL else [])
 WSGI_APPLICATION = "identity.wsgi.application"
 ROOT_URLCONF = "identity.urls"
 INSTALLED_APPS = [
@@ -110,7 +89,7 @@ MIDDLEWARE = [
     "identity.middleware.bypass_staff_middleware",
 ]
 
-TIME_ZONE = time_zone("TIME_ZONE", "Asia/Kuala_Lumpur")
+TIME_ZONE: str = read("TIME_ZONE")
 USE_TZ = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("ms", _("Malay"))]
@@ -159,14 +138,12 @@ LOGGING: dict[str, Any] = {
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
-            "formatter": choice(
-                "LOG_FORMAT", "text" if sys.stderr.isatty() else "json", ("json", "text")
-            ),
+            "formatter": read("LOG_FORMAT", "text" if sys.stderr.isatty() else "json"),
         }
     },
     "root": {
         "handlers": ["stderr"],
-        "level": choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
+        "level": read("LOG_LEVEL"),
     },
     "loggers": {
         # They log requests at DEBUG: never let a secret come near a log.

@@ -19,7 +19,7 @@ from identity.deployment import (
     IS_TRIAL,
     VAR_DIR,
 )
-from identity.env import env, flag, networks, whole_number
+from identity.env import read
 
 # --- Django -----------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # templates/ may repl
 
 STATIC_URL = "static/"
 # Elsewhere where they come with the program, as in the image of deploy/container/.
-STATIC_ROOT = Path(env.str("STATIC_DIR", "") or VAR_DIR / "static")
+STATIC_ROOT = Path(read("STATIC_DIR") or VAR_DIR / "static")
 WHITENOISE_USE_FINDERS = IS_EMBEDDED  # `collectstatic` fills STATIC_ROOT in production
 # As in all of var/: only the owner can open it. Run `collectstatic` as the user of the service.
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
@@ -112,10 +112,10 @@ LANGUAGE_COOKIE_AGE = 365 * 86_400
 SECURE_CONTENT_TYPE_NOSNIFF = True
 # For the host of the staff pages alone. Other hosts of the domain, and a list that is built into
 # browsers, are for the owner of the domain to decide: both are hard to undo.
-_HSTS_SECONDS = whole_number("HSTS_SECONDS", 31_536_000, least=0, most=315_360_000)
+_HSTS_SECONDS: int = read("HSTS_SECONDS")
 SECURE_HSTS_SECONDS = _HSTS_SECONDS if IS_HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = flag("HSTS_INCLUDE_SUBDOMAINS", False)
-SECURE_HSTS_PRELOAD = flag("HSTS_PRELOAD", False)
+SECURE_HSTS_INCLUDE_SUBDOMAINS: bool = read("HSTS_INCLUDE_SUBDOMAINS")
+SECURE_HSTS_PRELOAD: bool = read("HSTS_PRELOAD")
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]  # they ask for both
 SECURE_SSL_REDIRECT = IS_HTTPS
 X_FRAME_OPTIONS = "DENY"
@@ -138,15 +138,13 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
 
 # The address that staff open. Passkeys are bound to its host name (never to a number), so a change
 # of that name makes them useless. Browsers accept passkeys of localhost, not of 127.0.0.1.
-STAFF_URL = env.str("STAFF_URL", "") or AUTH_URL.replace("//127.0.0.1", "//localhost", 1)
+STAFF_URL: str = read("STAFF_URL") or AUTH_URL.replace("//127.0.0.1", "//localhost", 1)
 SECOND_FACTOR_REQUIRED = not IS_TRIAL
 # Accounts with a duty open, and roles change, when a second person confirms; superusers only read.
-SECOND_PERSON_REQUIRED = flag("SECOND_PERSON_REQUIRED", ENVIRONMENT == "live")
+SECOND_PERSON_REQUIRED: bool = read("SECOND_PERSON_REQUIRED", ENVIRONMENT == "live")
 AUTHENTICATION_BACKENDS = ["identity.staff.accounts.backend.StaffBackend"]
-SESSION_COOKIE_AGE = (
-    whole_number("SESSION_IDLE_MINUTES", 30, most=1440) * 60
-)  # since the last request
-SESSION_LONGEST = timedelta(hours=whole_number("SESSION_LONGEST_HOURS", 10, most=720))
+SESSION_COOKIE_AGE: int = read("SESSION_IDLE_MINUTES") * 60  # seconds since the last request
+SESSION_LONGEST = timedelta(hours=read("SESSION_LONGEST_HOURS"))
 LOGIN_URL = ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_REDIRECT_URL = "admin:index"
 AUTH_PASSWORD_VALIDATORS = [
@@ -225,5 +223,5 @@ UNFOLD: dict[str, Any] = {
 # --- Webhooks ---------------------------------------------------------------------------------
 
 # Networks to which messages are sent though they are not public; of http, these alone.
-WEBHOOK_ALLOWED_NETWORKS = networks("WEBHOOK_ALLOWED_NETWORKS")
-WEBHOOK_RETENTION_DAYS = whole_number("WEBHOOK_RETENTION_DAYS", 30, least=4, most=36_500)
+WEBHOOK_ALLOWED_NETWORKS: list[str] = read("WEBHOOK_ALLOWED_NETWORKS")
+WEBHOOK_RETENTION_DAYS: int = read("WEBHOOK_RETENTION_DAYS")

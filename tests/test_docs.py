@@ -26,9 +26,6 @@ _LINK = re.compile(r"\]\(([^)#:]+)[^)]*\)")
 _PATH = re.compile(r"\.?\w[\w.-]*(?:/[\w.-]+)*(?:/|\.(?:py|md|ini|conf|toml|html|po|txt))")
 _TEST = re.compile(r"\btest_\w+\b(?!\.py)")
 _SETTING = re.compile(r"(?<![/\w])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\b[A-Z][A-Z_]+(?==)")
-_READ_SETTING = re.compile(
-    r'(?:env\.\w+|secret|_required|whole_number|flag|choice|time_zone|json_value|networks|share|collector)\(\s*"([A-Z_]+)"'
-)
 
 
 def code_of(text: str) -> Iterator[str]:
@@ -122,13 +119,6 @@ def test_what_a_document_names_exists(document: Path) -> None:
 )
 def test_what_does_not_exist_is_found(text: str, name: str) -> None:
     assert missing(text) == [name]
-
-
-def settings_in_the_code() -> set[str]:
-    """The names that the service reads from the environment."""
-    files = (CHECKOUT / "identity").glob("*.py")
-    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    return set(_READ_SETTING.findall(text))
 
 
 # --- Promises -------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """System checks: `manage.py check` finds wrong settings before a client does (contract 6)."""
 
-import re
-from collections.abc import Iterable, Iterator
-from ipaddress import ip_address, ip_network
+from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,25 +14,23 @@ from tokens.system_warnings import faults_of
 
 Problem = tuple[str, str, str]  # id, message, hint
 
-_URL = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::\d+)?(?:/[^\s]*)?")
-_PROXY_SECRET = re.compile(r"[A-Za-z0-9_-]{32,}")  # as a header of nginx takes it
-_MIN_KEY_LENGTH = 32
-_SCOPE_NAME = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")  # RFC 6749 section 3.3
-_HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
-_MAX_SCOPES_LENGTH = 255  # of the columns of a system user and of a login event
-
 
 def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Errors: what no process can work with."""
+    between = (
+        (f"tokens.{id_}", *rest)
+        for id_, *rest in (*_certificates(), *_unreadable(), *_algorithm(), *_warnings())
+    )
     return [
-        checks.Error(message, hint=hint, id=f"tokens.{id_}")
-        for check in (
-            *(_auth_url, _patterns, _scopes, _algorithm, _encryption_keys, _proxies),
-            *(_numbers, _bind, _mtls_url),
-            _system_warnings,
-        )
-        for id_, message, hint in check()
+        checks.Error(message, hint=hint, id=id_)
+        for id_, message, hint in (*_of_each_setting(), *between)
     ]
+
+
+def _of_each_setting() -> Iterator[Problem]:
+    for setting in settings.SETTING_LIST.values():
+        if hasattr(settings, setting.name):  # not of the staff pages where SERVE=login
+            yield from setting.check(getattr(settings, setting.name))
 
 
 def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
@@ -110,111 +107,20 @@ def _unknown_names() -> Iterator[Problem]:
         yield "W007", line, "Correct the name, or remove it. manage.py settings lists all names."
 
 
-def _auth_url() -> Iterator[Problem]:
-    hint = "Give the base address that clients call, for example https://identity.example.org."
-    url, *rest = re.split("[?#]", settings.AUTH_URL, maxsplit=1)
-    if not _URL.fullmatch(url):
-        yield "E001", "AUTH_URL is not an absolute http or https address.", hint
-    if url.endswith("/"):
-        yield "E002", "AUTH_URL ends with a slash, and so would the issuer.", hint
-    if rest:
-        yield "E003", "AUTH_URL has a query or a fragment.", hint
-
-
-def _mtls_url() -> Iterator[Problem]:
-    url = settings.MTLS_URL
-    if not url:
-        return
-    if not re.fullmatch(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[^\s?#]*[^\s?#/])?", url):
-        yield (
-            "E015",
-            "MTLS_URL is not an absolute https address without a slash at its end.",
-            "Give the base address at which clients present certificates, for example"
-            " https://mtls.identity.example.org, or leave it empty.",
-        )
-    elif not settings.TRUSTED_PROXIES:
+def _certificates() -> Iterator[Problem]:
+    if settings.MTLS_URL and not settings.TRUSTED_PROXIES:
         yield (
             "E016",
             "MTLS_URL is set, but no proxy is trusted: no certificate of a client is believed.",
             "Put the proxy that asks clients for certificates into TRUSTED_PROXIES.",
         )
-    elif settings.ENVIRONMENT == "live" and not settings.PROXY_SECRETS:
+    elif settings.MTLS_URL and settings.ENVIRONMENT == "live" and not settings.PROXY_SECRET:
         yield (
             "E018",
             "MTLS_URL is set without PROXY_SECRET: each process on the machine of a trusted proxy"
             " could log in as any client that has a certificate.",
             "Give proxy and nodes the same PROXY_SECRET (docs/scaling.md, Client certificates).",
         )
-    if any(not _PROXY_SECRET.fullmatch(secret) for secret in settings.PROXY_SECRETS):
-        yield (
-            "E019",
-            "PROXY_SECRET has fewer than 32 characters, or others than letters, digits, _ and -.",
-            "Make it at random: python -c 'import secrets; print(secrets.token_urlsafe(48))'.",
-        )
-
-
-def _system_warnings() -> Iterator[Problem]:
-    hint = (
-        'For example [{"text": "HTTP Basic is refused.", "from": "2027-01-31", "condition":'
-        ' "client_secret_basic"}].'
-    )
-    yield from (("E017", fault, hint) for fault in faults_of(settings.SYSTEM_WARNINGS))
-
-
-def _patterns() -> Iterator[Problem]:
-    for name in ("TIN_PATTERN", "ROB_PATTERN"):
-        pattern = getattr(settings, name)
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            yield "E004", f"{name} is not a regular expression: {error}.", "See Python's re."
-            continue
-        separators = [mark for mark in ":," if _allows(pattern, mark)]
-        if separators:
-            yield (
-                "E005",
-                f"{name} allows {' and '.join(separators)}, which separate numbers.",
-                "List the characters of a number, for example [A-Z0-9]{5,20}.",
-            )
-
-
-# Not characters of the pattern: {1,20}, (?:, (?!
-_NOT_CHARACTERS = re.compile(r"\{\d*,?\d*\}|\(\?(?:<?[=!]|:)")
-_ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
-
-
-def _allows(pattern: str, character: str) -> bool:
-    # Does any escape, class or character of the pattern, taken alone, match this character?
-    atoms = _ATOM.findall(_NOT_CHARACTERS.sub("", pattern))
-    return any(_matches(atom, character) for atom in atoms)
-
-
-def _matches(atom: str, character: str) -> bool:
-    try:
-        return re.fullmatch(atom, character) is not None
-    except re.error:  # a bracket or a repetition
-        return False
-
-
-def _scopes() -> Iterator[Problem]:
-    hint = 'For example {"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "…"}}.'
-    scopes: object = settings.SCOPES
-    if not isinstance(scopes, dict) or not scopes:
-        yield "E006", "SCOPES is not a JSON object with at least one scope.", hint
-        return
-    for name, scope in scopes.items():
-        if not _SCOPE_NAME.fullmatch(name):
-            yield "E007", f"The scope {name!r} has a character that RFC 6749 does not allow.", hint
-        if not isinstance(scope, dict) or not _are_strings(
-            scope.get("description"), scope.get("audience")
-        ):
-            yield "E008", f"The scope {name!r} has no description or no audience.", hint
-    if len(" ".join(scopes)) > _MAX_SCOPES_LENGTH:
-        yield "E009", f"The names in SCOPES are longer than {_MAX_SCOPES_LENGTH} in total.", hint
-
-
-def _are_strings(*values: object) -> bool:
-    return all(isinstance(value, str) and value for value in values)
 
 
 def _algorithm() -> Iterator[Problem]:
@@ -223,45 +129,14 @@ def _algorithm() -> Iterator[Problem]:
         yield "E010", f"SIGNING_ALGORITHM is unknown: {settings.SIGNING_ALGORITHM}.", hint
 
 
-def _encryption_keys() -> Iterator[Problem]:
-    keys: Iterable[str] = settings.KEY_ENCRYPTION_KEYS
-    if any(len(key) < _MIN_KEY_LENGTH for key in keys):
-        yield (
-            "E011",
-            f"KEY_ENCRYPTION_KEYS has a key with fewer than {_MIN_KEY_LENGTH} characters.",
-            "Make each at random: python -c 'import secrets; print(secrets.token_urlsafe(48))'.",
-        )
+def _warnings() -> Iterator[Problem]:
+    hint = (
+        'For example [{"text": "HTTP Basic is refused.", "from": "2027-01-31", "condition":'
+        ' "client_secret_basic"}].'
+    )
+    yield from (("E017", fault, hint) for fault in faults_of(settings.SYSTEM_WARNINGS))
 
 
-def _proxies() -> Iterator[Problem]:
-    for proxy in settings.TRUSTED_PROXIES:
-        try:
-            ip_network(proxy, strict=False)
-        except ValueError:
-            yield (
-                "E012",
-                f"TRUSTED_PROXIES: {proxy!r} is not an address or a network.",
-                "For example 10.0.0.1, 10.0.0.0/8 or fd00::/8, separated by commas.",
-            )
-
-
-def _numbers() -> Iterator[Problem]:
+def _unreadable() -> Iterator[Problem]:
     for line in settings.WRONG_SETTINGS:
         yield "E013", line, "The server does not start with it. Remove it to use the default."
-
-
-def _bind() -> Iterator[Problem]:
-    if not (_is_address(settings.BIND) or _HOST_NAME.fullmatch(settings.BIND)):
-        yield (
-            "E014",
-            f"BIND: {settings.BIND!r} is not an address on which a server can listen.",
-            "For example 127.0.0.1, 0.0.0.0, ::1 or localhost; the port is in PORT.",
-        )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True

@@ -1,10 +1,32 @@
-"""Every setting of the environment: its default, its meaning, an example (contract 6).
+"""Every setting of the environment: a row from which all about it is drawn (contract 6).
 
-The table of README.md and `deploy/identity.env` are compared with this list by tests, and
-`manage.py settings` shows it with the present values.
+`read` of `identity.env` makes its value, `manage.py check` and the server name what is wrong with
+it, `manage.py settings` shows it, and `identity.configuration.texts` writes the table of README.md
+and `deploy/identity.env`.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from identity.configuration import faults
+from identity.configuration.kinds import (
+    COLLECTOR,
+    FLAG,
+    JSON,
+    LIST,
+    NETWORKS,
+    SECRET,
+    SECRETS,
+    SHARE,
+    TEXT,
+    TIME_ZONE,
+    Kind,
+    choice,
+    number,
+    vital,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,13 +34,20 @@ class Setting:
     """One of them. `default` and `example` are written as in the environment."""
 
     name: str
+    kind: Kind
     default: str
     meaning: str
     example: str
     # Instead of the default, where that is not one text.
     default_in_words: str = ""
-    # Never shown, and can be in a file that <name>_FILE names.
-    is_secret: bool = False
+    # What is wrong with a value that could be read.
+    check: Callable[[Any], Iterable[faults.Fault]] = lambda value: ()
+    # Every production gives it: not a comment in `deploy/identity.env`.
+    is_usual: bool = False
+
+    @property
+    def is_secret(self) -> bool:
+        return self.kind.is_secret
 
     @property
     def shown_default(self) -> str:
@@ -34,264 +63,160 @@ class Setting:
 
 _SCOPES = '{"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "InvoicingAPI"}}'
 
+# A row: name, kind, default; meaning; example, and what few have.
+# fmt: off
 _ALL = (
-    Setting(
-        "AUTH_URL",
-        "",
-        "the base address that clients call, and the issuer of the tokens",
-        "https://id.example.org",
-        default_in_words="`http://127.0.0.1:$PORT`",
-    ),
-    Setting("PORT", "8000", "the port that the server listens on", "8000"),
-    Setting("BIND", "127.0.0.1", "the address that the server listens on", "10.0.0.11"),
-    Setting(
-        "ENVIRONMENT",
-        "test",
-        "`live` or `test`: which credentials are issued and accepted",
-        "live",
-    ),
-    Setting("SERVE", "both", "what this process serves: `login`, `staff` or `both`", "login"),
-    Setting(
-        "DATABASE_URL",
-        "",
-        "`postgresql://user:password@host:port/name`; `?pooling=transaction` behind PgBouncer",
-        "postgresql://identity@db.example.org/identity",
-        default_in_words="none: SQLite in `var/`",
-        is_secret=True,
-    ),
-    Setting(
-        "SECRET_KEY",
-        "",
-        "signs sessions and encrypts second factors; at least 50 characters",
-        "/etc/identity/secret_key",
-        default_in_words="made in `var/` without a database URL",
-        is_secret=True,
-    ),
-    Setting(
-        "SECRET_KEY_FALLBACKS",
-        "",
-        "former ones, comma-separated: with them, sessions and second factors stay valid after a"
-        " change",
-        "/etc/identity/secret_key_fallbacks",
-        default_in_words="none",
-        is_secret=True,
-    ),
-    Setting(
-        "KEY_ENCRYPTION_KEYS",
-        "",
-        "encrypt the signing keys: comma-separated, the newest first",
-        "/etc/identity/key_encryption_keys",
-        default_in_words="made in `var/` without a database URL",
-        is_secret=True,
-    ),
-    Setting(
-        "ALLOWED_HOSTS",
-        "",
-        "the hosts of `AUTH_URL` and `STAFF_URL`, comma-separated",
-        "id.example.org,staff.id.example.org",
-        default_in_words="none; `*` without a database URL in `test`",
-    ),
-    Setting(
-        "TRUSTED_PROXIES",
-        "",
-        "addresses or networks whose `X-Forwarded-*` are believed; needed with an https `AUTH_URL`",
-        "127.0.0.1,10.0.0.5",
-        default_in_words="none",
-    ),
-    Setting(
-        "MTLS_URL",
-        "",
-        "the address at which a trusted proxy asks clients for certificates"
-        " (`docs/scaling.md`); without it no node looks at a certificate",
-        "https://mtls.id.example.org",
-        default_in_words="none",
-    ),
-    Setting(
-        "PROXY_SECRET",
-        "",
-        "the proxy of `MTLS_URL` proves by it that a certificate is from there: 32 or more letters,"
-        " digits, `_` and `-`; a former one may follow after a comma; needed with `MTLS_URL` in"
-        " `live`",
-        "/etc/identity/proxy_secret",
-        default_in_words="none",
-        is_secret=True,
-    ),
-    Setting(
-        "STAFF_URL",
-        "",
-        "the address that staff open; passkeys are bound to its name",
-        "https://staff.id.example.org",
-        default_in_words="`AUTH_URL`, with `localhost` for `127.0.0.1`",
-    ),
-    Setting(
-        "HSTS_SECONDS",
-        "31536000",
-        "how long browsers open the staff pages by HTTPS only, with an https `AUTH_URL`;"
-        " 0 switches it off",
-        "31536000",
-    ),
-    Setting(
-        "HSTS_INCLUDE_SUBDOMAINS",
-        "False",
-        "browsers do the same for every host below it. Hard to undo: only if the whole domain has"
-        " HTTPS",
-        "False",
-    ),
-    Setting(
-        "HSTS_PRELOAD",
-        "False",
-        "consent to be in the list that is built into browsers. As hard to undo",
-        "False",
-    ),
-    Setting(
-        "SECOND_PERSON_REQUIRED",
-        "",
-        "new accounts, roles, first passwords and reset second steps of staff with a duty wait for"
-        " a second person, and superusers only read (`docs/staff.md`)",
-        "True",
-        default_in_words="`True` in `live`, `False` in `test`",
-    ),
-    Setting(
-        "SESSION_IDLE_MINUTES",
-        "30",
-        "staff must sign in again after so many minutes without a click",
-        "15",
-    ),
-    Setting(
-        "SESSION_LONGEST_HOURS",
-        "10",
-        "staff must sign in again after so many hours in any case",
-        "8",
-    ),
-    Setting(
-        "SIGNING_ALGORITHM",
-        "ES256",
-        "algorithm of the first signing key: `ES256`, `RS256` or `PS256`",
-        "PS256",
-    ),
-    Setting("SECRET_LIFETIME_DAYS", "365", "how many days a new client secret is valid", "180"),
-    Setting(
-        "SCOPES",
-        _SCOPES,
-        'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for programs'
-        " that manage the registry (`docs/management-api.md`)",
-        _SCOPES,
-        default_in_words="`InvoicingAPI`",
-    ),
-    Setting(
-        "SYSTEM_WARNINGS",
-        "",
-        "JSON: what will be refused from a date on, announced in `X-System-Warning`"
-        " (`docs/erp-developers.md`)",
-        '[{"text": "Send the secret in the body.", "from": "2027-01-31",'
-        ' "condition": "client_secret_basic"}]',
-        default_in_words="none",
-    ),
-    Setting(
-        "TIN_PATTERN",
-        "[A-Z0-9]{5,20}",
-        "how this country writes the number of a taxpayer",
-        "[A-Z]{1,2}[0-9]{9,11}",
-    ),
-    Setting(
-        "ROB_PATTERN",
-        "[A-Z0-9-]{5,20}",
-        "how it writes the number of a registered business",
-        "[0-9]{12}",
-    ),
-    Setting(
-        "TIME_ZONE",
-        "Asia/Kuala_Lumpur",
-        "time zone of the authority, for dates without a time",
-        "Asia/Kuala_Lumpur",
-    ),
-    Setting(
-        "WEB_PROCESSES",
-        "2",
-        "processes of the server, each with one event loop: one for each core",
-        "4",
-    ),
-    Setting(
-        "WEB_THREADS", "4", "threads of each process for pages, and as many for `/api/v1/`", "4"
-    ),
-    Setting(
-        "WEB_REQUESTS",
-        "256",
-        "logins in progress of each process; beyond it 503 `temporarily_unavailable`",
-        "256",
-    ),
-    Setting(
-        "WEB_CONNECTIONS", "10000", "connections of each process; beyond it 503 as well", "10000"
-    ),
-    Setting(
-        "LOCAL_FACTS_MEGABYTES",
-        "1024",
-        "how large the cache of a node may grow in which its processes remember clients:"
-        " `local-facts` in `VAR_DIR`, about 0.4 kB a client; safe to delete at any time. Not used"
-        " with SQLite",
-        "1024",
-    ),
-    Setting(
-        "WEBHOOK_ALLOWED_NETWORKS",
-        "",
-        "networks to which webhooks are sent though they are not public, comma-separated; `http` is"
-        " for these alone (`docs/webhooks.md`)",
-        "10.20.0.0/24",
-        default_in_words="none",
-    ),
-    Setting(
-        "WEBHOOK_RETENTION_DAYS",
-        "30",
-        "how many days deliveries of webhooks are stored after their end",
-        "90",
-    ),
-    Setting(
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-        "",
-        "the collector to which OpenTelemetry traces of logins are sent, by OTLP over HTTP; needs"
-        " `requirements-traces.txt` (`docs/operations.md`)",
-        "http://127.0.0.1:4318",
-        default_in_words="none: no traces",
-    ),
-    Setting(
-        "OTEL_TRACES_SAMPLER_ARG",
-        "0.01",
-        "the share of requests that get a trace, from 0 to 1; where a trusted proxy sends"
-        " `traceparent`, that decides",
-        "0.05",
-    ),
-    Setting(
-        "DEBUG",
-        "False",
-        "Django's error pages with settings and code: only for developers",
-        "False",
-    ),
-    Setting(
-        "LOG_LEVEL",
-        "INFO",
-        "how much is logged; `WARNING` leaves out the line of each login",
-        "WARNING",
-    ),
-    Setting(
-        "LOG_FORMAT",
-        "",
-        "how log lines are written: `json`, an object on each line, or `text`, for people",
-        "json",
-        default_in_words="`json`; `text` on a terminal",
-    ),
-    Setting(
-        "VAR_DIR",
-        "",
-        "SQLite, metrics, local facts and sample data; closed to every other user of the machine",
-        "/var/lib/identity",
-        default_in_words="`var/` of the checkout",
-    ),
-    Setting(
-        "STATIC_DIR",
-        "",
-        "where `collectstatic` puts the static files of the staff pages, and a node reads them",
-        "/opt/identity/static",
-        default_in_words="`static` in `VAR_DIR`",
-    ),
+    Setting("AUTH_URL", TEXT, "",
+            "the base address that clients call, and the issuer of the tokens",
+            "https://id.example.org", default_in_words="`http://127.0.0.1:$PORT`",
+            check=faults.auth_url, is_usual=True),
+    Setting("PORT", number(0, 65_535), "8000",
+            "the port that the server listens on",
+            "8000"),
+    Setting("BIND", TEXT, "127.0.0.1",
+            "the address that the server listens on",
+            "10.0.0.11", check=faults.bind),
+    Setting("ENVIRONMENT", vital(choice("live", "test")), "test",
+            "`live` or `test`: which credentials are issued and accepted",
+            "live", is_usual=True),
+    Setting("SERVE", vital(choice("login", "staff", "both")), "both",
+            "what this process serves: `login`, `staff` or `both`",
+            "login"),
+    Setting("DATABASE_URL", SECRET, "",
+            "`postgresql://user:password@host:port/name`; `?pooling=transaction` behind PgBouncer",
+            "postgresql://identity@db.example.org/identity",
+            default_in_words="none: SQLite in `var/`", is_usual=True),
+    Setting("SECRET_KEY", SECRET, "",
+            "signs sessions and encrypts second factors; at least 50 characters",
+            "/etc/identity/secret_key", default_in_words="made in `var/` without a database URL",
+            is_usual=True),
+    Setting("SECRET_KEY_FALLBACKS", SECRETS, "",
+            "former ones, comma-separated: with them, sessions and second factors stay valid "
+            "after a change",
+            "/etc/identity/secret_key_fallbacks", default_in_words="none"),
+    Setting("KEY_ENCRYPTION_KEYS", SECRETS, "",
+            "encrypt the signing keys: comma-separated, the newest first",
+            "/etc/identity/key_encryption_keys",
+            default_in_words="made in `var/` without a database URL",
+            check=faults.encryption_keys, is_usual=True),
+    Setting("ALLOWED_HOSTS", LIST, "",
+            "the hosts of `AUTH_URL` and `STAFF_URL`, comma-separated",
+            "id.example.org,staff.id.example.org",
+            default_in_words="none; `*` without a database URL in `test`", is_usual=True),
+    Setting("TRUSTED_PROXIES", LIST, "",
+            "addresses or networks whose `X-Forwarded-*` are believed; needed with an https "
+            "`AUTH_URL`",
+            "127.0.0.1,10.0.0.5", default_in_words="none", check=faults.trusted_proxies,
+            is_usual=True),
+    Setting("MTLS_URL", TEXT, "",
+            "the address at which a trusted proxy asks clients for certificates "
+            "(`docs/scaling.md`); without it no node looks at a certificate",
+            "https://mtls.id.example.org", default_in_words="none", check=faults.certificate_url),
+    Setting("PROXY_SECRET", SECRETS, "",
+            "the proxy of `MTLS_URL` proves by it that a certificate is from there: 32 or more "
+            "letters, digits, `_` and `-`; a former one may follow after a comma; needed with "
+            "`MTLS_URL` in `live`",
+            "/etc/identity/proxy_secret", default_in_words="none", check=faults.proxy_secret),
+    Setting("STAFF_URL", TEXT, "",
+            "the address that staff open; passkeys are bound to its name",
+            "https://staff.id.example.org",
+            default_in_words="`AUTH_URL`, with `localhost` for `127.0.0.1`",
+            check=faults.staff_url, is_usual=True),
+    Setting("HSTS_SECONDS", number(0, 315_360_000), "31536000",
+            "how long browsers open the staff pages by HTTPS only, with an https `AUTH_URL`; 0 "
+            "switches it off",
+            "31536000"),
+    Setting("HSTS_INCLUDE_SUBDOMAINS", FLAG, "False",
+            "browsers do the same for every host below it. Hard to undo: only if the whole domain"
+            " has HTTPS",
+            "False"),
+    Setting("HSTS_PRELOAD", FLAG, "False",
+            "consent to be in the list that is built into browsers. As hard to undo",
+            "False"),
+    Setting("SECOND_PERSON_REQUIRED", FLAG, "",
+            "new accounts, roles, first passwords and reset second steps of staff with a duty "
+            "wait for a second person, and superusers only read (`docs/staff.md`)",
+            "True", default_in_words="`True` in `live`, `False` in `test`"),
+    Setting("SESSION_IDLE_MINUTES", number(1, 1440), "30",
+            "staff must sign in again after so many minutes without a click",
+            "15"),
+    Setting("SESSION_LONGEST_HOURS", number(1, 720), "10",
+            "staff must sign in again after so many hours in any case",
+            "8"),
+    Setting("SIGNING_ALGORITHM", TEXT, "ES256",
+            "algorithm of the first signing key: `ES256`, `RS256` or `PS256`",
+            "PS256"),
+    Setting("SECRET_LIFETIME_DAYS", number(1, 36_500), "365",
+            "how many days a new client secret is valid",
+            "180"),
+    Setting("SCOPES", vital(JSON), _SCOPES,
+            'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for '
+            "programs that manage the registry (`docs/management-api.md`)",
+            _SCOPES, default_in_words="`InvoicingAPI`", check=faults.scopes),
+    Setting("SYSTEM_WARNINGS", vital(JSON), "[]",
+            "JSON: what will be refused from a date on, announced in `X-System-Warning` "
+            "(`docs/erp-developers.md`)",
+            '[{"text": "Send the secret in the body.", "from": "2027-01-31",'
+            ' "condition": "client_secret_basic"}]',
+            default_in_words="none"),
+    Setting("TIN_PATTERN", TEXT, "[A-Z0-9]{5,20}",
+            "how this country writes the number of a taxpayer",
+            "[A-Z]{1,2}[0-9]{9,11}", check=partial(faults.number_pattern, "TIN_PATTERN")),
+    Setting("ROB_PATTERN", TEXT, "[A-Z0-9-]{5,20}",
+            "how it writes the number of a registered business",
+            "[0-9]{12}", check=partial(faults.number_pattern, "ROB_PATTERN")),
+    Setting("TIME_ZONE", vital(TIME_ZONE), "Asia/Kuala_Lumpur",
+            "time zone of the authority, for dates without a time",
+            "Asia/Kuala_Lumpur"),
+    Setting("WEB_PROCESSES", number(1, 256), "2",
+            "processes of the server, each with one event loop: one for each core",
+            "4"),
+    Setting("WEB_THREADS", number(1, 256), "4",
+            "threads of each process for pages, and as many for `/api/v1/`",
+            "4"),
+    Setting("WEB_REQUESTS", number(1, 100_000), "256",
+            "logins in progress of each process; beyond it 503 `temporarily_unavailable`",
+            "256"),
+    Setting("WEB_CONNECTIONS", number(1, 1_000_000), "10000",
+            "connections of each process; beyond it 503 as well",
+            "10000"),
+    Setting("LOCAL_FACTS_MEGABYTES", number(1, 1_000_000), "1024",
+            "how large the cache of a node may grow in which its processes remember clients: "
+            "`local-facts` in `VAR_DIR`, about 0.4 kB a client; safe to delete at any time. Not "
+            "used with SQLite",
+            "1024"),
+    Setting("WEBHOOK_ALLOWED_NETWORKS", NETWORKS, "",
+            "networks to which webhooks are sent though they are not public, comma-separated; "
+            "`http` is for these alone (`docs/webhooks.md`)",
+            "10.20.0.0/24", default_in_words="none"),
+    Setting("WEBHOOK_RETENTION_DAYS", number(4, 36_500), "30",
+            "how many days deliveries of webhooks are stored after their end",
+            "90"),
+    Setting("OTEL_EXPORTER_OTLP_ENDPOINT", COLLECTOR, "",
+            "the collector to which OpenTelemetry traces of logins are sent, by OTLP over HTTP; "
+            "needs `requirements-traces.txt` (`docs/operations.md`)",
+            "http://127.0.0.1:4318", default_in_words="none: no traces"),
+    Setting("OTEL_TRACES_SAMPLER_ARG", SHARE, "0.01",
+            "the share of requests that get a trace, from 0 to 1; where a trusted proxy sends "
+            "`traceparent`, that decides",
+            "0.05"),
+    Setting("DEBUG", FLAG, "False",
+            "Django's error pages with settings and code: only for developers",
+            "False"),
+    Setting("LOG_LEVEL", choice("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "INFO",
+            "how much is logged; `WARNING` leaves out the line of each login",
+            "WARNING"),
+    Setting("LOG_FORMAT", choice("json", "text"), "",
+            "how log lines are written: `json`, an object on each line, or `text`, for people",
+            "json", default_in_words="`json`; `text` on a terminal"),
+    Setting("VAR_DIR", TEXT, "",
+            "SQLite, metrics, local facts and sample data; closed to every other user of the "
+            "machine",
+            "/var/lib/identity", default_in_words="`var/` of the checkout", is_usual=True),
+    Setting("STATIC_DIR", TEXT, "",
+            "where `collectstatic` puts the static files of the staff pages, and a node reads "
+            "them",
+            "/opt/identity/static", default_in_words="`static` in `VAR_DIR`"),
 )
+# fmt: on
 SETTINGS = {setting.name: setting for setting in _ALL}

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 from django.core import checks
 from django.utils.translation import gettext_lazy as _
 
-from identity.staff.checks import check_accounts, check_deployment, check_settings
+from identity.staff.checks import check_accounts, check_deployment
 
 
 class StaffConfig(AppConfig):
@@ -12,6 +12,5 @@ class StaffConfig(AppConfig):
     verbose_name = _("Staff pages")
 
     def ready(self) -> None:
-        checks.register(check_settings, checks.Tags.security, "settings")
         checks.register(check_deployment, checks.Tags.security, deploy=True)
         checks.register(check_accounts, checks.Tags.security, deploy=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -10,22 +9,17 @@ from django.core import checks
 from django.db import Error
 from django.http.request import validate_host
 
+from identity.configuration.faults import host_of
+
 Problem = tuple[str, str, str]  # id, message, hint
 
 # What the lists of browsers ask for, in seconds: https://hstspreload.org
 _PRELOAD_SECONDS = 31_536_000
 
 
-def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
-    """Errors: what no process can work with."""
-    return [
-        checks.Error(message, hint=hint, id=f"staff.{id_}") for id_, message, hint in _address()
-    ]
-
-
 def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warnings: what is right on a developer's machine and wrong in production."""
-    if list(_address()):
+    if not host_of(settings.STAFF_URL):
         return []  # the error comes first
     return [
         checks.Warning(message, hint=hint, id=f"staff.{id_}")
@@ -53,15 +47,6 @@ def check_accounts(**_kwargs: Any) -> list[checks.CheckMessage]:
     return [checks.Warning(message, hint=hint, id="staff.W007")]
 
 
-def _address() -> Iterator[Problem]:
-    if not _host(settings.STAFF_URL):
-        yield (
-            "E001",
-            "STAFF_URL is not an absolute http or https address.",
-            "Give the address that staff open, for example https://staff.id.example.org.",
-        )
-
-
 def _public() -> Iterator[Problem]:
     if settings.SERVE == "both":
         yield (
@@ -72,7 +57,7 @@ def _public() -> Iterator[Problem]:
 
 
 def _own_name() -> Iterator[Problem]:
-    if _host(settings.STAFF_URL) == _host(settings.AUTH_URL):
+    if host_of(settings.STAFF_URL) == host_of(settings.AUTH_URL):
         yield (
             "W002",
             "STAFF_URL has the host of AUTH_URL: the staff pages are at the public address.",
@@ -81,7 +66,7 @@ def _own_name() -> Iterator[Problem]:
 
 
 def _allowed_host() -> Iterator[Problem]:
-    host = _host(settings.STAFF_URL)
+    host = host_of(settings.STAFF_URL)
     if not validate_host(host, settings.ALLOWED_HOSTS):
         yield (
             "W003",
@@ -120,12 +105,3 @@ def _second_person() -> Iterator[Problem]:
             " and one that issues credentials, and a superuser does both.",
             "Remove SECOND_PERSON_REQUIRED from the settings.",
         )
-
-
-def _host(url: str) -> str:
-    """The host name of an http or https address; empty if it is none."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # a bracket without its other half
-        return ""
-    return (parts.hostname or "") if parts.scheme in ("http", "https") else ""

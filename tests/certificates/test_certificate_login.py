@@ -158,7 +158,7 @@ def test_a_process_beside_the_proxy_cannot_report_a_certificate(
     erp: CertificateErp, headers: Any, sent: str | None, is_believed: bool, settings: Settings
 ) -> None:
     """Its address is that of a trusted proxy; the secret is what only proxy and node have."""
-    settings.PROXY_SECRETS = [NEW_SECRET, OLD_SECRET]
+    settings.PROXY_SECRET = [NEW_SECRET, OLD_SECRET]
     more = {} if sent is None else {"X-Proxy-Secret": sent}
     response = erp.login(headers=headers(erp.issued), more=more)
     if is_believed:

@@ -5,19 +5,18 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 from pytest_django.fixtures import Settings
 
-from identity.configuration.setting_list import SETTINGS, Setting
+from identity.configuration.setting_list import SETTINGS
+from identity.configuration.texts import ENVIRONMENT_FILE, README, environment_file, readme
 from identity.configuration.unknown_names import describe_unknown_names
-from tests.operations.environment_file import FILE, assignments
+from tests.operations.environment_file import assignments
 from tests.servers.processes import CHECKOUT
 from tests.servers.service import clean_environment
 from tests.support.command_line import json_output_of, manage, output_of
-from tests.test_docs import settings_in_the_code
 
 GUNICORN = [str(Path(sys.executable).with_name("gunicorn")), "--config", "deploy/gunicorn.conf.py"]
 DUMP = """
@@ -34,47 +33,17 @@ def environment(**settings: str) -> dict[str, str]:
     return {**clean_environment(), "VAR_DIR": os.environ["VAR_DIR"], **settings}
 
 
-def test_the_list_has_what_the_code_reads_and_nothing_else() -> None:
-    assert SETTINGS.keys() == settings_in_the_code()
+def test_the_code_reads_each_of_them_and_nothing_else() -> None:
+    files = (CHECKOUT / "identity").glob("*.py")
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    read = re.findall(r'(?:read|_required)\("([A-Z_]+)"', text)
+    assert sorted(read) == sorted(SETTINGS)
 
 
-# --- The README and the file for systemd ----------------------------------------------------------
-
-
-def row_of_readme(setting: Setting) -> str:
-    return f"| `{setting.name}` | {setting.shown_default} | {setting.meaning} |"
-
-
-def block_of_file(setting: Setting) -> str:
-    text = f"{setting.name}: {setting.meaning}. Default: {setting.shown_default}".replace("`", "")
-    return textwrap.fill(
-        text,
-        96,
-        initial_indent="# ",
-        subsequent_indent="# ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def test_the_table_of_the_readme_is_the_list() -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    table = readme.partition("| name | default | meaning |\n| --- | --- | --- |\n")[2]
-    rows = table.partition("\n\n")[0].splitlines()
-    assert rows == [row_of_readme(setting) for setting in SETTINGS.values()]
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_the_environment_file_explains_every_setting_beside_its_line(name: str) -> None:
-    setting = SETTINGS[name]
-    block = block_of_file(setting)
-    lines = (f"{block}\n{setting.assignment}\n", f"{block}\n#{setting.assignment}\n")
-    assert any(line in FILE.read_text(encoding="utf-8") for line in lines), "\n".join(lines)
-
-
-def test_the_environment_file_has_no_other_setting() -> None:
-    names = {name.removesuffix("_FILE") for name in assignments(with_comments=True)}
-    assert names == SETTINGS.keys()
+def test_the_readme_and_the_environment_file_are_drawn_from_the_list() -> None:
+    """If not: python -m identity.configuration.texts."""
+    assert readme() == README.read_text(encoding="utf-8")
+    assert environment_file() == ENVIRONMENT_FILE.read_text(encoding="utf-8")
 
 
 @pytest.mark.processes
@@ -93,7 +62,7 @@ def test_every_example_is_right(tmp_path: Path) -> None:
 
 def test_a_shell_reads_the_environment_file_as_systemd_does() -> None:
     done = subprocess.run(
-        ["sh", "-euc", f'set -a; . "{FILE}"; env'],
+        ["sh", "-euc", f'set -a; . "{ENVIRONMENT_FILE}"; env'],
         env={"PATH": os.defpath},
         capture_output=True,
         text=True,

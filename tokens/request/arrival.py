@@ -68,7 +68,7 @@ def reported_certificate(meta: Mapping[str, str]) -> CertificateHeaders | None:
     """
     if not settings.MTLS_URL:
         return None
-    proxies = _trusted(tuple(settings.TRUSTED_PROXIES), tuple(settings.PROXY_SECRETS))
+    proxies = _trusted(tuple(settings.TRUSTED_PROXIES), tuple(settings.PROXY_SECRET))
     return proxies.certificate(meta)
 
 

@@ -1,0 +1,170 @@
+"""What is wrong with the value of one setting: `manage.py check` and the server name it. Pure.
+
+Each function belongs to a row of the list of settings. It yields the id of the check, a message and
+a hint. What needs two settings or the protocol is in `tokens.checks` and `identity.staff.checks`.
+"""
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
+from typing import Any
+from urllib.parse import urlsplit
+
+Fault = tuple[str, str, str]  # id, message, hint
+
+_URL = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::\d+)?(?:/[^\s]*)?")
+_CERTIFICATE_URL = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[^\s?#]*[^\s?#/])?")
+_PROXY_SECRET = re.compile(r"[A-Za-z0-9_-]{32,}")  # as a header of nginx takes it
+_MIN_KEY_LENGTH = 32
+_SCOPE_NAME = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")  # RFC 6749 section 3.3
+_HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+_MAX_SCOPES_LENGTH = 255  # of the columns of a system user and of a login event
+_MAKE = "python -c 'import secrets; print(secrets.token_urlsafe(48))'."
+
+
+def host_of(url: str) -> str:
+    """The host name of an http or https address; empty if it is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a bracket without its other half
+        return ""
+    return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
+
+
+def auth_url(value: str) -> Iterator[Fault]:
+    """The base address that clients call, and the issuer."""
+    hint = "Give the base address that clients call, for example https://identity.example.org."
+    url, *rest = re.split("[?#]", value, maxsplit=1)
+    if not _URL.fullmatch(url):
+        yield "tokens.E001", "AUTH_URL is not an absolute http or https address.", hint
+    if url.endswith("/"):
+        yield "tokens.E002", "AUTH_URL ends with a slash, and so would the issuer.", hint
+    if rest:
+        yield "tokens.E003", "AUTH_URL has a query or a fragment.", hint
+
+
+def staff_url(value: str) -> Iterator[Fault]:
+    """The address that staff open."""
+    if not host_of(value):
+        yield (
+            "staff.E001",
+            "STAFF_URL is not an absolute http or https address.",
+            "Give the address that staff open, for example https://staff.id.example.org.",
+        )
+
+
+def certificate_url(value: str) -> Iterator[Fault]:
+    """The address at which clients present certificates."""
+    if value and not _CERTIFICATE_URL.fullmatch(value):
+        yield (
+            "tokens.E015",
+            "MTLS_URL is not an absolute https address without a slash at its end.",
+            "Give the base address at which clients present certificates, for example"
+            " https://mtls.identity.example.org, or leave it empty.",
+        )
+
+
+def proxy_secret(values: list[str]) -> Iterator[Fault]:
+    """What a proxy proves by that a certificate is from it."""
+    if any(not _PROXY_SECRET.fullmatch(value) for value in values):
+        yield (
+            "tokens.E019",
+            "PROXY_SECRET has fewer than 32 characters, or others than letters, digits, _ and -.",
+            f"Make it at random: {_MAKE}",
+        )
+
+
+def encryption_keys(values: list[str]) -> Iterator[Fault]:
+    """What encrypts the signing keys."""
+    if any(len(value) < _MIN_KEY_LENGTH for value in values):
+        yield (
+            "tokens.E011",
+            f"KEY_ENCRYPTION_KEYS has a key with fewer than {_MIN_KEY_LENGTH} characters.",
+            f"Make each at random: {_MAKE}",
+        )
+
+
+def trusted_proxies(values: list[str]) -> Iterator[Fault]:
+    """Addresses or networks of proxies."""
+    for value in values:
+        try:
+            ip_network(value, strict=False)
+        except ValueError:
+            yield (
+                "tokens.E012",
+                f"TRUSTED_PROXIES: {value!r} is not an address or a network.",
+                "For example 10.0.0.1, 10.0.0.0/8 or fd00::/8, separated by commas.",
+            )
+
+
+def bind(value: str) -> Iterator[Fault]:
+    """Where the server listens."""
+    if not (_is_address(value) or _HOST_NAME.fullmatch(value)):
+        yield (
+            "tokens.E014",
+            f"BIND: {value!r} is not an address on which a server can listen.",
+            "For example 127.0.0.1, 0.0.0.0, ::1 or localhost; the port is in PORT.",
+        )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def scopes(value: Any) -> Iterator[Fault]:
+    """The scopes and their audiences."""
+    hint = 'For example {"InvoicingAPI": {"description": "The e-invoicing APIs", "audience": "…"}}.'
+    if not isinstance(value, dict) or not value:
+        yield "tokens.E006", "SCOPES is not a JSON object with at least one scope.", hint
+        return
+    for scope, about in value.items():
+        if not _SCOPE_NAME.fullmatch(scope):
+            message = f"The scope {scope!r} has a character that RFC 6749 does not allow."
+            yield "tokens.E007", message, hint
+        if not isinstance(about, dict) or not _are_texts(about, "description", "audience"):
+            yield "tokens.E008", f"The scope {scope!r} has no description or no audience.", hint
+    if len(" ".join(value)) > _MAX_SCOPES_LENGTH:
+        message = f"The names in SCOPES are longer than {_MAX_SCOPES_LENGTH} in total."
+        yield "tokens.E009", message, hint
+
+
+def _are_texts(about: dict[str, Any], *names: str) -> bool:
+    return all(isinstance(about.get(name), str) and about[name] for name in names)
+
+
+def number_pattern(name: str, value: str) -> Iterator[Fault]:
+    """How the numbers of taxpayers are written."""
+    try:
+        re.compile(value)
+    except re.error as error:
+        yield "tokens.E004", f"{name} is not a regular expression: {error}.", "See Python's re."
+        return
+    separators = [mark for mark in ":," if _allows(value, mark)]
+    if separators:
+        yield (
+            "tokens.E005",
+            f"{name} allows {' and '.join(separators)}, which separate numbers.",
+            "List the characters of a number, for example [A-Z0-9]{5,20}.",
+        )
+
+
+# Not characters of the pattern: {1,20}, (?:, (?!
+_NOT_CHARACTERS = re.compile(r"\{\d*,?\d*\}|\(\?(?:<?[=!]|:)")
+_ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+
+
+def _allows(pattern: str, character: str) -> bool:
+    # Does any escape, class or character of the pattern match this character?
+    atoms = _ATOM.findall(_NOT_CHARACTERS.sub("", pattern))
+    return any(_matches(atom, character) for atom in atoms)
+
+
+def _matches(atom: str, character: str) -> bool:
+    try:
+        return re.fullmatch(atom, character) is not None
+    except re.error:  # a bracket or a repetition
+        return False

@@ -1,0 +1,122 @@
+"""The kinds of settings: how the text in the environment becomes a value. Pure."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from ipaddress import ip_network
+from typing import Any
+from zoneinfo import ZoneInfo
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True}
+_WORDS |= {"0": False, "false": False, "no": False, "off": False}
+
+
+class WrongValue(ValueError):
+    """Why a text is no value of this kind: it follows the name of the setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`read` makes a value of a text, or raises WrongValue."""
+
+    read: Callable[[str], Any]
+    # Nothing starts with a wrong value, no command either: the default would be dangerous.
+    is_vital: bool = False
+    # Never shown, and can be in a file that <name>_FILE names.
+    is_secret: bool = False
+
+
+def number(least: int, most: int) -> Kind:
+    """A whole number from `least` to `most`."""
+
+    def read(text: str) -> int:
+        if len(text) <= len(str(most)) and text.isascii() and text.isdigit():
+            value = int(text)
+            if least <= value <= most:
+                return value
+        raise WrongValue(f"must be a whole number from {least} to {most}, not {text!r}.")
+
+    return Kind(read)
+
+
+def choice(*choices: str) -> Kind:
+    """One of these texts."""
+
+    def read(text: str) -> str:
+        if text in choices:
+            return text
+        *others, last = choices
+        raise WrongValue(f"must be {', '.join(others)} or {last}, not {text!r}.")
+
+    return Kind(read)
+
+
+def vital(kind: Kind) -> Kind:
+    """The same kind, where a wrong value stops every command."""
+    return replace(kind, is_vital=True)
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in _WORDS:
+        raise WrongValue(f"must be True or False, not {text!r}.")
+    return _WORDS[text.lower()]
+
+
+def _share(text: str) -> float:
+    if re.fullmatch(r"0|1|[01]?\.\d{1,9}", text, re.ASCII) and float(text) <= 1:
+        return float(text)
+    raise WrongValue(f"must be a number from 0 to 1, not {text!r}.")
+
+
+def _list(text: str) -> list[str]:
+    return [part for part in map(str.strip, text.split(",")) if part]
+
+
+def _networks(text: str) -> list[str]:
+    try:
+        return [str(ip_network(part)) for part in _list(text)]
+    except ValueError as error:
+        raise WrongValue(f"must be networks, separated by commas: {error}.") from None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise WrongValue(f"must be JSON, not {text!r}.") from None
+
+
+def _time_zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ValueError, OSError, KeyError):
+        raise WrongValue(f"must be the name of a time zone, not {text!r}.") from None
+    return text
+
+
+def _collector(text: str) -> str:
+    if not text:
+        return text
+    if not re.fullmatch(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", text):
+        raise WrongValue(f"must be the http or https address of a collector, not {text!r}.")
+    try:
+        is_installed = find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:  # nor is what it is a part of
+        is_installed = False
+    if not is_installed:
+        raise WrongValue("needs OpenTelemetry: install requirements-traces.txt, or remove it.")
+    return text
+
+
+TEXT = Kind(str)
+SECRET = Kind(str, is_secret=True)
+SECRETS = Kind(_list, is_secret=True)  # separated by commas
+FLAG = Kind(_flag)
+SHARE = Kind(_share)
+LIST = Kind(_list)
+NETWORKS = Kind(_networks)
+JSON = Kind(_json)
+TIME_ZONE = Kind(_time_zone)
+COLLECTOR = Kind(_collector)

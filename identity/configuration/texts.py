@@ -1,0 +1,55 @@
+"""The table of README.md and `deploy/identity.env`, drawn from the list of settings.
+
+`python -m identity.configuration.texts` writes both.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from identity.configuration.setting_list import SETTINGS, Setting
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+README, ENVIRONMENT_FILE = _CHECKOUT / "README.md", _CHECKOUT / "deploy/identity.env"
+_TABLE = re.compile(r"(?<=\| name \| default \| meaning \|\n\| --- \| --- \| --- \|\n)(?:\|.*\n)+")
+_HEAD = """\
+# Settings of the token service, for every node, command and timer of this machine: copy it to
+# /etc/identity/identity.env (docs/operations.md). systemd reads it, and deploy/manage as a shell
+# does: a value with a blank, a quote or a dollar sign goes between single quotes. A secret can be
+# here, or in a file that <name>_FILE names. The units of systemd set SERVE and PORT themselves.
+# `deploy/manage settings` shows what is in force.
+"""
+
+
+def readme() -> str:
+    """README.md with the present settings."""
+    rows = (f"| `{s.name}` | {s.shown_default} | {s.meaning} |\n" for s in SETTINGS.values())
+    return _TABLE.sub(lambda _: "".join(rows), README.read_text(encoding="utf-8"))
+
+
+def environment_file() -> str:
+    """`deploy/identity.env`: every setting with its meaning, the usual ones first."""
+    return "\n".join([_HEAD, *_blocks()])
+
+
+def _blocks() -> Iterator[str]:
+    for title, is_usual in (
+        ("To be set", True),
+        ("As needed: remove the # before the name to set it", False),
+    ):
+        yield f"# --- {title} {'-' * (90 - len(title))}\n"
+        for setting in SETTINGS.values():
+            if setting.is_usual == is_usual:
+                yield f"{_comment(setting)}\n{'' if is_usual else '#'}{setting.assignment}\n"
+
+
+def _comment(setting: Setting) -> str:
+    text = f"{setting.name}: {setting.meaning}. Default: {setting.shown_default}".replace("`", "")
+    lines = textwrap.wrap(text, 94, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(f"# {line}" for line in lines)
+
+
+if __name__ == "__main__":
+    README.write_text(readme(), encoding="utf-8")
+    ENVIRONMENT_FILE.write_text(environment_file(), encoding="utf-8")
