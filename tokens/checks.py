@@ -17,14 +17,9 @@ Problem = tuple[str, str, str]  # id, message, hint
 
 def check_settings(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Errors: what no process can work with."""
-    between = (
-        (f"tokens.{id_}", *rest)
-        for id_, *rest in (*_certificates(), *_unreadable(), *_algorithm(), *_warnings())
-    )
-    return [
-        checks.Error(message, hint=hint, id=id_)
-        for id_, message, hint in (*_of_each_setting(), *between)
-    ]
+    others = (*_certificates(), *_unreadable(), *_algorithm(), *_warnings())
+    found = (*_of_each_setting(), *((f"tokens.{id_}", *rest) for id_, *rest in others))
+    return [checks.Error(message, hint=hint, id=id_) for id_, message, hint in found]
 
 
 def _of_each_setting() -> Iterator[Problem]:

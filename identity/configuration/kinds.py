@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from ipaddress import ip_network
 from typing import Any
@@ -21,7 +21,7 @@ class WrongValue(ValueError):
 class Kind:
     """`read` makes a value of a text, or raises WrongValue."""
 
-    read: Callable[[str], Any]
+    read: Callable[[str], Any] = field(repr=False)
     # Nothing starts with a wrong value, no command either: the default would be dangerous.
     is_vital: bool = False
     # Never shown, and can be in a file that <name>_FILE names.

@@ -6,7 +6,7 @@ and `deploy/identity.env`.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -41,7 +41,7 @@ class Setting:
     # Instead of the default, where that is not one text.
     default_in_words: str = ""
     # What is wrong with a value that could be read.
-    check: Callable[[Any], Iterable[faults.Fault]] = lambda value: ()
+    check: Callable[[Any], Iterable[faults.Fault]] = field(default=lambda value: (), repr=False)
     # Every production gives it: not a comment in `deploy/identity.env`.
     is_usual: bool = False
 
