@@ -7,7 +7,6 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db import Error
-from environs import EnvError
 
 from taxpayers.management.database_errors import describe
 
@@ -16,7 +15,7 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "identity.settings")
     try:
         execute_from_command_line(sys.argv)
-    except (ImproperlyConfigured, EnvError) as fault:
+    except ImproperlyConfigured as fault:
         sys.exit(f"Wrong setting: {fault}")
     except Error as fault:  # of Django's commands, such as migrate; ours have their own line
         if "--traceback" in sys.argv:

@@ -15,13 +15,12 @@ from typing import Any
 
 from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
-from environs import EnvError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 try:
     from identity import deployment
     from identity.settings import UNKNOWN_SETTINGS, WRONG_SETTINGS
-except (ImproperlyConfigured, EnvError) as error:
+except ImproperlyConfigured as error:
     sys.exit(str(error))
 if WRONG_SETTINGS:
     sys.exit("\n".join(WRONG_SETTINGS))

@@ -35,7 +35,7 @@ _LIBRARIES = (
     *("django.test", "django.db.models", "django.db.backends.sqlite3.base", "django.views.debug"),
     *("django.core.management", "django.core.mail", "django.template.loader"),
     *("cryptography.fernet", "jwt", "lmdb", "msgspec", "oauthlib.oauth2", "prometheus_client"),
-    *("psycopg", "environs", "uuid_utils.compat"),
+    *("psycopg", "uuid_utils.compat"),
 )
 ARGUMENTS = (
     *("-p", "tests.mutants.in_order", "-p", "tests.mutants.migrated"),

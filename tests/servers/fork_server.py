@@ -36,7 +36,7 @@ LIBRARIES = (
         "wsgiref.handlers",
     ),
     *("cryptography.x509", "cryptography.fernet", "jwt", "jwcrypto.jwk", "lmdb", "msgspec"),
-    *("environs", "fido2.server", "jinja2", "oauthlib.oauth2", "psycopg"),
+    *("fido2.server", "jinja2", "oauthlib.oauth2", "psycopg"),
     *("psycopg.pq", "psycopg.types.json", "pygments.lexers", "pygments.formatters"),
     *("python_calamine", "qrcode", "requests", "sqlparse", "uritemplate", "uuid_utils"),
     *("whitenoise.base", "xlsxwriter", "yaml"),
