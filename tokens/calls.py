@@ -118,7 +118,7 @@ class ApiSecretUse(NamedTuple):
 class TakeStatusIndex(NamedTuple):
     """The index for tokens that say this, an unused one if there is none yet.
 
-    From then on the index stands for tokens with these scopes and permissions, too. By the facts of
+    From then on the index is also used by tokens with these scopes and permissions. By the facts of
     this epoch they are good, and time alone ends nothing until `check_at` (None: ever). Nothing
     is taken, and no row is changed, if the client has another epoch.
 

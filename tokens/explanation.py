@@ -78,7 +78,7 @@ def results_of(
     The advice is what the client was told, in English unless `translate` is another language.
     """
     failed = REFUSALS[refused.reason].check if refused else None
-    # Where the service itself failed, nobody knows which checks were passed.
+    # Where the service itself failed, it is unknown which checks were passed.
     state = CheckState.NOT_REACHED if refused and failed is None else CheckState.PASSED
     results = []
     for check in Check:

@@ -1,4 +1,4 @@
-"""The seconds since this machine started, by a clock that nobody sets. Pure."""
+"""The seconds since this machine started, by a clock that cannot be set. Pure."""
 
 import time
 

@@ -20,7 +20,7 @@ def token_type(confirmation: Confirmation) -> str:
 def read_confirmation(claim: Any) -> Confirmation:
     """What the claim says; a token without it is bound to nothing.
 
-    Raises ValueError for a claim that this service does not write, so that nobody ignores it.
+    Raises ValueError for a claim that this service does not write, so that it is never ignored.
     """
     if claim is None:
         return UNBOUND

@@ -24,7 +24,7 @@ def access_token_claims(
 
     `audiences` maps each granted scope to its audience; raises KeyError for a scope without one.
     `status` names the token's place in the status lists (`tokens/status_lists/`).
-    `act` (RFC 8693 section 4.1) and `permissions` exist only if somebody acts for the subject,
+    `act` (RFC 8693 section 4.1) and `permissions` exist only if an actor acts for the subject,
     `cnf` (RFC 7800) only if the token is bound to something.
     """
     issued_at = int(authorization.at.timestamp())

@@ -33,7 +33,7 @@ class TokenFacts:
     """What the database knows now of one token.
 
     `login` are the present facts of the login that it was issued for: its client, the secret that
-    it used, whom it represents. None: no such login is recorded. `has_index`: the index of the
+    it used, its taxpayer. None: no such login is recorded. `has_index`: the index of the
     token in the status lists still belongs to that login; what ends a token takes its index away,
     for good (`tokens/status_lists/`).
     """

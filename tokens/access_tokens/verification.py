@@ -31,7 +31,7 @@ class InvalidToken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """A verified token: whom it represents, who acts, what it may do, until when.
+    """A verified token: the represented taxpayer, who acts, what it may do, until when.
 
     `actor` is None where the taxpayer acts for itself. Permissions do not limit such a token: they
     are what a taxpayer grants to others. The sender must also prove to possess what

@@ -22,7 +22,7 @@ def _(text: str) -> str:
     return text
 
 
-# The texts of `rate_limited` where callers back off: another cause, and somebody else can fix it.
+# The texts of `rate_limited` where callers back off: another cause, and another person can fix it.
 # Callers of ids that do not exist read the first one, too.
 TOO_MANY_FAILED = _(
     "Too many failed logins. Wait as long as Retry-After says. The operator of the ERP system must"
@@ -155,7 +155,7 @@ _FAULTS: Mapping[str, str] = {
     ProofFault.SIGNATURE: _("The signature of the proof is wrong."),
     ProofFault.USED_BEFORE: _("This proof was used before. Make a new one for each request."),
 }
-# What stands for the fault on the public page of a reason.
+# Placeholder for the fault on the public page of a reason.
 _ANY_FAULT: Mapping[str, str] = {
     ProtocolReason.MALFORMED_CREDENTIALS: _(
         "client_id, client_secret, client_assertion or the client certificate does not have the"

@@ -50,7 +50,7 @@ def issued_answer(
     client: AuthenticatedClient,
     quota: Quota | None,
 ) -> Answer:
-    """200 with oauthlib's body, and for whom the token is; issued at the moment `at`."""
+    """200 with oauthlib's body, and the represented taxpayer; issued at the moment `at`."""
     answer = accepted_answer(reference, body)
     answer.headers["X-Represented-Taxpayer"] = str(represented)
     _add_client_headers(answer, client, quota, at)
@@ -85,7 +85,7 @@ def refused_answer(
     refusal = REFUSALS[refused.reason]
     description = _description(refused).replace(ERP_SYSTEM, caller)
     answer = error_answer(reference, refusal.status, refusal.error, description)
-    if caller == ERP_SYSTEM:  # for whom the public pages are written
+    if caller == ERP_SYSTEM:  # the reader of the public pages
         answer.headers["Link"] = help_link(refused.reason)
     if isinstance(refused, RateLimited):
         _add_limit_headers(answer, refused, at)

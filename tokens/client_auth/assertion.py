@@ -71,12 +71,12 @@ class ClientAssertion:
 
     @property
     def denial_key(self) -> str:
-        """Stands for this very assertion."""
+        """Key for remembered denials: the hash of this assertion."""
         return hashlib.sha256(self.signed + self.signature).hexdigest()
 
     @property
     def use_id(self) -> UUID:
-        """Stands for all assertions of this client with this `jti`, of which one is accepted."""
+        """The same for all assertions of this client with this `jti`: one of them is accepted."""
         text = f"{self.client_id}\n{self.jti}".encode()
         return UUID(bytes=hashlib.blake2b(text, digest_size=16).digest())
 

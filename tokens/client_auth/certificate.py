@@ -80,7 +80,7 @@ class ClientCertificate:
 
     @property
     def lookup(self) -> str:
-        """Stands for all its names."""
+        """One lookup for all its names: their hash."""
         return f"tls${hashlib.sha256(''.join(self.lookups).encode()).hexdigest()}"
 
     def check_time(self, at: datetime) -> None:

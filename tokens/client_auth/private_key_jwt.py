@@ -86,7 +86,7 @@ def _could_have_signed(key: PublicKey, sent: ClientAssertion) -> bool:
 
 
 def _stand_in(algorithm: str, signature_bytes: int) -> PublicKey:
-    """A key that nobody has, for those who name none; verifying with it takes as long."""
+    """A key of no client, for callers that name none; verifying with it takes as long."""
     if algorithm != "PS256":
         return _stand_in_on_a_curve(algorithm)
     return _rsa_stand_in(signature_bytes if signature_bytes in _RSA_BYTES else _RSA_BYTES[0])

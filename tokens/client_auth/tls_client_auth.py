@@ -37,12 +37,12 @@ class CertificateCredentials:
 
     @property
     def lookup(self) -> str:
-        """What stands for the names of the certificate, where a secret is looked up by its hash."""
+        """The hash of the names of the certificate, where a secret is looked up by its hash."""
         return self.certificate.lookup
 
     @property
     def denial_key(self) -> str:
-        """Stands for this very certificate."""
+        """Key for remembered denials: the hash of this certificate."""
         return f"x5t${self.certificate.thumbprint}"
 
 
@@ -56,7 +56,7 @@ def authenticate(
 ) -> AuthenticatedClient:
     """The client that one of its names is registered for; `facts` are those of both.
 
-    Raises Refused: an unknown client and a certificate of somebody else are one.
+    Raises Refused: an unknown client and another client's certificate are one.
     """
     # The proxy looked, too; but a connection may be older than the end of its certificate.
     sent.certificate.check_time(at)

@@ -88,7 +88,7 @@ class Proof:
         return datetime.fromtimestamp(self.issued_at, UTC) + MAX_AGE
 
     def use_id(self, client_id: str, thumbprint: str) -> UUID:
-        """Stands for all proofs of this client and key with this `jti`: one is accepted."""
+        """The same for all proofs of this client and key with this `jti`: one is accepted."""
         text = f"{client_id}\n{thumbprint}\n{self.jti}".encode(errors="surrogatepass")
         return UUID(bytes=hashlib.blake2b(text, digest_size=16).digest())
 

@@ -31,7 +31,7 @@ def _normalized(address: str) -> tuple[str, str, int, str] | None:
 
 
 def _in_one_form(path: str) -> str:
-    # Django decodes a path before a view sees it, so nobody knows whether ":" was escaped.
+    # Django decodes a path before a view sees it, so it is unknown whether ":" was escaped.
     return "/".join(quote(unquote_to_bytes(part), safe="") for part in path.split("/"))
 
 

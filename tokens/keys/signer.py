@@ -22,7 +22,7 @@ logger = logging.getLogger("tokens.keys")
 READ_EVERY = timedelta(seconds=1)
 # Without that thread it is read when it is needed, and not more often.
 REFRESH_INTERVAL = timedelta(seconds=10)
-# Of that thread; nobody waits for it.
+# Of that thread; no login waits for it.
 _ANSWER_SECONDS = 5.0
 
 
@@ -79,7 +79,7 @@ class KeyRingCache:
             if not self._has_failed:  # once for each outage
                 logger.warning("signing keys not read", exc_info=True)
             self._has_failed = True
-            connection.close()  # no request ends here, so nobody else replaces a broken one
+            connection.close()  # no request ends here, so Django does not replace a broken one
         else:
             self._has_failed = False
 

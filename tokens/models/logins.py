@@ -208,7 +208,7 @@ class LoginCount(models.Model):
 
 
 class CountingMark(models.Model):
-    """How far the logins are counted: one row, locked while somebody counts."""
+    """How far the logins are counted: one row, locked while a process counts."""
 
     next_id = models.UUIDField()  # every event below it is in a LoginCount
 

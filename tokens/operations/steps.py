@@ -26,7 +26,7 @@ logger = logging.getLogger("tokens.login")
 
 @dataclass(frozen=True, slots=True)
 class LockedRead:
-    """A call for a client's facts; nobody changes them until the login's next call is done."""
+    """A call for a client's facts; they do not change until the login's next call is done."""
 
     query: FactsQuery
 
@@ -84,7 +84,7 @@ def refusal_of(arrival: Arrival, error: Exception, message: str = "login failed"
     """What the caller is told of an error: the refusal itself, or a 503 or 500 without detail."""
     if isinstance(error, Refused):
         return error
-    # While the database is out of reach each login fails, and a traceback of each would tell nobody
+    # While the database is out of reach each login fails, and a traceback of each would say nothing
     # more than the error's own text.
     exc_info = None if isinstance(error, OperationalError) else error
     cause = f"{type(error).__module__}.{type(error).__qualname__}: {error}"

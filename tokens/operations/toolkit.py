@@ -93,7 +93,7 @@ class LoginValidator(OAuth2Validator):
         request: LoginRequest,
         **kwargs: Any,
     ) -> bool:
-        """The last question, and so the decision: may it have a token, for whom, with what?"""
+        """The last question, and so the decision: may it have a token, for which taxpayer?"""
         request.authorization = decide(
             AuthorizationRequest(
                 client.facts,
@@ -171,7 +171,7 @@ class LoginBackend(OAuthLibCore):
 class TokenIssuer(OAuthLibMixin):
     """The toolkit's server, with our validator. One serves all requests."""
 
-    # The toolkit has no types, and None here stands for "as the settings say".
+    # The toolkit has no types, and None here means "as the settings say".
     server_class = ClientCredentialsServer  # type: ignore[assignment]
     validator_class = LoginValidator  # type: ignore[assignment]
     oauthlib_backend_class = LoginBackend  # type: ignore[assignment]

@@ -55,7 +55,7 @@ class Backoff:
 # ERP systems may share it, so it has more.
 PAIR_BACKOFF = Backoff(free=10, cap_seconds=300)
 ADDRESS_BACKOFF = Backoff(free=200, cap_seconds=60)
-# An address that sends what nobody could log in with: it guesses nothing, but each event takes
+# An address that sends what cannot log in: it guesses nothing, but each event takes
 # space. At most 500 at once, 2,880 a day without an end, and 12,000 a day after pauses of an hour.
 REJECTION_BACKOFF = Backoff(free=500, cap_seconds=30)
 
@@ -76,7 +76,7 @@ def count_rejection(bucket: BucketState | None, at: datetime) -> BucketState | T
 
 
 def _pause_of(at: datetime, *buckets: BucketState | None) -> Throttle | None:
-    # A failure without a pause throttles nobody, not even a node whose clock is behind.
+    # A failure without a pause throttles no caller, not even a node whose clock is behind.
     pauses_end = [
         bucket.retry_at
         for bucket in buckets

@@ -12,7 +12,7 @@ _IPV6_PREFIX = 64
 class Buckets:
     """The same caller always has the same buckets; others may share them by chance.
 
-    Keyed, so that nobody can look for an innocent caller's bucket to fail in.
+    Keyed, so that an attacker cannot look for an innocent caller's bucket to fail in.
     """
 
     def __init__(self, key: bytes) -> None:

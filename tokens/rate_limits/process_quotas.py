@@ -1,6 +1,6 @@
 """The limit of what only this process counts: for each client, as many as it may log in.
 
-For what stores a row though nobody gains by it: a few processes are a bound that is good enough.
+For requests that store a row and gain nothing: a few processes are a bound that is good enough.
 """
 
 from collections import OrderedDict

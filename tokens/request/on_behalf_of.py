@@ -49,7 +49,7 @@ def read_on_behalf_of(
     is_misspelled: bool,
     parameters: Set[str],
 ) -> TaxpayerId | None:
-    """Whom the client means to act for; None if it means itself.
+    """The taxpayer for which the client means to act; None if it means itself.
 
     `parameters` are the names of those in the body and the query string, where it has no place,
     even without a value. Raises Refused unless the header alone names one taxpayer.

@@ -24,7 +24,7 @@ Network = IPv4Network | IPv6Network
 
 
 class TrustedProxies:
-    """The proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, and nobody else's.
+    """The proxies whose X-Forwarded-For and X-Forwarded-Proto are believed, and no others.
 
     The same for what they report of a client's certificate.
     """
@@ -82,7 +82,7 @@ class TrustedProxies:
 
     def _hop(self, text: str) -> tuple[str | None, bool]:
         """The address, None if it is none, and whether it is that of a trusted proxy."""
-        # What is remembered is small, so that nobody can fill the memory with long texts.
+        # What is remembered is small, so that a caller cannot fill the memory with long texts.
         return self._read_hop(text) if len(text) <= _LONGEST else (None, False)
 
     def _hop_of(self, text: str) -> tuple[str | None, bool]:

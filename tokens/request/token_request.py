@@ -185,6 +185,6 @@ def _value_in(body: bytes, name: bytes, most: int) -> str:
 def _read_scopes(text: str) -> tuple[str, ...] | None:
     if not text:
         return None
-    # Anything but names with one space between them is taken as one name, which nobody knows: so it
+    # Anything but names with one space between them is taken as one name, which is unknown: so it
     # is refused where unknown scopes are, and only a caller whose secret matched learns of it.
     return tuple(dict.fromkeys(text.split(" "))) if _SCOPES.fullmatch(text) else (text,)

@@ -1,4 +1,4 @@
-"""`GET /api/v1/me`: whom a token represents and what it allows (contract 2)."""
+"""`GET /api/v1/me`: which taxpayer a token represents and what it allows (contract 2)."""
 
 from typing import cast
 
@@ -14,7 +14,7 @@ from tokens.resource_server.active_token import ActiveTokenAuthentication
 
 
 class MeView(APIView):
-    """Whom the token represents, who acts, what it may do, and until when.
+    """The represented taxpayer of the token, who acts, what it may do, and until when.
 
     Every active token is accepted: call it first when another API refuses a token.
     """

@@ -52,7 +52,7 @@ def _permission_class(check: Callable[[AccessToken], None]) -> type[BasePermissi
     class TokenPermission(BasePermission):
         def has_permission(self, request: Request, view: APIView) -> bool:
             if not isinstance(request.auth, AccessToken):
-                return False  # nobody was authenticated: that is a 401
+                return False  # no caller is authenticated: that is a 401
             check(request.auth)
             return True
 

@@ -27,7 +27,7 @@ _LAST = (
     f" may be in wrong hands, repeat the request with ?{REVOKE_LAST}=true to revoke it now."
 )
 _SANDBOX = (
-    "This client is of the sandbox: everybody has its secret, so nobody can revoke it. Use one of"
+    "This client is of the sandbox: its secret is public, so it cannot be revoked. Use one of"
     " your own system users to test that."
 )
 _OTHERS_LEFT = (

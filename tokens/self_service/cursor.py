@@ -17,6 +17,6 @@ class Cursor(NamedTuple):
 
 
 def read_cursor(text: str) -> Cursor | None:
-    """The place that this text stands for; None if no answer of ours can have had it."""
+    """The place that this text encodes; None if no answer of ours can have had it."""
     match = _TEXT.fullmatch(text)
     return Cursor(int(match[1], 16), int(match[2], 16)) if match else None

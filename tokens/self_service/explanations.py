@@ -38,7 +38,7 @@ class ExplanationView(SelfServiceView):
 
 
 def _as_json(event: LoginEvent, *, is_authenticated: bool) -> dict[str, Any]:
-    """Whom it was for is shown if its secret matched: anybody else may have sent the id alone."""
+    """Its taxpayer is shown if its secret matched: any caller may have sent only the id."""
     explanation = explain(event)
     return {
         "reference": str(event.pk),

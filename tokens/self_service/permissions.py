@@ -1,4 +1,4 @@
-"""`GET /api/v1/permissions`: for whom an intermediary may act, with what, until when."""
+"""`GET /api/v1/permissions`: for which taxpayers an intermediary may act, with what, until when."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from tokens.self_service.view import SelfServiceView
 USUAL_LIMIT, MOST = 100, 500
 _NUMBER = re.compile("[1-9][0-9]{0,3}")
 _ON_BEHALF = (
-    "This token is for another taxpayer alone, so it does not show for whom else the intermediary"
+    "This token is only for another taxpayer, so it does not show for which others the intermediary"
     " may act. Log in without the header onbehalfof, and use that token."
 )
 

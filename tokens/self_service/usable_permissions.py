@@ -29,7 +29,7 @@ def usable_permissions(
     """Permissions for the intermediary of this client, in force or to come; three queries.
 
     From one taxpayer, or from all. Those of a taxpayer that is not active give no login a token,
-    so they are left out, as if there were none: nobody learns which taxpayers exist.
+    so they are left out, as if there were none: no caller learns which taxpayers exist.
     """
     # Subqueries and a second query, not joins: so PostgreSQL reads the index permission_pair in its
     # order from the cursor on, and ends with the page. With a join it read all taxpayers up to it.

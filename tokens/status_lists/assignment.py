@@ -1,7 +1,7 @@
 """Which index in the status lists a new token gets (contract 2). Pure.
 
-An index stands for all tokens that one secret got for one taxpayer, and the registry says what any
-of them may do. The first of these tokens gets an index that its process has reserved, and the row
+All tokens that one secret got for one taxpayer share an index, and the registry says what any of
+them may do. The first of these tokens gets an index that its process has reserved, and the row
 is stored with its login. A login needs a statement more only if there is none in reserve, or if its
 token may do more than those before.
 """

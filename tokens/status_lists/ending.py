@@ -57,16 +57,16 @@ def _checked(clients: Iterable[int], at: datetime) -> dict[int, list[CheckedInde
 
 
 def _end_or_keep(of_client: dict[int, list[CheckedIndex]]) -> set[int]:
-    """Returns the clients that somebody is changing: they are tried again."""
+    """Returns the clients that another session is changing: they are tried again."""
     all_good = {c: found for c, found in of_client.items() if all(one.is_good for one in found)}
-    # Nearly all of them are, and one round trip is enough for all that nobody has locked.
+    # Nearly all of them are, and one round trip is enough for all that are not locked.
     if _end_or_keep_at_once([one for found in all_good.values() for one in found]):
         of_client = {c: found for c, found in of_client.items() if c not in all_good}
     return {client for client in sorted(of_client) if not _end_or_keep_at_once(of_client[client])}
 
 
 def _end_or_keep_at_once(checked: list[CheckedIndex]) -> bool:
-    """Whether it was done: all of it, or nothing where somebody else has locked a row."""
+    """Whether it was done: all of it, or nothing where another session has locked a row."""
     moved = [one for one in checked if one.is_good and one.check_at != one.next_check_at]
     try:
         with transaction.atomic():

@@ -1,7 +1,7 @@
 """The status lists as this process knows them: read from the database twice a second (contract 2).
 
 A thread of the server reads; a request for a list is answered from memory, on the event loop.
-What was read too long ago is not published: its reader must know that nobody looks any more.
+What was read too long ago is not published: its reader must know that it is not checked any more.
 """
 
 import logging
@@ -85,7 +85,7 @@ class StatusLists:
     def signed(self, number: int) -> str:
         """The signed list. Raises UnknownList.
 
-        Raises django.db.DatabaseError if nobody knows what it should say.
+        Raises django.db.DatabaseError if it is unknown what it should say.
         """
         self._be_fresh()
         lists = self._published
@@ -97,7 +97,7 @@ class StatusLists:
         return lists.signed[number]
 
     def keep_fresh(self) -> None:
-        """From now on a thread reads; nobody else does."""
+        """From now on only a thread reads."""
         self._is_kept_fresh = True
         threading.Thread(target=self._read_again, daemon=True).start()
 
@@ -162,7 +162,7 @@ class StatusLists:
                 if not self._has_failed:  # once for each outage
                     logger.warning("status lists not read", exc_info=True)
                 self._has_failed = True
-                connection.close()  # no request ends here, so nobody else replaces a broken one
+                connection.close()  # no request ends here, so Django does not replace a broken one
             else:
                 self._has_failed = False
             time.sleep(READ_EVERY_SECONDS)

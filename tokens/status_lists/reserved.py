@@ -1,7 +1,7 @@
 """Indexes of the status lists that this process may give to new tokens, without a statement more.
 
-They came with one that was taken in the database, and nobody else gives them to a token. Those that
-are left when the process ends remain unused: a bit each.
+They were reserved together with one that is used; only this process uses them. Those that are
+left when the process ends remain unused: a bit each.
 """
 
 import secrets

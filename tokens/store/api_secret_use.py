@@ -10,8 +10,8 @@ from tokens.protected_apis.last_use import minute_of
 from tokens.store.postgresql_event import NOW
 
 _MINUTE = f"date_trunc('minute', {NOW})"
-# Another node may have stored this minute. A row that somebody else has locked is skipped: nobody
-# waits for what staff or another node do.
+# Another node may have stored this minute. A row that another session has locked is skipped: no
+# call waits for staff or for another node.
 _STORE = f"""
 WITH stored AS (
     UPDATE protected_api_secrets s SET last_used_at = {_MINUTE}

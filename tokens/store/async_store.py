@@ -68,7 +68,7 @@ class AsyncStore:
     async def client_locked(
         self, query: FactsQuery, ends_at: float
     ) -> AsyncIterator[tuple[Reading, Callable[[Call], Awaitable[Any]]]]:
-        """The facts of a client that nobody changes meanwhile, and how to perform the next call.
+        """The facts of a client that does not change meanwhile, and how to perform the next call.
 
         SQLite has no such lock: there it is an ordinary read.
         """
@@ -157,7 +157,7 @@ class _WaitingExecutor(_PostgresqlExecutor):
 
 
 class _ExecutorsOfLocked:
-    """A few connections for clients that somebody else has locked; each waits for one of them."""
+    """A few connections for clients that another session has locked; each waits for one of them."""
 
     def __init__(self, observe: Observe) -> None:
         self._turns = asyncio.Semaphore(_MAX_LOCKED)
@@ -202,7 +202,7 @@ class _ClosingExecutor(_PostgresqlExecutor):
 
 
 def _sqlite_lanes(wrap: Wrap) -> dict[type, Lane]:
-    # SQLite has one writer, so all that write go together; readers wait for nobody.
+    # SQLite has one writer, so all that write go together; readers do not wait.
     reader, writer = (Lane(wrap(_SqliteExecutor(takes_turns=turns))) for turns in (False, True))
     return {
         **dict.fromkeys((FactsQuery, TokenQuery), reader),

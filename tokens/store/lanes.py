@@ -103,7 +103,7 @@ class Lane:
             if batch := take_batch(self.waiting):
                 try:
                     await self._execute(batch)
-                except Exception as error:  # noqa: BLE001 - nobody must wait for ever
+                except Exception as error:  # noqa: BLE001 - no caller must wait for ever
                     _fail_all(batch, error)
 
     def _drop_late(self) -> None:

@@ -45,9 +45,9 @@ SELECT statement_timestamp(), e.id, c.window_started_at, c.used, {_CONFIRMED}
 FROM login_events e LEFT JOIN client_usage c ON c.system_user_id = e.system_user_id
 WHERE e.id = ANY(%s)"""
 
-# `count_login`, for clients whose epoch is the one that was sent. A row that somebody else has
-# locked is skipped: nobody waits for another client's change, and no two batches wait for each
-# other. It is sent again, in a statement for one client that waits for its row (see
+# `count_login`, for clients whose epoch is the one that was sent. A row that another session
+# has locked is skipped: no login waits for another client's change, and no two batches wait for
+# each other. It is sent again, in a statement for one client that waits for its row (see
 # `tokens/store/locked_clients.py`). RETURNING shows the new values. A refused login counts, but is
 # no use of its secret.
 _LOCK, _LOCK_OR_SKIP = "FOR NO KEY UPDATE", "FOR NO KEY UPDATE SKIP LOCKED"
@@ -195,7 +195,7 @@ SELECT {NOW}, end_status_indexes(ARRAY(
 def statement_for(calls: Sequence[Any], *, waits: bool = False) -> Statement[list[Any]]:
     """One statement for calls of one kind; its results are in the order of the calls.
 
-    `waits`: for rows of clients that somebody else has locked. Such a statement must be for one
+    `waits`: for rows of clients that another session has locked. Such a statement must be for one
     client: else it would hold up others, and two could wait for each other.
 
     At most one failure or request of a bucket, and one use of an assertion or a proof.

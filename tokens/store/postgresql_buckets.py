@@ -75,7 +75,7 @@ WITH sent AS MATERIALIZED (
 )
 SELECT {NOW}, number, waits_until FROM sent"""
 
-# Somebody else may count in a bucket at the same moment and begin its pause, which only the row
+# Another session may count in a bucket at the same moment and begin its pause, which only the row
 # itself shows, once it is locked: what it then does not accept is not stored.
 _COUNT_REJECTIONS = f"""
 WITH sent AS MATERIALIZED (

@@ -9,7 +9,7 @@ from taxpayers.sql import Row, Statement
 from tokens.calls import Event
 
 # How far the moment of a decision may be from the moment at which it is stored. More means that the
-# node's idea of the time is wrong, or that nobody waits for the answer any more.
+# node's idea of the time is wrong, or that no caller waits for the answer any more.
 MAX_AGE_SECONDS = 2
 
 _TYPES = {

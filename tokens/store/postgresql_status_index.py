@@ -14,12 +14,12 @@ from tokens.store.postgresql_event import NOW, statement
 KEY = "system_user_id, secret_id, tin, rob, actor"
 
 # The oldest of those whose tokens have all expired, or else a new one; more of them for the logins
-# that follow in this process. A row that is there stays, and stands for more. (The index that was
+# that follow in this process. A row that is there stays, for more tokens. (The index that was
 # taken for it, and one that a process has reserved when it ends, remain unused, for good.)
 #
 # Its next check is that of the decision that needs it. The epoch confirms that the facts of that
 # decision are still true, and its lock makes a change wait, which then has the row checked. Nothing
-# is taken for a client that has changed, nor where somebody else has it locked: that call is sent
+# is taken for a client that has changed, nor where another session has it locked: that call is sent
 # again, as that of a login (`tokens/store/postgresql.py`).
 _TAKE = f"""
 WITH sent AS MATERIALIZED (
@@ -67,7 +67,7 @@ FROM free WHERE place > (SELECT count(*) FROM sent)"""
 def take_statement(calls: Sequence[TakeStatusIndex]) -> Statement[list[TakenIndex]]:
     """The index of each, in the order of the calls; of two the same, one at most.
 
-    None: its client has changed, or somebody else has it locked. Those that are
+    None: its client has changed, or another session has it locked. Those that are
     reserved, for all calls together, come with the first that has one.
     """
     sent = [call._asdict() | names_in(call) for call in calls]

@@ -60,7 +60,7 @@ _USE_ASSERTION, _USE_PROOF = (_USE.format(table=t) for t in ("used_assertions", 
 def perform(calls: Sequence[Any]) -> list[Any]:
     """The results of these calls, in their order. Raises django.db.DatabaseError."""
     if all(isinstance(call, FactsQuery | TokenQuery) for call in calls):
-        return [_PERFORM[type(call)](call) for call in calls]  # readers wait for nobody
+        return [_PERFORM[type(call)](call) for call in calls]  # readers do not wait
     with transaction.atomic():
         return [_PERFORM[type(call)](call) for call in calls]
 
