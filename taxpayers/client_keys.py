@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 PublicKey = EllipticCurvePublicKey | Ed25519PublicKey | RSAPublicKey
 
 PRIVATE_KEY_JWT = "private_key_jwt"  # the IANA registry's name of the method
-# Each kind of key has one algorithm, so nobody can choose a weaker one for it.
+# Each kind of key has one algorithm, so no client can choose a weaker one.
 ALGORITHMS = {"EC": "ES256", "RSA": "PS256", "OKP": "EdDSA"}
 # RFC 9864 gives EdDSA with Ed25519 a name for itself: libraries send either.
 _NEW_NAMES = {"Ed25519": "EdDSA"}

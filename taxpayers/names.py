@@ -36,7 +36,7 @@ def folded(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The folded words of a name, or of what somebody typed: letters and digits only."""
+    """The folded words of a name, or of what was typed: letters and digits only."""
     return _PUNCTUATION.sub(" ", folded(text)).split()
 
 

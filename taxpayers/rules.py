@@ -95,7 +95,7 @@ class AuthorizationRequest:
     """What is decided: the facts, the scopes asked for (None: none) and known, the moment.
 
     `confirmation` is what the client has proved to possess, besides its secret. `source`: where the
-    login comes from. None where nobody logs in at this moment: a token that was issued is decided
+    login comes from. None if there is no login: a token that was issued is decided
     about again, or staff ask about a login. A network ends no token.
     """
 
@@ -125,7 +125,7 @@ def decide(request: AuthorizationRequest) -> Authorization:
 
 
 def required_confirmation(facts: Facts) -> Confirmation:
-    """For questions about logins that nobody sends: one that proves what this client must."""
+    """For questions about logins that are not sent: one that proves what this client must."""
     return Confirmation(facts.client.token_binding)
 
 

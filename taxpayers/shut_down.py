@@ -1,7 +1,7 @@
 """Ends the wait for a database that does not answer, on connections that Django manages.
 
 libpq waits for an answer as long as the connection is open, and that of a server that hangs, or of
-a former primary that nobody switched off, stays open for ever.
+a former primary that was not switched off, stays open for ever.
 """
 
 import contextlib

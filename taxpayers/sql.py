@@ -89,7 +89,7 @@ class _Session(threading.local):
         return self._cursor
 
     def may_be_closed(self, connection: psycopg.Connection[Row] | None) -> bool:
-        """Whether the server closed the connection, or sent what nobody asked for.
+        """Whether the server closed the connection, or sent what was not asked for.
 
         A look before the statement is sent: only then is it certain that it was not executed.
         """

@@ -18,7 +18,7 @@ _LONGEST = 64  # of the text of a network
 
 
 class NetworkFault(StrEnum):
-    """What is wrong with a network that somebody entered."""
+    """What is wrong with a network that was entered."""
 
     UNREADABLE = "unreadable"
     HOST_BITS = "host_bits"

@@ -1,4 +1,4 @@
-"""What a token is bound to, so that nobody but its client can use it (RFC 9449, RFC 8705). Pure."""
+"""What a token is bound to, so that only its client can use it (RFC 9449, RFC 8705). Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum

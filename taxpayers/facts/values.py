@@ -133,7 +133,7 @@ class FactsQuery:
     """Whose facts: the id and the hash of the secret as sent, and the taxpayer of `onbehalfof`.
 
     For a key `lookup` is its name, `taxpayers.client_keys.key_name`. A certificate has
-    several `lookups`, of which one must be registered; `lookup` stands for all of them.
+    several `lookups`, of which one must be registered; `lookup` is the hash of all of them.
     """
 
     client_id: str

@@ -1,6 +1,6 @@
 """A separate program: an XLSX workbook on stdin becomes CSV on stdout, in UTF-8.
 
-A workbook is a zip archive of XML that somebody sent. A few kilobytes of it can unpack to
+A workbook is a zip archive of XML that was sent. A few kilobytes of it can unpack to
 gigabytes, and two cells far apart make the library ask for half a terabyte and abort its process.
 So the archive is checked first, as it unpacks and not as it declares, and then read here, where the
 kernel limits memory and time: whatever a workbook does, the service goes on.

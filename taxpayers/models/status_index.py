@@ -15,8 +15,8 @@ from taxpayers.models.usage import RandomEpoch
 class StatusIndex(models.Model):
     """The index of all tokens that one secret of a client got for one taxpayer.
 
-    The columns say what these tokens say. Only the service writes here; a row that is deleted, by
-    whom ever, sets the bit of its index (`taxpayers/facts/status_triggers.py`).
+    The columns say what these tokens say. Only the service writes here; a row that is deleted,
+    also by SQL, sets the bit of its index (`taxpayers/facts/status_triggers.py`).
     """
 
     index = models.BigIntegerField(primary_key=True)
@@ -32,7 +32,7 @@ class StatusIndex(models.Model):
     permissions = models.JSONField(default=dict)
     # After this moment time alone may have ended the tokens.
     check_at = models.DateTimeField(null=True)
-    # Another number whenever the row stands for something else. As the epoch of a client it never
+    # Another number whenever the row gets another meaning. As the epoch of a client it never
     # returns: what a node remembers of a row is true as long as the row has this version.
     version = models.BigIntegerField(db_default=RandomEpoch(), editable=False)
 

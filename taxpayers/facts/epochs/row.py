@@ -1,6 +1,6 @@
 """The epoch of a client: a random number in its row of `client_usage`. Pure.
 
-It stands for one state of all that decides what a login of the client gets. Any change of that
+It identifies one state of all that decides what a login of the client gets. Any change of that
 state (a service, SQL by hand, COPY, TRUNCATE) gives each client concerned a new epoch in the same
 transaction, by triggers. So facts that were read together with an epoch are up to date as long as
 the client still has it. It is no counter: no value returns, not even after a backup was restored.
