@@ -8,7 +8,7 @@ import msgspec
 
 from taxpayers.redaction import Shown, hide_secrets
 
-# Of a record we write neither thread, process nor caller, so nobody needs to find them out: see
+# Of a record we write neither thread, process nor caller, so they need not be found out: see
 # "Optimization" in the logging HOWTO of Python.
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 logging._srcfile = None

@@ -14,7 +14,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made if it is missing; nobody but its owner can open it or what is in it.
+    """The folder, made if it is missing; only its owner can open it or what is in it.
 
     An existing one that others can open is closed to them, with what lies directly in it: files
     of an earlier version. Raises ImproperlyConfigured, with what to do, if it cannot be made or is

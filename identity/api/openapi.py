@@ -16,7 +16,7 @@ from identity.api.framework.view import ManagementView
 from identity.management_api import SCOPES, base_url
 
 _DESCRIPTION = (
-    "Manages the registry of the token service: who may log in, and who may act for whom. Every"
+    "Manages the registry of the token service: who may log in, and act for which taxpayer. Every"
     " operation names the scopes of which an access token needs one, and every change of a record"
     " needs its ETag in If-Match. docs/management-api.md begins with the first change."
 )

@@ -53,7 +53,7 @@ def _create_missing(at: datetime) -> SavedCredentials:
 
 
 def _staff_password(saved: str | None) -> str | None:
-    """The password of the staff user, who is created if missing; None if somebody changed it."""
+    """The password of the staff user, who is created if missing; None if it was changed."""
     users = get_user_model().objects
     staff = users.filter(username=STAFF_USER).first()
     if staff is None:

@@ -51,7 +51,7 @@ class RefusalPeriod:
 
 @dataclass(frozen=True, slots=True)
 class SampleClient:
-    """A client, whom it represents if not its own taxpayer, and what is wrong with it."""
+    """A client, the taxpayer that it represents if not its own, and what is wrong with it."""
 
     issued: IssuedSecret
     works_at_night: bool

@@ -11,7 +11,7 @@ from taxpayers.credentials import Credentials
 
 @dataclass(frozen=True, slots=True)
 class SavedCredentials:
-    """The credentials of the sample, and the staff user's password; None: somebody changed it."""
+    """The credentials of the sample, and the staff user's password; None: it was changed."""
 
     sample: SampleCredentials
     staff_password: str | None = field(repr=False)

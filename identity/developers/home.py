@@ -21,7 +21,7 @@ _RENEW_EARLIER_MINUTES = 5
 _ADDRESSES = (
     ("POST", reverse("token"), _("log in")),
     ("POST", reverse("revocation"), _("end a token of yours")),
-    ("GET", reverse("me"), _("whom a token represents, and what it allows")),
+    ("GET", reverse("me"), _("which taxpayer a token represents, and what it allows")),
     ("GET", reverse("credentials"), _("your client, its secrets and its limit")),
     ("DELETE", reverse("credentials"), _("end a secret that leaked")),
     ("GET", reverse("permissions"), _("for whom you may act")),

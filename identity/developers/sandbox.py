@@ -1,6 +1,6 @@
 """`/sandbox` in each language, and `/sandbox.json`: for everybody (test alone).
 
-The same for everybody and without a query, so that nobody costs the database anything.
+The same for all callers and without a query, so that it costs the database nothing.
 """
 
 from collections.abc import Mapping

@@ -13,7 +13,7 @@ from tokens.refusals.table import ProtocolReason
 
 TOKEN = "token"
 
-# Whom the clients act for; each is registered for the sandbox alone.
+# The taxpayers of the clients; each is registered only for the sandbox.
 REPRESENTED = "C9990000010"
 WITHOUT_PERMISSION = "C9990000011"
 NOT_YET_VALID = "C9990000012"
@@ -83,7 +83,7 @@ CLIENTS = (
         TOKEN,
         _(
             "Gets a token with the header X-System-Warning, whether a change is announced or"
-            " not: to test that somebody reads it."
+            " not: to test that it is read."
         ),
     ),
     _refused(ProtocolReason.RATE_LIMITED, _("Always over its limit: 429 with Retry-After 30.")),
@@ -102,7 +102,7 @@ CLIENTS = (
     _refused(RegistryReason.SECRET_REVOKED, _("Its secret was revoked.")),
     _refused(
         RegistryReason.SOURCE_NETWORK_NOT_ALLOWED,
-        _("Its secret may be used from a network alone in which nobody is (192.0.2.0/24)."),
+        _("Its secret may be used only from a network that no computer is in (192.0.2.0/24)."),
     ),
     _refused(
         RegistryReason.DPOP_PROOF_MISSING,

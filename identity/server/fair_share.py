@@ -37,7 +37,7 @@ class ConnectionCounts:
             self._counts[slot] = count
 
     def withdraw(self, slot: int) -> None:
-        """The process of this slot accepts no more: nobody should give way to it."""
+        """The process of this slot accepts no more: others do not wait for it."""
         self._counts[slot] = _NEVER_LEAST
 
     def has_more_than_another(self, slot: int, unpublished: int = 0) -> bool:

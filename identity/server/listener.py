@@ -16,7 +16,7 @@ _PAUSE_SECONDS = 0.1
 # How long a process that has more connections than another leaves the next one to that.
 _GIVE_WAY_SECONDS = 0.002
 # So many are accepted before what the others have sent is read. A crowd must not wait in the queue,
-# where nobody tells it that it is too large, and a login must not wait for a crowd.
+# where it gets no answer, and a login must not wait for a crowd.
 _AT_ONCE = 128
 # A handshake that had begun when `refuse_handshakes` was called has ended by then.
 _HANDSHAKE_SECONDS = 0.2
@@ -33,7 +33,7 @@ _DROP_SYN = (
 
 
 def refuse_handshakes(sockets: Iterable[socket.socket]) -> None:
-    """New clients find nobody here, as if the sockets were closed; those on their way still do.
+    """Drop new SYNs, as if the sockets were closed; accept the backlog.
 
     Closing a socket resets the connections that wait in its queue. With this the queue becomes
     empty first. Without the filter (another system than Linux) a few may be lost.
@@ -53,7 +53,7 @@ class Share(Protocol):
         """Whether another process should accept first; so many were accepted, and are not open."""
 
     def next_step(self) -> int:
-        """How many it takes after it has given way, and nobody came."""
+        """How many it takes after it has waited and no other process took them."""
 
 
 class Listener:

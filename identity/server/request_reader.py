@@ -28,7 +28,7 @@ from tokens.request.on_behalf_of import spells_on_behalf_of
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Of a long body that the application has begun to read: more than this waits in the socket.
 _READ_AHEAD_BYTES = 64 * 1024
-# Letters that nobody has to escape (RFC 3986 section 2.3), and the slash. Such a path is taken as
+# Letters that need no escape (RFC 3986 section 2.3), and the slash. Such a path is taken as
 # it is written: rules of a proxy in front may compare that, so it must mean nothing else here.
 _NEEDLESSLY_ESCAPED = re.compile(
     "%(2[DEF]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)", re.ASCII | re.IGNORECASE

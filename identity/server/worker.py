@@ -34,8 +34,8 @@ _CANCEL_SECONDS = 1.0
 def hold_signals_over_forks() -> None:
     """From now on a new process gets a signal that ends it only when it has its own handlers.
 
-    Just after the fork it has those of the master, which put the signal into a queue that nobody
-    reads there; the stop would then wait for `graceful_timeout` and kill it.
+    Just after the fork it has those of the master, which put the signal into a queue that is
+    not read there; the stop would then wait for `graceful_timeout` and kill it.
     """
     os.register_at_fork(
         before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING),

@@ -89,7 +89,7 @@ async def _watch(receive: Any, scope: Scope) -> None:
 
 
 def _until_gone(chunks: Iterable[bytes], scope: Scope) -> Iterator[bytes]:
-    """The answer as long as somebody reads it: an export may have millions of rows."""
+    """The answer as long as the client reads it: an export may have millions of rows."""
     close = getattr(chunks, "close", lambda: None)
     try:
         for chunk in chunks:

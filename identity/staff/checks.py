@@ -1,4 +1,4 @@
-"""System checks of the staff pages: a deployment in which nobody can open them, or anybody."""
+"""System checks of the staff pages: if staff cannot open them, or everybody can."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -85,7 +85,7 @@ class StaffAccount(User):
 
     @property
     def roles(self) -> list[str]:
-        """More than one only if somebody wrote them to the database."""
+        """More than one only if they were written by SQL."""
         return [SUPERUSER] if self.is_superuser else sorted(g.name for g in self.groups.all())
 
     @property

@@ -43,7 +43,7 @@ _KINDS: Mapping[str, _Kind] = {
 def announce_ends(at: datetime) -> int:
     """Store the events of what ends soon and was not announced; how many. Safe to repeat."""
     if not active_endpoints():
-        return 0  # nobody hears it; who registers later hears the next stage
+        return 0  # no receiver; one that registers later gets the next stage
     EndReminder.objects.filter(ends_at__lt=at).delete()
     return sum(
         _announce(name, batch, at) for name, kind in _KINDS.items() for batch in _ending(kind, at)

@@ -57,7 +57,7 @@ def was_stopped(endpoint: WebhookEndpoint, owner: SystemUser | None) -> bool:
 
 
 def confirm_owner(endpoint: WebhookEndpoint, at: datetime) -> SystemUser | None:
-    """The owner, which nobody blocks until the end of the transaction; None: operators.
+    """The owner, which cannot be blocked until the end of the transaction; None: operators.
 
     So the history tells which came first. Raises ServiceError if the owner is not well.
     """

@@ -63,7 +63,7 @@ def _oldest(at: datetime) -> datetime:
 
 
 def _delete_in_batches(rows: "QuerySet[Any]") -> int:
-    """In short transactions: nobody waits for a long one."""
+    """In short transactions, because others wait for a long one."""
     count = 0
     while keys := list(rows.values_list("pk", flat=True)[:_BATCH]):
         count += rows.model._default_manager.filter(pk__in=keys).delete()[0]

@@ -37,7 +37,7 @@ def import_registry(
 
     Calls `progress` with the number of rows after each batch that was compared. Raises
     BadRowsError, with all bad rows, if a row is bad or contradicts a registered taxpayer, and
-    ServiceError if another import is running, or if somebody else registers one of them at the same
+    ServiceError if another import is running, or if another one registers one of them at the same
     moment.
     """
     author = by.in_one_task()
@@ -51,7 +51,7 @@ def import_registry(
         except IntegrityError:
             raise ServiceError(
                 _(
-                    "Somebody else registered a taxpayer of this file just now."
+                    "Another person registered a taxpayer of this file just now."
                     " Nothing has been imported. Start the import again."
                 )
             ) from None

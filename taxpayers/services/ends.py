@@ -1,6 +1,6 @@
 """The last moment of what ends: to extend it, or to set an earlier one (contract 4).
 
-To extend never shortens. To end earlier is another change, so that nobody makes it by mistake.
+To extend never shortens. To end earlier is another change, so that it is not made by mistake.
 """
 
 from datetime import datetime

@@ -80,7 +80,7 @@ def context_of(operation: Operation, reason: str, by: Author, at: datetime) -> C
 
 
 def lock_for_update(row: _Row) -> _Row:
-    """The row as it is now; nobody else can change it until the transaction ends.
+    """The row as it is now; no other session can change it until the transaction ends.
 
     Raises ServiceError if it no longer exists.
     """

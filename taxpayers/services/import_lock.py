@@ -1,4 +1,4 @@
-"""One import at a time, over all processes and nodes; an import that dies locks nobody out."""
+"""One import at a time, over all processes and nodes; an import that dies locks no other out."""
 
 import contextlib
 import fcntl

@@ -108,8 +108,8 @@ DEACTIVATE_INTERMEDIARY = Operation(
     partial(switch_intermediary, is_active=False),
     "intermediary",
     "Deactivate the intermediary",
-    "From now on it acts for nobody, and its tokens on behalf of others end. Its permissions stay"
-    " in the registry.",
+    "From now on it cannot act for others, and its tokens on behalf of others end. Its"
+    " permissions stay in the registry.",
     unneeded_if_inactive,
     is_danger=True,
     own_name="deactivate_intermediary",

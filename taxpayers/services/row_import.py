@@ -86,7 +86,7 @@ def import_rows(
     """Register every row of the file `source` in one transaction; safe to repeat.
 
     Calls `progress` with 1 after each row. Raises BadRowsError, with all bad rows, if one is bad,
-    and ServiceError if another import is running, or if somebody else registers one of them at the
+    and ServiceError if another import is running, or if another one registers one of them at the
     same moment.
     """
     context = ChangeContext(action, by.in_one_task(), at, reason_of_import(source))
@@ -161,7 +161,7 @@ def _newest_key(model: type[Model]) -> int:
 def _somebody_else() -> ServiceError:
     return ServiceError(
         _(
-            "Somebody else registered a record of this file just now."
+            "Another person registered a record of this file just now."
             " Nothing has been imported. Start the import again."
         )
     )

@@ -91,7 +91,7 @@ DEACTIVATE_TAXPAYER = Operation(
     "taxpayer",
     marked("Deactivate the taxpayer"),
     marked(
-        "From now on, nobody can log in for this taxpayer: not its own system users, and no"
+        "From now on, no client can log in for this taxpayer: not its own system users, and no"
         " intermediary on its behalf. Its system users also cannot log in on behalf of others."
         " Tokens that were already issued: APIs that check them with this service refuse them"
         " within 10 seconds, others accept them for up to one hour."

@@ -13,7 +13,7 @@ MAX_UPLOADS = 3
 def save_upload(*, name: str, content: bytes, by: Author, at: datetime) -> UploadedFile:
     """Save the file for UPLOAD_LIFETIME, and delete all expired ones.
 
-    Of one person the newest MAX_UPLOADS are saved, so that nobody fills the database.
+    Of one person the newest MAX_UPLOADS are saved, so that one person cannot fill the database.
     """
     UploadedFile.objects.filter(at__lt=at - UPLOAD_LIFETIME).delete()
     own = UploadedFile.objects.filter(by=by.name[:150])
@@ -24,7 +24,7 @@ def save_upload(*, name: str, content: bytes, by: Author, at: datetime) -> Uploa
 
 
 def find_upload(*, key: int, by: Author, at: datetime) -> UploadedFile | None:
-    """The file, unless it has expired or somebody else sent it."""
+    """The file, unless it has expired or another person sent it."""
     unexpired = UploadedFile.objects.filter(at__gte=at - UPLOAD_LIFETIME)
     return unexpired.filter(pk=key, by=by.name[:150]).first()
 

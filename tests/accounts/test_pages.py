@@ -68,11 +68,11 @@ def test_a_form_shows_every_role_with_its_duties(manager: Client) -> None:
 def test_two_roles_that_must_be_separate_are_refused(manager: Client) -> None:
     both = {"role": ["registrar", "security officer"]}
     response = manager.post(task_url(StaffAccount, "create_account"), NEW | both)
-    assert "Nobody can be registrar and security officer at once" in errors_of(response)
+    assert "No one can be registrar and security officer at once" in errors_of(response)
     row = account()
     sent = opened(manager, task_url(row, "change_role")) | both | {"reason": "Ticket"}
     response = manager.post(task_url(row, "change_role"), sent)
-    assert "Nobody can be registrar and security officer at once" in errors_of(response)
+    assert "No one can be registrar and security officer at once" in errors_of(response)
     assert not Change.objects.exists()
 
 
@@ -106,7 +106,7 @@ def test_a_task_changes_the_account_and_its_page_shows_the_record(
 def test_an_account_that_was_deactivated_is_activated(manager: Client) -> None:
     row = account()
     send(manager, row, "deactivate_account")
-    assert "Nobody can sign in with this account." in text_of(manager.get(page_url(row)))
+    assert "This account cannot sign in." in text_of(manager.get(page_url(row)))
     send(manager, row, "activate_account")
     row.refresh_from_db()
     assert row.is_active
@@ -129,7 +129,7 @@ def test_a_form_that_was_opened_before_another_change_does_not_undo_it(manager: 
     form = opened(manager, url) | {"role": "auditor", "reason": "Ticket"}
     row.groups.set([Group.objects.get(name="registrar")])
     response = manager.post(url, form)
-    assert "somebody changed this record" in errors_of(response)
+    assert "this record was changed" in errors_of(response)
     assert StaffAccount.objects.get(pk=row.pk).role == "registrar"
 
 

@@ -83,7 +83,7 @@ def test_a_form_that_was_opened_before_another_change_does_not_undo_it(
     url = task_url(erp.system_user, "bind_tokens")
     form = opened(officer, url) | {"token_binding": "", "reason": "x"}
     change(erp, "dpop")
-    assert "Somebody changed this." in text_of(officer.post(url, form))
+    assert "A colleague changed this." in text_of(officer.post(url, form))
     assert SystemUser.objects.get().token_binding == "dpop"
 
 

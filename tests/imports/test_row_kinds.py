@@ -327,7 +327,7 @@ def test_what_somebody_else_registers_meanwhile_undoes_the_import(
         store(*arguments)
 
     monkeypatch.setattr(row_import, "_store", store_too_late)
-    with pytest.raises(ServiceError, match="Somebody else registered"):
+    with pytest.raises(ServiceError, match="Another person registered"):
         run(kind, *files[kind])
     assert not Change.objects.exists()
 

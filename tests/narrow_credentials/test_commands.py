@@ -89,7 +89,7 @@ def test_its_own_taxpayer_and_a_taxpayer_that_is_no_intermediary_are_refused(
     assert f"Leave {intermediary.tin} out: it is the system user's own taxpayer" in line
     plain = new_erp()
     line = error_of("change_system_user", plain.client_id, "--only-permission", VIEW)
-    assert "is not an intermediary, so its system users act for nobody else." in line
+    assert "is not an intermediary, so its system users cannot act for others." in line
 
 
 def test_more_taxpayers_than_fit_are_refused(intermediary: Erp) -> None:

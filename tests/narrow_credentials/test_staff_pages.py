@@ -91,13 +91,13 @@ def test_a_limit_that_a_colleague_has_set_is_not_overwritten(
     form = opened(officer, url)
     SystemUser.objects.update(allowed_permissions=SUBMIT)
     response = officer.post(url, {**form, **WHY, "permissions": [VIEW]})
-    assert f"Somebody changed this. It is now: {SUBMIT}." in text_of(response)
+    assert f"A colleague changed this. It is now: {SUBMIT}." in text_of(response)
     assert SystemUser.objects.get(pk=intermediary.system_user.pk).allowed_permissions == SUBMIT
 
 
 def test_who_acts_for_nobody_has_no_limit(officer: Client, erp: Erp) -> None:
     page = text_of(officer.get(task_url(erp.system_user, "limit_system_user"), follow=True))
-    assert "Its taxpayer is not an intermediary, so it acts for nobody else." in page
+    assert "Its taxpayer is not an intermediary, so it cannot act for others." in page
 
 
 def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp: Erp) -> None:

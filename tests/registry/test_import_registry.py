@@ -166,7 +166,7 @@ def test_a_taxpayer_registered_at_the_same_moment_undoes_the_import(
         return outcome
 
     monkeypatch.setattr(bulk_import, "_compare", compare_too_early)
-    with pytest.raises(ServiceError, match="Somebody else registered"):
+    with pytest.raises(ServiceError, match="Another person registered"):
         import_rows(parsed("C0000000001,,One,", "C0000000002,,Two,"))
     assert not Taxpayer.objects.filter(tin="C0000000001").exists()
     assert not Change.objects.exists()

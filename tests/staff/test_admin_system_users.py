@@ -212,9 +212,9 @@ def test_a_form_that_was_opened_before_a_colleagues_change_does_not_undo_it(
         system_user=user, logins_per_minute=600, reason="hub", by=Author("x"), at=timezone.now()
     )
     refused = officer.post(url, sent)
-    assert "somebody changed this" in errors_of(refused)
+    assert "this record was changed" in errors_of(refused)
     assert refused.context["form"].errors["logins_per_minute"] == [
-        "Somebody changed this. It is now: 600."
+        "A colleague changed this. It is now: 600."
     ]
     assert 'value="New"' in refused.content.decode()  # what was entered is not lost
     user.refresh_from_db()
@@ -236,7 +236,7 @@ def test_a_day_that_a_colleague_set_is_not_undone_by_an_outdated_form(officer: C
     assert "It is now: 1 Jan 2099, 12:00" in errors_of(officer.post(url, sent))
     without = {name: value for name, value in sent.items() if name != "original"}
     for outdated in (without, without | {"original": "["}, without | {"original": "1"}):
-        assert "somebody changed this" in errors_of(officer.post(url, outdated))
+        assert "this record was changed" in errors_of(officer.post(url, outdated))
     assert SystemUser.objects.get().expires_at == end
 
 
@@ -244,7 +244,7 @@ def test_a_change_between_reading_and_locking_is_not_undone() -> None:
     as_loaded = SystemUserFactory.create(expires_at=None)
     data = {"original": {"expires": None}, "expires": timezone.now(), "reason": "x"}
     SystemUser.objects.update(expires_at=timezone.now() + timedelta(days=1))
-    with pytest.raises(ServiceError, match="somebody changed this"), transaction.atomic():
+    with pytest.raises(ServiceError, match="this record was changed"), transaction.atomic():
         ExtendSystemUser.form.values_for_service(as_loaded, data)
 
 

@@ -76,11 +76,11 @@ def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: dat
     context = ChangeContext(actions.ROTATE_SIGNING_KEY, by, at, validate_reason(reason))
     compromised = lock_for_update(_published_row(kid, at))
     if compromised.compromised_at is not None:
-        raise _not_published(compromised)  # somebody else was first
+        raise _not_published(compromised)  # another session was first
     newest = SigningKey.objects.latest("generation")
     row = _new_row(newest.generation + 1, alg, at, signs_from=at)
     key = _insert(row, context, replaced=compromised)
-    # Nobody needs its private part again.
+    # Its private part is not needed again.
     compromised.private_key = b""
     compromised.save(update_fields=["private_key"])
     update_and_record(compromised, context, compromised_at=at)
@@ -126,7 +126,7 @@ def _insert(row: SigningKey, context: ChangeContext, *, replaced: SigningKey) ->
                 after={"kid": row.kid, "alg": row.alg, "signs_from": row.signs_from},
             )
     except IntegrityError:
-        raise ServiceError(_("Somebody else has rotated the signing key just now.")) from None
+        raise ServiceError(_("The signing key was rotated by another person just now.")) from None
     return _key(row, None)
 
 

@@ -108,7 +108,7 @@ class RecordView(ManagementView):
         )
 
     def locked(self, request: Request, address: dict[str, Any]) -> Model | None:
-        """The record, which nobody else changes until the end. Raises Problem if it has changed."""
+        """The record, locked until the end. Raises Problem if it has changed."""
         lock_for_update(self.found(address))
         row = self.found(address)  # as it is under the lock, with what belongs to it
         require_match(request.headers.get("If-Match", ""), etag_of(self.represent(row)))

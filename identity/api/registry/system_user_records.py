@@ -21,7 +21,7 @@ _NOTE_LATER = (
 
 
 class BlockRecord(serializers.Serializer[SystemUser]):
-    """Since when a system user is blocked, by whom and why."""
+    """Since when a system user is blocked, who did it and why."""
 
     at = Moment(source="blocked_at")
     by = serializers.CharField(source="blocked_by")

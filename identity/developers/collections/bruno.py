@@ -34,7 +34,7 @@ def bruno_zip(auth_url: str) -> bytes:
     with zipfile.ZipFile(packed, "w") as archive:
         for path, text in bruno_files(auth_url).items():
             about = zipfile.ZipInfo(f"{FOLDER}/{path}", _BEGINNING)
-            about.external_attr = 0o644 << 16  # by default nobody could read it
+            about.external_attr = 0o644 << 16  # by default it is not readable
             archive.writestr(about, text.encode(), zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 

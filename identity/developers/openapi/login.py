@@ -37,7 +37,7 @@ _ASSERTION: Part = {
     "client_assertion": described(TEXT, "A signed JWT instead of a secret (RFC 7523)."),
 }
 HEADERS: Part = {
-    "X-Represented-Taxpayer": header("For whom the token is: TIN or TIN:ROB.", TEXT),
+    "X-Represented-Taxpayer": header("The represented taxpayer: TIN or TIN:ROB.", TEXT),
 }
 _OF_A_TOKEN = (
     *("X-Represented-Taxpayer", "X-Client-Secret-Expires-At", "X-Rate-Limit-Limit"),

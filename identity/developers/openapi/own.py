@@ -15,7 +15,7 @@ def own_paths() -> Part:
         "/api/v1/me": {
             "get": _operation(
                 "whoAmI",
-                "Whom a token represents, and what it allows",
+                "Which taxpayer a token represents, and what it allows",
                 response("The token", reference("schemas", "Me"), example=own_examples.me()),
             )
         },

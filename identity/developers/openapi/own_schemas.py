@@ -18,7 +18,7 @@ from identity.developers.openapi.parts import (
 from tokens.explanation import CheckState
 
 ME = record(
-    subject=described(TEXT, "Whom the token represents: TIN or TIN:ROB."),
+    subject=described(TEXT, "The represented taxpayer: TIN or TIN:ROB."),
     taxpayer=TAXPAYER,
     actor=described(or_null(TEXT), "The intermediary that acts; null: the taxpayer itself."),
     client_id=TEXT,

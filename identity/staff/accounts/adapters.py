@@ -77,7 +77,7 @@ class StaffAccounts(DefaultAccountAdapter):
         return super().pre_login(request, user, **kwargs)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        # Nobody is asked to confirm again right after a sign-in or a confirmation.
+        # No second confirmation right after a sign-in or a confirmation.
         records = get_authentication_records(self.request, self.request.user)
         is_recent = bool(records) and (
             time.time() - records[-1]["at"] < settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
@@ -98,7 +98,7 @@ class StaffAccounts(DefaultAccountAdapter):
         return response
 
     def set_password(self, user: AbstractBaseUser, password: str) -> None:
-        # allauth calls this when somebody changes their own password.
+        # allauth calls this when a person changes their own password.
         account = StaffAccount.objects.get(pk=user.pk)
         choose_password(
             account=account, password=password, by=author(self.request), at=timezone.now()

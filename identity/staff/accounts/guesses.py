@@ -1,4 +1,4 @@
-"""How many passwords and codes may be tried, so that nobody can lock out somebody else.
+"""How many passwords and codes may be tried, so that one person cannot lock out another.
 
 Counted in Django's cache, which all processes and nodes share. A person who has signed in with this
 browser before is counted by it alone; anybody else by name and address, by address, and by name

@@ -1,4 +1,4 @@
-"""Browsers in which somebody has signed in: others cannot lock them out by guessing.
+"""Browsers in which a person has signed in: others cannot lock them out by guessing.
 
 A signed cookie says who; it opens nothing. ("Device cookies", OWASP.)
 """

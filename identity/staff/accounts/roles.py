@@ -56,7 +56,7 @@ _REGISTRY_AND_LOGINS = _of(
     "view_permissioncode",
     "view_grantedpermission",
     "view_systemuser",
-    "view_credential",  # its hint and dates; nobody can view a secret
+    "view_credential",  # its hint and dates, never a secret
 ) | _of("tokens", "view_loginevent")
 _HISTORY = _of("taxpayers", "view_change")
 _KEYS_AND_APIS = _of("tokens", "view_signingkey", "view_protectedapi")

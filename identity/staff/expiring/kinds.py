@@ -19,7 +19,7 @@ from tokens.models import ProtectedApi, ProtectedApiSecret
 class Kind:
     """`end` is the field of its last moment, by which an index finds `rows`.
 
-    Clients of the sandbox are not among them: they end by design, and nobody renews them.
+    Clients of the sandbox are not among them: they end by design, and are not renewed.
 
     `extend_task` is the name of the task that extends it; of secrets, that issues a new one.
     `shown_with`: the kind of record on whose page its rows are, if they have none.

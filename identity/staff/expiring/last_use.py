@@ -1,4 +1,4 @@
-"""When what ends soon was last used: shows whether somebody will miss it.
+"""When what ends soon was last used: shows whether it is still needed.
 
 All is read by keys or by one index, and bounded.
 """

@@ -50,7 +50,7 @@ class RowTask:
 
 
 class _Refused(Task):
-    """Stands for the task of a row that is not extended here; the preview says why."""
+    """Placeholder for the task of a row that is not extended here; the preview says why."""
 
     name = "not_extended"
 

@@ -1,4 +1,4 @@
-"""Suggestions while somebody types a TIN or a name: a few, found by index like any search."""
+"""Suggestions while a user types a TIN or a name: a few, found by index like any search."""
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, JsonResponse

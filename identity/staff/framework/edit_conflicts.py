@@ -1,4 +1,4 @@
-"""Edit conflicts: a form that was opened before somebody else's change does not undo that change.
+"""Edit conflicts: a form that was opened before another person's change does not undo it.
 
 The form carries the values that the record had when it was opened. If the record has other values
 by now, the form is refused once and shows them. The values that the person entered stay in the
@@ -57,7 +57,7 @@ class EditConflictForm(TaskForm):
         conflicts = self._conflicts(self.record, self.cleaned_data)
         for field in conflicts:
             current = display_value(getattr(self.record, self.watched[field])) or _("none")
-            text = _("Somebody changed this. It is now: {value}.")
+            text = _("A colleague changed this. It is now: {value}.")
             self.add_error(field, text.format(value=current))
         if conflicts:
             self.add_error(None, _conflict_message())
@@ -88,7 +88,7 @@ class EditConflictForm(TaskForm):
 
 def _conflict_message() -> str:
     return _(
-        "Nothing was saved: somebody changed this record after you opened the form. Compare the"
+        "Nothing was saved: this record was changed after you opened the form. Compare the"
         " values. To keep your values, submit again."
     )
 

@@ -1,6 +1,6 @@
 """A new secret is shown on one page, once (contract 3): it is not stored and not shown again.
 
-The page is a sheet that is handed over to whom the secret is for. It is the response to
+The page is a sheet that is handed over to the owner of the secret. It is the response to
 the form itself: the secret is never in a message, a session or a URL. A reload submits the form
 again; the form carries the id of the newest secret at the time when it was opened, so it issues
 one secret only.
@@ -146,6 +146,6 @@ def check_form_not_reused(owner: SecretOwner, data: dict[str, Any]) -> None:
     raise ServiceError(
         _(
             "This form was already submitted. The secret {secret} was issued {moment} and cannot"
-            " be shown again. If nobody saved it, go back, revoke it and issue a new one."
+            " be shown again. If it was not saved, go back, revoke it and issue a new one."
         ).format(secret=secret, moment=moment_text(secret.created_at))
     )

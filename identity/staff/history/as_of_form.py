@@ -1,4 +1,4 @@
-"""Whom, and which moment of the past, the page *As of a date* asks about."""
+"""Which record, and which moment of the past, the page *As of a date* asks about."""
 
 from datetime import datetime
 from typing import Any

@@ -1,6 +1,6 @@
 """Import of records from a file: upload, preview, confirm (contract 6, `import_registry`).
 
-Nothing is registered before somebody has seen the preview. The uploaded file is stored in the
+Nothing is registered before a person has seen the preview. The uploaded file is stored in the
 database, so that any node can serve the next step and the file is uploaded once only. What differs
 from kind to kind is in `kinds`.
 """

@@ -50,7 +50,7 @@ def newest_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[An
 
 
 def all_found(rows: "QuerySet[Any]", conditions: Iterable[Q]) -> "QuerySet[Any]":
-    """Every row, for an export, where nobody waits for the first page."""
+    """Every row, for an export, which has no first page."""
     either = Q()
     for condition in _that_find_something(rows, conditions):
         either |= condition

@@ -53,7 +53,7 @@ class RotateForm(TaskForm):
         choices=published_keys,
         required=False,
         help_text=gettext_lazy(
-            "Only if somebody else may have a key: it is stopped at once and for good, and the new"
+            "Only if others may have a key: it is stopped at once and for good, and the new"
             " key signs at once. Every token that it signed is refused: its clients log in again."
         ),
         widget=UnfoldAdminSelectWidget,
@@ -74,8 +74,8 @@ class RotateSigningKey(Task):
     button_label = gettext_lazy("Rotate")
     description = gettext_lazy(
         "A new key is published now. It starts to sign in ten minutes, when all APIs have read it."
-        " The current key stays published until its last token has expired. Nobody else needs to"
-        " do anything."
+        " The current key stays published until its last token has expired. No other step"
+        " is needed."
     )
     icon = "autorenew"
     variant = "primary"

@@ -125,7 +125,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     )
 
 
-# Nobody knows from where the login would come.
+# It is unknown from where the login would come.
 _REGISTRY_CHECKS = frozenset(
     check
     for check in Check
@@ -142,7 +142,7 @@ def decide_at(
 ) -> tuple[Authorization | None, Refused | None]:
     """The decision about a login that asks for no scope, at the moment `at`: one of the two.
 
-    No `source`: nobody knows from where it would come. No `proved`: it proves all that its tokens
+    No `source`: it is unknown from where it would come. No `proved`: it proves all that its tokens
     must be bound to.
     """
     request = AuthorizationRequest(

@@ -1,4 +1,4 @@
-"""What somebody typed or pasted into the search box: read once, before anything is looked up."""
+"""What a user typed or pasted into the search box: read once, before anything is looked up."""
 
 import re
 from dataclasses import dataclass

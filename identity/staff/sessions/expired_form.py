@@ -1,6 +1,6 @@
 """A form whose CSRF token is that of an earlier session: its entries are shown again, not lost.
 
-That happens when somebody signs in again in another tab. The form is not carried out: what was
+That happens when a user signs in again in another tab. The form is not carried out: what was
 entered comes back in the form, to be checked and submitted by a person.
 """
 

@@ -1,4 +1,4 @@
-"""What somebody entered in a form that was sent after their session had ended, until they sign in.
+"""What a user entered in a form that was sent after their session had ended, until they sign in.
 
 Only the row of an ended session proves that a form came from an officer, so a stranger can store
 nothing here. Only the same account gets it back, in the form with the same address. Passwords,

@@ -48,7 +48,7 @@ class LimitSystemUser(Task):
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         if record.is_limited or Intermediary.objects.filter(taxpayer=record.taxpayer_id).exists():
             return ""
-        return _("Its taxpayer is not an intermediary, so it acts for nobody else.")
+        return _("Its taxpayer is not an intermediary, so it cannot act for others.")
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
         return {

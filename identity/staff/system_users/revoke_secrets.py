@@ -119,7 +119,7 @@ def _named(secrets: list[Credential]) -> str:
 
 
 def last_login_text(record: SystemUser) -> str:
-    """When it last got a token, in words: shows whether somebody will notice the change."""
+    """When it last got a token, in words: shows whether the change will be noticed."""
     usage: RateLimitCounter | None = getattr(record, "usage", None)
     if usage is None or usage.last_used_at is None:
         return _("It has never logged in.")

@@ -102,7 +102,7 @@ class SystemUserAdmin(ExportingAdmin):
             gettext_lazy("Unblock the selected system users"),
             gettext_lazy(
                 "They can log in again at once, with what is valid. Read why each one was blocked."
-                " What somebody else may have, revoke first."
+                " Revoke first what others may know."
             ),
             related=("secrets",),
         ),

@@ -27,7 +27,7 @@ def number_changes() -> list[Change]:
 
     Others that do the same wait for the end of the transaction.
     """
-    if connection.vendor == "postgresql":  # on SQLite nobody else writes now
+    if connection.vendor == "postgresql":  # on SQLite no other process writes now
         with connection.cursor() as cursor:
             cursor.execute(_LOCK)
     last = Change.objects.aggregate(last=Max("position"))["last"] or 0

@@ -53,7 +53,7 @@ def validate_limit(
     if not Intermediary.objects.filter(taxpayer=owner).exists():
         raise ServiceError(
             _(
-                "{taxpayer} is not an intermediary, so its system users act for nobody else."
+                "{taxpayer} is not an intermediary, so its system users cannot act for others."
                 " Register it as an intermediary first, or leave the limit out."
             ).format(taxpayer=owner.identifier)
         )

@@ -89,7 +89,7 @@ def check_certificates_are_taken() -> None:
     if not settings.MTLS_URL:
         raise ServiceError(
             _(
-                "This service takes no client certificates yet, so nobody could log in with one."
+                "This service takes no client certificates yet, so no client could log in with one."
                 " Its operators must set MTLS_URL first."
             )
         )

@@ -50,6 +50,6 @@ def _fault(wrong: list[str]) -> str:
     if not wrong:
         return ""
     return (
-        f"Somebody has changed what these clients show: {', '.join(wrong)}. Undo it on the pages of"
+        f"The records of these clients were changed: {', '.join(wrong)}. Undo it on the pages of"
         " the system user, its taxpayer or the permission."
     )

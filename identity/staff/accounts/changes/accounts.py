@@ -49,7 +49,7 @@ def create_account(
     try:
         with transaction.atomic():
             issued = issue_password(account, at)
-    except IntegrityError:  # created by somebody else at this moment
+    except IntegrityError:  # created by another person at this moment
         raise _taken(account) from None
     account.groups.add(group)
     after = {
@@ -139,7 +139,7 @@ DEACTIVATE_ACCOUNT = Operation(
     "account",
     marked("Deactivate the account"),
     marked(
-        "For somebody who leaves. They are signed out at once and cannot sign in any more. The"
+        "For a colleague who leaves. They are signed out at once and cannot sign in any more. The"
         " account stays, because the history names it; it can be activated again."
     ),
     unneeded_if_inactive,

@@ -38,7 +38,7 @@ def staff_author(by: Author) -> StaffAccount | None:
 
 
 def require_another_manager(account: StaffAccount) -> None:
-    """Raises ServiceError if nobody else could manage accounts. Only after `lock_account`."""
+    """Raises ServiceError if no other person could manage accounts. Only after `lock_account`."""
     if is_manager(account) and not _managers().exclude(pk=account.pk).exists():
         raise ServiceError(
             _(

@@ -56,7 +56,7 @@ RESET_SECOND_FACTOR = Operation(
     "account",
     marked("Reset the second step"),
     marked(
-        "For somebody who lost their phone or security key and has no recovery codes. Make sure"
+        "For a colleague who lost their phone or security key and has no recovery codes. Make sure"
         " that it is really them: call them, or meet them. All their second steps are removed, and"
         " they are signed out. At the next sign-in they set up a new one with their password."
     ),

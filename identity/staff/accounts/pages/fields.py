@@ -50,7 +50,7 @@ class RoleField(forms.ChoiceField):
             error_messages={
                 "required": gettext_lazy("Choose a role."),
                 "invalid_choice": gettext_lazy(
-                    "Choose one of these roles. Nobody can be registrar and security officer at"
+                    "Choose one of these roles. No one can be registrar and security officer at"
                     " once: with both, one person could let in a client that does not exist."
                 ),
             },

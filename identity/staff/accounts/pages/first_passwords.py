@@ -88,7 +88,7 @@ class SetFirstPassword(FirstPasswordTask):
     title = gettext_lazy("Set a new first password")
     button_label = gettext_lazy("New first password")
     description = gettext_lazy(
-        "For somebody who forgot their password. Make sure that it is really them: call them, or"
+        "For a colleague who forgot their password. Make sure that it is really them: call them, or"
         " meet them. The old password stops working, and they are signed out. The next page shows"
         " the new first password once; they replace it at the next sign-in. Their second step"
         " stays."
@@ -109,7 +109,7 @@ class SetFirstPassword(FirstPasswordTask):
             raise ServiceError(
                 _(
                     "This form was already submitted, and the first password cannot be shown again."
-                    " If nobody has noted it, go back and set another one."
+                    " If it was not noted, go back and set another one."
                 )
             )
         return set_first_password(account=record, reason=data["reason"], by=by, at=at)

@@ -90,7 +90,7 @@ def badge_of_account(row: StaffAccount, at: datetime) -> Badge:
 
 def _badge_of_sign_in(row: StaffAccount, at: datetime) -> Badge:
     if not (row.is_active and row.is_staff):
-        return Badge(NOT_ACTIVE, "bad", _("Nobody can sign in with this account."))
+        return Badge(NOT_ACTIVE, "bad", _("This account cannot sign in."))
     if row.is_superuser and settings.SECOND_PERSON_REQUIRED:
         return Badge(ONLY_READS, "warning", why_it_only_reads(row))
     if must_be_separate(row.permissions_held):

@@ -31,7 +31,7 @@ from tokens.explanation import refusal_of
 class Answer:
     """What the page of a refused login says before the request and its checks.
 
-    `now`: why it would be refused now; None if it would not, or nobody can tell. `is_same`: for the
+    `now`: why it would be refused now; None if it would not, or if unknown. `is_same`: for the
     same reason as then.
     """
 

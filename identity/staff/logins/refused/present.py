@@ -43,7 +43,7 @@ class Present:
 
     @property
     def is_cured(self) -> bool:
-        """Whether the login would get a token now; where nobody can tell, whether one did since."""
+        """Whether the login would get a token now; where that is unknown, whether one did since."""
         if self.is_decided:
             return self.refused is None
         return self.last_token_at is not None
