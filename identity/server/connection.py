@@ -22,19 +22,19 @@ class Connection(RequestReader):
         self.idle_deadline = self.close_deadline = self.write_deadline = 0.0
         self.unsent_bytes = 0  # when the deadlines were last enforced
         self.is_lingering = self.is_stopping = False
-        self.is_welcome = True
+        self.has_place = True
 
     # --- The connection ---------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)  # type: ignore[arg-type]
-        self.is_welcome = len(self.connections) <= connection_limit()
-        seconds = limits.IDLE_SECONDS if self.is_welcome else limits.IDLE_SECONDS_WHEN_FULL
+        self.has_place = len(self.connections) <= connection_limit()
+        seconds = limits.IDLE_SECONDS if self.has_place else limits.IDLE_SECONDS_WHEN_FULL
         self.idle_deadline = self.loop.time() + seconds
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connections.discard(self)
-        self.is_deaf = True
+        self.ignores_input = True
         for exchange in (self.current, self.cycle):
             if exchange is not None and not exchange.response_complete:
                 exchange.disconnect()
@@ -64,7 +64,7 @@ class Connection(RequestReader):
 
     def may_stay_open(self) -> bool:
         """Whether the answer that is written next may be followed by another request."""
-        return bool(self.waiting) or (not self.is_stopping and self.is_welcome)
+        return bool(self.waiting) or (not self.is_stopping and self.has_place)
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:
@@ -92,7 +92,7 @@ class Connection(RequestReader):
     def _start(self, exchange: Exchange) -> None:
         self.current = exchange
         exchange.started_at = self.loop.time()
-        is_admitted = self.is_welcome or exchange.scope["path"] == LIVE
+        is_admitted = self.has_place or exchange.scope["path"] == LIVE
         application = self.app if is_admitted else refuse_overload
         task = self.loop.create_task(exchange.run(application))
         task.add_done_callback(self.tasks.discard)
@@ -117,7 +117,7 @@ class Connection(RequestReader):
     def refuse(self, answer: Answer) -> None:
         if self.is_lingering:
             return
-        self.is_deaf = True
+        self.ignores_input = True
         faulty = self.cycle if self.reading is Reading.BODY else None
         if faulty is not None and faulty.response_started:
             self.linger()  # it has its answer
@@ -139,7 +139,7 @@ class Connection(RequestReader):
     def linger(self) -> None:
         if self.is_lingering or self.transport.is_closing():
             return
-        self.is_lingering = self.is_deaf = True
+        self.is_lingering = self.ignores_input = True
         self.close_deadline = self.loop.time() + limits.LINGER_SECONDS
         self.flow.resume_reading()
         self.transport.write_eof()

@@ -60,7 +60,7 @@ class RequestReader(HttpToolsProtocol):
         self.fault = ""
         # Received of the headers, or since the last piece of the body.
         self.field_bytes = self.dropped_bytes = 0
-        self.is_deaf = False  # nothing that arrives now is read
+        self.ignores_input = False  # nothing that arrives now is read
         self.is_replaying = False
 
     # --- For the answering side to define ---------------------------------------------------------
@@ -84,7 +84,7 @@ class RequestReader(HttpToolsProtocol):
     # --- Bytes ------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        if self.is_deaf:
+        if self.ignores_input:
             return
         if self.reading is Reading.NOTHING:
             self._begin_headers()
@@ -130,7 +130,7 @@ class RequestReader(HttpToolsProtocol):
     # --- What the parser calls --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        if self.is_deaf:  # the last answer was written within these bytes
+        if self.ignores_input:  # the last answer was written within these bytes
             self._stop_parser("")
         if self.reading is Reading.NOTHING:  # another request in the same bytes
             self._begin_headers()
@@ -184,7 +184,7 @@ class RequestReader(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self.field_bytes = 0
         exchange = self.cycle
-        if exchange is None or self.is_deaf:
+        if exchange is None or self.ignores_input:
             return
         if exchange.response_complete:
             self.dropped_bytes += len(body)
@@ -202,7 +202,7 @@ class RequestReader(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         exchange = self.cycle
-        if self.is_replaying or self.is_deaf or exchange is None:
+        if self.is_replaying or self.ignores_input or exchange is None:
             return
         self.reading, self.dropped_bytes = Reading.NOTHING, 0
         if exchange.response_complete:
