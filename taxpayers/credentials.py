@@ -67,7 +67,7 @@ def new_client_secret(environment: Environment) -> str:
 
 
 def public_credentials(name: str) -> Credentials:
-    """The credentials that everybody can compute from this name: for the sandbox of `test` alone.
+    """The credentials that everybody can compute from this name: only for the sandbox of `test`.
 
     A live service refuses them by their form.
     """

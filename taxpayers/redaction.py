@@ -104,7 +104,7 @@ def hide_marked_secrets(text: str) -> str:
 def holds_secret(text: str) -> bool:
     """Whether a secret or a token is in it, also percent-encoded: for texts that staff type.
 
-    By its form alone, so that what staff look for, a key ID for example, is never taken for one.
+    Only by its form, so that what staff look for, a key ID for example, is never taken for one.
     """
     for _ in range(_ENCODINGS):
         if _PASTED.search(text) is not None:

@@ -81,7 +81,7 @@ CountResult = Quota | UsedBefore | ProofUsedBefore | None
 
 
 class FailedLogin(NamedTuple):
-    """A failed login, for the bucket of its caller and id and the bucket of its address alone.
+    """A failed login, for the bucket of its caller and id and the bucket of its address.
 
     Stored unless its caller has to wait.
     """
@@ -101,7 +101,7 @@ class FailedAuthentication(NamedTuple):
 class TokenRevocation(NamedTuple):
     """A token that its client has ended; `expires_at` is when it would have expired anyway.
 
-    `status_index` ends as well; an older token has none. Without a token the index alone ends.
+    `status_index` ends as well; an older token has none. Without a token only the index ends.
     """
 
     jti: UUID | None

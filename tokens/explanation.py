@@ -1,6 +1,6 @@
 """Why a login ended as it did: every check in order, and what to do next (contract 6).
 
-Read from the login event alone, so it shows the facts of that moment, not of today.
+Read only from the login event, so it shows the facts of that moment, not of today.
 """
 
 from collections.abc import Callable, Set

@@ -1,7 +1,7 @@
 """`X-System-Warning`: what will be refused from a date on, announced in answers before that.
 
 The operators write the warnings into SYSTEM_WARNINGS. Without any, no login passes this module.
-A condition looks at the request alone, so a warning tells nothing about a client. Pure.
+A condition looks only at the request, so a warning tells nothing about a client. Pure.
 """
 
 import re

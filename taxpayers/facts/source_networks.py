@@ -75,7 +75,7 @@ def _network(text: str) -> Network:
 
 def _read(text: str) -> Network:
     try:
-        # The name of an interface (fe80::1%eth0) means something on one machine alone.
+        # The name of an interface (fe80::1%eth0) means something only on one machine.
         network = ip_network(text, strict=False) if "%" not in text else None
     except ValueError:
         network = None

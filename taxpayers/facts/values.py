@@ -14,7 +14,7 @@ class SecretFacts:
     """The secret that matched, or the key that an assertion names: then `public_jwk` is not empty.
 
     A key proves nothing before a signature was verified with it. `is_certificate`: it is a name in
-    the certificate of the client's connection. Logins may come from `allowed_networks` alone; none:
+    the certificate of the client's connection. Logins may come only from `allowed_networks`; none:
     from anywhere.
     """
 
@@ -118,7 +118,7 @@ class Facts:
 
     `epoch` changes with every change that could alter a decision about this client, and never
     returns: facts with the client's present epoch are the present facts. `status` is None where no
-    token has an index yet; it is known to logins alone, and no rule looks at it.
+    token has an index yet; it is known only to logins, and no rule looks at it.
     """
 
     client: ClientFacts

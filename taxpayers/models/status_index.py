@@ -2,7 +2,7 @@
 
 An index is in one of these tables at most: it belongs to tokens, waits in `StatusChange` for its
 bit to be set, or is set, in `EndedStatusIndex`, until its tokens have expired; then it is used
-again. The last column that `GET /status/…` needs is there alone, so no list reads all indexes.
+again. The last column that `GET /status/…` needs is only there, so no list reads all indexes.
 """
 
 from typing import ClassVar

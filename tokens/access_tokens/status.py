@@ -16,7 +16,7 @@ ACTIVE = "active"
 
 
 class InactiveReason(StrEnum):
-    """Why a token is not active, beside the reasons of the registry: for logs alone."""
+    """Why a token is not active, beside the reasons of the registry: only for logs."""
 
     NOT_VALID = "token_not_valid"  # unknown, malformed, expired, of another key or audience
     NOT_RECORDED = "login_not_recorded"

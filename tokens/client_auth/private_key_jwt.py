@@ -41,7 +41,7 @@ def authenticate(sent: ClientAssertion, facts: Facts | None, at: datetime) -> Au
 
 
 def not_accepted(detail: str = "") -> Refused:
-    """The one answer to all assertions that are not accepted; `detail` is for staff alone."""
+    """The one answer to all assertions that are not accepted; `detail` is only for staff."""
     return Refused(ProtocolReason.INVALID_CREDENTIALS, parameter=ASSERTION, detail=detail)
 
 

@@ -65,7 +65,7 @@ class LoginEvent(models.Model):
                 name="login_by_reason",
                 condition=~models.Q(reason=""),
             ),
-            # The latest refusals of known clients, read from the index alone. A login that is
+            # The latest refusals of known clients, read only from the index. A login that is
             # granted has no entry in it, and pays nothing for it.
             models.Index(
                 fields=["-id", "system_user", "reason", "at"],

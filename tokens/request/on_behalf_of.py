@@ -52,7 +52,7 @@ def read_on_behalf_of(
     """The taxpayer for which the client means to act; None if it means itself.
 
     `parameters` are the names of those in the body and the query string, where it has no place,
-    even without a value. Raises Refused unless the header alone names one taxpayer.
+    even without a value. Raises Refused unless only the header names one taxpayer.
     """
     if is_misspelled:
         raise _malformed("it is sent under another name")

@@ -17,7 +17,7 @@ from tokens.client_auth.certificate import CertificateHeaders
 
 SECRET_IN_META = "HTTP_X_PROXY_SECRET"
 _LONGEST = 64  # of an address; the name of an interface may follow it
-# Some proxies write the port of the client as well (as RFC 7239 section 6 does), or brackets alone.
+# Some proxies write the port of the client as well (as RFC 7239 section 6 does), or only brackets.
 _WITH_PORT = re.compile(r"\[([^]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}", re.ASCII)
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -74,7 +74,7 @@ class TrustedProxies:
         return None if reported.is_empty else reported
 
     def _has_secret(self, meta: Mapping[str, str]) -> bool:
-        # Other processes may run on the machine of a proxy: its address alone is no proof.
+        # Other processes may run on the machine of a proxy: its address is no proof.
         if not self._secrets:
             return True
         sent = meta.get(SECRET_IN_META, "").encode(errors="surrogatepass")

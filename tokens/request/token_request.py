@@ -64,7 +64,7 @@ class TokenRequest:
     """What a client asks for. `scopes` is None when no scope is asked for.
 
     `dpop` is the header of that name as sent, and `certificate` what a trusted proxy reports of the
-    client's certificate: each means something for some clients alone.
+    client's certificate: each means something only for some clients.
     """
 
     credentials: Credentials

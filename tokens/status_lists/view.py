@@ -36,7 +36,7 @@ def aggregation(request: HttpRequest) -> HttpResponse:
 
 
 def _status_list(number: str) -> HttpResponse:
-    # Written in one way alone: the address is the name of the list.
+    # Written in only one way: the address is the name of the list.
     if not (number.isascii() and number.isdecimal() and number == str(int(number[:_MOST_DIGITS]))):
         return _unknown()
     try:

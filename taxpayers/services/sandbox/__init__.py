@@ -1,1 +1,1 @@
-"""Changes of the clients of the sandbox: in the test environment alone."""
+"""Changes of the clients of the sandbox: only in the test environment."""
