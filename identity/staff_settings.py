@@ -110,7 +110,7 @@ if IS_HTTPS:  # the browser then refuses them from any other host (RFC 6265bis, 
 # The language that the switch has chosen; without one, the language of the browser is used.
 LANGUAGE_COOKIE_AGE = 365 * 86_400
 SECURE_CONTENT_TYPE_NOSNIFF = True
-# For the host of the staff pages alone. Other hosts of the domain, and a list that is built into
+# Only for the host of the staff pages. Other hosts of the domain, and a list that is built into
 # browsers, are for the owner of the domain to decide: both are hard to undo.
 _HSTS_SECONDS: int = read("HSTS_SECONDS")
 SECURE_HSTS_SECONDS = _HSTS_SECONDS if IS_HTTPS else 0
@@ -178,7 +178,7 @@ MFA_FORMS = {
 MFA_ADAPTER = "identity.staff.accounts.adapters.SecondFactors"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
-MFA_WEBAUTHN_USER_VERIFICATION = "required"  # PIN or fingerprint: a lost key alone opens nothing
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # PIN or fingerprint: a lost key opens nothing
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # addresses play no part in the sign-in
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 
@@ -222,6 +222,6 @@ UNFOLD: dict[str, Any] = {
 
 # --- Webhooks ---------------------------------------------------------------------------------
 
-# Networks to which messages are sent though they are not public; of http, these alone.
+# Networks to which messages are sent though they are not public; http only to these.
 WEBHOOK_ALLOWED_NETWORKS: list[str] = read("WEBHOOK_ALLOWED_NETWORKS")
 WEBHOOK_RETENTION_DAYS: int = read("WEBHOOK_RETENTION_DAYS")

@@ -90,7 +90,7 @@ def _rendered(page: Page, language: str, *, is_chosen: bool, base: str) -> tuple
 
 @cache
 def _engine() -> Engine:
-    """Templates alone: a process that serves logins has no other use for them."""
+    """Only templates: a process that serves logins has no other use for them."""
     return Engine(
         dirs=[str(settings.BASE_DIR / "templates")], libraries={"i18n": "django.templatetags.i18n"}
     )

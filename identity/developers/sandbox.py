@@ -1,4 +1,4 @@
-"""`/sandbox` in each language, and `/sandbox.json`: for everybody (test alone).
+"""`/sandbox` in each language, and `/sandbox.json`: for everybody (only in test).
 
 The same for all callers and without a query, so that it costs the database nothing.
 """

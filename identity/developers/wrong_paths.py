@@ -44,7 +44,7 @@ _LONGEST = 200
 def meant_by(path: str) -> str:
     """The method and the path that were probably meant, as `POST /connect/token`; or nothing."""
     for meant in _candidates(path[:_LONGEST]):
-        if "sandbox" not in meant or is_valid_path(meant):  # it is in the test environment alone
+        if "sandbox" not in meant or is_valid_path(meant):  # it is only in the test environment
             return f"{_METHODS[meant]} {meant}"
     return ""
 

@@ -1,1 +1,1 @@
-"""What developers test ERP systems with: the sandbox (ENVIRONMENT=test alone), the client check."""
+"""What developers test ERP systems with: the sandbox (only ENVIRONMENT=test), the client check."""

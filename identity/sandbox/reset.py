@@ -1,4 +1,4 @@
-"""`POST /sandbox/reset`: a client of the sandbox resets its own counter (test alone)."""
+"""`POST /sandbox/reset`: a client of the sandbox resets its own counter (only in test)."""
 
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -46,7 +46,7 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 
 def _client_of(request: HttpRequest) -> SandboxName | None:
-    """By the public list alone: no query, so guesses cost nothing and tell nothing."""
+    """Only by the public list: no query, so guesses cost nothing and tell nothing."""
     try:
         sent = read_credentials(request.POST.dict(), request.META.get("HTTP_AUTHORIZATION", ""))
     except Refused:

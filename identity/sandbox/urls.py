@@ -1,4 +1,4 @@
-"""The paths of the sandbox, in the test environment alone; the client check is served in both."""
+"""The paths of the sandbox, only in the test environment; the client check is served in both."""
 
 from django.conf import settings
 from django.urls import URLPattern, path

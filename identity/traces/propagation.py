@@ -1,4 +1,4 @@
-"""Which trace a request belongs to: W3C Trace Context, from trusted proxies alone.
+"""Which trace a request belongs to: W3C Trace Context, only from trusted proxies.
 
 A stranger could otherwise have each of its logins recorded, or put them into the traces of others.
 """

@@ -1,4 +1,4 @@
-"""How a span is made here: an error is named by its type alone.
+"""How a span is made here: an error is named only by its type.
 
 Its text and its traceback, which OpenTelemetry would record, may hold what a client has sent.
 """

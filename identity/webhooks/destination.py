@@ -45,7 +45,7 @@ class Destination:
 def read_url(url: str, allowed_networks: Collection[str]) -> Destination:
     """Raises NotAllowed with what is wrong with the URL.
 
-    http is for `allowed_networks` alone, so without any it is refused here already.
+    http is only for `allowed_networks`, so without any it is refused here already.
     """
     try:
         parts = urlsplit(url)

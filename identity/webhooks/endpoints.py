@@ -147,7 +147,7 @@ def set_webhook_active(
 
 @transaction.atomic
 def send_test(*, endpoint: WebhookEndpoint, at: datetime) -> WebhookDelivery:
-    """A `webhook.test` event for this endpoint alone, whatever types it wants.
+    """A `webhook.test` event only for this endpoint, whatever types it wants.
 
     Raises ServiceError if it is disabled.
     """

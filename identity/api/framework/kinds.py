@@ -38,7 +38,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """A record, and what is shown of it in this answer alone, such as a new secret.
+    """A record, and what is shown of it only in this answer, such as a new secret.
 
     A repeated answer has what is not secret of it, and says what to do if the secret was lost.
     """

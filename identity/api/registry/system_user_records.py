@@ -84,7 +84,7 @@ class IssuedSystemUserRecord(SystemUserRecord):
 
 
 def show_once(issued: IssuedSecret) -> Once:
-    """The system user, and the new secret for this answer alone."""
+    """The system user, and the new secret, only for this answer."""
     data = secret_data(issued)
     shown = {**data, "secret_expires_at": moment_text(data["secret_expires_at"]), "note": _NOTE}
     return Once(issued.system_user, shown, secret_name="client_secret", note_later=_NOTE_LATER)

@@ -47,7 +47,7 @@ class _AnyAnswer:
 
 
 class PasskeySignIn(_AnyAnswer, LoginWebAuthnForm):
-    """A sign-in by passkey alone."""
+    """A sign-in by passkey, without a password."""
 
 
 class KeySignIn(_AnyAnswer, AuthenticateWebAuthnForm):

@@ -108,7 +108,7 @@ def _badge_of_sign_in(row: StaffAccount, at: datetime) -> Badge:
 
 
 def roles_of(row: StaffAccount) -> list[Role]:
-    """The roles with title and duties; a group that is no role has its name alone."""
+    """The roles with title and duties; a group that is no role has only its name."""
     return [
         _OUTSIDE if name == SUPERUSER else ROLES.get(name) or Role(name, "", frozenset())
         for name in row.roles
