@@ -50,6 +50,8 @@ SCOPES: dict[str, dict[str, str]] = read("SCOPES")  # `check` finds out whether 
 SYSTEM_WARNINGS: list[dict[str, str]] = read("SYSTEM_WARNINGS")
 SIGNING_ALGORITHM: str = read("SIGNING_ALGORITHM")
 SECRET_LIFETIME = timedelta(days=read("SECRET_LIFETIME_DAYS"))
+# None: login events are never deleted.
+LOGIN_RETENTION: timedelta | None = read("LOGIN_RETENTION")
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
 TRUSTED_PROXIES: list[str] = read("TRUSTED_PROXIES")
 # The address at which these proxies ask clients for a certificate; empty: nowhere, and no node

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from importlib.util import find_spec
 from ipaddress import ip_network
 from typing import Any
@@ -49,6 +50,20 @@ def choice(*choices: str) -> Kind:
             return text
         *others, last = choices
         raise WrongValue(f"must be {', '.join(others)} or {last}, not {text!r}.")
+
+    return Kind(read)
+
+
+def days(least: int) -> Kind:
+    """A time of at least so many days, as `400d`; None if empty."""
+
+    def read(text: str) -> timedelta | None:
+        if not text:
+            return None
+        match = re.fullmatch(r"(\d{1,5})d", text, re.ASCII)
+        if match and int(match[1]) >= least:
+            return timedelta(days=int(match[1]))
+        raise WrongValue(f"must be a number of days, {least}d or more, not {text!r}.")
 
     return Kind(read)
 

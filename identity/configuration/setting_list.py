@@ -24,6 +24,7 @@ from identity.configuration.kinds import (
     TIME_ZONE,
     Kind,
     choice,
+    days,
     number,
     vital,
 )
@@ -149,6 +150,9 @@ _ALL = (
     Setting("SECRET_LIFETIME_DAYS", number(1, 36_500), "365",
             "how many days a new client secret is valid",
             "180"),
+    Setting("LOGIN_RETENTION", days(30), "",
+            "how long login events are stored, at least `30d`; the nightly work deletes older ones",
+            "2555d", default_in_words="none: all are stored"),
     Setting("SCOPES", vital(JSON), _SCOPES,
             'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for '
             "programs that manage the registry (`docs/management-api.md`)",

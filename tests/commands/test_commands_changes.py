@@ -46,7 +46,7 @@ OPTIONS = {
     "explain_login": set[str](),
     "import_registry": set[str](),
     "rotate_signing_key": {"--alg", "--compromised"},
-    "prune_logins": {"--older-than"},
+    "prune_logins": {"--older-than", "--yes"},
     "deactivate_taxpayer": {"--rob"},
     "activate_taxpayer": {"--rob"},
     "rename_taxpayer": {"--rob"},

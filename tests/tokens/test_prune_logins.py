@@ -35,7 +35,9 @@ def event_at(at: datetime) -> LoginEvent:
 
 def prune(*arguments: str) -> dict[str, Any]:
     out = StringIO()
-    call_command("prune_logins", *(arguments or ("--older-than", "400d")), "--json", stdout=out)
+    call_command(
+        "prune_logins", *(arguments or ("--older-than", "400d")), *("--yes", "--json"), stdout=out
+    )
     answer: dict[str, Any] = json.loads(out.getvalue())
     return answer
 

@@ -30,16 +30,19 @@ class Pruned:
         return Pruned(self.months + other.months, self.logins + other.logins)
 
 
-def prune(before: datetime, at: datetime) -> Iterator[Pruned]:
-    """Deletes what happened before the moment, and makes the partitions of the months to come.
+def oldest() -> datetime | None:
+    """When the oldest login that is stored happened."""
+    return LoginEvent.objects.order_by("pk").values_list("at", flat=True).first()
+
+
+def prune(before: datetime) -> Iterator[Pruned]:
+    """Deletes what happened before the moment.
 
     Yields what each step has deleted. On PostgreSQL whole months are dropped, without reading them;
     the month of `before` stays until all of it is older. In the default partition, and on SQLite,
     rows are deleted in small batches, each in its own transaction, so that a login never waits
     long. Raises django.db.OperationalError if the table stayed busy.
     """
-    make_partitions(connection, at)
-    count_all(at)  # before they are deleted
     delete = _delete_batch
     if is_partitioned(connection):
         for month in partitions_before(connection, before):
@@ -48,6 +51,12 @@ def prune(before: datetime, at: datetime) -> Iterator[Pruned]:
         delete = partial(delete_from_default, connection, at_most=_BATCH)
     while deleted := delete(before):
         yield Pruned(logins=deleted)
+
+
+def prepare(at: datetime) -> None:
+    """Makes the partitions of the months to come, and counts logins before they are deleted."""
+    make_partitions(connection, at)
+    count_all(at)
 
 
 def _delete_batch(before: datetime) -> int:

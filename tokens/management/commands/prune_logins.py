@@ -1,4 +1,4 @@
-"""`prune_logins --older-than 400d`: deletes old login events (contract 6)."""
+"""`prune_logins`: deletes login events that are older than LOGIN_RETENTION (contract 6)."""
 
 import re
 import sys
@@ -6,7 +6,8 @@ from argparse import ArgumentTypeError
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
 from django.db import connection
 from tqdm import tqdm
 
@@ -16,11 +17,13 @@ from taxpayers.services.history import ChangeContext, record_many
 from tokens import actions
 from tokens.access_tokens.revoked_tokens import prune_revoked_tokens
 from tokens.login_events.partitions import is_partitioned
-from tokens.login_events.retention import Pruned, prune
+from tokens.login_events.retention import Pruned, oldest, prepare, prune
 from tokens.models import LoginEvent
 from tokens.store.used_once import prune_used_assertions
 
 _MIN_DAYS = 30
+# A month, and some nights on which the timer did not run. More is a setting that has changed.
+_MOST_AT_ONCE = timedelta(days=40)
 
 
 def age(text: str) -> timedelta:
@@ -43,23 +46,37 @@ class Command(ServiceCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--older-than", metavar="DAYSd", type=age, required=True, help="for example 400d"
+            "--older-than",
+            metavar="DAYSd",
+            type=age,
+            default=settings.LOGIN_RETENTION,
+            help="for example 400d; by default LOGIN_RETENTION, and without it no login is deleted",
+        )
+        parser.add_argument(
+            "--yes",
+            action="store_true",
+            help=f"delete even if that is more than {_MOST_AT_ONCE.days} days of logins",
         )
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+        prepare(at)
+        prune_revoked_tokens(at)
+        prune_used_assertions(at)
+        if options["older_than"] is None:
+            return Answer({"deleted": 0}, "No login is deleted: LOGIN_RETENTION is not set.")
         before = at - options["older_than"]
+        if not options["yes"]:
+            _refuse_many(before)
         by_month = is_partitioned(connection)
         unit = "months" if by_month else "logins"
         pruned = Pruned()
         try:
             with tqdm(unit=f" {unit}", disable=not sys.stderr.isatty()) as bar:
-                for step in prune(before, at):
+                for step in prune(before):
                     pruned += step
                     bar.update(step.months if by_month else step.logins)
         finally:  # also if it is stopped: those are gone
             _record(pruned, before, by, at)
-        prune_revoked_tokens(at)
-        prune_used_assertions(at)
         if not by_month:
             return Answer(
                 {"deleted": pruned.logins, "unit": unit, "before": before},
@@ -73,6 +90,16 @@ class Command(ServiceCommand):
             text += f" {pruned.logins} older logins outside the tables of the months are deleted."
         data = {"deleted": pruned.months, "unit": unit, "before": before}
         return Answer(data | {"logins_of_no_month": pruned.logins}, text)
+
+
+def _refuse_many(before: datetime) -> None:
+    first = oldest()
+    if first and first < before - _MOST_AT_ONCE:
+        raise CommandError(
+            f"This would delete the logins from {first:%Y-%m-%d} to {before:%Y-%m-%d}, more than"
+            f" {_MOST_AT_ONCE.days} days of them at once. Nothing has been deleted. Correct"
+            " LOGIN_RETENTION, or say --yes."
+        )
 
 
 def _record(pruned: Pruned, before: datetime, by: Author, at: datetime) -> None:
