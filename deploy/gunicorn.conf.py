@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -25,6 +24,7 @@ except ImproperlyConfigured as error:
 if WRONG_SETTINGS:
     sys.exit("\n".join(WRONG_SETTINGS))
 
+from identity.configuration.refused_start import faults
 from identity.server.fair_share import counts
 from identity.server.listener import refuse_handshakes
 from identity.server.worker import hold_signals_over_forks
@@ -58,9 +58,8 @@ if _MEMORY.is_dir():  # a sign of life must not wait for a disk
 
 def on_starting(server: Any) -> None:
     """The service is loaded and nothing listens: whatever it cannot work with ends the start."""
-    faults = [fault for fault in run_checks(tags=["settings"]) if fault.is_serious()]
-    if faults:
-        sys.exit("\n".join(f"{fault.msg} {fault.hint}" for fault in faults))
+    if found := list(faults()):
+        sys.exit("\n".join(found))
 
 
 def when_ready(server: Any) -> None:

@@ -5,6 +5,8 @@ import tomllib
 from pathlib import Path
 from typing import Literal
 
+from django.core.exceptions import ImproperlyConfigured
+
 from identity.demo_address import demo_address
 from identity.env import read
 from identity.private_files import private_folder
@@ -17,6 +19,11 @@ with (BASE_DIR / "pyproject.toml").open("rb") as _project:
 
 ENVIRONMENT: Literal["live", "test"] = read("ENVIRONMENT")
 DATABASE_URL: str = read("DATABASE_URL")
+if ENVIRONMENT == "live" and not DATABASE_URL:
+    raise ImproperlyConfigured(
+        "ENVIRONMENT is live, but there is no DATABASE_URL. Give the one of the service: with"
+        " another database, an empty one too, a command would do harm."
+    )
 # Without a DATABASE_URL the service is the embedded one of `make run`: its secrets are in var/.
 # With one it is in production, and they must be given.
 IS_EMBEDDED = not DATABASE_URL

@@ -71,6 +71,9 @@ LOCAL_FACTS_MEGABYTES: int = read("LOCAL_FACTS_MEGABYTES")
 OTEL_EXPORTER_OTLP_ENDPOINT: str = read("OTEL_EXPORTER_OTLP_ENDPOINT")
 OTEL_TRACES_SAMPLER_ARG: float = read("OTEL_TRACES_SAMPLER_ARG")
 
+# Of what the server would not start with in `live`: see identity/configuration/refused_start.py.
+ACCEPTED_RISKS: list[str] = read("ACCEPTED_RISKS")
+
 # --- Django -----------------------------------------------------------------------------------
 
 DEBUG: bool = read("DEBUG")

@@ -1,7 +1,7 @@
 """System checks: `manage.py check` finds wrong settings before a client does (contract 6)."""
 
 from collections.abc import Iterator
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,7 +32,10 @@ def check_deployment(**_kwargs: Any) -> list[checks.CheckMessage]:
     """Warnings: what is right on a developer's machine and wrong in production."""
     return [
         checks.Warning(message, hint=hint, id=f"tokens.{id_}")
-        for check in (_transport, _database, _hosts, _proxies_of_everybody, _unknown_names)
+        for check in (
+            *(_transport, _hosts, _proxies_of_everybody, _unknown_names),
+            *(_one_address, _database),
+        )
         for id_, message, hint in check()
     ]
 
@@ -52,13 +55,33 @@ def _transport() -> Iterator[Problem]:
         )
 
 
-def _database() -> Iterator[Problem]:
-    if settings.ENVIRONMENT == "live" and settings.IS_EMBEDDED:
+def _one_address() -> Iterator[Problem]:
+    if settings.MTLS_URL and settings.MTLS_URL == settings.AUTH_URL:
         yield (
-            "W003",
-            "ENVIRONMENT is live without DATABASE_URL: data and secrets are stored in var/.",
-            "Set DATABASE_URL to a PostgreSQL database, and SECRET_KEY and KEY_ENCRYPTION_KEYS.",
+            "W008",
+            "MTLS_URL is AUTH_URL: clients on Windows without a certificate are cut off there.",
+            "Give certificates their own host, for example https://mtls.id.example.org.",
         )
+
+
+def _database() -> Iterator[Problem]:
+    database = settings.DATABASES["default"]
+    host, options = database.get("HOST", ""), database.get("OPTIONS", {})
+    is_local = not host or host.startswith("/") or host == "localhost" or _is_loopback(host)
+    if not is_local and options.get("sslmode") not in ("verify-ca", "verify-full"):
+        yield (
+            "W009",
+            f"The connection to the database at {host} is not protected: another machine of the"
+            " network could read it, or answer instead of the database.",
+            "Add sslmode=verify-full&sslrootcert=FILE to DATABASE_URL (docs/operations.md).",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _hosts() -> Iterator[Problem]:

@@ -204,6 +204,10 @@ _ALL = (
             "the share of requests that get a trace, from 0 to 1; where a trusted proxy sends "
             "`traceparent`, that decides",
             "0.05"),
+    Setting("ACCEPTED_RISKS", LIST, "",
+            "ids of checks, comma-separated: the server starts in `live` although `manage.py check "
+            "--deploy` warns of these (`docs/operations.md`)",
+            "tokens.W009", default_in_words="none"),
     Setting("DEBUG", FLAG, "False",
             "Django's error pages with settings and code: only for developers",
             "False"),

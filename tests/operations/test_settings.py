@@ -106,6 +106,11 @@ def test_to_set_a_default_changes_nothing() -> None:
             "ENVIRONMENT must be live or test, not 'prod'. Example: ENVIRONMENT=live",
         ),
         (
+            {"ENVIRONMENT": "live"},
+            "ENVIRONMENT is live, but there is no DATABASE_URL. Give the one of the service: with"
+            " another database, an empty one too, a command would do harm.",
+        ),
+        (
             {"SERVE": "all"},
             "SERVE must be login, staff or both, not 'all'. Example: SERVE=login",
         ),
@@ -120,7 +125,7 @@ def test_to_set_a_default_changes_nothing() -> None:
             f" Example: {SETTINGS['SCOPES'].assignment}",
         ),
         (
-            {"AUTH_URL": "https://id.example.org/"},
+            {"AUTH_URL": "https://id.example.org/", "ENVIRONMENT": "test"},
             "AUTH_URL ends with a slash, and so would the issuer. Give the base address that"
             " clients call, for example https://identity.example.org.",
         ),

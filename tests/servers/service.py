@@ -32,6 +32,9 @@ def clean_environment() -> dict[str, str]:
 
 def service_environment(var: Path, port: int, **settings: str) -> dict[str, str]:
     """What a service process needs to serve on `port` and keep its data in `var`."""
+    if settings.get("ENVIRONMENT") == "live":  # at this address without TLS, on SQLite
+        risks = {"ACCEPTED_RISKS": "tokens.W001,tokens.W004"}
+        settings = {"DATABASE_URL": f"sqlite://{var}/identity.sqlite3"} | risks | settings
     return {
         **clean_environment(),
         **TEST_SECRETS,

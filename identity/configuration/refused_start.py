@@ -1,0 +1,37 @@
+"""Why the server does not start: what no process can work with and, in `live`, what is not safe."""
+
+import os
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core.checks import run_checks
+from django.core.checks.security.base import check_debug, check_secret_key
+
+from tokens.checks import check_deployment
+
+# Warnings of `check --deploy`, which a live server does not start with unless ACCEPTED_RISKS has
+# them: no TLS, no proxy or every proxy trusted, wrong hosts, one address for certificates too, the
+# database unprotected, a short SECRET_KEY, DEBUG.
+_DANGERS = {f"tokens.W{number:03}" for number in (1, 2, 4, 5, 6, 8, 9)}
+_DANGERS |= {"security.W009", "security.W018"}
+
+
+def faults() -> Iterator[str]:
+    """One line for each reason; with none of them the server may start."""
+    yield from (
+        f"{one.msg} {one.hint}" for one in run_checks(tags=["settings"]) if one.is_serious()
+    )
+    if unknown := set(settings.ACCEPTED_RISKS) - _DANGERS:
+        yield f"ACCEPTED_RISKS has {', '.join(sorted(unknown))}: choose from {_listed(_DANGERS)}."
+    if settings.IS_HTTPS and "ENVIRONMENT" not in os.environ:
+        yield "AUTH_URL is https without ENVIRONMENT: say ENVIRONMENT=live, or ENVIRONMENT=test."
+    if settings.ENVIRONMENT == "live":
+        # Not all checks: a node starts while its database is away.
+        warnings = (*check_deployment(), *check_secret_key(None), *check_debug(None))
+        for one in warnings:
+            if one.id in _DANGERS - set(settings.ACCEPTED_RISKS):
+                yield f"{one.id}: {one.msg} {one.hint or ''}".strip()
+
+
+def _listed(ids: set[str]) -> str:
+    return ", ".join(sorted(ids))

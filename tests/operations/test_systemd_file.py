@@ -1,0 +1,54 @@
+"""`deploy/manage` reads the settings as systemd does, not as a shell would."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from identity.configuration.systemd_file import assignments
+from tests.servers.processes import CHECKOUT
+
+URL = "postgresql://identity@db.example.org/identity?sslmode=verify-full&sslrootcert=/etc/ca.pem"
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        (f"DATABASE_URL={URL}", URL),
+        ("DATABASE_URL=a$HOME`id`;b c", "a$HOME`id`;b c"),
+        ("DATABASE_URL='a\"b $c'", 'a"b $c'),
+        ('DATABASE_URL="a\\"b \\$c \\n"', 'a"b $c \\n'),
+        ("DATABASE_URL=a\\\nb", "ab"),
+        ("  DATABASE_URL=  a b  ", "a b"),
+        ("DATABASE_URL=a # b", "a # b"),
+        ("DATABASE_URL=", ""),
+        ("# A=b\n; C=d\n\nDATABASE_URL=a=b", "a=b"),
+        ("DATABASE_URL=a\nDATABASE_URL=b", "b"),
+    ],
+)
+def test_a_value_is_what_systemd_makes_of_it(line: str, value: str) -> None:
+    assert assignments(line) == {"DATABASE_URL": value}
+
+
+@pytest.mark.parametrize("line", ["DATABASE_URL", "1A=b", "export A=b", "A='b", 'A="b'])
+def test_a_line_that_is_no_assignment_stops_the_command(line: str) -> None:
+    with pytest.raises(ValueError, match="line 2"):
+        assignments(f"# first\n{line}\n")
+
+
+@pytest.mark.processes
+def test_a_command_gets_the_very_database_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "identity.env"
+    file.write_text(f"DATABASE_URL={URL}\n")
+    print_it = "import os; print(os.environ['DATABASE_URL'], os.environ['SERVE'])"
+    done = subprocess.run(
+        [sys.executable, "-m", "identity.configuration.systemd_file", file, "-c", print_it],
+        cwd=CHECKOUT,
+        env={"PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [URL, "staff"]
