@@ -38,7 +38,7 @@ _COLUMNS = {
         "id",
         "system_user_id",
         "slot",
-        "hashed",
+        "lookup",
         "hint",
         "created_at",
         "expires_at",
@@ -58,11 +58,11 @@ def _rows(population: Population, role: Role, number: int) -> Iterator[tuple[str
     blocked = (_NOW, "staff", "fraud") if role is Role.BLOCKED else (None, "", "")
     user = (number, number, f"ERP {number}", client_id(number), "InvoicingAPI", limit)
     method = PRIVATE_KEY_JWT if has_key else ""
-    hashed, hint, jwk = _key(number) if has_key else _secret(number)
+    lookup, hint, jwk = _key(number) if has_key else _secret(number)
     used = json.dumps({number: _LAST_LOGIN.isoformat()})
     yield "taxpayers", (number, tin(number), "", f"Taxpayer {number}", True, _CREATED)
     yield "system_users", (*user, _CREATED, _CREATED, *blocked, _EXPIRES, method)
-    yield "credentials", (number, number, 1, hashed, hint, _CREATED, _EXPIRES, jwk)
+    yield "credentials", (number, number, 1, lookup, hint, _CREATED, _EXPIRES, jwk)
     yield "client_usage", (number, _LAST_LOGIN, 1, used)
     if role is Role.INTERMEDIARY:
         yield "intermediaries", (number, number, True, _CREATED)

@@ -17,7 +17,7 @@ import tokens
 
 # Fields of these names, if they hold text or bytes, and every private key.
 SECRET_FIELDS = {
-    *("client_secret", "lookup", "hashed", "secret", "password", "staff_password"),
+    *("client_secret", "lookup", "secret", "password", "staff_password"),
     *("body", "query_string", "authorization", "encoded", "token", "access_token"),
 }
 TEXTS: tuple[Any, ...] = (str, bytes, str | None, bytes | None)

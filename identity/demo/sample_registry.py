@@ -76,6 +76,6 @@ def _are_valid(taxpayer: Taxpayer, saved: Credentials, at: datetime) -> bool:
     stored = Credential.objects.filter(
         system_user__client_id=saved.client_id,
         system_user__taxpayer=taxpayer,
-        hashed=hash_secret(saved.client_secret),
+        lookup=hash_secret(saved.client_secret),
     ).first()
     return stored is not None and stored.is_live(at)

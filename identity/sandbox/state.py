@@ -28,8 +28,8 @@ class SandboxState:
 def state_of(client: SandboxClient, at: datetime) -> SandboxState:
     """The decision about a login of this client at the moment `at`."""
     represented = TaxpayerId(client.on_behalf_of) if client.on_behalf_of else None
-    hashed = hash_secret(client.credentials.client_secret)
-    facts = load_facts(FactsQuery(client.credentials.client_id, hashed, represented)).facts
+    lookup = hash_secret(client.credentials.client_secret)
+    facts = load_facts(FactsQuery(client.credentials.client_id, lookup, represented)).facts
     if facts is None:
         return SandboxState(_MISSING, is_right=False)
     scopes = tuple(settings.SCOPES)

@@ -73,9 +73,9 @@ class CertificateName:
         return f"{_PREFIX}{digest}"
 
 
-def is_lookup(hashed: str) -> bool:
+def is_certificate_lookup(lookup: str) -> bool:
     """Whether what a credential is looked up by is a name of a certificate."""
-    return hashed.startswith(_PREFIX)
+    return lookup.startswith(_PREFIX)
 
 
 def names_in(certificate: x509.Certificate) -> Iterator[CertificateName]:

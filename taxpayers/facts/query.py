@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 from django.db import connection
 
-from taxpayers.certificates.names import TLS_CLIENT_AUTH, is_lookup
+from taxpayers.certificates.names import TLS_CLIENT_AUTH, is_certificate_lookup
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.credentials import is_same_secret
 from taxpayers.facts.values import (
@@ -35,7 +35,7 @@ from taxpayers.sql import Row, Statement, fetch_through_django, fetch_with_recon
 # with the number `q.tin` and `q.rob`: other statements find the client in another way.
 FACT_COLUMNS = """q.number, u.id, u.scopes, u.logins_per_minute, u.blocked_at, u.expires_at,
        t.tin, t.rob, t.is_active,
-       s.id, s.hashed, s.hint, s.expires_at, s.revoked_at,
+       s.id, s.lookup, s.hint, s.expires_at, s.revoked_at,
        c.epoch, c.window_started_at, c.used,
        i.id, i.is_active, i.active_until, r.is_active,
        g.id, g.valid_from, g.valid_until, g.revoked_at, p.permissioncode_id,
@@ -69,23 +69,23 @@ _QUERY = f"""
 SELECT {{clock}}, {FACT_COLUMNS}, {_STATUS_COLUMNS}
 FROM {{queries}}
 LEFT JOIN system_users u ON u.client_id = q.client_id
-LEFT JOIN credentials s ON s.system_user_id = u.id AND s.hashed = q.hashed{CREDENTIAL_FITS}
+LEFT JOIN credentials s ON s.system_user_id = u.id AND s.lookup = q.lookup{CREDENTIAL_FITS}
 {FACT_JOINS}
 {_STATUS_JOIN}"""
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"
-    " AS q(number int, client_id varchar, hashed varchar, tin varchar, rob varchar)",
+    " AS q(number int, client_id varchar, lookup varchar, tin varchar, rob varchar)",
 )
 # SQLite runs in this process, so its clock is that of this process.
 _SQLITE = _QUERY.format(
     clock="NULL",
-    queries="(SELECT 0 AS number, %s AS client_id, value AS hashed, %s AS tin, %s AS rob"
+    queries="(SELECT 0 AS number, %s AS client_id, value AS lookup, %s AS tin, %s AS rob"
     " FROM json_each(%s)) AS q",
 )
 # Where the columns are in a row.
 _CLOCK, _NUMBER, _CLIENT, _SECRET = 0, 1, slice(2, 10), slice(10, 15)
-_HASHED, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
+_LOOKUP, _EPOCH, _COUNTER, _INTERMEDIARY = 11, 15, slice(16, 18), slice(18, 21)
 _REPRESENTED_IS_ACTIVE, _PERMISSION, _PUBLIC_JWK = 21, slice(22, 27), 27
 _TOKEN_BINDING = 28
 _ALLOWED_NETWORKS, _ALLOWED, _IS_ALLOWED = 29, slice(30, 32), 32
@@ -106,12 +106,12 @@ def facts_statement(queries: Sequence[FactsQuery]) -> Statement[list[Reading]]:
         {
             "number": number,
             "client_id": query.client_id,
-            "hashed": hashed,
+            "lookup": lookup,
             "tin": query.on_behalf_of and query.on_behalf_of.tin,
             "rob": query.on_behalf_of and query.on_behalf_of.rob,
         }
         for number, query in enumerate(queries)
-        for hashed in query.hashes or ("",)
+        for lookup in query.all_lookups or ("",)
     ]
 
     def parse(rows: list[Row]) -> list[Reading]:
@@ -127,8 +127,8 @@ def read_facts_from_sqlite(query: FactsQuery) -> Reading:
     """The same from SQLite, in this process. Raises django.db.DatabaseError."""
     represented = query.on_behalf_of
     tin, rob = (represented.tin, represented.rob) if represented else (None, None)
-    hashes = msgspec.json.encode(query.hashes or ("",)).decode()
-    parameters = (query.client_id, tin, rob, hashes)
+    lookups = msgspec.json.encode(query.all_lookups or ("",)).decode()
+    parameters = (query.client_id, tin, rob, lookups)
     return _reading(query, fetch_through_django(_SQLITE, parameters))
 
 
@@ -137,7 +137,7 @@ def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
     rows = rows if query.lookups is None else _of_one_name(rows)
     row = rows[0]
     # The query has compared the hashes by the column's collation; this compares their bytes.
-    if not any(is_same_secret(hashed, row[_HASHED] or "") for hashed in query.hashes):
+    if not any(is_same_secret(lookup, row[_LOOKUP] or "") for lookup in query.all_lookups):
         return Reading(at, None)
     window_started_at, used = row[_COUNTER]
     facts = facts_of(query.client_id, query.on_behalf_of, rows)
@@ -147,16 +147,16 @@ def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
 
 def _of_one_name(rows: list[Row]) -> list[Row]:
     """Of a certificate with several registered names: the rows of the one that is valid longest."""
-    found = [row for row in rows if row[_HASHED] is not None]
+    found = [row for row in rows if row[_LOOKUP] is not None]
     if not found:
         return rows
 
     def rank(row: Row) -> tuple[bool, datetime, str]:
-        _id, hashed, _hint, expires_at, revoked_at = row[_SECRET]
-        return revoked_at is None, expires_at, hashed
+        _id, lookup, _hint, expires_at, revoked_at = row[_SECRET]
+        return revoked_at is None, expires_at, lookup
 
-    best = max(found, key=rank)[_HASHED]
-    return [row for row in found if row[_HASHED] == best]
+    best = max(found, key=rank)[_LOOKUP]
+    return [row for row in found if row[_LOOKUP] == best]
 
 
 def status_facts(
@@ -206,7 +206,7 @@ def _intermediary(row: Row) -> IntermediaryFacts | None:
 
 
 def _secret(row: Row) -> SecretFacts:
-    id_, hashed, hint, expires_at, revoked_at = row[_SECRET]
+    id_, lookup, hint, expires_at, revoked_at = row[_SECRET]
     return SecretFacts(
         id_,
         hint,
@@ -214,7 +214,7 @@ def _secret(row: Row) -> SecretFacts:
         aware_or_none(revoked_at),
         row[_PUBLIC_JWK],
         tuple(row[_ALLOWED_NETWORKS].split()),
-        is_lookup(hashed),
+        is_certificate_lookup(lookup),
     )
 
 

@@ -142,8 +142,8 @@ class FactsQuery:
     lookups: tuple[str, ...] | None = None
 
     @property
-    def hashes(self) -> tuple[str, ...]:
-        """What a credential is looked up by."""
+    def all_lookups(self) -> tuple[str, ...]:
+        """All that the credential can be stored under: of a certificate one for each name."""
         return (self.lookup,) if self.lookups is None else self.lookups
 
 

@@ -601,7 +601,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("slot", models.PositiveSmallIntegerField(editable=False, null=True)),
-                ("hashed", models.CharField(editable=False, max_length=80)),
+                ("lookup", models.CharField(editable=False, max_length=80)),
                 ("hint", models.CharField(editable=False, max_length=8, verbose_name="ends with")),
                 (
                     "public_jwk",
@@ -675,7 +675,7 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("system_user", "hashed"), name="secret_stored_once"
+                        fields=("system_user", "lookup"), name="secret_stored_once"
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("slot__isnull", False)),

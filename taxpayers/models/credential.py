@@ -26,7 +26,7 @@ class Credential(models.Model):
 
     A public key that the system user logs in with (private_key_jwt) is stored in the same way: it
     has the same dates, is used, replaced and revoked like a secret, and needs no hash. So is the
-    name of a certificate (tls_client_auth), of which `hashed` is what logins look it up by.
+    name of a certificate (tls_client_auth), of which `lookup` is what logins look it up by.
     """
 
     system_user = models.ForeignKey(
@@ -34,7 +34,7 @@ class Credential(models.Model):
     )
     # NULL once the secret is revoked, or expired and replaced.
     slot = models.PositiveSmallIntegerField(null=True, editable=False)
-    hashed = models.CharField(max_length=80, editable=False)
+    lookup = models.CharField(max_length=80, editable=False)
     hint = models.CharField(_("ends with"), max_length=8, editable=False)
     public_jwk = models.TextField(
         _("public key"), blank=True, default="", db_default="", editable=False
@@ -68,7 +68,7 @@ class Credential(models.Model):
             ("revoke_secret", _("Can revoke client secrets")),
         ]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["system_user", "hashed"], name="secret_stored_once"),
+            models.UniqueConstraint(fields=["system_user", "lookup"], name="secret_stored_once"),
             models.UniqueConstraint(
                 fields=["system_user", "slot"],
                 condition=Q(slot__isnull=False),

@@ -95,7 +95,7 @@ def create_secret(
     secret = Credential.objects.create(
         system_user=owner,
         slot=slot,
-        hashed=hash_secret(clear),
+        lookup=hash_secret(clear),
         hint=hint_of(clear),
         allowed_networks=networks_for_new(owner, allowed_networks),
         created_at=context.at,

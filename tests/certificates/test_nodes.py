@@ -55,7 +55,7 @@ CHANGES: dict[str, tuple[Callable[[CertificateErp], object], str]] = {
     ),
     "removed by SQL": (lambda erp: row_of(erp).delete(), "invalid_credentials"),
     "another name by SQL": (
-        lambda erp: Credential.objects.filter(pk=row_of(erp).pk).update(hashed="tls$x"),
+        lambda erp: Credential.objects.filter(pk=row_of(erp).pk).update(lookup="tls$x"),
         "invalid_credentials",
     ),
     "no certificate any more by SQL": (

@@ -129,7 +129,7 @@ def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: 
     new = register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
     old.refresh_from_db()
     assert new.pk != old.pk  # so the tokens of the old one stay ended
-    assert old.hashed != new.hashed
+    assert old.lookup != new.lookup
     assert old.slot is None
     revoke_secret(secret=new, reason="r", by=BY, at=at)
     register_client_certificate(system_user=user, text=PEM, by=BY, at=at)

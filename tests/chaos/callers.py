@@ -119,7 +119,7 @@ def _secret(user: SystemUser) -> tuple[Credential, str]:
     secret = Credential(
         system_user=user,
         slot=1,
-        hashed=hash_secret(clear),
+        lookup=hash_secret(clear),
         hint=hint_of(clear),
         created_at=at,
         expires_at=at + timedelta(days=1),

@@ -148,7 +148,7 @@ def test_what_must_be_there_and_what_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("credentials", "hashed", "lookups"),
+    ("credentials", "lookup", "lookups"),
     [
         (BY_SECRET, hash_secret(CLIENT_SECRET), None),
         (assertion(pair("EdDSA")), f"kid${pair('EdDSA').kid}", None),
@@ -157,10 +157,10 @@ def test_what_must_be_there_and_what_is_not_shown() -> None:
     ids=["secret", "key", "certificate"],
 )
 def test_each_is_looked_up_by_its_own_name(
-    credentials: Credentials, hashed: str, lookups: tuple[str, ...] | None
+    credentials: Credentials, lookup: str, lookups: tuple[str, ...] | None
 ) -> None:
     for other in (None, TaxpayerId("C2000000002")):
-        expected = FactsQuery(credentials.client_id, hashed, other, lookups)
+        expected = FactsQuery(credentials.client_id, lookup, other, lookups)
         assert facts_query(credentials, other) == expected
 
 

@@ -49,7 +49,7 @@ def test_issue_credentials_shows_id_and_secret_and_what_to_do_with_them() -> Non
     )
     assert shown
     assert fault_of(shown[1], Kind.CLIENT_ID, "test") is None
-    assert Credential.objects.get().hashed == hash_secret(shown[2])
+    assert Credential.objects.get().lookup == hash_secret(shown[2])
 
 
 def test_issue_credentials_answers_machines() -> None:
@@ -77,7 +77,7 @@ def test_issue_credentials_answers_machines() -> None:
         "logins_per_minute": 0,
         "expires_at": "2099-06-30T15:59:59.999999Z",
     }
-    assert secret.hashed == hash_secret(answer["client_secret"])
+    assert secret.lookup == hash_secret(answer["client_secret"])
     assert (user.logins_per_minute, user.scopes) == (0, "InvoicingAPI")
 
 

@@ -119,13 +119,13 @@ def test_a_permission_without_any_code_gives_an_empty_list(intermediary: Erp) ->
 def test_a_secret_that_the_database_takes_for_the_same_is_compared_byte_by_byte(
     erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hashed = erp.system_user.secrets.get().hashed
-    erp.system_user.secrets.update(hashed=hashed.upper())
+    lookup = erp.system_user.secrets.get().lookup
+    erp.system_user.secrets.update(lookup=lookup.upper())
     for name in ("_POSTGRESQL", "_SQLITE"):  # as a lax collation compares
-        lax = getattr(query, name).replace("s.hashed = q.hashed", "lower(s.hashed) = q.hashed")
+        lax = getattr(query, name).replace("s.lookup = q.lookup", "lower(s.lookup) = q.lookup")
         monkeypatch.setattr(query, name, lax)
     assert json.loads(erp.login().content)["error"] == "invalid_client"
-    erp.system_user.secrets.update(hashed=hashed)
+    erp.system_user.secrets.update(lookup=lookup)
     assert erp.login().status_code == 200
 
 

@@ -161,7 +161,7 @@ CHANGES = [
            change_of("credentials", "expires_at = '{future}'"),
            prepare=lambda w: w.user.secrets.update(expires_at=NOW - HOUR)),
     Change("another secret in its place", OWN, "invalid_credentials", None,
-           change_of("credentials", "hashed = 'x'")),
+           change_of("credentials", "lookup = 'x'")),
     Change("the secret is gone", OWN, "invalid_credentials", None,
            "DELETE FROM credentials WHERE system_user_id = {user}"),
     Change("deactivate its taxpayer", OWN, "taxpayer_inactive",

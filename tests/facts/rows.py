@@ -20,7 +20,7 @@ COLUMNS: dict[str, Any] = {
     "rob": "R-1",
     "is_active": False,
     "secret": 51,
-    "hashed": HASHED,
+    "lookup": HASHED,
     "hint": "7aQ2",
     "secret_expires_at": AT + 3 * HOUR,
     "secret_revoked_at": AT - 4 * HOUR,

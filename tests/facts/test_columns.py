@@ -151,16 +151,16 @@ def test_a_refusal_names_the_parameter_of_what_was_no_secret() -> None:
     assert replace(SECRET, public_jwk="", is_certificate=True).parameter == "client_certificate"
 
 
-@pytest.mark.parametrize("hashed", [None, "", "sha256$of-another", HASHED.upper()])
-def test_nothing_is_known_without_the_very_secret(hashed: str | None) -> None:
-    assert read(row(*STATUS, hashed=hashed)) == Reading(AT, None)
+@pytest.mark.parametrize("lookup", [None, "", "sha256$of-another", HASHED.upper()])
+def test_nothing_is_known_without_the_very_secret(lookup: str | None) -> None:
+    assert read(row(*STATUS, lookup=lookup)) == Reading(AT, None)
 
 
 def test_many_are_read_at_once_each_for_its_own_query() -> None:
     queries = [replace(QUERY, client_id=f"ci_test_{n}") for n in range(3)]
     statement = facts_statement(queries)
     rows = [row(*STATUS, number=number, client=number) for number in (2, 0)]
-    found = statement.parse([*rows, row(*STATUS, number=1, hashed=None)])
+    found = statement.parse([*rows, row(*STATUS, number=1, lookup=None)])
     assert [
         each.facts and (each.facts.client.client_id, each.facts.client.id) for each in found
     ] == [
@@ -175,11 +175,11 @@ def test_what_is_sent_is_the_number_the_names_and_the_taxpayer_of_each() -> None
     nameless = replace(certificate, client_id="ci_test_3", lookups=())
     (sent,) = facts_statement([QUERY, certificate, nameless]).parameters
     assert sent == (
-        '[{"number":0,"client_id":"ci_test_1","hashed":"sha256$of-the-secret",'
+        '[{"number":0,"client_id":"ci_test_1","lookup":"sha256$of-the-secret",'
         '"tin":"C2000000002","rob":"R-2"},'
-        '{"number":1,"client_id":"ci_test_2","hashed":"a","tin":null,"rob":null},'
-        '{"number":1,"client_id":"ci_test_2","hashed":"b","tin":null,"rob":null},'
-        '{"number":2,"client_id":"ci_test_3","hashed":"","tin":null,"rob":null}]'
+        '{"number":1,"client_id":"ci_test_2","lookup":"a","tin":null,"rob":null},'
+        '{"number":1,"client_id":"ci_test_2","lookup":"b","tin":null,"rob":null},'
+        '{"number":2,"client_id":"ci_test_3","lookup":"","tin":null,"rob":null}]'
     )
 
 
@@ -198,26 +198,26 @@ def name_found(*changes: dict[str, Any]) -> int | None:
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ([{"hashed": None}, {"hashed": "a"}], 1),
-        ([{"hashed": None}, {"hashed": None}], None),
-        ([{"hashed": "x"}], None),
+        ([{"lookup": None}, {"lookup": "a"}], 1),
+        ([{"lookup": None}, {"lookup": None}], None),
+        ([{"lookup": "x"}], None),
         # One that is not revoked; of these, the one that is valid longest.
         (
             [
-                {"hashed": "a", "secret_expires_at": AT + 9 * HOUR},
-                {"hashed": "b", "secret_revoked_at": None},
+                {"lookup": "a", "secret_expires_at": AT + 9 * HOUR},
+                {"lookup": "b", "secret_revoked_at": None},
             ],
             1,
         ),
         (
             [
-                {"hashed": "a", "secret_expires_at": AT + 8 * HOUR},
-                {"hashed": "b", "secret_expires_at": AT + 9 * HOUR},
-                {"hashed": "c"},
+                {"lookup": "a", "secret_expires_at": AT + 8 * HOUR},
+                {"lookup": "b", "secret_expires_at": AT + 9 * HOUR},
+                {"lookup": "c"},
             ],
             1,
         ),
-        ([{"hashed": "b"}, {"hashed": "a"}], 0),
+        ([{"lookup": "b"}, {"lookup": "a"}], 0),
     ],
 )
 def test_of_several_names_the_best_one_counts(
@@ -229,9 +229,9 @@ def test_of_several_names_the_best_one_counts(
 def test_all_rows_of_that_name_and_no_others_are_read() -> None:
     query = replace(CERTIFICATE, on_behalf_of=OTHER)
     found = facts_in(
-        row(*STATUS, hashed="a", code="a"),
-        row(*STATUS, hashed="b", code="b"),
-        row(*STATUS, hashed="b", code="c"),
+        row(*STATUS, lookup="a", code="a"),
+        row(*STATUS, lookup="b", code="b"),
+        row(*STATUS, lookup="b", code="c"),
         query=query,
     )
     assert found.represented is not None

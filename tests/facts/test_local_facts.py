@@ -225,10 +225,10 @@ def test_the_file_holds_no_id_no_secret_and_no_hash_of_one(folder: Path) -> None
     facts.store(query, replace(FACTS, client=replace(CLIENT, client_id=client_id)))
     content = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
     assert b"InvoicingAPI" in content  # it is there, so that this test can be wrong
-    hashed = query.lookup
-    digest = bytes.fromhex(hashed.rpartition("$")[2])
+    lookup = query.lookup
+    digest = bytes.fromhex(lookup.rpartition("$")[2])
     assert len(digest) >= 32
-    for hidden in (client_id, secret, hashed, hashed.rpartition("$")[2]):
+    for hidden in (client_id, secret, lookup, lookup.rpartition("$")[2]):
         assert hidden.encode() not in content
         assert hidden[8:24].encode() not in content
     assert digest not in content

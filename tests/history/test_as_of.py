@@ -73,7 +73,7 @@ def present_facts(rng: Random) -> dict[Asked, Facts]:
     asked = [(secret, name) for secret in secrets for name in (None, *TAXPAYERS)]
     found = {}
     for secret, name in rng.sample(asked, min(len(asked), COMBINATIONS)):
-        query = FactsQuery(secret.system_user.client_id, secret.hashed, name)
+        query = FactsQuery(secret.system_user.client_id, secret.lookup, name)
         facts = load_facts(query).facts
         assert facts is not None
         found[secret.pk, name] = in_order(facts)

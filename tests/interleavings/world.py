@@ -44,9 +44,9 @@ class Credentials:
         live = [row for row in present if row.is_live(now)]
         chosen = rng.random()
         if live and chosen < 0.75:
-            return self._by_hash[live[-1].hashed]
+            return self._by_hash[live[-1].lookup]
         if present and chosen < 0.94:
-            return self._by_hash[rng.choice(present).hashed]
+            return self._by_hash[rng.choice(present).lookup]
         return rng.choice(former) if former and chosen < 0.98 else self.unknown[1]
 
 

@@ -110,9 +110,9 @@ def test_a_token_without_an_index_is_not_looked_up() -> None:
 def test_what_is_sent_to_the_database() -> None:
     (sent,) = token_statement([QUERY, NOTHING]).parameters
     assert sent == (
-        f'[{{"number":0,"client_id":"ca_test_1","hashed":"{HASHED}","jti":"{JTI}",'
+        f'[{{"number":0,"client_id":"ca_test_1","lookup":"{HASHED}","jti":"{JTI}",'
         f'"tin":"C2000000002","rob":"R-2","status_index":{INDEX}}},'
-        '{"number":1,"client_id":null,"hashed":null,"jti":null,"tin":null,"rob":null,'
+        '{"number":1,"client_id":null,"lookup":null,"jti":null,"tin":null,"rob":null,'
         '"status_index":null}]'
     )
 
@@ -129,7 +129,7 @@ OF_API: dict[str, Any] = {
     "audience": "InvoicingAPI",
     "is_active": False,
     "secret": 91,
-    "hashed": HASHED,
+    "lookup": HASHED,
     "hint": "x8Qz",
     "expires_at": AT + HOUR,
     "revoked_at": AT - HOUR,
@@ -178,14 +178,14 @@ def test_without_a_secret_that_it_was_issued_for_there_is_no_login() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"hashed": "sha256$of-another"}, {"hashed": None}, {"secret": None}]
+    "changes", [{"lookup": "sha256$of-another"}, {"lookup": None}, {"secret": None}]
 )
 def test_who_has_not_the_very_secret_is_nobody(changes: dict[str, Any]) -> None:
     assert read(**changes).caller is None
 
 
 def test_where_nobody_asks_nobody_is_found() -> None:
-    assert read(TokenQuery(JTI, OTHER, INDEX), hashed=None, secret=None).caller is None
+    assert read(TokenQuery(JTI, OTHER, INDEX), lookup=None, secret=None).caller is None
 
 
 def test_an_active_api_and_a_secret_that_has_not_ended() -> None:

@@ -45,7 +45,7 @@ def test_a_registered_api_has_generated_credentials_of_which_only_a_hash_is_stor
     assert fault_of(row.client_id, Kind.CLIENT_ID, "test") is None
     assert fault_of(clear, Kind.CLIENT_SECRET, "test") is None
     assert (row.name, row.audience, row.is_active) == ("Invoicing", "InvoicingAPI", True)
-    assert (secret.hashed, secret.hint) == (hash_secret(clear), clear[-4:])
+    assert (secret.lookup, secret.hint) == (hash_secret(clear), clear[-4:])
     assert secret.expires_at == AT + timedelta(days=365)
     assert recorded() == (
         *("register_protected_api", "officer", "contract 7", {}),
@@ -131,7 +131,7 @@ def test_the_command_shows_the_credentials_once_and_what_to_do_with_them() -> No
 def test_the_command_answers_machines() -> None:
     answer = json_output_of(*REGISTER, "--reason", "contract 7")
     secret = ProtectedApiSecret.objects.get()
-    assert hash_secret(answer.pop("client_secret")) == secret.hashed
+    assert hash_secret(answer.pop("client_secret")) == secret.lookup
     assert answer == {
         "client_id": ProtectedApi.objects.get().client_id,
         "secret_hint": secret.hint,

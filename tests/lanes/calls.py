@@ -48,7 +48,7 @@ def rejected(bucket: int) -> RejectedRequest:
 
 
 def query(secret: Credential) -> FactsQuery:
-    return FactsQuery(secret.system_user.client_id, secret.hashed, None)
+    return FactsQuery(secret.system_user.client_id, secret.lookup, None)
 
 
 async def results(store: AsyncStore, calls: Sequence[Call]) -> list[Any]:

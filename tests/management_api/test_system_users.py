@@ -298,7 +298,7 @@ def test_no_answer_to_a_reader_has_a_secret_or_a_hash(portal: Portal, erp: Erp) 
         content = reader.get(path).content.decode()
         assert secret.hint in content
         assert erp.client_secret not in content
-        assert secret.hashed not in content
+        assert secret.lookup not in content
 
 
 def test_the_history_of_a_system_user_has_its_secrets(portal: Portal, erp: Erp) -> None:

@@ -22,7 +22,7 @@ INSERT INTO system_users (id, taxpayer_id, client_id, name, scopes, logins_per_m
         updated, blocked_by, blocked_reason)
     SELECT n, n, 'client ' || n, '', 'InvoicingAPI', 12, now(), now(), '', ''
     FROM generate_series(1, 4) n;
-INSERT INTO credentials (id, system_user_id, hashed, hint, created_at, expires_at)
+INSERT INTO credentials (id, system_user_id, lookup, hint, created_at, expires_at)
     SELECT n, n, 'hash ' || n, '', now(), 'infinity' FROM generate_series(1, 4) n;
 INSERT INTO granted_permissions (id, taxpayer_id, intermediary_id, valid_from, created_at)
     VALUES (1, 1, 2, now(), now());

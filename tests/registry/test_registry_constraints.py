@@ -141,7 +141,7 @@ def test_a_secret_is_stored_once() -> None:
     secret = CredentialFactory.create()
     assert refuses(
         lambda: CredentialFactory.create(
-            system_user=secret.system_user, slot=2, hashed=secret.hashed
+            system_user=secret.system_user, slot=2, lookup=secret.lookup
         ),
         "secret_stored_once",
     )

@@ -67,7 +67,7 @@ def test_a_new_system_user_gets_credentials_of_this_environment(
 def test_a_secret_is_stored_as_a_hash_and_valid_for_a_year() -> None:
     issued = register_system_user(taxpayer=TaxpayerFactory.create(), name="ERP", **BY)
     secret = Credential.objects.get()
-    assert secret.hashed == hash_secret(issued.credentials.client_secret)
+    assert secret.lookup == hash_secret(issued.credentials.client_secret)
     assert issued.credentials.client_secret.endswith(secret.hint)
     assert (secret.created_at, secret.expires_at) == (AT, AT + 365 * DAY)
     assert (secret.revoked_at, secret.last_used_at) == (None, None)

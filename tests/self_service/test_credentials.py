@@ -75,7 +75,7 @@ def test_neither_a_secret_nor_its_hash_is_in_the_answer(erp: Erp) -> None:
     answer = credentials(token_of(erp)).content.decode()
     assert erp.client_secret not in answer
     assert hash_secret(erp.client_secret) not in answer
-    assert Credential.objects.get().hashed not in answer
+    assert Credential.objects.get().lookup not in answer
 
 
 def test_it_shows_which_secret_issued_the_token_and_when_each_was_used(erp: Erp) -> None:

@@ -274,5 +274,5 @@ def test_hints_are_shown_and_hashes_are_not(officer: Client) -> None:
     secret = CredentialFactory.create()
     page = officer.get(page_url(secret.system_user)).content.decode()
     assert f"…{secret.hint}" in page
-    assert secret.hashed not in page
-    assert secret.hashed.removeprefix("sha256$") not in page
+    assert secret.lookup not in page
+    assert secret.lookup.removeprefix("sha256$") not in page

@@ -87,7 +87,7 @@ class CredentialFactory(DjangoModelFactory[Credential]):
     system_user = SubFactory(SystemUserFactory)
     slot = 1
     clear = LazyFunction(lambda: new_client_secret(ENVIRONMENT))
-    hashed = LazyAttribute(lambda row: hash_secret(row.clear))
+    lookup = LazyAttribute(lambda row: hash_secret(row.clear))
     hint = LazyAttribute(lambda row: hint_of(row.clear))
     created_at = LazyFunction(lambda: timezone.now() - timedelta(days=1))
     expires_at = LazyAttribute(lambda row: row.created_at + timedelta(days=365))
@@ -121,7 +121,7 @@ class ProtectedApiSecretFactory(DjangoModelFactory[ProtectedApiSecret]):
         model = ProtectedApiSecret
 
     protected_api = SubFactory(ProtectedApiFactory)
-    hashed = LazyFunction(lambda: hash_secret(new_client_secret(ENVIRONMENT)))
-    hint = LazyAttribute(lambda row: hint_of(row.hashed))
+    lookup = LazyFunction(lambda: hash_secret(new_client_secret(ENVIRONMENT)))
+    hint = LazyAttribute(lambda row: hint_of(row.lookup))
     created_at = LazyFunction(lambda: timezone.now() - timedelta(days=1))
     expires_at = LazyAttribute(lambda row: row.created_at + timedelta(days=365))

@@ -253,7 +253,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("hashed", models.CharField(editable=False, max_length=80)),
+                ("lookup", models.CharField(editable=False, max_length=80)),
                 ("hint", models.CharField(editable=False, max_length=8)),
                 ("created_at", models.DateTimeField(editable=False)),
                 ("expires_at", models.DateTimeField()),
@@ -273,7 +273,7 @@ class Migration(migrations.Migration):
                 "default_permissions": (),
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("protected_api", "hashed"), name="api_secret_stored_once"
+                        fields=("protected_api", "lookup"), name="api_secret_stored_once"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("created_at__lt", models.F("expires_at"))),

@@ -44,7 +44,7 @@ class ProtectedApiSecret(models.Model):
     """One secret of a protected API: its hash and its dates, never the secret itself."""
 
     protected_api = models.ForeignKey(ProtectedApi, models.CASCADE, related_name="secrets")
-    hashed = models.CharField(max_length=80, editable=False)
+    lookup = models.CharField(max_length=80, editable=False)
     hint = models.CharField(max_length=8, editable=False)
     created_at = models.DateTimeField(editable=False)
     expires_at = models.DateTimeField()
@@ -57,7 +57,7 @@ class ProtectedApiSecret(models.Model):
         default_permissions: ClassVar = ()  # shown on the page of its API
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["protected_api", "hashed"], name="api_secret_stored_once"
+                fields=["protected_api", "lookup"], name="api_secret_stored_once"
             ),
             models.CheckConstraint(
                 condition=Q(created_at__lt=F("expires_at")), name="api_secret_created_before_expiry"

@@ -184,7 +184,7 @@ def _create_secret(
     clear = new_client_secret(settings.ENVIRONMENT)
     secret = ProtectedApiSecret.objects.create(
         protected_api=owner,
-        hashed=hash_secret(clear),
+        lookup=hash_secret(clear),
         hint=hint_of(clear),
         created_at=context.at,
         expires_at=validate_end(expires_at, _("the secret"), context.at)

@@ -33,11 +33,11 @@ from tokens.calls import TokenQuery
 _QUERY = f"""
 SELECT {{clock}}, {FACT_COLUMNS},
        a.client_id, a.name, a.audience, a.is_active,
-       h.id, h.hashed, h.hint, h.expires_at, h.revoked_at,
+       h.id, h.lookup, h.hint, h.expires_at, h.revoked_at,
        v.jti, k.compromised_at, x."index", u.client_id
 FROM {{queries}}
 LEFT JOIN protected_apis a ON a.client_id = q.client_id
-LEFT JOIN protected_api_secrets h ON h.protected_api_id = a.id AND h.hashed = q.hashed
+LEFT JOIN protected_api_secrets h ON h.protected_api_id = a.id AND h.lookup = q.lookup
 LEFT JOIN login_events e ON e.id = q.jti AND e.reason = ''
     AND (q.client_id IS NULL OR h.id IS NOT NULL)
 LEFT JOIN revoked_tokens v ON v.jti = e.id
@@ -50,12 +50,12 @@ LEFT JOIN status_indexes x ON x."index" = q.status_index
 _POSTGRESQL = _QUERY.format(
     clock="statement_timestamp()",
     queries="json_to_recordset(%s::json)"
-    " AS q(number int, client_id varchar, hashed varchar, jti uuid, tin varchar, rob varchar,"
+    " AS q(number int, client_id varchar, lookup varchar, jti uuid, tin varchar, rob varchar,"
     " status_index bigint)",
 )
 _SQLITE = _QUERY.format(
     clock="NULL",
-    queries="(SELECT 0 AS number, %s AS client_id, %s AS hashed, %s AS jti,"
+    queries="(SELECT 0 AS number, %s AS client_id, %s AS lookup, %s AS jti,"
     " %s AS tin, %s AS rob, %s AS status_index) AS q",
 )
 # Where the columns are in a row.
@@ -141,7 +141,7 @@ def token_statement(queries: Sequence[TokenQuery]) -> Statement[list[TokenReadin
         {
             "number": number,
             "client_id": query.client_id,
-            "hashed": query.lookup,
+            "lookup": query.lookup,
             "jti": query.jti,
             "tin": query.represented and query.represented.tin,
             "rob": query.represented and query.represented.rob,
@@ -183,9 +183,9 @@ def _reading(query: TokenQuery, rows: list[Row]) -> TokenReading:
 
 def _caller(query: TokenQuery, row: Row) -> ApiFacts | None:
     client_id, name, audience, is_active = row[_API]
-    secret_id, hashed, hint, expires_at, revoked_at = row[_API_SECRET]
+    secret_id, lookup, hint, expires_at, revoked_at = row[_API_SECRET]
     # The query has compared the hashes by the column's collation; this compares their bytes.
-    if not is_same_secret(query.lookup or "", hashed or "") or secret_id is None:
+    if not is_same_secret(query.lookup or "", lookup or "") or secret_id is None:
         return None
     secret = SecretFacts(secret_id, hint, aware(expires_at), aware_or_none(revoked_at))
     return ApiFacts(client_id, name, audience, bool(is_active), secret)

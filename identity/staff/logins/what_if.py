@@ -101,7 +101,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     ).first()
     if secret is None:
         return None
-    facts = load_facts(FactsQuery(user.client_id, secret.hashed, on_behalf_of)).facts
+    facts = load_facts(FactsQuery(user.client_id, secret.lookup, on_behalf_of)).facts
     assert facts is not None  # noqa: S101 - the secret is this client's
     authorization, refused = decide_at(facts, at)
     return WhatIf(

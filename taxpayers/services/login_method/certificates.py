@@ -111,13 +111,13 @@ def create_certificate(
     context: ChangeContext,
 ) -> Credential:
     """Create it in a free slot."""
-    former = owner.secrets.filter(hashed=name.lookup).first()
+    former = owner.secrets.filter(lookup=name.lookup).first()
     if former is not None:
         _replace(former, context.at)
     row = Credential.objects.create(
         system_user=owner,
         slot=free_slot(owner, context.at),
-        hashed=name.lookup,
+        lookup=name.lookup,
         hint=hint_of(name.lookup),
         certificate_name=str(name),
         allowed_networks=allowed_networks,
@@ -147,5 +147,5 @@ def _replace(former: Credential, at: datetime) -> None:
         raise ServiceError(
             _("The name {name} is there already.").format(name=former.certificate_name)
         )
-    former.hashed = f"{former.hashed}#{former.pk}"
-    former.save(update_fields=["hashed"])
+    former.lookup = f"{former.lookup}#{former.pk}"
+    former.save(update_fields=["lookup"])

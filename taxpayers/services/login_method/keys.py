@@ -118,13 +118,13 @@ def _create(
     also: dict[str, Any],
 ) -> Credential:
     name = key_name(key.kid)
-    former = owner.secrets.filter(hashed=name).first()
+    former = owner.secrets.filter(lookup=name).first()
     if former is not None:
         raise ServiceError(_already_there(key.kid, former))
     row = Credential.objects.create(
         system_user=owner,
         slot=free_slot(owner, context.at),
-        hashed=name,
+        lookup=name,
         hint=hint_of(key.kid),
         public_jwk=key.jwk,
         allowed_networks=allowed_networks,

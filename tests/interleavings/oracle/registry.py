@@ -63,7 +63,7 @@ class ClientRow(NamedTuple):
 class SecretRow(NamedTuple):
     id: int
     system_user_id: int
-    hashed: str
+    lookup: str
     hint: str
     expires_at: datetime
     revoked_at: datetime | None
@@ -136,7 +136,7 @@ class Registry:
         else:
             return None
         for secret in self.credentials:
-            if secret.system_user_id == client.id and secret.hashed == query.lookup:
+            if secret.system_user_id == client.id and secret.lookup == query.lookup:
                 break
         else:
             return None

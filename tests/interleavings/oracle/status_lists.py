@@ -92,5 +92,5 @@ def _facts_now(issued: _Issued, registry: Registry) -> Facts | None:
     secrets = [row for row in registry.credentials if row.id == issued.secret_id]
     if not clients or not secrets or secrets[0].system_user_id != clients[0].id:
         return None
-    query = FactsQuery(clients[0].client_id, secrets[0].hashed, issued.on_behalf_of)
+    query = FactsQuery(clients[0].client_id, secrets[0].lookup, issued.on_behalf_of)
     return registry.facts(query)

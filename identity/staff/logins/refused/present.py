@@ -88,4 +88,4 @@ def _facts_query(involved: Involved) -> FactsQuery | None:
     if event.reason not in _DECIDABLE or user is None or secret is None:
         return None
     on_behalf_of = subject_of(event) if event.is_on_behalf else None
-    return FactsQuery(user.client_id, secret.hashed, on_behalf_of)
+    return FactsQuery(user.client_id, secret.lookup, on_behalf_of)
