@@ -5,10 +5,11 @@ with a record of its own (`taxpayers.operations`) says which of them it writes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from taxpayers.credential_kind import by_kind
 from taxpayers.duties import Duty
 
 
@@ -26,6 +27,7 @@ class Action:
 
     Staff need the permission of that name where it has a duty of staff. `of`: the model of the
     rows that it is about. `event`: the type of the event that webhooks send; empty: none.
+    `past_by_kind` replaces `past` for a change that names the kind of its credential.
     """
 
     of: str
@@ -33,6 +35,11 @@ class Action:
     name: str
     past: str  # as the history shows it, marked for translation
     event: str = ""
+    past_by_kind: Mapping[str | None, str] = field(default_factory=dict, hash=False)
+
+    def past_of(self, kind: str | None) -> str:
+        """As the history shows it for this kind of credential; None: no kind is named."""
+        return self.past_by_kind.get(kind, self.past)
 
 
 def actions_in(module: Mapping[str, Any]) -> tuple[Action, ...]:
@@ -116,12 +123,27 @@ CHANGE_SECRET = _system_user(
     "change_secret",
     _("Changed from where a secret, key or certificate may be used"),
     "credential.changed",
+    by_kind(
+        _("Changed from where a secret may be used"),
+        _("Changed from where a key may be used"),
+        _("Changed from where a certificate may be used"),
+    ),
 )
 RETIRE_SECRET = _system_user(
-    "retire_secret", _("Set the last day of a secret, key or certificate"), "credential.changed"
+    "retire_secret",
+    _("Set the last day of a secret, key or certificate"),
+    "credential.changed",
+    by_kind(
+        _("Set the last day of a secret"),
+        _("Set the last day of a key"),
+        _("Set the last day of a certificate"),
+    ),
 )
 REVOKE_SECRET = _system_user(
-    "revoke_secret", _("Revoked a secret, key or certificate"), "credential.revoked"
+    "revoke_secret",
+    _("Revoked a secret, key or certificate"),
+    "credential.revoked",
+    by_kind(_("Revoked a secret"), _("Revoked a key"), _("Revoked a certificate")),
 )
 
 EXPORT_REGISTRY = Action("", Duty.AUDIT, "export_registry", _("Exported a list"))

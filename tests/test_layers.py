@@ -51,8 +51,8 @@ FLOORS: layers.Floors = {
         ("operations",),
         ("actions", "async_sql", "redaction"),
         (
-            *("certificates", "client_keys", "credentials", "duties", "identifiers", "moments"),
-            *("names", "shut_down", "sql"),
+            *("certificates", "client_keys", "credential_kind", "credentials", "duties"),
+            *("identifiers", "moments", "names", "shut_down", "sql"),
         ),
     ),
     "identity": (
@@ -118,8 +118,7 @@ PURE = {
     "tokens.calls",
     *(f"tokens.status_lists.{noun}" for noun in ("assignment", "format", "reserved", "reuse")),
     *("taxpayers.facts.status_triggers", "taxpayers.facts.token_binding"),
-    *("taxpayers.facts.credential_kind", "tokens.refusals.credential_words"),
-    "taxpayers.facts.source_networks",
+    *("taxpayers.credential_kind", "taxpayers.facts.source_networks"),
     "tokens.access_tokens.binding",
     *(f"identity.webhooks.{n}" for n in ("sending.attempts", "destination", "signatures")),
     "identity.webhooks.event_types",

@@ -9,12 +9,11 @@ from enum import StrEnum
 
 from django.utils.translation import gettext_noop as _
 
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.rules import Refused
 from tokens.answers.description import describe, format_moment_with_offset
 from tokens.models import LoginEvent
-from tokens.refusals.credential_words import kind_named_by, question_of
-from tokens.refusals.table import ON_BEHALF_CHECKS, REFUSALS, Check
+from tokens.refusals.table import ON_BEHALF_CHECKS, REFUSALS, Check, kind_named_by
 
 
 class CheckState(StrEnum):
@@ -35,7 +34,7 @@ class CheckResult:
 
     @property
     def question(self) -> str:
-        return question_of(self.check, self.kind)
+        return self.check.question(self.kind)
 
 
 @dataclass(frozen=True, slots=True)

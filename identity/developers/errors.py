@@ -54,7 +54,7 @@ def _context(reason: str) -> Mapping[str, Any]:
     return {
         **_row(reason),
         "causes": describe_in_general(reason, gettext),
-        "question": refusal.check and gettext(refusal.check.value),
+        "question": refusal.check and gettext(refusal.check.question()),
         "number": refusal.check and list(Check).index(refusal.check) + 1,
         "checks": len(Check),
         "retry": gettext(_RETRY[_retry(reason, refusal)]),

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.validity import is_over
 from taxpayers.models.system_user import SystemUser
 from taxpayers.models.usage import RateLimitCounter

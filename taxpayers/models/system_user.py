@@ -11,7 +11,7 @@ from oauth2_provider.models import AbstractApplication
 
 from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.facts.validity import is_over
 from taxpayers.identifiers import TaxpayerId

@@ -76,7 +76,7 @@ def test_a_page_says_whether_to_try_again(reason: str, advice: str) -> None:
 
 def test_a_page_names_its_check_and_leads_to_the_reasons_before_and_after_it() -> None:
     page = page_of("/errors/secret_expired")
-    question = Check.SECRET_EXPIRY.value
+    question = Check.SECRET_EXPIRY.question()
     assert f"<dt>Check 9 of {len(Check)}</dt><dd>{question}</dd>" in page
     assert '<a rel="prev" href="/errors/invalid_credentials">' in page
     assert '<a rel="next" href="/errors/secret_revoked">' in page

@@ -39,10 +39,6 @@ CORE = (
 )
 
 
-# It decides no login: pages call by it what they read.
-FOR_PAGES = {"taxpayers/facts/credential_kind.py"}
-
-
 def modules_of(part: str) -> list[str]:
     path = CHECKOUT / part
     files = [path] if path.suffix else path.rglob("*.py")
@@ -51,8 +47,7 @@ def modules_of(part: str) -> list[str]:
 
 def test_every_module_of_the_core_is_mutated() -> None:
     modules = {module for part in CORE for module in modules_of(part)}
-    assert modules - FOR_PAGES == PLAN.modules.keys()
-    assert modules >= FOR_PAGES
+    assert modules == PLAN.modules.keys()
 
 
 @cache

@@ -11,7 +11,7 @@ from django.utils import timezone
 from identity.staff.logins.login_checks import ShownCheck
 from identity.staff.logins.reasons import staff_text_of
 from identity.staff.logins.what_if import WhatIf
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import Change
 from taxpayers.rules import RegistryReason
 from tests.client_auth.key_erp import new_key_erp

@@ -5,9 +5,11 @@ answer, the record, the metrics, the staff pages and the explanation of a login 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
+from taxpayers.credential_kind import CredentialKind, by_kind
+from taxpayers.facts.values import ASSERTION, CERTIFICATE
 from taxpayers.rules import RegistryReason
 
 
@@ -38,7 +40,10 @@ class ProtocolReason(StrEnum):
 
 
 class Check(Enum):
-    """The checks of a login, in the contract's order; each value is its question to staff."""
+    """The checks of a login, in the contract's order; each value is its question to staff.
+
+    Three where it is not the same for a secret, a key and a certificate.
+    """
 
     METHOD = _("Was it sent with POST?")
     TRANSPORT = _("Was it sent over HTTPS?")
@@ -46,11 +51,31 @@ class Check(Enum):
     PARAMETERS = _("Are all parameters present?")
     GRANT_TYPE = _("Is the grant type client_credentials?")
     ON_BEHALF_OF = _("Is the header onbehalfof well-formed?")
-    CREDENTIALS_FORM = _("Do the client ID and the secret have the right form?")
-    CREDENTIALS = _("Are the client ID and the secret correct?")
-    SECRET_EXPIRY = _("Is the secret not expired?")
-    SECRET_REVOCATION = _("Is the secret not revoked?")
-    SOURCE_NETWORK = _("Did it come from a network from where the secret may be used?")
+    CREDENTIALS_FORM = (
+        _("Do the client ID and the secret have the right form?"),
+        _("Do the client ID and the assertion have the right form?"),
+        _("Do the client ID and the certificate have the right form?"),
+    )
+    CREDENTIALS = (
+        _("Are the client ID and the secret correct?"),
+        _("Are the client ID, the key and its signature correct?"),
+        _("Are the client ID and the certificate correct?"),
+    )
+    SECRET_EXPIRY = (
+        _("Is the secret not expired?"),
+        _("Is the key not expired?"),
+        _("Is the registration of the certificate not expired?"),
+    )
+    SECRET_REVOCATION = (
+        _("Is the secret not revoked?"),
+        _("Is the key not revoked?"),
+        _("Is the registration of the certificate not revoked?"),
+    )
+    SOURCE_NETWORK = (
+        _("Did it come from a network from where the secret may be used?"),
+        _("Did it come from a network from where the key may be used?"),
+        _("Did it come from a network from where the certificate may be used?"),
+    )
     RATE_LIMIT = _("Is the client within its limit of logins?")
     TOKEN_BINDING = _("Does it prove what its tokens must be bound to?")
     BLOCK = _("Is the system user not blocked?")
@@ -63,6 +88,13 @@ class Check(Enum):
     PERMISSION_IN_FORCE = _("Is a permission valid?")
     PERMISSIONS_LIMIT = _("May the system user use one of the permissions granted?")
     SCOPE = _("May the client have the scope?")
+
+    def __init__(self, question: str, of_key: str = "", of_certificate: str = "") -> None:
+        self._questions = by_kind(question, of_key or question, of_certificate or question)
+
+    def question(self, kind: CredentialKind = CredentialKind.SECRET) -> str:
+        """What is checked of a login with this kind, in English."""
+        return self._questions[kind]
 
 
 # Checks of a login on behalf of another taxpayer only.
@@ -101,9 +133,10 @@ class Refusal:
     client sent; `without_date` and `without_detail` replace it where a refusal has none, and
     `of_assertion` where the client sent a client_assertion, not a secret, and `of_certificate`
     where it came with a certificate.
-    `staff_text` and `fixed_by` are for staff, and on the public page of the reason. A reason that
-    `counts_as_failure` slows its caller down instead of using up the client's limit; one that is
-    not `recorded` leaves no login event.
+    `staff_text` and `fixed_by` are for staff, and on the public page of the reason; `staff_texts`
+    replace it where the kind of credential is known. A reason that `counts_as_failure` slows its
+    caller down instead of using up the client's limit; one that is not `recorded` leaves no login
+    event.
     """
 
     status: int
@@ -117,8 +150,21 @@ class Refusal:
     without_detail: str = ""
     of_assertion: str = ""
     of_certificate: str = ""
+    staff_texts: Mapping[str | None, str] = field(default_factory=dict)
     counts_as_failure: bool = False
     recorded: bool = True
+
+    def staff_text_of(self, kind: CredentialKind | None) -> str:
+        """What was wrong with a login with this kind, in English; None: true for each kind."""
+        return self.staff_texts.get(kind, self.staff_text)
+
+
+_PARAMETERS = {ASSERTION: CredentialKind.KEY, CERTIFICATE: CredentialKind.CERTIFICATE}
+
+
+def kind_named_by(parameter: str) -> CredentialKind:
+    """What a client tried to log in with, from the parameter that its refusal names."""
+    return _PARAMETERS.get(parameter, CredentialKind.SECRET)
 
 
 REFUSALS: Mapping[str, Refusal] = {
@@ -213,6 +259,11 @@ REFUSALS: Mapping[str, Refusal] = {
             " is registered for it. The operator of the ERP system must compare client_id, and the"
             " subject of the certificate, with what was registered."
         ),
+        staff_texts=by_kind(
+            _("Wrong client ID or secret"),
+            _("Wrong client ID or key"),
+            _("Wrong client ID or certificate"),
+        ),
         counts_as_failure=True,
     ),
     RegistryReason.SECRET_EXPIRED: Refusal(
@@ -234,6 +285,7 @@ REFUSALS: Mapping[str, Refusal] = {
             "The registration of this certificate expired on {since}. The person who rotates the"
             " secrets of this ERP system must have it registered again."
         ),
+        staff_texts=by_kind(_("Secret expired"), _("Key expired"), _("Certificate expired")),
         counts_as_failure=True,
     ),
     RegistryReason.SECRET_REVOKED: Refusal(
@@ -255,6 +307,7 @@ REFUSALS: Mapping[str, Refusal] = {
             "The registration of this certificate was removed on {since}. The person who rotates"
             " the secrets of this ERP system must put the new certificate in place."
         ),
+        staff_texts=by_kind(_("Secret revoked"), _("Key revoked"), _("Certificate revoked")),
         counts_as_failure=True,
     ),
     # Counted as a failure, so that a secret that was stolen uses up nothing of its owner's limit.

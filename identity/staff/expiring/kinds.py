@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.record_pages import Text
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.sandbox.rows import sandbox_users
 from tokens.models import ProtectedApi, ProtectedApiSecret

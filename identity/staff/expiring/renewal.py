@@ -18,7 +18,7 @@ from identity.staff.expiring.kinds import KIND_NAMES, Kind
 from identity.staff.framework.bulk_tasks import MAX_RECORDS, BulkPage
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Preview, Task
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 
 _KEY_DIGITS = 19  # of the largest integer in a database
 

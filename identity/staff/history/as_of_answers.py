@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import Badge, badge_of_secret
 from identity.staff.history.time_bars import TimeBar, time_bars
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.values import RepresentedFacts
 from taxpayers.models import (
     Credential,
@@ -34,7 +34,7 @@ from taxpayers.standing.past_clients import (
     decide_as_of,
     pairs_as_of,
 )
-from tokens.refusals.credential_words import staff_text_of_kind
+from tokens.refusals.table import REFUSALS
 
 PAGE_SIZE = 25
 MAX_CLIENTS = 500  # of the intermediaries on one page
@@ -65,7 +65,7 @@ class Outcome:
             return ""
         if not self.reason:
             return _("No system user had a secret, key or certificate.")
-        return _(staff_text_of_kind(self.reason, self.kind))
+        return _(REFUSALS[self.reason].staff_text_of(self.kind))
 
 
 @dataclass(frozen=True, slots=True)

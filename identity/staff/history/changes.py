@@ -14,16 +14,16 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 
-from identity.staff.actions import TEXTS
+from identity.staff.actions import ACTIONS, TEXTS
 from identity.staff.display import display_value, moment
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.filters import PeriodFilter
-from identity.staff.history import credential_words as words
 from identity.staff.history import exports
 from identity.staff.history.as_of_page import as_of_url
 from identity.staff.history.grouping import ORDER
 from identity.staff.history.record_links import record_link
 from identity.staff.history.related import changes_about
+from taxpayers.credential_kind import by_kind
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer
 
 MAX_RECENT = 20
@@ -77,6 +77,20 @@ _FIELDS: dict[str, Any] = {
     "url": gettext_lazy("URL"),
     "event_types": gettext_lazy("Event types"),
     "former_secret_until": gettext_lazy("Former secret signs until"),
+}
+# As they read in a change that names the kind of its credential.
+_FIELDS_BY_KIND: dict[str, dict[str | None, Any]] = {
+    "secret": by_kind(gettext_lazy("Secret"), gettext_lazy("Key"), gettext_lazy("Certificate")),
+    "secret_expires_at": by_kind(
+        gettext_lazy("Secret expires"),
+        gettext_lazy("Key expires"),
+        gettext_lazy("Certificate expires"),
+    ),
+    "secret_revoked_at": by_kind(
+        gettext_lazy("Secret revoked"),
+        gettext_lazy("Key revoked"),
+        gettext_lazy("Certificate revoked"),
+    ),
 }
 
 
@@ -153,18 +167,18 @@ def entry_of(request: HttpRequest, row: Change) -> HistoryEntry:
 
 def action_of(row: Change) -> Any:
     """The text for the action; an unknown action is shown as it is."""
-    of_kind = words.ACTIONS.get(row.action, {}).get(words.kind_in(row))
-    return of_kind or TEXTS.get(row.action, row.action)
+    action = ACTIONS.get(row.action)
+    return gettext_lazy(action.past_of(row.after.get("credential"))) if action else row.action
 
 
 def _differences(row: Change) -> Iterator[Difference]:
-    kind = words.kind_in(row)
+    kind = row.after.get("credential")
     for field in dict.fromkeys([*row.before, *row.after]):
         before, after = row.before.get(field), row.after.get(field)
         if field == "credential":  # the titles of the others have it
             continue
         if field == "secret" or before != after:
-            title = words.FIELDS.get(field, {}).get(kind) or _FIELDS.get(field, field)
+            title = _FIELDS_BY_KIND.get(field, {}).get(kind) or _FIELDS.get(field, field)
             yield Difference(title, _display(before), _display(after))
 
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import Credential
 from tokens.explanation import CheckResult, CheckState, refusal_of, results_of
 from tokens.models import LoginEvent
-from tokens.refusals.credential_words import kind_named_by
-from tokens.refusals.table import Check
+from tokens.refusals.table import Check, kind_named_by
 
 ICONS = {
     CheckState.PASSED: "check_circle",

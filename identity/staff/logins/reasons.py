@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext_lazy as _
 
 from identity.staff.framework.badges import Badge
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from tokens.models import LoginEvent
-from tokens.refusals.credential_words import kind_named_by, staff_text_of_kind
-from tokens.refusals.table import REFUSALS
+from tokens.refusals.table import REFUSALS, kind_named_by
 
 ISSUED = _("Token issued")
 
@@ -28,8 +27,7 @@ def staff_text_of(reason: str, kind: CredentialKind | None = None) -> StaffText:
     refusal = REFUSALS.get(reason)
     if refusal is None:
         return StaffText(reason, "")
-    what = staff_text_of_kind(reason, kind) if kind else refusal.staff_text
-    return StaffText(_(what), _(refusal.fixed_by))
+    return StaffText(_(refusal.staff_text_of(kind)), _(refusal.fixed_by))
 
 
 def badge_of_login(event: LoginEvent) -> Badge:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
-from taxpayers.facts.credential_kind import CredentialKind
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import Credential, SystemUser
 
 

@@ -1,6 +1,9 @@
 """What a system user logs in with: a secret, a private key or a certificate (contract 3). Pure."""
 
 from enum import StrEnum
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def _(text: str) -> str:
@@ -21,8 +24,9 @@ class CredentialKind(StrEnum):
         return _PLURALS[self]
 
 
-_PLURALS = {
-    CredentialKind.SECRET: _("secrets"),
-    CredentialKind.KEY: _("keys"),
-    CredentialKind.CERTIFICATE: _("certificates"),
-}
+def by_kind(secret: T, key: T, certificate: T) -> dict[str | None, T]:
+    """What is different for each kind, such as a text."""
+    return dict(zip(CredentialKind, (secret, key, certificate), strict=True))
+
+
+_PLURALS = by_kind(_("secrets"), _("keys"), _("certificates"))
