@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from identity.api.framework.problems import MEDIA_TYPE, PROBLEMS, Problem, problem_body
 from identity.management_api import BASE_PATH
-from identity.server.answers import CONTENT_TOO_LARGE, Answer, malformed, unavailable
+from identity.server.answers import CONTENT_TOO_LARGE, ServerAnswer, malformed, unavailable
 from identity.server.long_bodies import NotSignedIn, Scope, TooLong, header_of
 from identity.server.overload import NotTaken
 
@@ -22,7 +22,7 @@ _RETRY = {"Retry-After": "5"}
 _STAFF = ("/admin/", "/signin/")
 
 
-def answer_of(fault: NotTaken, scope: Scope) -> Answer:
+def answer_of(fault: NotTaken, scope: Scope) -> ServerAnswer:
     """The answer to a request that no application gets."""
     path = scope["path"] if settings.SERVE != "login" else ""
     if path.startswith(f"/{BASE_PATH}/"):
@@ -34,7 +34,7 @@ def answer_of(fault: NotTaken, scope: Scope) -> Answer:
     return unavailable()
 
 
-def _problem(fault: NotTaken) -> Answer:
+def _problem(fault: NotTaken) -> ServerAnswer:
     if isinstance(fault, TooLong):
         problem = Problem("content_too_large", PROBLEMS["content_too_large"].advice)
     elif isinstance(fault, NotSignedIn):
@@ -49,7 +49,7 @@ def _problem(fault: NotTaken) -> Answer:
     return _answer(reference, status, body, {"Content-Type": MEDIA_TYPE, **problem.headers})
 
 
-def _page(fault: NotTaken, scope: Scope) -> Answer:
+def _page(fault: NotTaken, scope: Scope) -> ServerAnswer:
     """Who is not signed in gets the page again, which leads to the sign-in."""
     if isinstance(fault, NotSignedIn):
         location = (scope["raw_path"] + b"?" + scope["query_string"]).rstrip(b"?").decode("latin-1")
@@ -76,7 +76,7 @@ def _page(fault: NotTaken, scope: Scope) -> Answer:
     return _answer(uuid7(), status, body, html | headers)
 
 
-def _answer(reference: UUID, status: int, body: bytes, headers: Mapping[str, str]) -> Answer:
+def _answer(reference: UUID, status: int, body: bytes, headers: Mapping[str, str]) -> ServerAnswer:
     all_headers = {
         **headers,
         "Content-Length": str(len(body)),
@@ -84,4 +84,4 @@ def _answer(reference: UUID, status: int, body: bytes, headers: Mapping[str, str
         "correlationId": str(reference),
     }
     encoded = [(name.encode(), value.encode("latin-1")) for name, value in all_headers.items()]
-    return Answer(reference, status, None, encoded, body)
+    return ServerAnswer(reference, status, None, encoded, body)

@@ -22,14 +22,16 @@ _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
 _HASH = "sha256"
 
 
-class Kind(StrEnum):
+class Prefix(StrEnum):
+    """What it begins with, which says what it is."""
+
     CLIENT_ID = "ci"
     CLIENT_SECRET = "cs"
 
 
 # 22 digits hold 128 bits, 43 hold 256.
-_BITS = {Kind.CLIENT_ID: 128, Kind.CLIENT_SECRET: 256}
-_LENGTH = {Kind.CLIENT_ID: 22, Kind.CLIENT_SECRET: 43}
+_BITS = {Prefix.CLIENT_ID: 128, Prefix.CLIENT_SECRET: 256}
+_LENGTH = {Prefix.CLIENT_ID: 22, Prefix.CLIENT_SECRET: 43}
 _FORM = re.compile(r"(?P<kind>ci|cs)_(?P<environment>live|test)_(?P<body>[0-9A-Za-z]+)", re.ASCII)
 
 
@@ -58,12 +60,12 @@ class Credentials:
 
 def new_client_id(environment: Environment) -> str:
     """A new random client id of this environment."""
-    return _new(Kind.CLIENT_ID, environment)
+    return _new(Prefix.CLIENT_ID, environment)
 
 
 def new_client_secret(environment: Environment) -> str:
     """A new random client secret (256 bits) of this environment, in clear."""
-    return _new(Kind.CLIENT_SECRET, environment)
+    return _new(Prefix.CLIENT_SECRET, environment)
 
 
 def public_credentials(name: str) -> Credentials:
@@ -72,12 +74,12 @@ def public_credentials(name: str) -> Credentials:
     A live service refuses them by their form.
     """
     return Credentials(
-        _from_number(Kind.CLIENT_ID, "test", _public_number(f"client_id {name}")),
-        _from_number(Kind.CLIENT_SECRET, "test", _public_number(f"client_secret {name}")),
+        _from_number(Prefix.CLIENT_ID, "test", _public_number(f"client_id {name}")),
+        _from_number(Prefix.CLIENT_SECRET, "test", _public_number(f"client_secret {name}")),
     )
 
 
-def fault_of(text: str, kind: Kind, environment: Environment) -> Fault | None:
+def fault_of(text: str, kind: Prefix, environment: Environment) -> Fault | None:
     """Why `text` cannot be a credential of this kind and environment; None if it could be one."""
     # The common case first: one expression and one checksum.
     match = _FORM.fullmatch(text)
@@ -99,7 +101,7 @@ def fault_of(text: str, kind: Kind, environment: Environment) -> Fault | None:
 
 def is_client_id(text: str) -> bool:
     """Whether it has the form of a client id of either environment, and its checksum is right."""
-    return fault_of(text, Kind.CLIENT_ID, "live") in (None, Fault.OTHER_ENVIRONMENT)
+    return fault_of(text, Prefix.CLIENT_ID, "live") in (None, Fault.OTHER_ENVIRONMENT)
 
 
 def hash_secret(client_secret: str) -> str:
@@ -120,11 +122,11 @@ def hint_of(client_secret: str) -> str:
     return client_secret[-4:]
 
 
-def _fault_of_shape(text: str, kind: Kind) -> Fault:
+def _fault_of_shape(text: str, kind: Prefix) -> Fault:
     bare = text.strip()
     if bare != text and _FORM.fullmatch(bare):
         return Fault.BLANKS
-    other = Kind.CLIENT_ID if kind is Kind.CLIENT_SECRET else Kind.CLIENT_SECRET
+    other = Prefix.CLIENT_ID if kind is Prefix.CLIENT_SECRET else Prefix.CLIENT_SECRET
     if bare.startswith(f"{other}_"):
         return Fault.SWAPPED
     if _is_placeholder(bare):
@@ -151,11 +153,11 @@ def _is_placeholder_body(body: str) -> bool:
     return _is_placeholder(body) and (body.isalpha() or len(set(body)) == 1)
 
 
-def _new(kind: Kind, environment: Environment) -> str:
+def _new(kind: Prefix, environment: Environment) -> str:
     return _from_number(kind, environment, secrets.randbits(_BITS[kind]))
 
 
-def _from_number(kind: Kind, environment: Environment, number: int) -> str:
+def _from_number(kind: Prefix, environment: Environment, number: int) -> str:
     body = f"{kind}_{environment}_{_digits(number % (1 << _BITS[kind]), _LENGTH[kind])}"
     return body + _checksum(body)
 

@@ -27,7 +27,7 @@ from bench.session import Session
 from bench.targets import Target
 from bench.token_requests import BLOCKED, SIGNED_TOKEN, WRONG_SECRET
 from bench.tokens import BadToken, verify
-from taxpayers.credentials import Kind, fault_of
+from taxpayers.credentials import Prefix, fault_of
 from taxpayers.identifiers import Notation, TaxpayerId
 from tests.servers.postgres import Postgres
 
@@ -36,8 +36,8 @@ SMALL = Population(40)
 
 @pytest.mark.parametrize("number", [1, 40, 999_999])
 def test_every_client_has_well_formed_credentials_and_a_tin(number: int) -> None:
-    assert fault_of(client_id(number), Kind.CLIENT_ID, "test") is None
-    assert fault_of(client_secret(number), Kind.CLIENT_SECRET, "test") is None
+    assert fault_of(client_id(number), Prefix.CLIENT_ID, "test") is None
+    assert fault_of(client_secret(number), Prefix.CLIENT_SECRET, "test") is None
     parsed = Notation("[A-Z0-9]{5,20}", "[A-Z0-9-]{5,20}").parse(tin(number))
     assert parsed == TaxpayerId(tin(number))
 

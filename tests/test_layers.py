@@ -106,7 +106,7 @@ PURE = {
     *(f"tokens.request.{noun}" for noun in ("form", "on_behalf_of", "token_request")),
     *("tokens.form_encoding", "tokens.lifetime", "tokens.access_tokens.status_claim"),
     "tokens.refusals.table",
-    *(f"tokens.client_auth.{noun}" for noun in ("authenticated", "assertion", "credentials")),
+    *(f"tokens.client_auth.{noun}" for noun in ("authenticated", "assertion", "methods")),
     *("tokens.client_auth.client_secret", "tokens.client_auth.private_key_jwt"),
     *("tokens.client_auth.certificate", "tokens.client_auth.tls_client_auth"),
     *("tokens.client_auth.certificate_binding", "tokens.client_auth.compact_jws"),

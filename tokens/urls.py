@@ -25,7 +25,7 @@ urlpatterns = [
     path("api/v1/me", imported_on_first_use("tokens.resource_server.me.me"), name="me"),
     path(
         "api/v1/credentials/current",
-        imported_on_first_use("tokens.self_service.credentials.credentials"),
+        imported_on_first_use("tokens.self_service.own_credentials.credentials"),
         name="credentials",
     ),
     path(

@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from django.urls import URLPattern, path
 
 from identity.api.events import changes, webhooks
-from identity.api.framework.kinds import Kind, Task
+from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.records import Listing, ListView, RecordView
-from identity.api.imports.rows import ROW_KINDS
+from identity.api.imports.row_bodies import ROW_KINDS
 from identity.api.imports.view import ImportView
 from identity.api.openapi import description
 from identity.api.problem_pages import no_such_address, problem_page
 from identity.api.registry import (
+    credential_records,
     credential_tasks,
-    credentials,
     intermediaries,
     login_method_tasks,
     logins,
@@ -34,19 +34,19 @@ _READ, _ADD, _CHANGE, _TASK = (
 )
 
 
-def _list(kind: Kind, listing: Listing, create: Task | None = None) -> URLPattern:
+def _list(kind: RecordKind, listing: Listing, create: ApiTask | None = None) -> URLPattern:
     methods = _READ if create is None else _ADD
     view = ListView.as_view(kind=kind, listing=listing, task=create, http_method_names=methods)
     return path(f"{BASE_PATH}/{kind.name}", view)
 
 
-def _record(kind: Kind, change: Task | None = None) -> URLPattern:
+def _record(kind: RecordKind, change: ApiTask | None = None) -> URLPattern:
     methods = _READ if change is None else _CHANGE
     view = RecordView.as_view(kind=kind, task=change, http_method_names=methods)
     return path(f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>", view)
 
 
-def _tasks(kind: Kind, tasks: Iterable[Task]) -> list[URLPattern]:
+def _tasks(kind: RecordKind, tasks: Iterable[ApiTask]) -> list[URLPattern]:
     return [
         path(
             f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>/{task.before}{task.name}",
@@ -56,13 +56,13 @@ def _tasks(kind: Kind, tasks: Iterable[Task]) -> list[URLPattern]:
     ]
 
 
-def _part(kind: Kind, name: str, listing: Listing) -> URLPattern:
+def _part(kind: RecordKind, name: str, listing: Listing) -> URLPattern:
     """A list of what belongs to one record."""
     view = ListView.as_view(kind=kind, listing=listing, is_of_record=True, http_method_names=_READ)
     return path(f"{BASE_PATH}/{kind.name}/<str:{kind.parameter}>/{name}", view)
 
 
-def _history(kind: Kind) -> URLPattern:
+def _history(kind: RecordKind) -> URLPattern:
     return _part(kind, "history", history_of(kind.name.replace("-", "_"), kind.singular))
 
 
@@ -85,7 +85,7 @@ records: list[URLPattern] = [
     *_tasks(system_users.KIND, system_user_tasks.TASKS),
     *_tasks(system_users.KIND, login_method_tasks.TASKS),
     *_tasks(system_users.KIND, credential_tasks.TASKS),
-    _part(system_users.KIND, "credentials", credentials.LISTING),
+    _part(system_users.KIND, "credentials", credential_records.LISTING),
     _history(system_users.KIND),
     _list(logins.KIND, logins.LISTING),
     _record(logins.KIND),

@@ -23,7 +23,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """A whole answer: status, reason phrase (None: that of the status), headers and body."""
 
     reference: UUID
@@ -33,27 +33,27 @@ class Answer:
     body: bytes = field(repr=False)
 
 
-def malformed(fault: str, status: int = 400) -> Answer:
+def malformed(fault: str, status: int = 400) -> ServerAnswer:
     """The request is wrong, and the developer of the client must correct it."""
     return _answer(Refused(ProtocolReason.MALFORMED_REQUEST, detail=fault), status)
 
 
-def malformed_on_behalf_of(fault: str) -> Answer:
+def malformed_on_behalf_of(fault: str) -> ServerAnswer:
     """What was meant as the header `onbehalfof` is none."""
     return _answer(Refused(ProtocolReason.MALFORMED_ON_BEHALF_OF, detail=fault))
 
 
-def unavailable() -> Answer:
+def unavailable() -> ServerAnswer:
     """There is no room for the request now; it is answered with `Retry-After`."""
     return _answer(Refused(ProtocolReason.TEMPORARILY_UNAVAILABLE))
 
 
-def server_error() -> Answer:
+def server_error() -> ServerAnswer:
     """The application failed; the reason is only in the log."""
     return _answer(Refused(ProtocolReason.SERVER_ERROR))
 
 
-def _answer(refused: Refused, status: int | None = None) -> Answer:
+def _answer(refused: Refused, status: int | None = None) -> ServerAnswer:
     reference, now = uuid7(), datetime.now(UTC)
     answer = refused_answer(reference, now, refused)  # of the same shape as those of the login
     headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
@@ -66,4 +66,4 @@ def _answer(refused: Refused, status: int | None = None) -> Answer:
         },
     )
     reason = answer.reason.encode()
-    return Answer(reference, status or answer.status, reason, headers, answer.body)
+    return ServerAnswer(reference, status or answer.status, reason, headers, answer.body)

@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 from identity.server import limits
-from identity.server.answers import REQUEST_TIMEOUT, Answer, malformed, unavailable
+from identity.server.answers import REQUEST_TIMEOUT, ServerAnswer, malformed, unavailable
 from identity.server.exchange import Exchange
 from identity.server.overload import LIVE, connection_limit, refuse_overload
-from identity.server.request_reader import Reading, RequestReader
+from identity.server.request_reader import Awaited, RequestReader
 from identity.server.wire import last_answer
 
 
@@ -18,7 +18,7 @@ class Connection(RequestReader):
         super().__init__(*args, **kwargs)
         self.current: Exchange | None = None  # the one that the application works on
         self.waiting: list[Exchange] = []  # pipelined behind it
-        self.last: Answer | None = None  # to be written after those
+        self.last: ServerAnswer | None = None  # to be written after those
         self.idle_deadline = self.close_deadline = self.write_deadline = 0.0
         self.unsent_bytes = 0  # when the deadlines were last enforced
         self.is_lingering = self.is_stopping = False
@@ -48,7 +48,7 @@ class Connection(RequestReader):
             return False
         if self.last is not None:
             return True
-        if self.reading is not Reading.NOTHING:
+        if self.awaited is not Awaited.NOTHING:
             self.refuse(malformed("the connection ended before it was complete"))
             return True
         if self.cycle is None or self.cycle.response_complete:
@@ -114,11 +114,11 @@ class Connection(RequestReader):
             self.idle_deadline = self.loop.time() + limits.IDLE_SECONDS
             self.flow.resume_reading()
 
-    def refuse(self, answer: Answer) -> None:
+    def refuse(self, answer: ServerAnswer) -> None:
         if self.is_lingering:
             return
         self.ignores_input = True
-        faulty = self.cycle if self.reading is Reading.BODY else None
+        faulty = self.cycle if self.awaited is Awaited.BODY else None
         if faulty is not None and faulty.response_started:
             self.linger()  # it has its answer
         elif faulty is not None and faulty is self.current:
@@ -131,7 +131,7 @@ class Connection(RequestReader):
             if self.current is None:
                 self.write_last(answer)
 
-    def write_last(self, answer: Answer) -> None:
+    def write_last(self, answer: ServerAnswer) -> None:
         """Write this answer, and nothing after it."""
         self.transport.write(last_answer(answer, self.default_headers))
         self.linger()
@@ -160,7 +160,7 @@ class Connection(RequestReader):
         elif self.flow.read_paused:
             self.read_deadline = max(self.read_deadline, now + limits.BODY_SECONDS)
             self._enforce_answer(now)
-        elif self.reading is not Reading.NOTHING:
+        elif self.awaited is not Awaited.NOTHING:
             self._enforce_request(now)
         elif self.current is not None:
             self._enforce_answer(now)
@@ -176,7 +176,7 @@ class Connection(RequestReader):
 
     def _enforce_request(self, now: float) -> None:
         if now > self.read_deadline:
-            part = "headers" if self.reading is Reading.HEADERS else "body"
+            part = "headers" if self.awaited is Awaited.HEADERS else "body"
             self.refuse(malformed(f"its {part} took too long to arrive", REQUEST_TIMEOUT))
 
     def _enforce_answer(self, now: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from identity.server.answers import Answer, Headers, server_error, unavailable
+from identity.server.answers import Headers, ServerAnswer, server_error, unavailable
 from identity.server.wire import head
 
 logger = logging.getLogger("identity.server")
@@ -29,7 +29,7 @@ class Client(Protocol):
     def default_headers(self) -> list[tuple[bytes, bytes]]: ...
     def may_stay_open(self) -> bool: ...
     def resume_reading(self) -> None: ...
-    def write_last(self, answer: Answer) -> None: ...
+    def write_last(self, answer: ServerAnswer) -> None: ...
     def abort(self) -> None: ...
     def on_exchange_complete(self, exchange: "Exchange") -> None: ...
 
@@ -77,7 +77,7 @@ class Exchange:
         if not self.response_complete and not self.disconnected:
             self._fail(answer())
 
-    def _fail(self, answer: Answer) -> None:
+    def _fail(self, answer: ServerAnswer) -> None:
         if self.response_started and not self.pending_head:
             self.response_complete = True
             self.connection.abort()  # the client must see that the answer is not whole
@@ -85,7 +85,7 @@ class Exchange:
         self.pending_head = b""
         self.write_last(answer)
 
-    def write_last(self, answer: Answer) -> None:
+    def write_last(self, answer: ServerAnswer) -> None:
         """Answer without the application, and close."""
         self.response_started = self.response_complete = True
         self.keep_alive = False

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from identity.server.answers import Answer, unavailable
+from identity.server.answers import ServerAnswer, unavailable
 
 LIVE = "/health/live"  # answered always
 # Files that are no connections of clients: the database, metrics, modules that are being imported,
@@ -57,7 +57,7 @@ async def refuse_overload(scope: dict[str, Any], receive: Any, send: Any) -> Non
     await send_answer(unavailable(), send)
 
 
-async def send_answer(answer: Answer, send: Any) -> None:
+async def send_answer(answer: ServerAnswer, send: Any) -> None:
     """The answer as ASGI messages."""
     await send(
         {

@@ -12,7 +12,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from identity.server import limits
-from identity.server.answers import Answer, malformed, malformed_on_behalf_of
+from identity.server.answers import ServerAnswer, malformed, malformed_on_behalf_of
 from identity.server.exchange import Exchange
 from identity.server.framing import (
     HEADERS_TOO_LONG,
@@ -35,7 +35,7 @@ _NEEDLESSLY_ESCAPED = re.compile(
 )
 
 
-class Reading(Enum):
+class Awaited(Enum):
     """Which part of a request the parser waits for."""
 
     NOTHING = auto()
@@ -55,7 +55,7 @@ class RequestReader(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.reading = Reading.NOTHING
+        self.awaited = Awaited.NOTHING
         self.read_deadline = 0.0
         self.fault = ""
         # Received of the headers, or since the last piece of the body.
@@ -69,7 +69,7 @@ class RequestReader(HttpToolsProtocol):
         """The application may begin with it, after those before it."""
         raise NotImplementedError
 
-    def refuse(self, answer: Answer) -> None:
+    def refuse(self, answer: ServerAnswer) -> None:
         """Answer what cannot be read, after those before it, and close."""
         raise NotImplementedError
 
@@ -86,7 +86,7 @@ class RequestReader(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.ignores_input:
             return
-        if self.reading is Reading.NOTHING:
+        if self.awaited is Awaited.NOTHING:
             self._begin_headers()
         self.field_bytes += len(data)
         try:
@@ -94,12 +94,12 @@ class RequestReader(HttpToolsProtocol):
         except httptools.HttpParserError as error:
             self.refuse(self._refusal_of(data, error))
             return
-        if self.reading is not Reading.NOTHING and self.field_bytes > limits.MAX_HEADER_BYTES:
-            is_head = self.reading is Reading.HEADERS
+        if self.awaited is not Awaited.NOTHING and self.field_bytes > limits.MAX_HEADER_BYTES:
+            is_head = self.awaited is Awaited.HEADERS
             self.refuse(malformed(HEADERS_TOO_LONG if is_head else TRAILER_TOO_LONG))
 
-    def _refusal_of(self, data: bytes, error: httptools.HttpParserError) -> Answer:
-        if self.reading is Reading.HEADERS and misspells_on_behalf_of(data):
+    def _refusal_of(self, data: bytes, error: httptools.HttpParserError) -> ServerAnswer:
+        if self.awaited is Awaited.HEADERS and misspells_on_behalf_of(data):
             return malformed_on_behalf_of(ON_BEHALF_OF_NOT_A_NAME)
         if self.fault == ON_BEHALF_OF_IN_TRAILER:
             return malformed_on_behalf_of(self.fault)
@@ -120,7 +120,7 @@ class RequestReader(HttpToolsProtocol):
                 data = request + data[upgrade.args[0] :]
 
     def _begin_headers(self) -> None:
-        self.reading, self.field_bytes = Reading.HEADERS, 0
+        self.awaited, self.field_bytes = Awaited.HEADERS, 0
         self.read_deadline = self.loop.time() + limits.HEADER_SECONDS
 
     def _stop_parser(self, fault: str) -> None:
@@ -132,12 +132,12 @@ class RequestReader(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if self.ignores_input:  # the last answer was written within these bytes
             self._stop_parser("")
-        if self.reading is Reading.NOTHING:  # another request in the same bytes
+        if self.awaited is Awaited.NOTHING:  # another request in the same bytes
             self._begin_headers()
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self.reading is not Reading.BODY:
+        if self.awaited is not Awaited.BODY:
             super().on_header(name, value)
         # A trailer is dropped: it is none of the headers (RFC 9110 section 6.5.1), and a proxy that
         # replaces a header does not look for it here. A request that has its answer already gets no
@@ -163,7 +163,7 @@ class RequestReader(HttpToolsProtocol):
         keep_alive = version == "1.1" and self.parser.should_keep_alive()
         is_first = self.cycle is None or self.cycle.response_complete
         self.cycle = Exchange(self, self.scope, keep_alive)  # type: ignore[arg-type]
-        self.reading, self.field_bytes = Reading.BODY, 0
+        self.awaited, self.field_bytes = Awaited.BODY, 0
         self.read_deadline = self.loop.time() + limits.BODY_SECONDS
         if self.expect_100_continue and is_first and version == "1.1":  # RFC 9110 section 10.1.1
             self.transport.write(_CONTINUE)
@@ -204,7 +204,7 @@ class RequestReader(HttpToolsProtocol):
         exchange = self.cycle
         if self.is_replaying or self.ignores_input or exchange is None:
             return
-        self.reading, self.dropped_bytes = Reading.NOTHING, 0
+        self.awaited, self.dropped_bytes = Awaited.NOTHING, 0
         if exchange.response_complete:
             return
         exchange.more_body = False

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from http import HTTPStatus
 
-from identity.server.answers import Answer
+from identity.server.answers import ServerAnswer
 
 _PHRASES = {status.value: status.phrase.encode() for status in HTTPStatus}
 
@@ -28,7 +28,7 @@ def head(status: int, reason: bytes | None, headers: HeaderItems) -> bytes:
     return block
 
 
-def last_answer(answer: Answer, default_headers: HeaderItems) -> bytes:
+def last_answer(answer: ServerAnswer, default_headers: HeaderItems) -> bytes:
     """The whole answer, after which the connection is closed."""
     headers = [*default_headers, *answer.headers, (b"Connection", b"close")]
     return head(answer.status, answer.reason, headers) + answer.body

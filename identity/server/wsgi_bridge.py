@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from a2wsgi import WSGIMiddleware
 
-from identity.server.answers import Answer, malformed
+from identity.server.answers import ServerAnswer, malformed
 from identity.server.limits import BUFFERED_BODY_BYTES
 from identity.server.long_bodies import Body, Gone, LongBodiesOf, Scope, TooLong, begin_body
 from identity.server.overload import Places
@@ -132,7 +132,7 @@ def _complete(application: WsgiApplication) -> WsgiApplication:
     return call
 
 
-def _wsgi_answer(answer: Answer, start: Callable[..., Any]) -> Iterable[bytes]:
+def _wsgi_answer(answer: ServerAnswer, start: Callable[..., Any]) -> Iterable[bytes]:
     status = f"{answer.status} {(answer.reason or b'').decode()}"
     start(status, [(name.decode(), value.decode()) for name, value in answer.headers])
     return io.BytesIO(answer.body)

@@ -14,7 +14,7 @@ from identity.webhooks.models import WebhookEndpoint
 from taxpayers import actions as registry
 from taxpayers.duties import Duty, duties_of
 from taxpayers.models import Change, SystemUser, Taxpayer
-from taxpayers.standing.rows import standing_of_row, with_secrets
+from taxpayers.standing.loaded_rows import standing_of_row, with_secrets
 from taxpayers.validation import ServiceError
 
 _CONFIRMED = (actions.REGISTER_WEBHOOK.name, actions.ENABLE_WEBHOOK.name)

@@ -25,7 +25,7 @@ _LONGEST_USER = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Output:
     """The outcome of a command: `data` for machines, `text` for people.
 
     In `data` moments are aware datetimes; `error` is the line for stderr if it exits 1 after all.
@@ -57,7 +57,7 @@ class ServiceCommand(BaseCommand):
     # `manage.py check` reports a wrong configuration; it must not stop an operator's command.
     requires_system_checks = ()
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         """Do the work. Raise ServiceError or CommandError if it cannot be done."""
         raise NotImplementedError
 
@@ -87,7 +87,7 @@ class ServiceCommand(BaseCommand):
             answer = self.act(options, by=author(), at=timezone.now())
         self.write_answer(answer, options)
 
-    def write_answer(self, answer: Answer, options: dict[str, Any]) -> None:
+    def write_answer(self, answer: Output, options: dict[str, Any]) -> None:
         """Write the answer to stdout. Raises CommandError if it carries a refusal."""
         if options["json"]:
             self.stdout.write(json.dumps(answer.data, indent=2, default=_plain))

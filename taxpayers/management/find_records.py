@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from taxpayers.credentials import Fault, Kind, fault_of, hint_of
+from taxpayers.credentials import Fault, Prefix, fault_of, hint_of
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import ServiceError
@@ -58,7 +58,7 @@ def find_system_user(client_id: str) -> SystemUser:
     row = SystemUser.objects.filter(client_id=client_id).first()
     if row is not None:
         return row
-    fault = fault_of(client_id, Kind.CLIENT_ID, settings.ENVIRONMENT)
+    fault = fault_of(client_id, Prefix.CLIENT_ID, settings.ENVIRONMENT)
     if fault is Fault.SWAPPED:
         raise ServiceError(
             "This is a client secret. Give the client ID (ci_…). If others can read this command"

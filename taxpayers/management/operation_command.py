@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_intermediary, find_system_user, find_taxpayer
 from taxpayers.models import SystemUser
 from taxpayers.operations import Operation
@@ -41,9 +41,9 @@ class OperationCommand(ServiceCommand):
         self.add_record(parser)
         add_reason(parser, is_required=self.operation.is_reason_required)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         row = self.operation.run(self.find(options), reason=options["reason"], by=by, at=at)
-        return Answer(self.data(row), self.text(row))
+        return Output(self.data(row), self.text(row))
 
 
 class TaxpayerCommand(OperationCommand):

@@ -13,7 +13,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import Authorization, AuthorizationRequest, decide, required_confirmation
 from taxpayers.standing.as_of import rows_as_of, secrets_as_of, system_users_as_of
-from taxpayers.standing.rows import client_facts, secret_facts
+from taxpayers.standing.loaded_rows import client_facts, secret_facts
 
 
 @dataclass(frozen=True, slots=True)

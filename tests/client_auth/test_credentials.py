@@ -21,8 +21,8 @@ from tokens.client_auth.assertion import JWT_BEARER, SentAssertion
 from tokens.client_auth.authenticated import Method
 from tokens.client_auth.certificate import CertificateHeaders, ClientCertificate
 from tokens.client_auth.client_secret import ClientSecretCredentials
-from tokens.client_auth.credentials import (
-    Credentials,
+from tokens.client_auth.methods import (
+    CheckedCredentials,
     authenticate,
     check_form,
     facts_query,
@@ -157,7 +157,7 @@ def test_what_must_be_there_and_what_is_not_shown() -> None:
     ids=["secret", "key", "certificate"],
 )
 def test_each_is_looked_up_by_its_own_name(
-    credentials: Credentials, lookup: str, lookups: tuple[str, ...] | None
+    credentials: CheckedCredentials, lookup: str, lookups: tuple[str, ...] | None
 ) -> None:
     for other in (None, TaxpayerId("C2000000002")):
         expected = FactsQuery(credentials.client_id, lookup, other, lookups)
@@ -174,7 +174,7 @@ def test_each_is_looked_up_by_its_own_name(
     ids=["secret", "key", "certificate"],
 )
 def test_a_client_is_who_proves_it_and_an_unknown_one_nobody(
-    credentials: Credentials, facts: Facts
+    credentials: CheckedCredentials, facts: Facts
 ) -> None:
     client = authenticate(credentials, facts, AT)
     assert (client.method, client.facts) == (credentials.method, facts)
@@ -227,7 +227,7 @@ def arrival(address: str = "192.0.2.1", at: datetime = AT) -> Arrival:
 
 
 def counted(
-    node: Node, credentials: Credentials = BY_SECRET, result: Throttle | None = None
+    node: Node, credentials: CheckedCredentials = BY_SECRET, result: Throttle | None = None
 ) -> FailedAuthentication:
     """What a failure asks of the database, which answers with `result`."""
     step: Generator[Any, Any, None] = count_failure(node, arrival(), credentials, HERE)
@@ -244,7 +244,7 @@ def counted(
     "credentials", [BY_SECRET, assertion(pair("EdDSA")), BY_CERTIFICATE], ids=lambda c: c.method
 )
 def test_a_failure_that_must_wait_is_denied_until_then_and_nobody_else(
-    credentials: Credentials,
+    credentials: CheckedCredentials,
 ) -> None:
     node = Node(NoLocalFacts())
     check_failures(node, arrival(), credentials, HERE)

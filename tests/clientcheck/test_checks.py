@@ -18,7 +18,7 @@ from clientcheck.clientcheck import (
     as_text,
     check,
 )
-from taxpayers.credentials import Kind, fault_of
+from taxpayers.credentials import Prefix, fault_of
 from tests.clientcheck import sample_erp as samples
 from tests.clientcheck.sample_erp import GoodErp
 
@@ -125,6 +125,6 @@ def test_no_report_has_a_secret_or_a_token(erp: type[GoodErp], name: str) -> Non
 
 
 def test_its_credentials_have_the_form_of_real_ones() -> None:
-    assert fault_of(CLIENT_ID, Kind.CLIENT_ID, "test") is None
-    assert fault_of(SECRET, Kind.CLIENT_SECRET, "test") is None
-    assert fault_of(NEW_SECRET, Kind.CLIENT_SECRET, "test") is None
+    assert fault_of(CLIENT_ID, Prefix.CLIENT_ID, "test") is None
+    assert fault_of(SECRET, Prefix.CLIENT_SECRET, "test") is None
+    assert fault_of(NEW_SECRET, Prefix.CLIENT_SECRET, "test") is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from taxpayers.credentials import Kind, fault_of, hash_secret, new_client_id, new_client_secret
+from taxpayers.credentials import Prefix, fault_of, hash_secret, new_client_id, new_client_secret
 from taxpayers.models import Change, Credential, SystemUser
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.factories import CredentialFactory, TaxpayerFactory
@@ -48,7 +48,7 @@ def test_issue_credentials_shows_id_and_secret_and_what_to_do_with_them() -> Non
         text,
     )
     assert shown
-    assert fault_of(shown[1], Kind.CLIENT_ID, "test") is None
+    assert fault_of(shown[1], Prefix.CLIENT_ID, "test") is None
     assert Credential.objects.get().lookup == hash_secret(shown[2])
 
 

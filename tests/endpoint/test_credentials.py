@@ -15,7 +15,7 @@ from taxpayers.credentials import (
     Credentials,
     Environment,
     Fault,
-    Kind,
+    Prefix,
     fault_of,
     hash_secret,
     hint_of,
@@ -33,11 +33,11 @@ CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
 LIVE_SECRET = "cs_live_0FJBkbGyq4pTtOa6JYGHlAiVG85qYaSu0bcGaVHvOOz3X6jIZ"
 
 environments: st.SearchStrategy[Environment] = st.sampled_from(["live", "test"])
-kinds = st.sampled_from(Kind)
+kinds = st.sampled_from(Prefix)
 
 
-def new(kind: Kind, environment: Environment) -> str:
-    return (new_client_id if kind is Kind.CLIENT_ID else new_client_secret)(environment)
+def new(kind: Prefix, environment: Environment) -> str:
+    return (new_client_id if kind is Prefix.CLIENT_ID else new_client_secret)(environment)
 
 
 def number_in(credential: str) -> int:
@@ -63,7 +63,7 @@ def other(environment: Environment) -> Environment:
 
 @given(kinds, environments)
 def test_a_new_credential_has_no_fault_and_needs_no_encoding(
-    kind: Kind, environment: Environment
+    kind: Prefix, environment: Environment
 ) -> None:
     credential = new(kind, environment)
     assert fault_of(credential, kind, environment) is None
@@ -76,8 +76,8 @@ def test_every_credential_is_another_one() -> None:
     assert len({new_client_id("live") for _ in range(1000)}) == 1000
 
 
-@pytest.mark.parametrize(("kind", "bits"), [(Kind.CLIENT_ID, 128), (Kind.CLIENT_SECRET, 256)])
-def test_a_credential_has_this_many_random_bits(kind: Kind, bits: int) -> None:
+@pytest.mark.parametrize(("kind", "bits"), [(Prefix.CLIENT_ID, 128), (Prefix.CLIENT_SECRET, 256)])
+def test_a_credential_has_this_many_random_bits(kind: Prefix, bits: int) -> None:
     """Each bit is set in some and not in others, and none is set beyond them."""
     numbers = [number_in(new(kind, "live")) for _ in range(200)]
     assert reduce(or_, numbers) == 2**bits - 1
@@ -92,12 +92,12 @@ def test_public_credentials_are_those_of_their_name_in_the_form_of_all_others() 
     secrets_ = [number_in(one.client_secret) for one in public]
     assert (reduce(or_, ids), reduce(or_, secrets_)) == (2**128 - 1, 2**256 - 1)
     for one in public:
-        assert fault_of(one.client_id, Kind.CLIENT_ID, "test") is None
-        assert fault_of(one.client_secret, Kind.CLIENT_SECRET, "live") == Fault.OTHER_ENVIRONMENT
+        assert fault_of(one.client_id, Prefix.CLIENT_ID, "test") is None
+        assert fault_of(one.client_secret, Prefix.CLIENT_SECRET, "live") == Fault.OTHER_ENVIRONMENT
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_who_knows_the_state_of_pythons_generator_knows_no_credential(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", Prefix)
+def test_who_knows_the_state_of_pythons_generator_knows_no_credential(kind: Prefix) -> None:
     """The module `random` can be predicted; credentials come from the operating system."""
     state = random.getstate()
     first = new(kind, "live")
@@ -108,7 +108,7 @@ def test_who_knows_the_state_of_pythons_generator_knows_no_credential(kind: Kind
 
 @given(kinds, environments, st.data())
 def test_every_truncation_is_detected(
-    kind: Kind, environment: Environment, data: st.DataObject
+    kind: Prefix, environment: Environment, data: st.DataObject
 ) -> None:
     credential = new(kind, environment)
     length = data.draw(st.integers(0, len(credential) - 1))
@@ -118,7 +118,7 @@ def test_every_truncation_is_detected(
 
 @given(kinds, environments, st.data())
 def test_every_single_character_that_changes_is_detected(
-    kind: Kind, environment: Environment, data: st.DataObject
+    kind: Prefix, environment: Environment, data: st.DataObject
 ) -> None:
     credential = new(kind, environment)
     at = data.draw(st.integers(0, len(credential) - 1))
@@ -131,12 +131,12 @@ def test_every_character_of_one_secret_counts() -> None:
     for at, present in enumerate(CLIENT_SECRET):
         for replacement in ALPHABET.replace(present, ""):
             changed = CLIENT_SECRET[:at] + replacement + CLIENT_SECRET[at + 1 :]
-            assert fault_of(changed, Kind.CLIENT_SECRET, "test") is not None
+            assert fault_of(changed, Prefix.CLIENT_SECRET, "test") is not None
 
 
 @given(kinds, environments, st.data())
 def test_two_swapped_neighbouring_characters_are_detected(
-    kind: Kind, environment: Environment, data: st.DataObject
+    kind: Prefix, environment: Environment, data: st.DataObject
 ) -> None:
     credential = new(kind, environment)
     at = data.draw(st.integers(0, len(credential) - 2))
@@ -149,20 +149,20 @@ def test_two_swapped_neighbouring_characters_are_detected(
 @given(environments)
 def test_swapped_id_and_secret_are_named(environment: Environment) -> None:
     secret, client_id = new_client_secret(environment), new_client_id(environment)
-    assert fault_of(secret, Kind.CLIENT_ID, environment) is Fault.SWAPPED
-    assert fault_of(client_id, Kind.CLIENT_SECRET, environment) is Fault.SWAPPED
+    assert fault_of(secret, Prefix.CLIENT_ID, environment) is Fault.SWAPPED
+    assert fault_of(client_id, Prefix.CLIENT_SECRET, environment) is Fault.SWAPPED
 
 
 @given(kinds, environments)
 def test_a_credential_of_the_other_environment_is_named(
-    kind: Kind, environment: Environment
+    kind: Prefix, environment: Environment
 ) -> None:
     assert fault_of(new(kind, environment), kind, other(environment)) is Fault.OTHER_ENVIRONMENT
 
 
 @given(kinds, environments, st.text(" \t\r\n\u00a0", min_size=1, max_size=3), st.booleans())
 def test_blanks_around_are_named(
-    kind: Kind, environment: Environment, blanks: str, before: bool
+    kind: Prefix, environment: Environment, blanks: str, before: bool
 ) -> None:
     credential = new(kind, environment)
     padded = blanks + credential if before else credential + blanks
@@ -172,68 +172,68 @@ def test_blanks_around_are_named(
 @pytest.mark.parametrize(
     ("text", "kind", "fault"),
     [
-        (CLIENT_SECRET, Kind.CLIENT_SECRET, None),
-        (CLIENT_ID, Kind.CLIENT_ID, None),
-        (CLIENT_SECRET[:-1], Kind.CLIENT_SECRET, Fault.CUT_OFF),
-        (CLIENT_SECRET[:30], Kind.CLIENT_SECRET, Fault.CUT_OFF),
-        ("cs_test_", Kind.CLIENT_SECRET, Fault.CUT_OFF),
-        ("cs_te", Kind.CLIENT_SECRET, Fault.CUT_OFF),
-        (CLIENT_ID[:-3], Kind.CLIENT_ID, Fault.CUT_OFF),
-        (CLIENT_SECRET[:-1] + "1", Kind.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET + "0", Kind.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET * 2, Kind.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET.replace("test", "live"), Kind.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET.replace("test", "prod"), Kind.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET[:20] + " " + CLIENT_SECRET[20:], Kind.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET[:20] + "\n" + CLIENT_SECRET[20:], Kind.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_SECRET[:-1] + "é", Kind.CLIENT_SECRET, Fault.MISTYPED),
-        (CLIENT_ID, Kind.CLIENT_SECRET, Fault.SWAPPED),
-        (CLIENT_ID[:20], Kind.CLIENT_SECRET, Fault.SWAPPED),
-        ("cs_wherever", Kind.CLIENT_ID, Fault.SWAPPED),
-        (f" {CLIENT_SECRET}", Kind.CLIENT_SECRET, Fault.BLANKS),
-        (f"{CLIENT_SECRET}\r\n", Kind.CLIENT_SECRET, Fault.BLANKS),
-        ("<client_secret>", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("{{client_secret}}", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("${CLIENT_SECRET}", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("%CLIENT_SECRET%", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("your_client_secret_here", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("YOUR-CLIENT-ID", Kind.CLIENT_ID, Fault.PLACEHOLDER),
-        ("changeme", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("xxxxxxxx", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("********", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("...", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("cs_test_…", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("cs_live_xxxxxxxxxxxxxxxx", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("cs_live_YOURSECRET", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("cs_test_" + "0" * 49, Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
+        (CLIENT_SECRET, Prefix.CLIENT_SECRET, None),
+        (CLIENT_ID, Prefix.CLIENT_ID, None),
+        (CLIENT_SECRET[:-1], Prefix.CLIENT_SECRET, Fault.CUT_OFF),
+        (CLIENT_SECRET[:30], Prefix.CLIENT_SECRET, Fault.CUT_OFF),
+        ("cs_test_", Prefix.CLIENT_SECRET, Fault.CUT_OFF),
+        ("cs_te", Prefix.CLIENT_SECRET, Fault.CUT_OFF),
+        (CLIENT_ID[:-3], Prefix.CLIENT_ID, Fault.CUT_OFF),
+        (CLIENT_SECRET[:-1] + "1", Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET + "0", Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET * 2, Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET.replace("test", "live"), Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET.replace("test", "prod"), Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET[:20] + " " + CLIENT_SECRET[20:], Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET[:20] + "\n" + CLIENT_SECRET[20:], Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_SECRET[:-1] + "é", Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        (CLIENT_ID, Prefix.CLIENT_SECRET, Fault.SWAPPED),
+        (CLIENT_ID[:20], Prefix.CLIENT_SECRET, Fault.SWAPPED),
+        ("cs_wherever", Prefix.CLIENT_ID, Fault.SWAPPED),
+        (f" {CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.BLANKS),
+        (f"{CLIENT_SECRET}\r\n", Prefix.CLIENT_SECRET, Fault.BLANKS),
+        ("<client_secret>", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("{{client_secret}}", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("${CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("%CLIENT_SECRET%", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("your_client_secret_here", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("YOUR-CLIENT-ID", Prefix.CLIENT_ID, Fault.PLACEHOLDER),
+        ("changeme", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("xxxxxxxx", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("********", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("...", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("cs_test_…", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("cs_live_xxxxxxxxxxxxxxxx", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("cs_live_YOURSECRET", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("cs_test_" + "0" * 49, Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         # Random characters that spell a word: cut off, and with a wrong checksum.
         (
             "cs_test_O5puTL9TJ4Ix4ox10FadzV6pJOyourWEKsm",
-            Kind.CLIENT_SECRET,
+            Prefix.CLIENT_SECRET,
             Fault.CUT_OFF,
         ),
-        ("cs_test_" + "7aQ2bZtodo" * 4 + "7aQ2bZ777", Kind.CLIENT_SECRET, Fault.MISTYPED),
+        ("cs_test_" + "7aQ2bZtodo" * 4 + "7aQ2bZ777", Prefix.CLIENT_SECRET, Fault.MISTYPED),
         # What is around or inside a placeholder makes it no other thing.
-        (" <client_secret>\t", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("<client\nsecret>", Kind.CLIENT_SECRET, Fault.PLACEHOLDER),
-        ("\u017fample", Kind.CLIENT_SECRET, Fault.FOREIGN),  # only looks like "sample"
-        (" 550e8400-e29b-41d4-a716-446655440000", Kind.CLIENT_ID, Fault.FOREIGN),
+        (" <client_secret>\t", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("<client\nsecret>", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
+        ("\u017fample", Prefix.CLIENT_SECRET, Fault.FOREIGN),  # only looks like "sample"
+        (" 550e8400-e29b-41d4-a716-446655440000", Prefix.CLIENT_ID, Fault.FOREIGN),
         # As long as a secret without its checksum, or shorter.
-        ("cs_test_" + "7" * 42 + "-", Kind.CLIENT_SECRET, Fault.MISTYPED),
-        ("cs_test_" + "7" * 41 + "-", Kind.CLIENT_SECRET, Fault.CUT_OFF),
-        ("550e8400-e29b-41d4-a716-446655440000", Kind.CLIENT_ID, Fault.FOREIGN),
-        ("correct horse battery staple", Kind.CLIENT_SECRET, Fault.FOREIGN),
-        (CLIENT_SECRET.upper(), Kind.CLIENT_SECRET, Fault.FOREIGN),
-        ("", Kind.CLIENT_SECRET, Fault.FOREIGN),
-        ("sha256$" + "0" * 64, Kind.CLIENT_SECRET, Fault.FOREIGN),
+        ("cs_test_" + "7" * 42 + "-", Prefix.CLIENT_SECRET, Fault.MISTYPED),
+        ("cs_test_" + "7" * 41 + "-", Prefix.CLIENT_SECRET, Fault.CUT_OFF),
+        ("550e8400-e29b-41d4-a716-446655440000", Prefix.CLIENT_ID, Fault.FOREIGN),
+        ("correct horse battery staple", Prefix.CLIENT_SECRET, Fault.FOREIGN),
+        (CLIENT_SECRET.upper(), Prefix.CLIENT_SECRET, Fault.FOREIGN),
+        ("", Prefix.CLIENT_SECRET, Fault.FOREIGN),
+        ("sha256$" + "0" * 64, Prefix.CLIENT_SECRET, Fault.FOREIGN),
     ],
 )
-def test_a_fault_is_named(text: str, kind: Kind, fault: Fault | None) -> None:
+def test_a_fault_is_named(text: str, kind: Prefix, fault: Fault | None) -> None:
     assert fault_of(text, kind, "test") == fault
 
 
-@pytest.mark.parametrize(("kind", "length"), [(Kind.CLIENT_ID, 22), (Kind.CLIENT_SECRET, 43)])
-def test_only_the_right_length_is_right_even_with_a_checksum(kind: Kind, length: int) -> None:
+@pytest.mark.parametrize(("kind", "length"), [(Prefix.CLIENT_ID, 22), (Prefix.CLIENT_SECRET, 43)])
+def test_only_the_right_length_is_right_even_with_a_checksum(kind: Prefix, length: int) -> None:
     faults = {length - 1: Fault.CUT_OFF, length: None, length + 1: Fault.MISTYPED}
     for digits, fault in faults.items():
         credential = with_checksum(f"{kind}_test_{'7aQ2bZ' * 9:.{digits}}")
@@ -249,13 +249,13 @@ def test_an_id_of_either_environment_is_an_id_and_nothing_else_is() -> None:
 
 def test_a_live_secret_in_the_test_environment_is_named_and_not_called_mistyped() -> None:
     live = new_client_secret("live")
-    assert fault_of(live, Kind.CLIENT_SECRET, "test") is Fault.OTHER_ENVIRONMENT
-    assert fault_of(live, Kind.CLIENT_SECRET, "live") is None
+    assert fault_of(live, Prefix.CLIENT_SECRET, "test") is Fault.OTHER_ENVIRONMENT
+    assert fault_of(live, Prefix.CLIENT_SECRET, "live") is None
 
 
 @given(st.text(max_size=200), kinds, environments)
 def test_any_text_is_checked_without_an_error(
-    text: str, kind: Kind, environment: Environment
+    text: str, kind: Prefix, environment: Environment
 ) -> None:
     assert fault_of(text, kind, environment) is not None
 
@@ -263,7 +263,7 @@ def test_any_text_is_checked_without_an_error(
 def test_a_hostile_text_is_checked_at_once() -> None:
     # 16 KiB is what a login may send; a slow expression would need minutes for it.
     for text in ("a" * 16_384, "cs_test_" + "a" * 16_384, " " * 16_384, "[" * 16_384, "x" * 16_384):
-        assert fault_of(text, Kind.CLIENT_SECRET, "test") is not None
+        assert fault_of(text, Prefix.CLIENT_SECRET, "test") is not None
 
 
 @given(environments)
@@ -274,7 +274,7 @@ def test_only_the_same_secret_matches_its_stored_value(environment: Environment)
     assert not is_same_secret(hash_secret(new_client_secret(environment)), stored)
     # A person who reads the database cannot log in with what stands there.
     assert not is_same_secret(hash_secret(stored), stored)
-    assert fault_of(stored, Kind.CLIENT_SECRET, environment) is not None
+    assert fault_of(stored, Prefix.CLIENT_SECRET, environment) is not None
 
 
 def test_the_stored_value_names_its_algorithm_and_fits_the_column() -> None:

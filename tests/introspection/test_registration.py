@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from taxpayers.credentials import Kind, fault_of, hash_secret
+from taxpayers.credentials import Prefix, fault_of, hash_secret
 from taxpayers.models import Change
 from taxpayers.services import Author, ServiceError
 from tests.introspection.api import Api
@@ -42,8 +42,8 @@ def test_a_registered_api_has_generated_credentials_of_which_only_a_hash_is_stor
     issued = register()
     clear = issued.credentials.client_secret
     row, secret = ProtectedApi.objects.get(), ProtectedApiSecret.objects.get()
-    assert fault_of(row.client_id, Kind.CLIENT_ID, "test") is None
-    assert fault_of(clear, Kind.CLIENT_SECRET, "test") is None
+    assert fault_of(row.client_id, Prefix.CLIENT_ID, "test") is None
+    assert fault_of(clear, Prefix.CLIENT_SECRET, "test") is None
     assert (row.name, row.audience, row.is_active) == ("Invoicing", "InvoicingAPI", True)
     assert (secret.lookup, secret.hint) == (hash_secret(clear), clear[-4:])
     assert secret.expires_at == AT + timedelta(days=365)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from identity.api.imports.rows import MOST_ROWS, ROW_KINDS
+from identity.api.imports.row_bodies import MOST_ROWS, ROW_KINDS
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.services import IMPORT_KINDS
 from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of

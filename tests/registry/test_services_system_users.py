@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from taxpayers.credentials import Kind, fault_of, hash_secret
+from taxpayers.credentials import Prefix, fault_of, hash_secret
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import (
     Author,
@@ -57,8 +57,8 @@ def test_a_new_system_user_gets_credentials_of_this_environment(
     taxpayer = TaxpayerFactory.create()
     issued = register_system_user(taxpayer=taxpayer, name="ERP", **BY)
     pair = issued.credentials
-    assert fault_of(pair.client_id, Kind.CLIENT_ID, environment) is None
-    assert fault_of(pair.client_secret, Kind.CLIENT_SECRET, environment) is None
+    assert fault_of(pair.client_id, Prefix.CLIENT_ID, environment) is None
+    assert fault_of(pair.client_secret, Prefix.CLIENT_SECRET, environment) is None
     user = SystemUser.objects.get(client_id=pair.client_id)
     assert (user.taxpayer, user.name, user.scopes) == (taxpayer, "ERP", "InvoicingAPI")
     assert (user.logins_per_minute, user.expires_at, user.blocked_at) == (12, None, None)

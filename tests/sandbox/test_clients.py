@@ -19,7 +19,7 @@ from identity.sandbox.registry import make_sandbox, renew_ending_secret
 from identity.sandbox.state import state_of
 from identity.sandbox.upkeep import renew_once
 from identity.staff.framework.badges import badge_of_system_user
-from taxpayers.credentials import Kind, fault_of
+from taxpayers.credentials import Prefix, fault_of
 from taxpayers.models import Change, SystemUser
 from taxpayers.sandbox.clients import (
     CREDENTIALS,
@@ -278,8 +278,8 @@ def test_there_is_a_client_or_a_request_for_each_reason() -> None:
 def test_ids_and_secrets_have_the_form_of_this_environment_and_no_live_one_takes_them() -> None:
     for name, credentials in CREDENTIALS.items():
         for text, kind in (
-            (credentials.client_id, Kind.CLIENT_ID),
-            (credentials.client_secret, Kind.CLIENT_SECRET),
+            (credentials.client_id, Prefix.CLIENT_ID),
+            (credentials.client_secret, Prefix.CLIENT_SECRET),
         ):
             assert fault_of(text, kind, "test") is None
             assert fault_of(text, kind, "live") == "other_environment"

@@ -13,7 +13,7 @@ from taxpayers.rules import RegistryReason
 from taxpayers.services import Author, register_system_user_with_keys
 from taxpayers.services import revoke_secret as revoke_secret_by_service
 from taxpayers.services.secrets import store_last_end
-from taxpayers.standing.rows import standing_of_row, with_secrets
+from taxpayers.standing.loaded_rows import standing_of_row, with_secrets
 from tests.client_auth.key_erp import jwks, new_pair
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory

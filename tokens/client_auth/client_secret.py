@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from taxpayers.credentials import Environment, Kind, fault_of, hash_secret
+from taxpayers.credentials import Environment, Prefix, fault_of, hash_secret
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
@@ -58,15 +58,15 @@ def read_credentials(form: Mapping[str, str], authorization: str) -> ClientSecre
 def check_form(credentials: ClientSecretCredentials, environment: Environment) -> None:
     """Raises Refused if an id or a secret of this form was never issued: no query, no hash."""
     check_client_id(credentials.client_id, environment)
-    _check(Kind.CLIENT_SECRET, "client_secret", credentials.client_secret, environment)
+    _check(Prefix.CLIENT_SECRET, "client_secret", credentials.client_secret, environment)
 
 
 def check_client_id(client_id: str, environment: Environment) -> None:
     """Raises Refused if an id of this form was never issued."""
-    _check(Kind.CLIENT_ID, "client_id", client_id, environment)
+    _check(Prefix.CLIENT_ID, "client_id", client_id, environment)
 
 
-def _check(kind: Kind, parameter: str, value: str, environment: Environment) -> None:
+def _check(kind: Prefix, parameter: str, value: str, environment: Environment) -> None:
     fault = fault_of(value, kind, environment)
     if fault is not None:
         raise Refused(ProtocolReason.MALFORMED_CREDENTIALS, parameter=parameter, detail=str(fault))

@@ -2,11 +2,11 @@
 
 from tokens.calls import AssertionUse
 from tokens.client_auth.assertion import ClientAssertion
-from tokens.client_auth.credentials import Credentials
+from tokens.client_auth.methods import CheckedCredentials
 from tokens.client_auth.private_key_jwt import last_moment
 
 
-def use_of(credentials: Credentials) -> AssertionUse | None:
+def use_of(credentials: CheckedCredentials) -> AssertionUse | None:
     """None for a secret. To be stored after the signature was verified, and not before."""
     if not isinstance(credentials, ClientAssertion):
         return None

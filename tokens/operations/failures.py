@@ -7,7 +7,7 @@ moment ago, from the same address, at the same operation.
 from collections.abc import Generator, Hashable
 
 from tokens.calls import FailedAuthentication
-from tokens.client_auth.credentials import Credentials
+from tokens.client_auth.methods import CheckedCredentials
 from tokens.operations.node import Node
 from tokens.operations.recording import buckets
 from tokens.rate_limits.buckets import counted_address
@@ -15,7 +15,7 @@ from tokens.rate_limits.throttle import RateLimited, Throttle, ThrottleCause
 from tokens.request.arrival import Arrival
 
 
-def check_failures(node: Node, arrival: Arrival, sent: Credentials, operation: str) -> None:
+def check_failures(node: Node, arrival: Arrival, sent: CheckedCredentials, operation: str) -> None:
     """Raises RateLimited if these credentials were denied a moment ago: no query and no write.
 
     `operation` is what was called: a secret that is wrong there may be right at another one.
@@ -26,7 +26,7 @@ def check_failures(node: Node, arrival: Arrival, sent: Credentials, operation: s
 
 
 def count_failure(
-    node: Node, arrival: Arrival, sent: Credentials, operation: str
+    node: Node, arrival: Arrival, sent: CheckedCredentials, operation: str
 ) -> Generator[FailedAuthentication, Throttle | None, None]:
     """The step that counts a failure. Raises RateLimited if its caller has to wait."""
     address = arrival.source_address
@@ -38,6 +38,6 @@ def count_failure(
         raise RateLimited(throttle, ThrottleCause.FAILURES)
 
 
-def _key(arrival: Arrival, sent: Credentials, operation: str) -> Hashable:
+def _key(arrival: Arrival, sent: CheckedCredentials, operation: str) -> Hashable:
     address = counted_address(arrival.source_address)
     return ThrottleCause.FAILURES, operation, sent.client_id, sent.denial_key, address

@@ -23,7 +23,7 @@ from tokens.calls import (
     TakeStatusIndex,
     TokenRevocation,
 )
-from tokens.client_auth.credentials import facts_query
+from tokens.client_auth.methods import facts_query
 from tokens.metrics import ISSUED
 from tokens.operations.denials import (
     check_limit,

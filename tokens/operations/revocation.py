@@ -20,7 +20,7 @@ from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.answers.challenge import refused_by
 from tokens.answers.response import ERP_SYSTEM, Ended, accepted_answer, error_answer
 from tokens.calls import Call, TokenRevocation
-from tokens.client_auth.credentials import Credentials, authenticate, facts_query
+from tokens.client_auth.methods import CheckedCredentials, authenticate, facts_query
 from tokens.client_auth.private_key_jwt import USED_BEFORE, not_accepted
 from tokens.client_auth.uses import use_of
 from tokens.keys.signer import current_key_ring
@@ -105,7 +105,7 @@ def report_revocation(arrival: Arrival, ended: EndedRevocation, seconds: float) 
 
 
 def _authenticate(
-    node: Node, arrival: Arrival, credentials: Credentials, reading: Reading
+    node: Node, arrival: Arrival, credentials: CheckedCredentials, reading: Reading
 ) -> Generator[Call, Any, None]:
     try:
         client = authenticate(credentials, reading.facts, reading.at)

@@ -23,7 +23,7 @@ from tokens.access_tokens.binding import token_type
 from tokens.access_tokens.issuing import SignedToken, issue_access_token
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.client_auth.certificate_binding import with_certificate
-from tokens.client_auth.credentials import authenticate
+from tokens.client_auth.methods import authenticate
 from tokens.dpop.possession import with_proof
 from tokens.operations.stages import IssuedLogin, Login, Start
 from tokens.request.arrival import called_url

@@ -16,8 +16,8 @@ from tokens.client_auth import client_secret
 from tokens.client_auth.assertion import MAX_LENGTH, SentAssertion
 from tokens.client_auth.certificate import CertificateHeaders
 from tokens.client_auth.client_secret import ClientSecretCredentials
-from tokens.client_auth.credentials import (
-    Credentials,
+from tokens.client_auth.methods import (
+    CheckedCredentials,
     SentCredentials,
     check_form,
     read_credentials,
@@ -67,7 +67,7 @@ class TokenRequest:
     client's certificate: each means something only for some clients.
     """
 
-    credentials: Credentials
+    credentials: CheckedCredentials
     scopes: tuple[str, ...] | None
     on_behalf_of: TaxpayerId | None
     dpop: str | None = field(default=None, repr=False)
@@ -111,7 +111,7 @@ def read_token_request(
 
 def read_client_request(
     raw: RawTokenRequest, parameter: str, *, environment: Environment, issuer: str
-) -> tuple[Credentials, str]:
+) -> tuple[CheckedCredentials, str]:
     """Who sends a request about one thing, the parameter of this name, and its value.
 
     As a login is read: raises Refused with the first fault, in the contract's order.

@@ -17,7 +17,7 @@ from tokens.http import rfc3339, rfc3339_or_none
 from tokens.resource_server.permissions import InsufficientScope
 from tokens.self_service.cursor import Cursor, read_cursor
 from tokens.self_service.query_string import parameters_of
-from tokens.self_service.usable_permissions import Page, usable_permissions
+from tokens.self_service.usable_permissions import PermissionPage, usable_permissions
 from tokens.self_service.view import SelfServiceView
 
 USUAL_LIMIT, MOST = 100, 500
@@ -50,7 +50,7 @@ class PermissionsView(SelfServiceView):
             is_of_another = taxpayer not in (None, represented.taxpayer)
             taxpayer = represented.taxpayer
         role = client.intermediary
-        page = Page([], None)
+        page = PermissionPage([], None)
         if role is not None and may_act_for_others(role, at) and not is_of_another:
             page = usable_permissions(client.id, taxpayer=taxpayer, after=after, limit=limit, at=at)
         return Response(

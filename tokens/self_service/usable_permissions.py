@@ -11,7 +11,7 @@ from tokens.self_service.cursor import Cursor
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PermissionPage:
     """At most as many as were asked for, and where the next page begins; None: it is the last."""
 
     permissions: list[GrantedPermission]
@@ -25,7 +25,7 @@ def usable_permissions(
     after: Cursor | None,
     limit: int,
     at: datetime,
-) -> Page:
+) -> PermissionPage:
     """Permissions for the intermediary of this client, in force or to come; three queries.
 
     From one taxpayer, or from all. Those of a taxpayer that is not active give no login a token,
@@ -49,4 +49,4 @@ def usable_permissions(
     found = list(ordered[: limit + 1])
     page = found[:limit]
     next_cursor = Cursor(page[-1].taxpayer_id, page[-1].pk) if len(found) > limit else None
-    return Page([row for row in page if row.taxpayer.is_active], next_cursor)
+    return PermissionPage([row for row in page if row.taxpayer.is_active], next_cursor)

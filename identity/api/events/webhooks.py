@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Moment, Start, Text, Texts
-from identity.api.framework.kinds import Change, Kind, Once, Task, Values
+from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.intermediaries import given_reason
@@ -143,55 +143,53 @@ def _once(issued: IssuedWebhookSecret) -> Once:
     return Once(issued.endpoint, shown, secret_name="secret", note_later=_NOTE_LATER)
 
 
-def _register(_row: None, values: Values, _address: Values, change: Change) -> Once:
+def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Once:
     return _once(
         register_webhook(
             url=values["url"],
             event_types=values.get("event_types", ()),
             description=values.get("description", ""),
-            client_id=change.client_id,
+            client_id=asker.client_id,
             reason=given_reason(values),
-            **change.context,
+            **asker.context,
         )
     )
 
 
 def _change(
-    row: WebhookEndpoint, values: Values, _address: Values, change: Change
+    row: WebhookEndpoint, values: Values, _address: Values, asker: Asker
 ) -> WebhookEndpoint:
-    return change_webhook(endpoint=row, **values, **change.context)
+    return change_webhook(endpoint=row, **values, **asker.context)
 
 
-def _rotate(row: WebhookEndpoint, values: Values, _address: Values, change: Change) -> Once:
-    return _once(rotate_webhook_secret(endpoint=row, reason=values["reason"], **change.context))
+def _rotate(row: WebhookEndpoint, values: Values, _address: Values, asker: Asker) -> Once:
+    return _once(rotate_webhook_secret(endpoint=row, reason=values["reason"], **asker.context))
 
 
 def _set_active(*, is_active: bool) -> Any:
     def act(
-        row: WebhookEndpoint, values: Values, _address: Values, change: Change
+        row: WebhookEndpoint, values: Values, _address: Values, asker: Asker
     ) -> WebhookEndpoint:
         return set_webhook_active(
-            endpoint=row, is_active=is_active, reason=values["reason"], **change.context
+            endpoint=row, is_active=is_active, reason=values["reason"], **asker.context
         )
 
     return act
 
 
-def _test(
-    row: WebhookEndpoint, _values: Values, _address: Values, change: Change
-) -> WebhookEndpoint:
-    send_test(endpoint=row, at=change.at)
+def _test(row: WebhookEndpoint, _values: Values, _address: Values, asker: Asker) -> WebhookEndpoint:
+    send_test(endpoint=row, at=asker.at)
     return row
 
 
 def _repeat(
-    row: WebhookEndpoint, values: Values, _address: Values, change: Change
+    row: WebhookEndpoint, values: Values, _address: Values, asker: Asker
 ) -> WebhookEndpoint:
-    repeat_failed(endpoint=row, since=values.get("since"), at=change.at)
+    repeat_failed(endpoint=row, since=values.get("since"), at=asker.at)
     return row
 
 
-KIND = Kind(
+KIND = RecordKind(
     name="webhooks",
     singular="webhook",
     parameter="webhook",
@@ -211,7 +209,7 @@ DELIVERIES = Listing(
     ("-pk",),
     _deliveries,
 )
-CREATE = Task(
+CREATE = ApiTask(
     "",
     "Register a webhook",
     NewWebhookBody,
@@ -220,9 +218,9 @@ CREATE = Task(
     " this client sees it here. The secret is only in this answer.",
     WebhookWithSecretRecord,
 )
-CHANGE = Task("", "Change the address or the types of the webhook", ChangeWebhookBody, _change)
+CHANGE = ApiTask("", "Change the address or the types of the webhook", ChangeWebhookBody, _change)
 TASKS = (
-    Task(
+    ApiTask(
         "rotate-secret",
         "Issue a new secret",
         ReasonBody,
@@ -230,8 +228,8 @@ TASKS = (
         "For a day messages are signed with the present one, too.",
         WebhookWithSecretRecord,
     ),
-    Task("disable", "Send nothing to the webhook", ReasonBody, _set_active(is_active=False)),
-    Task("enable", "Send to the webhook again", ReasonBody, _set_active(is_active=True)),
-    Task("test", "Send a webhook.test event", NoBody, _test),
-    Task("repeat-failed", "Try again what was given up", RepeatBody, _repeat),
+    ApiTask("disable", "Send nothing to the webhook", ReasonBody, _set_active(is_active=False)),
+    ApiTask("enable", "Send to the webhook again", ReasonBody, _set_active(is_active=True)),
+    ApiTask("test", "Send a webhook.test event", NoBody, _test),
+    ApiTask("repeat-failed", "Try again what was given up", RepeatBody, _repeat),
 )

@@ -16,7 +16,7 @@ Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RecordKind:
     """One kind of record, for example taxpayers.
 
     `find` returns the record that an address names, or None; `address` is what names it there. All
@@ -53,7 +53,7 @@ class Once:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Asker:
     """Who asks for a change and when; every service takes both."""
 
     by: Author
@@ -66,7 +66,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ApiTask:
     """One change of state, done by one or more services.
 
     `act` gets the locked record (None where one is created), the values of the body, the parts of
@@ -76,7 +76,7 @@ class Task:
     name: str  # the last part of its address; empty for PATCH and for creating
     summary: str
     body: type[Body]
-    act: Callable[[Any, dict[str, Any], Values, Change], Model | Once]
+    act: Callable[[Any, dict[str, Any], Values, Asker], Model | Once]
     description: str = ""
     answer: type[serializers.Serializer[Any]] | None = None  # None: the record
     # What comes before the name in the address, and what the parts of it mean.

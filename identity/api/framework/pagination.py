@@ -17,7 +17,7 @@ USUAL_LIMIT, MOST = 100, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """The records of a page, and where the next one begins; None: it is the last."""
 
     rows: Sequence[Any]
@@ -30,7 +30,7 @@ class BadCursor(ValueError):
 
 def page_of(
     rows: "QuerySet[Any]", order: Sequence[str], *, cursor: str, limit: int, name: str
-) -> Page:
+) -> ListPage:
     """The page after this cursor (empty: the first one) of the list `name`.
 
     `order` names columns, together unique; with a minus sign the greatest comes first. Raises
@@ -42,7 +42,7 @@ def page_of(
     found = list(ordered[: limit + 1])
     page = found[:limit]
     is_last = len(found) <= limit
-    return Page(page, None if is_last else _write(page[-1], order, name))
+    return ListPage(page, None if is_last else _write(page[-1], order, name))
 
 
 def _behind(order: Sequence[str], values: Sequence[Any]) -> Q:

@@ -19,8 +19,8 @@ from identity.api.framework.idempotency import (
     idempotent_request,
     store_answer,
 )
-from identity.api.framework.kinds import Change, Kind, Once, Task
-from identity.api.framework.pagination import BadCursor, Page, page_of
+from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind
+from identity.api.framework.pagination import BadCursor, ListPage, page_of
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters, bad_cursor, read_query
 from identity.api.framework.view import ManagementView
@@ -49,8 +49,8 @@ class Listing:
 class RecordView(ManagementView):
     """A record: read it, or change it."""
 
-    kind: Kind = None  # type: ignore[assignment]  # given by as_view, as the others
-    task: Task | None = None
+    kind: RecordKind = None  # type: ignore[assignment]  # given by as_view, as the others
+    task: ApiTask | None = None
 
     def get(self, request: Request, **address: Any) -> Response:
         """The record as it is now, with its ETag."""
@@ -91,8 +91,8 @@ class RecordView(ManagementView):
                     headers = {**before.headers, **REPLAYED}
                     return Response(before.body, status=before.status, headers=headers)
             row = self.locked(request, address)
-            asking = Change(self.author, self.caller.at, self.caller.token.client_id)
-            done = task.act(row, values, address, asking)
+            asker = Asker(self.author, self.caller.at, self.caller.token.client_id)
+            done = task.act(row, values, address, asker)
             return self.answer(done, asked, is_new=row is None)
 
     def idempotent(self, request: Request) -> IdempotentRequest | None:
@@ -158,7 +158,7 @@ class RecordView(ManagementView):
         may_change = not set(self.caller.token.scopes).isdisjoint(self.scopes_for("POST"))
         return {"at": self.caller.at, "may_change": may_change}
 
-    def required_task(self) -> Task:
+    def required_task(self) -> ApiTask:
         if self.task is None:
             raise RuntimeError("this address has no task")
         return self.task
@@ -221,7 +221,7 @@ class ListView(RecordView):
             raise bad_cursor() from None
         return Response({"items": self.items(page), "next_cursor": page.next_cursor})
 
-    def items(self, page: Page) -> Iterable[Any]:
+    def items(self, page: ListPage) -> Iterable[Any]:
         record = self.listing.record(page.rows, many=True, context=self.context)
         return list(record.data)
 

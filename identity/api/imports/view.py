@@ -14,7 +14,7 @@ from identity.api.framework.json_body import JsonBody
 from identity.api.framework.problems import FieldError, Problem
 from identity.api.framework.records import REPLAYED
 from identity.api.framework.view import ManagementView
-from identity.api.imports.rows import MOST_ROWS, RowKind
+from identity.api.imports.row_bodies import MOST_ROWS, RowKind
 from taxpayers.duties import Duty
 from taxpayers.files.rows import BadRow, ParsedFile, Row, fault_text
 from taxpayers.services import IMPORT_KINDS, BadRowsError

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Model
 
 from identity.api.framework.fields import Body, End, Text, Texts
-from identity.api.framework.kinds import Change, Task, Values
+from identity.api.framework.kinds import ApiTask, Asker, Values
 from identity.api.framework.problems import Problem
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.models import Credential, SystemUser
@@ -34,34 +34,34 @@ class NetworksBody(Body):
     reason = Text()
 
 
-def _of_credential(act: Callable[[Credential, Values, Change], Any]) -> Any:
+def _of_credential(act: Callable[[Credential, Values, Asker], Any]) -> Any:
     @wraps(act)
-    def checked(row: SystemUser, values: Values, address: Values, change: Change) -> Model:
+    def checked(row: SystemUser, values: Values, address: Values, asker: Asker) -> Model:
         number = address["credential"]
         found = row.secrets.filter(pk=number).first() if number <= _GREATEST else None
         if found is None:
             raise Problem("not_found", "This system user has no such secret, key or certificate.")
-        act(found, values, change)
+        act(found, values, asker)
         return row
 
     return checked
 
 
-def _revoke(secret: Credential, values: Values, change: Change) -> None:
-    revoke_secret(secret=secret, **values, **change.context)
+def _revoke(secret: Credential, values: Values, asker: Asker) -> None:
+    revoke_secret(secret=secret, **values, **asker.context)
 
 
-def _retire(secret: Credential, values: Values, change: Change) -> None:
+def _retire(secret: Credential, values: Values, asker: Asker) -> None:
     end, reason = values["expires_at"], values["reason"]
-    retire_secret(secret=secret, last_moment=end, reason=reason, **change.context)
+    retire_secret(secret=secret, last_moment=end, reason=reason, **asker.context)
 
 
-def _change_networks(secret: Credential, values: Values, change: Change) -> None:
-    change_secret(secret=secret, **values, **change.context)
+def _change_networks(secret: Credential, values: Values, asker: Asker) -> None:
+    change_secret(secret=secret, **values, **asker.context)
 
 
 TASKS = (
-    Task(
+    ApiTask(
         "revoke",
         "Revoke a secret, key or certificate",
         ReasonBody,
@@ -69,14 +69,14 @@ TASKS = (
         "Now and for good. Its tokens end.",
         **_ADDRESS,
     ),
-    Task(
+    ApiTask(
         "retire",
         "Let a secret, key or certificate end earlier",
         RetireBody,
         _of_credential(_retire),
         **_ADDRESS,
     ),
-    Task(
+    ApiTask(
         "networks",
         "Change from where a secret or key may be used",
         NetworksBody,

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Moment, Taxpayer, Text
-from identity.api.framework.kinds import Change, Kind, Task, Values
+from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
@@ -61,7 +61,7 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[Intermediary]":
     return rows.filter(taxpayer__tin=given["tin"].strip().upper()) if "tin" in given else rows
 
 
-def _register(_row: None, values: Values, _address: Values, change: Change) -> Intermediary:
+def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Intermediary:
     taxpayer = find_taxpayer(str(values["taxpayer"]))
     if taxpayer is None:
         raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
@@ -69,7 +69,7 @@ def _register(_row: None, values: Values, _address: Values, change: Change) -> I
         taxpayer=taxpayer,
         until=values.get("active_until"),
         reason=given_reason(values),
-        **change.context,
+        **asker.context,
     )
 
 
@@ -78,17 +78,17 @@ def given_reason(values: Values) -> str:
     return validate_reason(values["reason"]) if "reason" in values else ""
 
 
-def _set_end(row: Intermediary, values: Values, _address: Values, change: Change) -> Intermediary:
+def _set_end(row: Intermediary, values: Values, _address: Values, asker: Asker) -> Intermediary:
     return set_intermediary_active(
         intermediary=row,
         is_active=row.is_active,
         until=values["active_until"],
         reason=values["reason"],
-        **change.context,
+        **asker.context,
     )
 
 
-KIND = Kind(
+KIND = RecordKind(
     name="intermediaries",
     singular="intermediary",
     parameter="taxpayer",
@@ -107,14 +107,14 @@ LISTING = Listing(
     ("pk",),
     _rows,
 )
-CREATE = Task(
+CREATE = ApiTask(
     "",
     "Register an intermediary",
     NewIntermediaryBody,
     _register,
     "Safe to repeat: one that is registered until the same moment is answered with 200.",
 )
-CHANGE = Task("", "Change until when it is active", ChangeIntermediaryBody, _set_end)
+CHANGE = ApiTask("", "Change until when it is active", ChangeIntermediaryBody, _set_end)
 TASKS = (
     by_reason("deactivate", DEACTIVATE_INTERMEDIARY),
     by_reason("activate", ACTIVATE_INTERMEDIARY),

@@ -6,7 +6,7 @@ from django.db.models import Model
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Text, Texts
-from identity.api.framework.kinds import Change, Once, Task, Values
+from identity.api.framework.kinds import ApiTask, Asker, Once, Values
 from identity.api.registry.public_keys import PublicKeys
 from identity.api.registry.system_user_records import IssuedSystemUserRecord, show_once
 from identity.api.registry.system_user_tasks import by_service, of_client
@@ -71,22 +71,22 @@ class UseSecretBody(Body):
     reason = Text()
 
 
-def _rotate(row: SystemUser, values: Values, change: Change) -> Once:
-    return show_once(issue_secret(system_user=row, **values, **change.context))
+def _rotate(row: SystemUser, values: Values, asker: Asker) -> Once:
+    return show_once(issue_secret(system_user=row, **values, **asker.context))
 
 
-def _use_secret(row: SystemUser, values: Values, change: Change) -> Once:
-    return show_once(use_client_secret(system_user=row, **values, **change.context))
+def _use_secret(row: SystemUser, values: Values, asker: Asker) -> Once:
+    return show_once(use_client_secret(system_user=row, **values, **asker.context))
 
 
-def _register_certificate(row: SystemUser, values: Values, change: Change) -> Model:
-    register_client_certificate(system_user=row, **_named(values), **change.context)
+def _register_certificate(row: SystemUser, values: Values, asker: Asker) -> Model:
+    register_client_certificate(system_user=row, **_named(values), **asker.context)
     return row
 
 
-def _use_certificate(row: SystemUser, values: Values, change: Change) -> Model:
+def _use_certificate(row: SystemUser, values: Values, asker: Asker) -> Model:
     return use_certificate(
-        system_user=row, reason=values["reason"], **_named(values), **change.context
+        system_user=row, reason=values["reason"], **_named(values), **asker.context
     )
 
 
@@ -99,7 +99,7 @@ def _named(values: Values) -> dict[str, Any]:
 
 
 TASKS = (
-    Task(
+    ApiTask(
         "rotate-secret",
         "Issue a new secret",
         RotateSecretBody,
@@ -108,28 +108,28 @@ TASKS = (
         " answer has it.",
         IssuedSystemUserRecord,
     ),
-    Task("register-key", "Register public keys", KeysBody, by_service(register_client_keys)),
-    Task(
+    ApiTask("register-key", "Register public keys", KeysBody, by_service(register_client_keys)),
+    ApiTask(
         "register-certificate",
         "Register a certificate",
         CertificateBody,
         of_client(_register_certificate),
     ),
-    Task(
+    ApiTask(
         "use-private-key",
         "Let it log in with a private key",
         UseKeysBody,
         by_service(use_private_key),
         "Its secrets are revoked.",
     ),
-    Task(
+    ApiTask(
         "use-certificate",
         "Let it log in with a certificate",
         UseCertificateBody,
         of_client(_use_certificate),
         "Its secrets or keys are revoked.",
     ),
-    Task(
+    ApiTask(
         "use-client-secret",
         "Let it log in with a secret",
         UseSecretBody,

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Moment, Start, Taxpayer, Text
-from identity.api.framework.kinds import Kind
+from identity.api.framework.kinds import RecordKind
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
@@ -116,7 +116,7 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[LoginEvent]":
     return rows
 
 
-KIND = Kind(
+KIND = RecordKind(
     name="logins",
     singular="login",
     parameter="reference",

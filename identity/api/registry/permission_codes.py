@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from identity.api.framework.kinds import Kind
+from identity.api.framework.kinds import RecordKind
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from taxpayers.duties import Duty
@@ -27,7 +27,7 @@ def _rows(_given: dict[str, Any], _owner: Any) -> "QuerySet[PermissionCode]":
     return PermissionCode.objects.all()
 
 
-KIND = Kind(
+KIND = RecordKind(
     name="permission-codes",
     singular="permission code",
     parameter="code",

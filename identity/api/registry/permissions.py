@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Moment, Start, Taxpayer, Text, Texts
-from identity.api.framework.kinds import Change, Kind, Task, Values
+from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
@@ -115,7 +115,7 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[GrantedPermission]":
     return rows
 
 
-def _grant(_row: None, values: Values, _address: Values, change: Change) -> GrantedPermission:
+def _grant(_row: None, values: Values, _address: Values, asker: Asker) -> GrantedPermission:
     taxpayer = find_taxpayer(str(values["taxpayer"]))
     intermediary = find_intermediary(str(values["intermediary"]))
     if taxpayer is None:
@@ -131,28 +131,28 @@ def _grant(_row: None, values: Values, _address: Values, change: Change) -> Gran
         valid_from=values.get("valid_from"),
         valid_until=values.get("valid_until"),
         reason=given_reason(values),
-        **change.context,
+        **asker.context,
     )
 
 
 def _extend(
-    row: GrantedPermission, values: Values, _address: Values, change: Change
+    row: GrantedPermission, values: Values, _address: Values, asker: Asker
 ) -> GrantedPermission:
     extended = extend(
-        record=row, until=values["valid_until"], reason=values["reason"], **change.context
+        record=row, until=values["valid_until"], reason=values["reason"], **asker.context
     )
     assert isinstance(extended, GrantedPermission)  # noqa: S101 - of a permission comes one
     return extended
 
 
 def _end_earlier(
-    row: GrantedPermission, values: Values, _address: Values, change: Change
+    row: GrantedPermission, values: Values, _address: Values, asker: Asker
 ) -> GrantedPermission:
-    end_earlier(record=row, until=values["valid_until"], reason=values["reason"], **change.context)
+    end_earlier(record=row, until=values["valid_until"], reason=values["reason"], **asker.context)
     return row
 
 
-KIND = Kind(
+KIND = RecordKind(
     name="permissions",
     singular="permission",
     parameter="permission",
@@ -170,7 +170,7 @@ LISTING = Listing(
     ("taxpayer_id", "pk"),
     _rows,
 )
-CREATE = Task(
+CREATE = ApiTask(
     "",
     "Grant a permission",
     NewPermissionBody,
@@ -178,13 +178,13 @@ CREATE = Task(
     "Safe to repeat: one with the same codes and end that has begun by then is answered with 200.",
 )
 TASKS = (
-    Task(
+    ApiTask(
         "extend",
         "Let the permission end later",
         ExtendBody,
         _extend,
         "One that has ended is granted anew from now on: the answer is the new permission.",
     ),
-    Task("end-earlier", "Let the permission end earlier", EndEarlierBody, _end_earlier),
+    ApiTask("end-earlier", "Let the permission end earlier", EndEarlierBody, _end_earlier),
     by_reason("revoke", REVOKE_PERMISSION),
 )

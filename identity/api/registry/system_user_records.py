@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Moment, Words, moment_text
 from identity.api.framework.kinds import Once
-from identity.api.registry.credentials import CredentialRecord
+from identity.api.registry.credential_records import CredentialRecord
 from taxpayers.models import SystemUser
 from taxpayers.secret_once import secret_data
 from taxpayers.services import IssuedSecret

@@ -8,14 +8,14 @@ from django.db.models import Model
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Taxpayers, Text, Texts
-from identity.api.framework.kinds import Change, Once, Task, Values
+from identity.api.framework.kinds import ApiTask, Asker, Once, Values
 from identity.api.registry.taxpayers import by_reason
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.services import bind_tokens, limit_system_user
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 
-Act = Callable[[SystemUser, Values, Change], Model | Once]
+Act = Callable[[SystemUser, Values, Asker], Model | Once]
 _BINDINGS = {"none": TokenBinding.BEARER, "dpop": TokenBinding.DPOP, "tls": TokenBinding.TLS}
 
 
@@ -38,8 +38,8 @@ def of_client(act: Act) -> Any:
     """A task that needs nothing of its address besides the system user."""
 
     @wraps(act)
-    def checked(row: SystemUser, values: Values, address: Values, change: Change) -> Model | Once:
-        return act(row, values, change)
+    def checked(row: SystemUser, values: Values, address: Values, asker: Asker) -> Model | Once:
+        return act(row, values, asker)
 
     return checked
 
@@ -47,21 +47,21 @@ def of_client(act: Act) -> Any:
 def by_service(service: Callable[..., Any]) -> Any:
     """What one service does that takes the very fields of the body; it may return anything."""
 
-    def act(row: SystemUser, values: Values, change: Change) -> Model:
-        service(system_user=row, **values, **change.context)
+    def act(row: SystemUser, values: Values, asker: Asker) -> Model:
+        service(system_user=row, **values, **asker.context)
         return row
 
     return of_client(act)
 
 
-def _bind(row: SystemUser, values: Values, change: Change) -> Model:
+def _bind(row: SystemUser, values: Values, asker: Asker) -> Model:
     binding = _BINDINGS[values["token_binding"]]
-    return bind_tokens(system_user=row, binding=binding, reason=values["reason"], **change.context)
+    return bind_tokens(system_user=row, binding=binding, reason=values["reason"], **asker.context)
 
 
 TASKS = (
     by_reason("block", BLOCK_SYSTEM_USER),
     by_reason("unblock", UNBLOCK_SYSTEM_USER),
-    Task("limits", "Limit what it may do for others", LimitsBody, by_service(limit_system_user)),
-    Task("bind-tokens", "Bind its tokens to a key", BindingBody, of_client(_bind)),
+    ApiTask("limits", "Limit what it may do for others", LimitsBody, by_service(limit_system_user)),
+    ApiTask("bind-tokens", "Bind its tokens to a key", BindingBody, of_client(_bind)),
 )

@@ -7,7 +7,7 @@ from django.db.models import Model, Prefetch, QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Taxpayer, Taxpayers, Text, Texts, Whole
-from identity.api.framework.kinds import Change, Kind, Once, Task, Values
+from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
@@ -95,7 +95,7 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[SystemUser]":
     return rows
 
 
-def _register(_row: None, values: Values, _address: Values, change: Change) -> Model | Once:
+def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Model | Once:
     taxpayer = find_taxpayer(str(values["taxpayer"]))
     if taxpayer is None:
         raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
@@ -108,7 +108,7 @@ def _register(_row: None, values: Values, _address: Values, change: Change) -> M
         "allowed_permissions": values.get("allowed_permissions", ()),
         "allowed_taxpayers": values.get("allowed_taxpayers", ()),
         "allowed_networks": values.get("allowed_networks", ()),
-        **change.context,
+        **asker.context,
     }
     end = values.get("credentials_expire_at")
     if "keys" in values:
@@ -116,20 +116,20 @@ def _register(_row: None, values: Values, _address: Values, change: Change) -> M
     return show_once(register_system_user(secret_expires_at=end, **fields))
 
 
-def _change(row: SystemUser, values: Values, _address: Values, change: Change) -> SystemUser:
+def _change(row: SystemUser, values: Values, _address: Values, asker: Asker) -> SystemUser:
     given = {name: value for name, value in values.items() if name != "expires_at"}
-    change_system_user(system_user=row, **given, **change.context)
+    change_system_user(system_user=row, **given, **asker.context)
     if "expires_at" in values and values["expires_at"] != row.expires_at:
         extend_system_user(
             system_user=row,
             expires_at=values["expires_at"],
             reason=values["reason"],
-            **change.context,
+            **asker.context,
         )
     return row
 
 
-KIND = Kind(
+KIND = RecordKind(
     name="system-users",
     singular="system user",
     parameter="client_id",
@@ -147,7 +147,7 @@ LISTING = Listing(
     ("pk",),
     _rows,
 )
-CREATE = Task(
+CREATE = ApiTask(
     "",
     "Register a system user",
     NewSystemUserBody,
@@ -156,4 +156,4 @@ CREATE = Task(
     " this answer has.",
     IssuedSystemUserRecord,
 )
-CHANGE = Task("", "Change name, scopes, limit or last day", ChangeSystemUserBody, _change)
+CHANGE = ApiTask("", "Change name, scopes, limit or last day", ChangeSystemUserBody, _change)

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Moment, Taxpayer, Text
-from identity.api.framework.kinds import Change, Kind, Task, Values
+from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from taxpayers import models
@@ -77,26 +77,26 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[models.Taxpayer]":
     return rows
 
 
-def _register(_row: None, values: Values, _address: Values, change: Change) -> models.Taxpayer:
-    return register_taxpayer(taxpayer=values["taxpayer"], name=values["name"], **change.context)
+def _register(_row: None, values: Values, _address: Values, asker: Asker) -> models.Taxpayer:
+    return register_taxpayer(taxpayer=values["taxpayer"], name=values["name"], **asker.context)
 
 
 def _rename(
-    row: models.Taxpayer, values: Values, _address: Values, change: Change
+    row: models.Taxpayer, values: Values, _address: Values, asker: Asker
 ) -> models.Taxpayer:
-    return rename_taxpayer(taxpayer=row, **values, **change.context)
+    return rename_taxpayer(taxpayer=row, **values, **asker.context)
 
 
-def by_reason(name: str, operation: Operation) -> Task:
+def by_reason(name: str, operation: Operation) -> ApiTask:
     """The task of an operation that needs only a reason; `name` is the last part of its address."""
 
-    def act(row: Any, values: Values, _address: Values, change: Change) -> Any:
-        return operation.run(row, **values, **change.context)
+    def act(row: Any, values: Values, _address: Values, asker: Asker) -> Any:
+        return operation.run(row, **values, **asker.context)
 
-    return Task(name, operation.title, ReasonBody, act, operation.effect)
+    return ApiTask(name, operation.title, ReasonBody, act, operation.effect)
 
 
-KIND = Kind(
+KIND = RecordKind(
     name="taxpayers",
     singular="taxpayer",
     parameter="taxpayer",
@@ -110,12 +110,12 @@ KIND = Kind(
 LISTING = Listing(
     "taxpayers", "List taxpayers", TaxpayerRecord, TaxpayerFilters, ("tin", "rob"), _rows
 )
-CREATE = Task(
+CREATE = ApiTask(
     "",
     "Register a taxpayer",
     NewTaxpayerBody,
     _register,
     "Safe to repeat: one that is registered under this name is answered with 200.",
 )
-CHANGE = Task("", "Rename the taxpayer", RenameBody, _rename)
+CHANGE = ApiTask("", "Rename the taxpayer", RenameBody, _rename)
 TASKS = (by_reason("deactivate", DEACTIVATE_TAXPAYER), by_reason("activate", ACTIVATE_TAXPAYER))

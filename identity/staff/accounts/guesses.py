@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from identity.staff.accounts.known_browsers import known_browser
 from tokens.rate_limits.buckets import counted_address
 
-Kind = Literal["password", "code"]
+Factor = Literal["password", "code"]
 
 LIMITS = {
     "password_by_browser": "5/15m/key",
@@ -44,7 +44,7 @@ class Guess:
             count.rollback()
 
 
-def count_guess(request: HttpRequest, kind: Kind, username: str) -> Guess | None:
+def count_guess(request: HttpRequest, kind: Factor, username: str) -> Guess | None:
     """Count a guess before it is checked. None: it is one too many, and must not be checked."""
     counts = []
     for limit, key in _keys(request, fold_name(username)):

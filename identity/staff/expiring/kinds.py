@@ -11,12 +11,12 @@ from django.utils.translation import gettext_lazy
 from identity.staff.framework.record_pages import Text
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.sandbox.rows import sandbox_users
+from taxpayers.sandbox.users import sandbox_users
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EndingKind:
     """`end` is the field of its last moment, by which an index finds `rows`.
 
     Clients of the sandbox are not among them: they end by design, and are not renewed.
@@ -65,7 +65,7 @@ def _itself(row: Any) -> Any:
 
 
 KINDS = (
-    Kind(
+    EndingKind(
         name="secret",
         title=gettext_lazy("Secret, key or certificate"),
         plural=gettext_lazy("Secrets, keys and certificates"),
@@ -80,7 +80,7 @@ KINDS = (
         extend_task="rotate_secret",
         is_extended=False,
     ),
-    Kind(
+    EndingKind(
         name="system_user",
         title=gettext_lazy("System user"),
         plural=gettext_lazy("System users"),
@@ -92,7 +92,7 @@ KINDS = (
         related=("taxpayer", "usage"),
         extend_task="extend_system_user",
     ),
-    Kind(
+    EndingKind(
         name="permission",
         title=gettext_lazy("Permission"),
         plural=gettext_lazy("Permissions"),
@@ -104,7 +104,7 @@ KINDS = (
         related=("taxpayer", "intermediary__taxpayer"),
         extend_task="extend_permission",
     ),
-    Kind(
+    EndingKind(
         name="intermediary",
         title=gettext_lazy("Intermediary"),
         plural=gettext_lazy("Intermediaries"),
@@ -116,7 +116,7 @@ KINDS = (
         related=("taxpayer",),
         extend_task="extend_intermediary",
     ),
-    Kind(
+    EndingKind(
         name="api_secret",
         title=gettext_lazy("Secret of a protected API"),
         plural=gettext_lazy("Secrets of protected APIs"),

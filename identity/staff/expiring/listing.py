@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from identity.staff.expiring.kinds import KIND_NAMES, Kind
+from identity.staff.expiring.kinds import KIND_NAMES, EndingKind
 from identity.staff.expiring.last_use import last_uses
 from identity.staff.expiring.periods import Period, days_left
 from taxpayers.models import Credential, Taxpayer
@@ -23,7 +23,7 @@ Key = tuple[datetime, str, int]  # the end, the name of the kind, the key of the
 class ExpiringRow:
     """One line of the list."""
 
-    kind: Kind
+    kind: EndingKind
     record: Any
     page: Model
     owner: Taxpayer | ProtectedApi
@@ -38,7 +38,7 @@ class ExpiringRow:
         return f"{self.kind.name}:{self.record.pk}"
 
 
-def keys_of(kinds: Iterable[Kind], period: Period) -> tuple[list[Key], bool]:
+def keys_of(kinds: Iterable[EndingKind], period: Period) -> tuple[list[Key], bool]:
     """What ends in the period, in the order of the list: MAX_ROWS at most, and if there is more."""
     found: list[Key] = []
     for kind in kinds:

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.expiring.kinds import KIND_NAMES, KINDS, Kind
+from identity.staff.expiring.kinds import KIND_NAMES, KINDS, EndingKind
 from identity.staff.expiring.listing import MAX_ROWS, keys_of, rows_of
 from identity.staff.expiring.periods import DEFAULT, choices, period_of
 from identity.staff.expiring.renewal import RENEW, chosen_of, task_of
@@ -35,7 +35,7 @@ class Filters:
 
     kind: str
     within: str
-    seen: tuple[Kind, ...] = field(default=())
+    seen: tuple[EndingKind, ...] = field(default=())
 
     @classmethod
     def of(cls, request: HttpRequest) -> "Filters":
@@ -49,7 +49,7 @@ class Filters:
         )
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[EndingKind, ...]:
         return (KIND_NAMES[self.kind],) if self.kind else self.seen
 
     def url(self, **other: str) -> str:

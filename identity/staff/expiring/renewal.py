@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment_text
 from identity.staff.expiring.extend_forms import BulkExtendForm
-from identity.staff.expiring.kinds import KIND_NAMES, Kind
+from identity.staff.expiring.kinds import KIND_NAMES, EndingKind
 from identity.staff.framework.bulk_tasks import MAX_RECORDS, BulkPage
 from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Preview, Task
@@ -62,7 +62,7 @@ class _Refused(Task):
         return Preview(refusal=self._refusal, instead=self._link)
 
 
-def task_of(request: HttpRequest, kind: Kind, page: Model) -> RowTask:
+def task_of(request: HttpRequest, kind: EndingKind, page: Model) -> RowTask:
     """What this person can do with a row of the list."""
     task = _task(kind, page)
     if not task.is_allowed(request):
@@ -90,7 +90,7 @@ def chosen_of(request: HttpRequest, values: Sequence[str]) -> list[tuple[Task, A
     return chosen
 
 
-def _chosen(request: HttpRequest, kind: Kind, record: Any) -> tuple[Task, Any]:
+def _chosen(request: HttpRequest, kind: EndingKind, record: Any) -> tuple[Task, Any]:
     page = kind.page(record)
     task = _task(kind, page)
     if not task.is_allowed(request):
@@ -102,7 +102,7 @@ def _chosen(request: HttpRequest, kind: Kind, record: Any) -> tuple[Task, Any]:
     return task, record
 
 
-def _task(kind: Kind, page: Model) -> Task:
+def _task(kind: EndingKind, page: Model) -> Task:
     registered = admin.site.get_model_admin(type(page))
     assert isinstance(registered, RecordAdmin)  # noqa: S101 - so are all of ours
     return next(task for task in registered.get_tasks() if task.name == kind.task_name(page))

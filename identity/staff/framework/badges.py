@@ -16,7 +16,7 @@ from taxpayers.facts.values import PermissionFacts
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.sandbox.clients import sandbox_name
-from taxpayers.standing.rows import standing_of_row
+from taxpayers.standing.loaded_rows import standing_of_row
 from taxpayers.standing.standing import Standing
 
 Tone = Literal["good", "bad", "warning", "neutral"]

@@ -20,7 +20,7 @@ BATCH = 200
 MAX_SHOWN = 20
 MAX_COUNTED = 10_000
 
-Task = tuple[datetime, str, UUID | None]
+_TaskKey = tuple[datetime, str, UUID | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ def changes_of_task(change: Change) -> "QuerySet[Change]":
     return _of_task(Change.objects.all(), _task_of(change)).order_by("-id")
 
 
-def _task_of(change: Change) -> Task:
+def _task_of(change: Change) -> _TaskKey:
     return change.at, change.by, change.task_id
 
 
-def _of_task(changes: "QuerySet[Change]", task: Task) -> "QuerySet[Change]":
+def _of_task(changes: "QuerySet[Change]", task: _TaskKey) -> "QuerySet[Change]":
     at, by, task_id = task
     if task_id is not None:
         return changes.filter(task_id=task_id)
@@ -86,9 +86,9 @@ def _next(changes: "QuerySet[Change]", last: Change | None) -> list[Change]:
     )
 
 
-def _last(task: Task) -> Change | None:
+def _last(task: _TaskKey) -> Change | None:
     return _of_task(Change.objects.all(), task).order_by("id").first()
 
 
-def _count(changes: "QuerySet[Change]", task: Task) -> int:
+def _count(changes: "QuerySet[Change]", task: _TaskKey) -> int:
     return _of_task(changes, task).order_by()[: MAX_COUNTED + 1].count()

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
-from identity.staff.expiring.kinds import Kind
+from identity.staff.expiring.kinds import EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS
 
 MAX_COUNTED = 10_000
@@ -21,7 +21,7 @@ class ExpiryCount:
     is_capped: bool
 
 
-def expiring(kind: Kind, at: datetime) -> list[ExpiryCount]:
+def expiring(kind: EndingKind, at: datetime) -> list[ExpiryCount]:
     """The counts of one kind, as *Ending soon* lists them."""
     return _expiring(kind.rows(), kind.end, at)
 

@@ -11,7 +11,7 @@ from django.db.models import DateTimeField
 from django.db.models.expressions import RawSQL
 
 from taxpayers.models import SystemUser
-from taxpayers.sandbox.rows import sandbox_users
+from taxpayers.sandbox.users import sandbox_users
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from identity.staff.expiring.kinds import KINDS, Kind
+from identity.staff.expiring.kinds import KINDS, EndingKind
 from identity.staff.framework.filters import EXPIRY_DAYS
 from identity.staff.framework.record_pages import Text
 from identity.staff.logins.reasons import staff_text_of
@@ -169,7 +169,7 @@ def _expiry_rows(request: HttpRequest, at: datetime) -> Iterator[ExpiryRow]:
             yield ExpiryRow(kind.plural, [(count, _ending_url(kind, count)) for count in counts])
 
 
-def _ending_url(kind: Kind, count: ExpiryCount) -> str:
+def _ending_url(kind: EndingKind, count: ExpiryCount) -> str:
     query = urlencode({"kind": kind.name, "within": count.days})
     return f"{reverse('admin:ending_soon')}?{query}"
 

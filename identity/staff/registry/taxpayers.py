@@ -21,9 +21,9 @@ from identity.staff.framework.tasks import Button
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportTaxpayers
 from identity.staff.registry import exports
-from identity.staff.registry.credentials import IssueCredentials
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.intermediaries import RegisterIntermediary
+from identity.staff.registry.issue_credentials import IssueCredentials
 from identity.staff.registry.permission_tasks import GrantPermission
 from identity.staff.registry.taxpayer_tasks import (
     ActivateTaxpayer,
@@ -32,7 +32,7 @@ from identity.staff.registry.taxpayer_tasks import (
     RenameTaxpayer,
 )
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.standing.rows import with_secrets
+from taxpayers.standing.loaded_rows import with_secrets
 
 MAX_SYSTEM_USERS = 20
 

@@ -19,7 +19,7 @@ from tokens.models import ProtectedApi
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SearchedKind:
     """One kind of record: how its hits look, and what names one of them exactly."""
 
     model: type[Model]
@@ -30,28 +30,28 @@ class Kind:
 
 
 KINDS = (
-    Kind(
+    SearchedKind(
         Taxpayer,
         gettext_lazy("Taxpayers"),
         lambda row: row.name,
         lambda row: str(row.identifier),
         lambda row: str(row.identifier),
     ),
-    Kind(
+    SearchedKind(
         SystemUser,
         gettext_lazy("System users"),
         lambda row: row.name or row.client_id,
         lambda row: f"{row.client_id} · {row.taxpayer}",
         lambda row: row.client_id,
     ),
-    Kind(
+    SearchedKind(
         Intermediary,
         gettext_lazy("Intermediaries"),
         lambda row: row.taxpayer.name,
         lambda row: str(row.taxpayer.identifier),
         lambda row: "",  # the taxpayer of the same identifier is the exact hit
     ),
-    Kind(
+    SearchedKind(
         ProtectedApi,
         gettext_lazy("Protected APIs"),
         lambda row: row.name,
@@ -89,7 +89,7 @@ def _rows(request: HttpRequest, pages: RecordAdmin, term: str) -> list[Any]:
     return list(found.values())
 
 
-def _hit(kind: Kind, pages: RecordAdmin, row: Any, typed: TypedText) -> Hit:
+def _hit(kind: SearchedKind, pages: RecordAdmin, row: Any, typed: TypedText) -> Hit:
     is_exact = kind.identifier(row).casefold() == typed.term.casefold()
     badge = pages.state(row)  # type: ignore[attr-defined]  # the column of its list
     return Hit(kind.name(row), kind.detail(row), record_url(row), badge, is_exact)

@@ -12,7 +12,7 @@ from identity.staff.framework.export import Column, Export, field
 from taxpayers import actions
 from taxpayers.models import Credential, SystemUser
 from taxpayers.models.credential import SLOTS
-from taxpayers.standing.rows import credentials_of, standing_of_row
+from taxpayers.standing.loaded_rows import credentials_of, standing_of_row
 
 ACTIVE, NO_VALID_CREDENTIAL = "active", "no_valid_credential"
 

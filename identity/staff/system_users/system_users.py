@@ -28,7 +28,7 @@ from identity.staff.framework.filters import expires_within, expiry_choices, fil
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.history.changes import recent_changes
 from identity.staff.imports.kinds import ImportSystemUsers
-from identity.staff.registry.credentials import IssueCredentials
+from identity.staff.registry.issue_credentials import IssueCredentials
 from identity.staff.system_users import exports
 from identity.staff.system_users.binding_task import BindTokens
 from identity.staff.system_users.blocking import BlockSystemUser, UnblockSystemUser
@@ -49,7 +49,7 @@ from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret,
 from identity.staff.system_users.system_user_tasks import ChangeSystemUser
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services.management_clients import why_only_operators
-from taxpayers.standing.rows import credentials_of, with_secrets
+from taxpayers.standing.loaded_rows import credentials_of, with_secrets
 
 MAX_SECRETS = 20
 

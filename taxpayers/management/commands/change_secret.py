@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_secret, find_system_user
 from taxpayers.management.limit_options import add_network_options, networks_text, read_networks
 from taxpayers.services import Author, change_secret
@@ -27,7 +27,7 @@ class Command(ServiceCommand):
         add_network_options(parser, required=True)
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         owner = find_system_user(options["client_id"])
         row = change_secret(
             secret=find_secret(owner, options["hint"]),
@@ -36,7 +36,7 @@ class Command(ServiceCommand):
             by=by,
             at=at,
         )
-        return Answer(
+        return Output(
             {
                 "client_id": owner.client_id,
                 "secret_hint": row.hint,

@@ -12,7 +12,7 @@ from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.management.arguments import NEVER, parse_end_or_never, read_keys
 from taxpayers.management.certificate_names import add_certificate_name, certificate_name
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import (
@@ -105,7 +105,7 @@ class Command(ServiceCommand):
         )
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         row, issued = _change(find_system_user(options["client_id"]), options, by, at)
         note = duty_note(row) if "scopes" in options else {}
         expires = f"until {format_moment(row.expires_at)}" if row.expires_at else "no end date"
@@ -118,7 +118,7 @@ class Command(ServiceCommand):
         if row.token_binding:
             text += f" Its tokens must be bound: {row.token_binding}."
         text += "" if issued is None else f"\n\n{secret_text(issued)}"
-        return Answer(
+        return Output(
             data
             | {
                 "client_id": row.client_id,

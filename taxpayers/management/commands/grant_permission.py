@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_taxpayer_and_intermediary, parse_end, parse_start
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.moments import format_moment
 from taxpayers.services import Author, grant_permission
@@ -33,7 +33,7 @@ class Command(ServiceCommand):
             "--until", metavar="DATE", type=parse_end, help="last day; omitted: no end date"
         )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         row = grant_permission(
             taxpayer=find_taxpayer(options["taxpayer"]),
             intermediary=find_intermediary(options["intermediary"]),
@@ -47,7 +47,7 @@ class Command(ServiceCommand):
         until = (
             f" until {format_moment(row.valid_until)}" if row.valid_until else ", with no end date"
         )
-        return Answer(
+        return Output(
             {
                 "taxpayer": options["taxpayer"],
                 "intermediary": options["intermediary"],

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from taxpayers.files.rows import ParsedFile
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import IMPORT_KINDS, Author, BadRowsError, ImportKind, ImportResult
 from taxpayers.validation import ServiceError
 
@@ -33,7 +33,7 @@ class Command(ServiceCommand):
             "--kind", choices=IMPORT_KINDS, default="taxpayers", help="default: taxpayers"
         )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         name = options["kind"]
         kind = IMPORT_KINDS[name]
         try:
@@ -43,8 +43,8 @@ class Command(ServiceCommand):
             # For people the list comes before the line that sums it up; for machines it is data.
             if not options["json"]:
                 self.stderr.write("\n".join(str(row) for row in fault.bad_rows))
-            return Answer(_data(ImportResult(0, 0), bad_rows), "", error=str(fault))
-        return Answer(
+            return Output(_data(ImportResult(0, 0), bad_rows), "", error=str(fault))
+        return Output(
             _data(result, []),
             f"{result.registered} {name.replace('_', ' ')} are registered."
             f" {result.unchanged} were registered before.",

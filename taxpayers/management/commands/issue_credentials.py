@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import parse_end, parse_taxpayer_id, read_keys
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.duty_note import duty_note
 from taxpayers.management.find_records import find_taxpayer
 from taxpayers.management.limit_options import (
@@ -54,7 +54,7 @@ class Command(ServiceCommand):
         add_limit_options(parser)
         add_network_options(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         permissions, taxpayers = read_limit(options)
         fields = {
             "taxpayer": find_taxpayer(options["taxpayer"]),
@@ -85,4 +85,4 @@ class Command(ServiceCommand):
             "expires_at": owner.expires_at,
             **limit_data(owner),
         }
-        return Answer(shown | data | note, "\n\n".join([text, *note.values()]))
+        return Output(shown | data | note, "\n\n".join([text, *note.values()]))

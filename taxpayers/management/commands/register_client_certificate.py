@@ -12,7 +12,7 @@ from taxpayers.management.certificate_names import (
     certificates_data,
     certificates_text,
 )
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.find_records import find_system_user
 from taxpayers.services import Author, register_client_certificate
 
@@ -31,7 +31,7 @@ class Command(ServiceCommand):
             "--expires", metavar="DATE", type=parse_end, help="last day of the registration"
         )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         owner = find_system_user(options["client_id"])
         register_client_certificate(
             system_user=owner,
@@ -40,4 +40,4 @@ class Command(ServiceCommand):
             at=at,
             **certificate_name(options),
         )
-        return Answer(certificates_data(owner), certificates_text(owner))
+        return Output(certificates_data(owner), certificates_text(owner))

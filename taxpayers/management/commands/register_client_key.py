@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import parse_end, read_keys
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import add_network_options, read_networks
 from taxpayers.management.shown_keys import keys_data, keys_text
@@ -30,7 +30,7 @@ class Command(ServiceCommand):
         parser.add_argument("--expires", metavar="DATE", type=parse_end, help="last day of the key")
         add_network_options(parser, "; not given: from where the present one may")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         owner = find_system_user(options["client_id"])
         register_client_keys(
             system_user=owner,
@@ -40,4 +40,4 @@ class Command(ServiceCommand):
             by=by,
             at=at,
         )
-        return Answer(keys_data(owner), keys_text(owner))
+        return Output(keys_data(owner), keys_text(owner))

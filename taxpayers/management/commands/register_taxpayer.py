@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author, register_taxpayer
 
 
@@ -17,11 +17,11 @@ class Command(ServiceCommand):
         add_tin_and_rob(parser)
         parser.add_argument("--name", required=True, help="name of the taxpayer, for staff")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         row = register_taxpayer(
             taxpayer=read_tin_and_rob(options), name=options["name"], by=by, at=at
         )
-        return Answer(
+        return Output(
             {"taxpayer": row.identifier, "name": row.name, "is_active": row.is_active},
             f"{row.identifier} is registered as {row.name}.\n"
             f"Next, for its ERP: manage.py issue_credentials {row.identifier} --name NAME",

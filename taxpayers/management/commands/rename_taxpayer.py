@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.command import Answer, add_reason
+from taxpayers.management.command import Output, add_reason
 from taxpayers.management.operation_command import TaxpayerCommand
 from taxpayers.services import Author, rename_taxpayer
 
@@ -21,7 +21,7 @@ class Command(TaxpayerCommand):
         add_reason(parser)
         parser.add_argument("--name", required=True, help="its new name, for staff")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         given = {name: options[name] for name in ("name", "reason")}
         row = rename_taxpayer(taxpayer=self.find(options), **given, by=by, at=at)
-        return Answer(self.data(row), f"{row.identifier} has the name {row.name}.")
+        return Output(self.data(row), f"{row.identifier} has the name {row.name}.")

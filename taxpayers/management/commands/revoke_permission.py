@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_taxpayer_and_intermediary
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.services import Author, revoke_codes
 from taxpayers.services.granted_permissions import codes_of
@@ -27,7 +27,7 @@ class Command(ServiceCommand):
         )
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         taxpayer, intermediary = options["taxpayer"], options["intermediary"]
         ended = revoke_codes(
             taxpayer=find_taxpayer(taxpayer),
@@ -39,7 +39,7 @@ class Command(ServiceCommand):
         )
         ended_codes = {code for row in ended for code in codes_of(row)}
         revoked = sorted(ended_codes.intersection(options["permission"] or ended_codes))
-        return Answer(
+        return Output(
             {"taxpayer": taxpayer, "intermediary": intermediary, "revoked": revoked},
             f"Revoked: {intermediary} no longer has {', '.join(revoked)} from {taxpayer}."
             if revoked

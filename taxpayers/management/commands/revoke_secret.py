@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_secret, find_system_user
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
@@ -25,7 +25,7 @@ class Command(ServiceCommand):
         )
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         owner = find_system_user(options["client_id"])
         secret = find_secret(owner, options["hint"])
         row = revoke_secret(secret=secret, reason=options["reason"], by=by, at=at)
@@ -36,7 +36,7 @@ class Command(ServiceCommand):
             if live
             else f"It has no other live {kind}, so it cannot log in. Next: manage.py {following}"
         )
-        return Answer(
+        return Output(
             {
                 "client_id": owner.client_id,
                 "secret_hint": row.hint,

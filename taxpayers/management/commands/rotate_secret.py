@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import parse_end
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import add_network_options, read_networks
 from taxpayers.moments import format_moment
@@ -28,7 +28,7 @@ class Command(ServiceCommand):
 
         add_network_options(parser, "; not given: from where the present one may")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         issued = issue_secret(
             system_user=find_system_user(options["client_id"]),
             expires_at=options["secret_expires"],
@@ -45,4 +45,4 @@ class Command(ServiceCommand):
             f" manage.py revoke_secret {issued.system_user.client_id} {s.hint}"
             for s in secrets
         )
-        return Answer(secret_data(issued) | {"old": old}, secret_text(issued) + old_text)
+        return Output(secret_data(issued) | {"old": old}, secret_text(issued) + old_text)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.login_events.hourly_counts import SETTLED_AFTER, count_all
@@ -18,11 +18,11 @@ class Command(ServiceCommand):
         " busy service run this every few minutes. Safe to repeat, and while logins go on."
     )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         with tqdm(unit=" steps", file=sys.stderr, disable=None) as bar:
             steps = count_all(at, bar.update)
         until = at - SETTLED_AFTER
-        return Answer(
+        return Output(
             {"steps": steps, "until": until},
             f"All logins until {format_moment(until)} are counted.",
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.models import Credential
 from taxpayers.services import Author
 from tokens.answers.description import format_moment_with_offset
@@ -31,7 +31,7 @@ class Command(ServiceCommand):
             "reference", metavar="REFERENCE", help="the correlationId, or a text that contains it"
         )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         try:
             event = find_login(options["reference"])
         except ValueError as fault:
@@ -41,7 +41,7 @@ class Command(ServiceCommand):
         secret = Credential.objects.filter(pk=event.secret_id or 0).first()
         explanation = explain(event, secret.kind if secret else None)
         proof = _proof(event, secret) if event.secret_id else None
-        return Answer(_data(event, explanation, proof), _text(event, explanation, proof))
+        return Output(_data(event, explanation, proof), _text(event, explanation, proof))
 
 
 def _why_missing(text: str, at: datetime) -> str:

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import connection
 from tqdm import tqdm
 
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 from taxpayers.services.history import ChangeContext, record_many
 from tokens import actions
@@ -58,12 +58,12 @@ class Command(ServiceCommand):
             help=f"delete even if that is more than {_MOST_AT_ONCE.days} days of logins",
         )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         prepare(at)
         prune_revoked_tokens(at)
         prune_used_assertions(at)
         if options["older_than"] is None:
-            return Answer({"deleted": 0}, "No login is deleted: LOGIN_RETENTION is not set.")
+            return Output({"deleted": 0}, "No login is deleted: LOGIN_RETENTION is not set.")
         before = at - options["older_than"]
         if not options["yes"]:
             _refuse_many(before)
@@ -78,7 +78,7 @@ class Command(ServiceCommand):
         finally:  # also if it is stopped: those are gone
             _record(pruned, before, by, at)
         if not by_month:
-            return Answer(
+            return Output(
                 {"deleted": pruned.logins, "unit": unit, "before": before},
                 f"{pruned.logins} logins deleted that were older than {before:%Y-%m-%d}.",
             )
@@ -89,7 +89,7 @@ class Command(ServiceCommand):
         if pruned.logins:
             text += f" {pruned.logins} older logins outside the tables of the months are deleted."
         data = {"deleted": pruned.months, "unit": unit, "before": before}
-        return Answer(data | {"logins_of_no_month": pruned.logins}, text)
+        return Output(data | {"logins_of_no_month": pruned.logins}, text)
 
 
 def _refuse_many(before: datetime) -> None:

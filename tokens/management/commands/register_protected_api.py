@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import parse_end
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.services import Author
 from tokens.protected_apis.registration import register_protected_api
 from tokens.protected_apis.secret_once import api_secret_data, api_secret_text
@@ -25,7 +25,7 @@ class Command(ServiceCommand):
         )
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         issued = register_protected_api(
             name=options["name"],
             audience=options["audience"],
@@ -36,4 +36,4 @@ class Command(ServiceCommand):
         )
         api = issued.protected_api
         data = {"name": api.name, "audience": api.audience}
-        return Answer(api_secret_data(issued) | data, api_secret_text(issued))
+        return Output(api_secret_data(issued) | data, api_secret_text(issued))

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.management.protected_api_command import (
@@ -23,7 +23,7 @@ class Command(ServiceCommand):
         add_protected_api(parser)
         parser.add_argument("hint", metavar="SECRET_HINT", help="its last four characters")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         api = find_protected_api(options["api"])
         secret = find_api_secret(api, options["hint"])
         row = revoke_api_secret(secret=secret, reason=options["reason"], by=by, at=at)
@@ -36,7 +36,7 @@ class Command(ServiceCommand):
                 f" manage.py rotate_protected_api_secret {api.client_id}"
             )
         )
-        return Answer(
+        return Output(
             {
                 "client_id": api.client_id,
                 "secret_hint": row.hint,

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import parse_end
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.management.protected_api_command import (
@@ -29,7 +29,7 @@ class Command(ServiceCommand):
             "--retire-old", metavar="DATE", type=parse_end, help="last day of the old secret"
         )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         api = find_protected_api(options["api"])
         issued = issue_api_secret(
             protected_api=api,
@@ -47,4 +47,4 @@ class Command(ServiceCommand):
             f" manage.py revoke_protected_api_secret {api.client_id} {s.hint}"
             for s in old
         )
-        return Answer(api_secret_data(issued) | {"old": data}, api_secret_text(issued) + text)
+        return Output(api_secret_data(issued) | {"old": data}, api_secret_text(issued) + text)

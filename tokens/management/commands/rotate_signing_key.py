@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from taxpayers.management.command import NO_REASON, Answer, ServiceCommand
+from taxpayers.management.command import NO_REASON, Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.keys.ring import ALGORITHMS, Key
@@ -35,7 +35,7 @@ class Command(ServiceCommand):
         )
         parser.add_argument("--reason", metavar="TEXT", default="", help="for the history")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         alg, kid, reason = options["alg"], options["compromised"], options["reason"]
         if kid is None:
             return _rotated(rotate(alg=alg, reason=reason, by=by, at=at), at)
@@ -43,8 +43,8 @@ class Command(ServiceCommand):
         return _stopped(kid, key, at)
 
 
-def _rotated(key: Key, at: datetime) -> Answer:
-    return Answer(
+def _rotated(key: Key, at: datetime) -> Output:
+    return Output(
         _data(key, at),
         f"The key {key.kid} ({key.alg}) is published and signs from"
         f" {format_moment(key.signs_from)}.\n"
@@ -53,8 +53,8 @@ def _rotated(key: Key, at: datetime) -> Answer:
     )
 
 
-def _stopped(kid: str, key: Key, at: datetime) -> Answer:
-    return Answer(
+def _stopped(kid: str, key: Key, at: datetime) -> Output:
+    return Output(
         _data(key, at) | {"compromised": kid},
         f"The key {kid} is stopped. Within seconds every node refuses the tokens that it signed.\n"
         f"The new key {key.kid} ({key.alg}) signs from now on.\n"

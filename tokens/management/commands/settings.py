@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 
 _HIDDEN = "(hidden)"
@@ -20,11 +20,11 @@ class Command(ServiceCommand):
         " meaning. Secrets are hidden. It needs no database."
     )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         rows = [_row(setting) for setting in settings.SETTING_LIST.values()]
         wrong = [*settings.WRONG_SETTINGS, *settings.UNKNOWN_SETTINGS]
         text = "\n".join([*map(_described, rows), *(f"WRONG: {line}" for line in wrong)])
-        return Answer({"settings": rows, "wrong": wrong}, text)
+        return Output({"settings": rows, "wrong": wrong}, text)
 
 
 def _row(setting: Any) -> dict[str, str]:

@@ -15,7 +15,7 @@ from identity.demo.sample_registry import INTERMEDIARY, TAXPAYER
 from identity.demo.saved_credentials import SavedCredentials
 from identity.demo.server import HOST, refuse_busy_port, serve
 from identity.demo_address import save_demo_address
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.secret_once import login_example
 from taxpayers.services import Author
 
@@ -27,14 +27,14 @@ class Command(ServiceCommand):
         parser.add_argument("--port", type=int, default=settings.PORT)
         parser.add_argument("--no-serve", action="store_true", help="only create the sample data")
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         if settings.ENVIRONMENT != "test":
             raise CommandError("The demo creates sample data: it runs with ENVIRONMENT=test only.")
         if not options["no_serve"]:
             refuse_busy_port(options["port"])
         return _answer(prepare(at), options["port"])
 
-    def write_answer(self, answer: Answer, options: dict[str, Any]) -> None:
+    def write_answer(self, answer: Output, options: dict[str, Any]) -> None:
         write = super().write_answer
         if options["no_serve"]:
             write(answer, options)
@@ -44,7 +44,7 @@ class Command(ServiceCommand):
             serve(options["port"], on_ready=lambda: write(answer, options))
 
 
-def _answer(credentials: SavedCredentials, port: int) -> Answer:
+def _answer(credentials: SavedCredentials, port: int) -> Output:
     # The same values as in the settings, except for the port.
     auth_url = os.environ.get("AUTH_URL") or f"http://{HOST}:{port}"
     staff_url = os.environ.get("STAFF_URL") or auth_url.replace(f"//{HOST}", "//localhost", 1)
@@ -81,7 +81,7 @@ Staff: {staff_url}/admin/  user {STAFF_USER}  password {shown_password}
 
 More commands on the same data, from another shell: {_python()} manage.py help
 """
-    return Answer(data, text)
+    return Output(data, text)
 
 
 def _python() -> Path:

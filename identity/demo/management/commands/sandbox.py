@@ -7,7 +7,7 @@ from identity.sandbox.catalogue import CLIENTS, TOKEN, SandboxClient
 from identity.sandbox.listing import RESET, client_as_json, sandbox_as_json
 from identity.sandbox.registry import make_sandbox
 from identity.sandbox.state import SandboxState, state_of
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 
 
@@ -17,7 +17,7 @@ class Command(ServiceCommand):
         " does. Only with ENVIRONMENT=test; safe to repeat."
     )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         created = make_sandbox(at)
         shown = [(client, state_of(client, at)) for client in CLIENTS]
         data = sandbox_as_json() | {
@@ -29,7 +29,7 @@ class Command(ServiceCommand):
         }
         text = "\n\n".join([*(_described(*pair) for pair in shown), str(RESET)])
         wrong = [str(client.name) for client, state in shown if not state.is_right]
-        return Answer(data, text, _fault(wrong))
+        return Output(data, text, _fault(wrong))
 
 
 def _described(client: SandboxClient, state: SandboxState) -> str:

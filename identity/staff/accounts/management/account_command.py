@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from identity.staff.accounts.changes.first_passwords import IssuedPassword
 from identity.staff.models import StaffAccount
-from taxpayers.management.command import Answer, add_reason
+from taxpayers.management.command import Output, add_reason
 from taxpayers.management.operation_command import OperationCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
@@ -36,17 +36,17 @@ class AccountCommand(AccountOperationCommand):
         self.add_record(parser)
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         return self.change(self.find(options), options, by=by, at=at)
 
     def change(
         self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Answer:
+    ) -> Output:
         """Do the work. Raise ServiceError if it cannot be done."""
         raise NotImplementedError
 
 
-def first_password(issued: IssuedPassword) -> Answer:
+def first_password(issued: IssuedPassword) -> Output:
     """The answer with a first password, which is shown once."""
     account = issued.account
     data = {
@@ -64,4 +64,4 @@ def first_password(issued: IssuedPassword) -> Answer:
     )
     if not account.is_active:
         text += "\nThe account is not active: see manage.py confirm_account."
-    return Answer(data, text)
+    return Output(data, text)

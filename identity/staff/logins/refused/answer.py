@@ -28,7 +28,7 @@ from tokens.explanation import refusal_of
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RefusalSummary:
     """What the page of a refused login says before the request and its checks.
 
     `now`: why it would be refused now; None if it would not, or if unknown. `is_same`: for the
@@ -44,7 +44,7 @@ class Answer:
     client: KnownClient | None
 
 
-def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Answer:
+def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> RefusalSummary:
     """The answer about this refused login, for this reader."""
     event = involved.event
     refused = refusal_of(event)
@@ -52,7 +52,7 @@ def answer_to(request: HttpRequest, involved: Involved, at: datetime) -> Answer:
     latest = latest_logins(event.client_id)
     present = present_of(involved, latest, at)
     reason = present.refused.reason if present.refused else event.reason
-    return Answer(
+    return RefusalSummary(
         callers=caller_texts(lambda: describe(refused, gettext)),
         present=present,
         now=staff_text_of(reason, kind_of_login(event, involved.secret))

@@ -12,7 +12,7 @@ from django.core.management.base import CommandParser
 from django.db import connections
 
 from identity.webhooks.sending.delivering import Deliverer
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 
 _PAUSE_SECONDS = 1.0  # how often it looks whether something is due
@@ -32,7 +32,7 @@ class Command(ServiceCommand):
             "--once", action="store_true", help="end as soon as nothing is due any more"
         )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         with contextlib.closing(Deliverer()) as deliverer:
             if options["once"]:
                 while deliverer.step(_PAUSE_SECONDS):
@@ -40,7 +40,7 @@ class Command(ServiceCommand):
             else:
                 with _until_stopped() as stopped:
                     _run(deliverer, stopped)
-        return Answer({}, "")
+        return Output({}, "")
 
 
 def _run(deliverer: Deliverer, stopped: threading.Event) -> None:

@@ -11,7 +11,7 @@ from identity.webhooks.management.webhook_command import (
     find_webhook,
     webhook_data,
 )
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.services import Author
 
 
@@ -22,7 +22,7 @@ class Command(ServiceCommand):
         add_webhook(parser)
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         row = set_webhook_active(
             endpoint=find_webhook(options["webhook"]),
             is_active=True,
@@ -30,4 +30,4 @@ class Command(ServiceCommand):
             by=by,
             at=at,
         )
-        return Answer(webhook_data(row), f"{row} gets what changes from now on.")
+        return Output(webhook_data(row), f"{row} gets what changes from now on.")

@@ -5,17 +5,17 @@ from typing import Any
 
 from identity.webhooks.management.webhook_command import waiting_data, webhook_data
 from identity.webhooks.models import WebhookEndpoint
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 
 
 class Command(ServiceCommand):
     help = "List the webhooks: what waits for each, what was given up, and how it answers."
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         rows = WebhookEndpoint.objects.order_by("pk")
         data = [{**webhook_data(row), **waiting_data(row, at)} for row in rows]
-        return Answer({"webhooks": data}, "\n".join(map(_line, data)) or "There is no webhook.")
+        return Output({"webhooks": data}, "\n".join(map(_line, data)) or "There is no webhook.")
 
 
 def _line(data: dict[str, Any]) -> str:

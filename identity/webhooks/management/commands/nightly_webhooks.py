@@ -6,7 +6,7 @@ from typing import Any
 from identity.webhooks.ends_soon import announce_ends
 from identity.webhooks.publishing import publish_all_changes
 from identity.webhooks.upkeep import delete_old, give_up_old, renew_encryption
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 
 
@@ -16,12 +16,12 @@ class Command(ServiceCommand):
         " encrypt the secrets of webhooks with the newest key. Safe to repeat."
     )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         publish_all_changes(at)
         announced = announce_ends(at)
         given_up, deleted = give_up_old(at), delete_old(at)
         lost = ", ".join(map(str, renew_encryption()))
-        return Answer(
+        return Output(
             {"announced": announced, "given_up": given_up, "deleted": deleted},
             f"Ends announced: {announced}. Deliveries given up: {given_up}, deleted: {deleted}.",
             lost and f"A secret of {lost} cannot be decrypted: check KEY_ENCRYPTION_KEYS.",

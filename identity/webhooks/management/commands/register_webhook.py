@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from identity.webhooks.endpoints import register_webhook
 from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.management.webhook_command import issued_data, issued_text
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.services import Author
 
 
@@ -27,7 +27,7 @@ class Command(ServiceCommand):
         parser.add_argument("--description", default="", help="whose it is, for operators")
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         issued = register_webhook(
             url=options["url"],
             event_types=options["event"],
@@ -36,4 +36,4 @@ class Command(ServiceCommand):
             by=by,
             at=at,
         )
-        return Answer(issued_data(issued), issued_text(issued))
+        return Output(issued_data(issued), issued_text(issued))

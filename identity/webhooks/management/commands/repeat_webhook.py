@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from identity.webhooks.endpoints import repeat_failed
 from identity.webhooks.management.webhook_command import add_webhook, find_webhook
 from taxpayers.management.arguments import parse_start
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 
 
@@ -21,7 +21,7 @@ class Command(ServiceCommand):
             "--since", metavar="DATE", type=parse_start, help="only events from this day on"
         )
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         webhook = find_webhook(options["webhook"])
         count = repeat_failed(endpoint=webhook, since=options["since"], at=at)
-        return Answer({"repeated": count}, f"{count} messages are sent again.")
+        return Output({"repeated": count}, f"{count} messages are sent again.")

@@ -12,7 +12,7 @@ from identity.webhooks.management.webhook_command import (
     issued_data,
     issued_text,
 )
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.services import Author
 
 
@@ -26,8 +26,8 @@ class Command(ServiceCommand):
         add_webhook(parser)
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         issued = rotate_webhook_secret(
             endpoint=find_webhook(options["webhook"]), reason=options["reason"], by=by, at=at
         )
-        return Answer(issued_data(issued), issued_text(issued))
+        return Output(issued_data(issued), issued_text(issued))

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from identity.webhooks.endpoints import send_test
 from identity.webhooks.management.webhook_command import add_webhook, find_webhook
-from taxpayers.management.command import Answer, ServiceCommand
+from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 
 
@@ -17,10 +17,10 @@ class Command(ServiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add_webhook(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         delivery = send_test(endpoint=find_webhook(options["webhook"]), at=at)
         name = delivery.event.message_id
-        return Answer(
+        return Output(
             {"webhook_id": name},
             f"{name} is sent as soon as deliver_webhooks runs. Then see list_webhooks.",
         )

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from identity.staff.accounts.changes.second_person import confirm_account
 from identity.staff.accounts.management.account_command import AccountCommand
 from identity.staff.models import StaffAccount, WaitingChange
-from taxpayers.management.command import Answer, add_reason
+from taxpayers.management.command import Output, add_reason
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 
@@ -20,19 +20,19 @@ class Command(AccountCommand):
         parser.add_argument("username", nargs="?")
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         return super().act(options, by=by, at=at) if options["username"] else _waiting(at)
 
     def change(
         self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Answer:
+    ) -> Output:
         row = confirm_account(account=account, reason=options["reason"], by=by, at=at)
         data = {"username": row.username, "role": row.role, "is_active": row.is_active}
         state = "active" if row.is_active else "not active"
-        return Answer(data, f"Confirmed: {row.username} is {state}, with the role {row.role}.")
+        return Output(data, f"Confirmed: {row.username} is {state}, with the role {row.role}.")
 
 
-def _waiting(at: datetime) -> Answer:
+def _waiting(at: datetime) -> Output:
     rows: list[dict[str, Any]] = [
         {
             "username": row.account.get_username(),
@@ -51,4 +51,4 @@ def _waiting(at: datetime) -> Answer:
         + f"; until {format_moment(row['expires_at'])}"
         for row in rows
     ]
-    return Answer({"waiting": rows}, "\n".join(lines) or "Nothing waits for a second person.")
+    return Output({"waiting": rows}, "\n".join(lines) or "Nothing waits for a second person.")

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from identity.staff.accounts.changes.accounts import create_account
 from identity.staff.accounts.management.account_command import first_password
 from identity.staff.accounts.roles import ROLES
-from taxpayers.management.command import Answer, ServiceCommand, add_reason
+from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.services import Author
 
 
@@ -21,6 +21,6 @@ class Command(ServiceCommand):
         parser.add_argument("--role", required=True, choices=list(ROLES))
         add_reason(parser)
 
-    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Answer:
+    def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         given = {name: options[name] for name in ("username", "name", "role", "reason")}
         return first_password(create_account(**given, by=by, at=at))

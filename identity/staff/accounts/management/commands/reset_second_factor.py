@@ -6,7 +6,7 @@ from typing import Any
 from identity.staff.accounts.changes.second_steps import reset_second_factor
 from identity.staff.accounts.management.account_command import AccountCommand
 from identity.staff.models import StaffAccount
-from taxpayers.management.command import Answer
+from taxpayers.management.command import Output
 from taxpayers.services import Author
 
 
@@ -15,9 +15,9 @@ class Command(AccountCommand):
 
     def change(
         self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Answer:
+    ) -> Output:
         removed = reset_second_factor(account=account, reason=options["reason"], by=by, at=at)
         name = account.username
         listed = ", ".join(removed) or "nothing, there was none"
         text = f"{name} sets up a new second step at the next sign-in. Removed: {listed}."
-        return Answer({"username": name, "removed": len(removed)}, text)
+        return Output({"username": name, "removed": len(removed)}, text)

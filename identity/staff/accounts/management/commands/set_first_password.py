@@ -6,7 +6,7 @@ from typing import Any
 from identity.staff.accounts.changes.first_passwords import set_first_password
 from identity.staff.accounts.management.account_command import AccountCommand, first_password
 from identity.staff.models import StaffAccount
-from taxpayers.management.command import Answer
+from taxpayers.management.command import Output
 from taxpayers.services import Author
 
 
@@ -15,6 +15,6 @@ class Command(AccountCommand):
 
     def change(
         self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime
-    ) -> Answer:
+    ) -> Output:
         issued = set_first_password(account=account, reason=options["reason"], by=by, at=at)
         return first_password(issued)

@@ -24,7 +24,7 @@ from tokens.client_auth.tls_client_auth import CertificateCredentials, SentCerti
 from tokens.form_encoding import malformed
 
 SentCredentials = ClientSecretCredentials | SentAssertion | SentCertificate
-Credentials = ClientSecretCredentials | ClientAssertion | CertificateCredentials
+CheckedCredentials = ClientSecretCredentials | ClientAssertion | CertificateCredentials
 
 
 def read_credentials(
@@ -46,7 +46,7 @@ def read_credentials(
     return SentAssertion(sent.client_id, form.get(ASSERTION, ""), form.get(ASSERTION_TYPE, ""))
 
 
-def check_form(sent: SentCredentials, environment: Environment, issuer: str) -> Credentials:
+def check_form(sent: SentCredentials, environment: Environment, issuer: str) -> CheckedCredentials:
     """The same, in a form that could be right: no query. Raises Refused."""
     if isinstance(sent, ClientSecretCredentials):
         client_secret.check_form(sent, environment)
@@ -59,7 +59,7 @@ def check_form(sent: SentCredentials, environment: Environment, issuer: str) -> 
     return assertion
 
 
-def facts_query(credentials: Credentials, on_behalf_of: TaxpayerId | None) -> FactsQuery:
+def facts_query(credentials: CheckedCredentials, on_behalf_of: TaxpayerId | None) -> FactsQuery:
     """Which facts of the registry these credentials need."""
     lookups = (
         credentials.certificate.lookups if isinstance(credentials, CertificateCredentials) else None
@@ -68,7 +68,7 @@ def facts_query(credentials: Credentials, on_behalf_of: TaxpayerId | None) -> Fa
 
 
 def authenticate(
-    credentials: Credentials, facts: Facts | None, at: datetime
+    credentials: CheckedCredentials, facts: Facts | None, at: datetime
 ) -> AuthenticatedClient:
     """The client that these credentials belong to; `facts` are those that they were read with.
 
