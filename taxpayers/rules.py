@@ -14,10 +14,10 @@ from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.validity import is_in_force, is_over, may_act_for_others
 from taxpayers.facts.values import (
     ClientFacts,
+    CredentialFacts,
     Facts,
     PermissionFacts,
     RepresentedFacts,
-    SecretFacts,
 )
 from taxpayers.identifiers import TaxpayerId
 
@@ -129,20 +129,20 @@ def required_confirmation(facts: Facts) -> Confirmation:
     return Confirmation(facts.client.token_binding)
 
 
-def check_secret(secret: SecretFacts, at: datetime) -> None:
+def check_secret(secret: CredentialFacts, at: datetime) -> None:
     """For callers that only authenticate: raises Refused if the secret that matched has ended."""
     _is_not_expired(secret, at)
     _is_not_revoked(secret)
 
 
-def _is_not_expired(secret: SecretFacts, at: datetime) -> None:
+def _is_not_expired(secret: CredentialFacts, at: datetime) -> None:
     if is_over(secret.expires_at, at):
         raise Refused(
             RegistryReason.SECRET_EXPIRED, since=secret.expires_at, parameter=secret.parameter
         )
 
 
-def _is_not_revoked(secret: SecretFacts) -> None:
+def _is_not_revoked(secret: CredentialFacts) -> None:
     if secret.revoked_at is not None:
         raise Refused(
             RegistryReason.SECRET_REVOKED, since=secret.revoked_at, parameter=secret.parameter

@@ -16,7 +16,7 @@ from taxpayers.services import (
     register_intermediary,
     register_system_user,
     register_taxpayer,
-    revoke_secret,
+    revoke_credential,
 )
 
 TAXPAYER, INTERMEDIARY = TaxpayerId("C1234567890"), TaxpayerId("C9876543210")
@@ -67,8 +67,10 @@ def _credentials(
     if existing is None:
         return register_system_user(taxpayer=taxpayer, name=name, by=_BY, at=at).credentials
     # Its secrets are lost, and a system user has room for two: revoke them all.
-    for secret in existing.secrets.filter(slot__isnull=False):
-        revoke_secret(secret=secret, reason="the demo's credentials were lost", by=_BY, at=at)
+    for secret in existing.credentials.filter(slot__isnull=False):
+        revoke_credential(
+            credential=secret, reason="the demo's credentials were lost", by=_BY, at=at
+        )
     return issue_secret(system_user=existing, by=_BY, at=at).credentials
 
 

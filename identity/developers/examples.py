@@ -12,7 +12,7 @@ from uuid import UUID
 
 from taxpayers.credentials import Fault
 from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
+from taxpayers.facts.values import ClientFacts, CredentialFacts, Facts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE
 from taxpayers.rules import Refused, RegistryReason
@@ -46,7 +46,7 @@ _FACTS = Facts(
         expires_at=None,
         intermediary=None,
     ),
-    SecretFacts(id=1, hint="x7Qa", expires_at=AT + 200 * _DAY, revoked_at=None),
+    CredentialFacts(id=1, hint="x7Qa", expires_at=AT + 200 * _DAY, revoked_at=None),
 )
 # What only one login's own refusal can name.
 _PARTICULARS: Mapping[str, Mapping[str, str]] = {

@@ -37,8 +37,8 @@ from taxpayers.models import Credential, SystemUser
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
 from taxpayers.services import (
     block_system_user,
+    revoke_credential,
     revoke_permission,
-    revoke_secret,
     set_taxpayer_active,
 )
 from taxpayers.services.sandbox.clients import move_sandbox_secret_end
@@ -98,7 +98,7 @@ def _make_expired_secret(name: SandboxName, at: datetime) -> None:
 
 
 def _make_revoked_secret(name: SandboxName, at: datetime) -> None:
-    revoke_secret(secret=new_client(name, at).secret, reason=REASON, by=SANDBOX, at=at)
+    revoke_credential(credential=new_client(name, at).secret, reason=REASON, by=SANDBOX, at=at)
 
 
 def _make_network(name: SandboxName, at: datetime) -> None:

@@ -14,7 +14,7 @@ from identity.webhooks.models import WebhookEndpoint
 from taxpayers import actions as registry
 from taxpayers.duties import Duty, duties_of
 from taxpayers.models import Change, SystemUser, Taxpayer
-from taxpayers.standing.loaded_rows import standing_of_row, with_secrets
+from taxpayers.standing.loaded_rows import standing_of_row, with_credentials
 from taxpayers.validation import ServiceError
 
 _CONFIRMED = (actions.REGISTER_WEBHOOK.name, actions.ENABLE_WEBHOOK.name)
@@ -22,7 +22,7 @@ _CONFIRMED = (actions.REGISTER_WEBHOOK.name, actions.ENABLE_WEBHOOK.name)
 
 def owner_of(endpoint: WebhookEndpoint) -> SystemUser | None:
     """The owner of a webhook that a client registered; None: it was deleted."""
-    return with_secrets(SystemUser.objects.filter(client_id=endpoint.client_id)).first()
+    return with_credentials(SystemUser.objects.filter(client_id=endpoint.client_id)).first()
 
 
 def is_well(owner: SystemUser | None, at: datetime) -> bool:

@@ -12,13 +12,13 @@ from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.credentials import is_same_secret
 from taxpayers.facts.values import (
     ClientFacts,
+    CredentialFacts,
     Facts,
     FactsQuery,
     IntermediaryFacts,
     PermissionFacts,
     Reading,
     RepresentedFacts,
-    SecretFacts,
     StatusFacts,
 )
 from taxpayers.identifiers import TaxpayerId
@@ -205,9 +205,9 @@ def _intermediary(row: Row) -> IntermediaryFacts | None:
     return IntermediaryFacts(bool(is_active), aware_or_none(active_until))
 
 
-def _secret(row: Row) -> SecretFacts:
+def _secret(row: Row) -> CredentialFacts:
     id_, lookup, hint, expires_at, revoked_at = row[_SECRET]
-    return SecretFacts(
+    return CredentialFacts(
         id_,
         hint,
         aware(expires_at),

@@ -10,7 +10,7 @@ CERTIFICATE = "client_certificate"  # what a refusal names where a request has n
 
 
 @dataclass(frozen=True, slots=True)
-class SecretFacts:
+class CredentialFacts:
     """The secret that matched, or the key that an assertion names: then `public_jwk` is not empty.
 
     A key proves nothing before a signature was verified with it. `is_certificate`: it is a name in
@@ -122,7 +122,7 @@ class Facts:
     """
 
     client: ClientFacts
-    secret: SecretFacts
+    secret: CredentialFacts
     represented: RepresentedFacts | None = None
     epoch: int = 0
     status: StatusFacts | None = None

@@ -76,4 +76,4 @@ def _base_url() -> str:
 
 
 def _live(owner: SystemUser) -> Any:
-    return owner.secrets.filter(slot__isnull=False).order_by("pk")
+    return owner.credentials.filter(slot__isnull=False).order_by("pk")

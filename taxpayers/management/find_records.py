@@ -74,7 +74,7 @@ def find_secret(system_user: SystemUser, hint: str) -> Credential:
 
     Raises ServiceError, which lists the secrets, if there is none.
     """
-    secrets = list(system_user.secrets.order_by("-created_at"))
+    secrets = list(system_user.credentials.order_by("-created_at"))
     found = [secret for secret in secrets if secret.hint == hint_of(hint)]
     live = [secret for secret in found if secret.slot is not None]
     if len(live) == 1 or len(found) == 1:

@@ -15,7 +15,7 @@ def keys_data(owner: SystemUser) -> dict[str, Any]:
         "token_endpoint_auth_method": owner.token_endpoint_auth_method,
         "keys": [
             {"kid": row.kid, "expires_at": row.expires_at}
-            for row in owner.secrets.filter(slot__isnull=False).order_by("pk")
+            for row in owner.credentials.filter(slot__isnull=False).order_by("pk")
         ],
         "environment": settings.ENVIRONMENT,
         "token_endpoint": f"{settings.AUTH_URL}/connect/token",
@@ -27,7 +27,7 @@ def keys_text(owner: SystemUser) -> str:
     """For people."""
     keys = "".join(
         f"key            {row.kid} (until {format_moment(row.expires_at)})\n"
-        for row in owner.secrets.filter(slot__isnull=False).order_by("pk")
+        for row in owner.credentials.filter(slot__isnull=False).order_by("pk")
     )
     return (
         f"client_id      {owner.client_id}\n"

@@ -644,7 +644,7 @@ class Migration(migrations.Migration):
                     "system_user",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="secrets",
+                        related_name="credentials",
                         to=settings.OAUTH2_PROVIDER_APPLICATION_MODEL,
                         verbose_name="system user",
                     ),

@@ -4,7 +4,7 @@ What must always be true is a constraint of the database. Rows are changed by `t
 """
 
 from taxpayers.models import name_lookups  # noqa: F401 - registers them
-from taxpayers.models.credential import MAX_LIVE_SECRETS, SLOTS, Credential
+from taxpayers.models.credential import MAX_LIVE_CREDENTIALS, SLOTS, Credential
 from taxpayers.models.history import Change
 from taxpayers.models.permission import GrantedPermission, PermissionCode
 from taxpayers.models.status_index import EndedStatusIndex, StatusChange, StatusIndex
@@ -17,7 +17,7 @@ from taxpayers.models.view_only import VIEW_ONLY
 __all__ = [
     "DEFAULT_LOGINS_PER_MINUTE",
     "DEFAULT_SCOPE",
-    "MAX_LIVE_SECRETS",
+    "MAX_LIVE_CREDENTIALS",
     "SLOTS",
     "VIEW_ONLY",
     "Change",

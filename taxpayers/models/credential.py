@@ -1,4 +1,4 @@
-"""Client secrets and keys, of which a system user has two live ones at most (contract 3)."""
+"""Credentials, of which a system user has two live ones at most (contract 3)."""
 
 import json
 from datetime import datetime
@@ -16,23 +16,22 @@ from taxpayers.models.system_user import SystemUser
 from taxpayers.models.usage import RateLimitCounter
 from taxpayers.models.view_only import VIEW_ONLY
 
-# A live secret has one of these slots, so that the database limits their number.
+# A live one has one of these slots, so that the database limits their number.
 SLOTS = (1, 2)
-MAX_LIVE_SECRETS = len(SLOTS)
+MAX_LIVE_CREDENTIALS = len(SLOTS)
 
 
 class Credential(models.Model):
-    """One secret of a system user: its hash and its dates, never the secret itself.
+    """What a system user logs in with: a secret, a public key or the name of a certificate.
 
-    A public key that the system user logs in with (private_key_jwt) is stored in the same way: it
-    has the same dates, is used, replaced and revoked like a secret, and needs no hash. So is the
-    name of a certificate (tls_client_auth), of which `lookup` is what logins look it up by.
+    Logins find it by `lookup`: the hash of a secret, which itself is never stored, the name of a
+    key (private_key_jwt), or the digest of a name in a certificate (tls_client_auth).
     """
 
     system_user = models.ForeignKey(
-        SystemUser, models.CASCADE, related_name="secrets", verbose_name=_("system user")
+        SystemUser, models.CASCADE, related_name="credentials", verbose_name=_("system user")
     )
-    # NULL once the secret is revoked, or expired and replaced.
+    # NULL once it is revoked, or expired and replaced.
     slot = models.PositiveSmallIntegerField(null=True, editable=False)
     lookup = models.CharField(max_length=80, editable=False)
     hint = models.CharField(_("ends with"), max_length=8, editable=False)

@@ -174,16 +174,16 @@ class SystemUser(AbstractApplication):
         return not self.allowed_taxpayers or str(taxpayer) in self.allowed_taxpayers.split()
 
     @property
-    def usable_secrets(self) -> "models.QuerySet[Any]":
+    def usable_credentials(self) -> "models.QuerySet[Any]":
         """Its secrets, keys or certificates, whichever it logs in with; also those that ended."""
-        rows: models.QuerySet[Any] = self.secrets.all()
+        rows: models.QuerySet[Any] = self.credentials.all()
         rows = rows.filter(certificate_name__isnull=not self.uses_certificate)
         return rows.exclude(public_jwk="") if self.uses_key else rows.filter(public_jwk="")
 
     @property
     def client_jwks(self) -> str:
         """Its keys that are not revoked, as a JWK Set (RFC 7517); each is stored in its own row."""
-        rows = self.secrets.exclude(public_jwk="").filter(revoked_at__isnull=True)
+        rows = self.credentials.exclude(public_jwk="").filter(revoked_at__isnull=True)
         return json.dumps({"keys": [json.loads(row.public_jwk) for row in rows.order_by("pk")]})
 
     def is_expired(self, at: datetime) -> bool:

@@ -5,6 +5,13 @@ changed.
 """
 
 from taxpayers.services.bulk_import import import_registry, max_rows, preview_registry
+from taxpayers.services.credential_changes import (
+    IssuedSecret,
+    LastLiveCredential,
+    issue_secret,
+    retire_credential,
+    revoke_credential,
+)
 from taxpayers.services.ends import end_earlier, extend
 from taxpayers.services.granted_permissions import (
     grant_permission,
@@ -18,7 +25,7 @@ from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
 from taxpayers.services.intermediaries import register_intermediary, set_intermediary_active
 from taxpayers.services.limits.acting import limit_system_user
-from taxpayers.services.limits.source_networks import change_secret
+from taxpayers.services.limits.source_networks import change_credential
 from taxpayers.services.login_method.binding import bind_tokens
 from taxpayers.services.login_method.certificates import register_client_certificate
 from taxpayers.services.login_method.change import (
@@ -29,13 +36,6 @@ from taxpayers.services.login_method.change import (
 )
 from taxpayers.services.login_method.keys import register_client_keys
 from taxpayers.services.management_clients import OnlyOperators
-from taxpayers.services.secrets import (
-    IssuedSecret,
-    LastLiveSecret,
-    issue_secret,
-    retire_secret,
-    revoke_secret,
-)
 from taxpayers.services.system_users import (
     block_system_user,
     change_system_user,
@@ -55,12 +55,12 @@ __all__ = [
     "ImportPreview",
     "ImportResult",
     "IssuedSecret",
-    "LastLiveSecret",
+    "LastLiveCredential",
     "OnlyOperators",
     "ServiceError",
     "bind_tokens",
     "block_system_user",
-    "change_secret",
+    "change_credential",
     "change_system_user",
     "end_earlier",
     "extend",
@@ -79,10 +79,10 @@ __all__ = [
     "register_system_user_with_keys",
     "register_taxpayer",
     "rename_taxpayer",
-    "retire_secret",
+    "retire_credential",
     "revoke_codes",
+    "revoke_credential",
     "revoke_permission",
-    "revoke_secret",
     "set_intermediary_active",
     "set_permission_code",
     "set_taxpayer_active",

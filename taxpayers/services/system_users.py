@@ -16,6 +16,7 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
 from taxpayers.operations import Operation
+from taxpayers.services.credential_changes import IssuedSecret, create_secret
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -26,7 +27,6 @@ from taxpayers.services.history import (
 from taxpayers.services.limits.acting import validate_limit
 from taxpayers.services.management_clients import check_scopes, lock_to_change, lock_to_stop
 from taxpayers.services.new_records import NewRecord
-from taxpayers.services.secrets import IssuedSecret, create_secret
 from taxpayers.validation import (
     ServiceError,
     validate_end,
@@ -259,7 +259,7 @@ def _check_credentials(row: SystemUser, scopes: Collection[str], at: datetime) -
     """Raises ServiceError if what staff issued for it would open the management API."""
     if are_for_management(row.scopes) or MANAGEMENT_SCOPES.isdisjoint(scopes):
         return
-    if any(secret.is_live(at) for secret in row.secrets.all()):
+    if any(secret.is_live(at) for secret in row.credentials.all()):
         raise ServiceError(
             f"{row.client_id} has credentials that were issued before it was to use the management"
             " API: others may have them. Revoke them first, or issue credentials for a new system"

@@ -5,22 +5,22 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Prefetch, QuerySet
 
-from taxpayers.facts.values import ClientFacts, SecretFacts
+from taxpayers.facts.values import ClientFacts, CredentialFacts
 from taxpayers.models import Credential, SystemUser
 from taxpayers.standing.standing import Standing, standing_of
 
-_PREFETCHED = "unrevoked_secrets"
+_PREFETCHED = "unrevoked_credentials"
 
 
-def with_secrets(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
+def with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
     """The same rows, with all that `standing_of_row` reads: one query more for all of them."""
-    secrets = Prefetch("secrets", _unrevoked(), to_attr=_PREFETCHED)
+    secrets = Prefetch("credentials", _unrevoked(), to_attr=_PREFETCHED)
     return rows.select_related("taxpayer").prefetch_related(secrets)
 
 
 def standing_of_row(row: SystemUser, at: datetime) -> Standing:
     """What a login of this system user for its own taxpayer would get at this moment."""
-    usable = [secret_facts(secret) for secret in _unrevoked_of(row) if secret.fits(row)]
+    usable = [credential_facts(secret) for secret in _unrevoked_of(row) if secret.fits(row)]
     return standing_of(client_facts(row), usable, tuple(settings.SCOPES), at)
 
 
@@ -51,9 +51,9 @@ def client_facts(row: SystemUser) -> ClientFacts:
     )
 
 
-def secret_facts(row: Credential) -> SecretFacts:
+def credential_facts(row: Credential) -> CredentialFacts:
     """As a login sees it."""
-    return SecretFacts(
+    return CredentialFacts(
         row.pk,
         row.hint,
         row.expires_at,

@@ -13,7 +13,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.rules import Authorization, AuthorizationRequest, decide, required_confirmation
 from taxpayers.standing.as_of import rows_as_of, secrets_as_of, system_users_as_of
-from taxpayers.standing.loaded_rows import client_facts, secret_facts
+from taxpayers.standing.loaded_rows import client_facts, credential_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class PastClient:
 
     user: SystemUser
     role: Intermediary | None
-    secrets: list[Credential]  # newest first
+    credentials: list[Credential]  # newest first
 
-    def best_secret(self) -> Credential | None:
+    def best_credential(self) -> Credential | None:
         """The secret with which a login had the best chance; None if it had no secret."""
-        usable = (row for row in self.secrets if row.fits(self.user))
+        usable = (row for row in self.credentials if row.fits(self.user))
         return max(usable, key=lambda row: (row.revoked_at is None, row.expires_at), default=None)
 
     def facts(self, secret: Credential, represented: RepresentedFacts | None) -> Facts:
@@ -39,7 +39,7 @@ class PastClient:
         if represented is not None:
             is_allowed = self.user.may_act_for(represented.taxpayer)
             represented = replace(represented, is_allowed=is_allowed)
-        return Facts(client, secret_facts(secret), represented)
+        return Facts(client, credential_facts(secret), represented)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def decide_as_of(
 
     Raises Refused.
     """
-    secret = client.best_secret()
+    secret = client.best_credential()
     if secret is None:
         return None
     facts = client.facts(secret, represented)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
+from taxpayers.facts.values import ClientFacts, CredentialFacts, Facts
 from taxpayers.rules import (
     RULES,
     AuthorizationRequest,
@@ -24,33 +24,36 @@ _OF_LIMIT = RegistryReason.OWN_TAXPAYER_NOT_ALLOWED
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`valid_secrets` are those that are neither expired nor revoked, the last to end first.
+    """`valid_credentials` are those that are neither expired nor revoked, the last to end first.
 
     `refusals` is everything else that refuses every login, in the contract's order.
     """
 
-    valid_secrets: tuple[SecretFacts, ...]
+    valid_credentials: tuple[CredentialFacts, ...]
     refusals: tuple[Refused, ...]
 
     @property
     def gets_token(self) -> bool:
         """Whether a login with one of the valid secrets gets a token."""
-        return bool(self.valid_secrets) and not self.refusals
+        return bool(self.valid_credentials) and not self.refusals
 
 
 def standing_of(
-    client: ClientFacts, secrets: Iterable[SecretFacts], known_scopes: tuple[str, ...], at: datetime
+    client: ClientFacts,
+    secrets: Iterable[CredentialFacts],
+    known_scopes: tuple[str, ...],
+    at: datetime,
 ) -> Standing:
     """What a login of this client with one of these secrets would get."""
 
-    def refusals_with(secret: SecretFacts) -> list[Refused]:
+    def refusals_with(secret: CredentialFacts) -> list[Refused]:
         facts = Facts(client, secret)
         proved = required_confirmation(facts)
         return list(_refusals(AuthorizationRequest(facts, None, known_scopes, at, proved)))
 
     valid = (s for s in secrets if not any(_is_of_secret(r) for r in refusals_with(s)))
     # The other rules do not look at the secret, so that any one shows what they say.
-    any_secret = SecretFacts(0, "", at, None)
+    any_secret = CredentialFacts(0, "", at, None)
     return Standing(
         tuple(sorted(valid, key=lambda secret: secret.expires_at, reverse=True)),
         tuple(refused for refused in refusals_with(any_secret) if not _is_of_secret(refused)),

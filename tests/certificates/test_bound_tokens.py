@@ -156,7 +156,7 @@ def test_an_expired_secret_is_named_before_the_certificate() -> None:
     client = new_erp()
     bind(client.system_user)
     now = timezone.now()
-    client.system_user.secrets.update(
+    client.system_user.credentials.update(
         created_at=now - timedelta(days=2), expires_at=now - timedelta(days=1)
     )
     for headers in ({}, nginx(OTHER, "FAILED:x")):
@@ -256,7 +256,7 @@ def test_a_client_sees_and_removes_its_certificate(erp: CertificateErp) -> None:
     token = token_of(erp.login())
     headers = {"Authorization": f"Bearer {token}", **nginx(erp.issued)}
     (shown,) = json.loads(call(CREDENTIALS, token, nginx(erp.issued)).content)["secrets"]
-    row = erp.system_user.secrets.get()
+    row = erp.system_user.credentials.get()
     assert shown["certificate"] == row.certificate_name
     ended = Client().delete(f"{CREDENTIALS}?revoke_last=true", headers=headers, REMOTE_ADDR=PROXY)
     assert ended.status_code == 200

@@ -14,7 +14,7 @@ from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import (
     block_system_user,
     register_client_certificate,
-    revoke_secret,
+    revoke_credential,
     use_client_secret,
 )
 from tests.certificates.addresses import STRANGER
@@ -103,7 +103,7 @@ def test_a_renewed_certificate_with_the_same_name_needs_nothing(erp: Certificate
 
 
 def test_the_event_and_the_last_use_name_the_certificate(erp: CertificateErp) -> None:
-    row = erp.system_user.secrets.get()
+    row = erp.system_user.credentials.get()
     event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
     assert (event.client_id, event.secret_id) == (erp.client_id, row.pk)
     usage = RateLimitCounter.objects.get(system_user=erp.system_user)
@@ -282,9 +282,9 @@ def test_two_certificates_log_in_until_the_old_one_is_removed(erp: CertificateEr
     register_client_certificate(system_user=erp.system_user, text=new.pem, **now())
     assert erp.login().status_code == 200
     assert erp.login(new).status_code == 200
-    old = erp.system_user.secrets.order_by("pk").first()
+    old = erp.system_user.credentials.order_by("pk").first()
     assert old is not None
-    revoke_secret(secret=old, reason="rotated", **now())
+    revoke_credential(credential=old, reason="rotated", **now())
     assert erp.login(new).status_code == 200
     refused = erp.login()
     assert "The registration of this certificate was removed on" in description(refused)
@@ -322,9 +322,9 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
         system_user=erp.system_user, text=text, kind=kind, expires_at=soon, **now()
     )
     assert erp.login().status_code == 200
-    old, new = erp.system_user.secrets.order_by("pk")
+    old, new = erp.system_user.credentials.order_by("pk")
     if ended == "revoked":
-        revoke_secret(secret=old, reason="rotated", **now())
+        revoke_credential(credential=old, reason="rotated", **now())
     else:
         moment = timezone.now() - timedelta(days=1)
         rows = Credential.objects.filter(pk=old.pk)
@@ -332,7 +332,7 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
     for _ in range(2):  # as the registry has it, and as the node remembers it
         event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
         assert (event.reason, event.secret_id) == ("", new.pk)
-    revoke_secret(secret=new, reason="rotated", **now())
+    revoke_credential(credential=new, reason="rotated", **now())
     assert reason(erp.login()) in ("secret_revoked", "secret_expired")
 
 

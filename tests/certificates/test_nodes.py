@@ -11,7 +11,7 @@ from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (
     block_system_user,
     register_client_certificate,
-    revoke_secret,
+    revoke_credential,
     use_client_secret,
 )
 from tests.certificates.certificate_erp import (
@@ -41,7 +41,7 @@ def now() -> dict[str, Any]:
 
 
 def row_of(erp: CertificateErp) -> Credential:
-    return erp.system_user.secrets.get()
+    return erp.system_user.credentials.get()
 
 
 CHANGES: dict[str, tuple[Callable[[CertificateErp], object], str]] = {
@@ -50,7 +50,7 @@ CHANGES: dict[str, tuple[Callable[[CertificateErp], object], str]] = {
         "system_user_blocked",
     ),
     "removed": (
-        lambda erp: revoke_secret(secret=row_of(erp), reason="r", **now()),
+        lambda erp: revoke_credential(credential=row_of(erp), reason="r", **now()),
         "secret_revoked",
     ),
     "removed by SQL": (lambda erp: row_of(erp).delete(), "invalid_credentials"),

@@ -14,7 +14,7 @@ from taxpayers.services import (
     issue_secret,
     register_client_certificate,
     register_client_keys,
-    revoke_secret,
+    revoke_credential,
     use_certificate,
     use_client_secret,
     use_private_key,
@@ -50,7 +50,7 @@ def user() -> SystemUser:
 
 
 def live(user: SystemUser) -> list[Credential]:
-    return list(user.secrets.filter(revoked_at__isnull=True).order_by("pk"))
+    return list(user.credentials.filter(revoked_at__isnull=True).order_by("pk"))
 
 
 def test_a_change_of_the_method_revokes_the_secret_and_is_recorded(user: SystemUser) -> None:
@@ -77,7 +77,7 @@ def test_a_change_of_the_method_revokes_the_secret_and_is_recorded(user: SystemU
 
 def test_a_certificate_may_be_used_from_where_the_secret_was(user: SystemUser) -> None:
     networks = "192.0.2.0/24 2001:db8::/32"
-    user.secrets.update(allowed_networks=networks)
+    user.credentials.update(allowed_networks=networks)
     use_certificate(system_user=user, text=PEM, **WHY)
     register_client_certificate(system_user=user, text=OTHER, **NOW)
     assert [row.allowed_networks for row in live(user)] == [networks, networks]
@@ -87,7 +87,7 @@ def test_a_certificate_may_be_used_from_where_the_secret_was(user: SystemUser) -
 
 def test_a_login_from_elsewhere_is_refused() -> None:
     erp = new_certificate_erp()
-    erp.system_user.secrets.update(allowed_networks="192.0.2.0/24")
+    erp.system_user.credentials.update(allowed_networks="192.0.2.0/24")
     assert erp.login(more={"X-Forwarded-For": "192.0.2.7"}).status_code == 200
     assert erp.login(more={"X-Forwarded-For": "203.0.113.7"}).status_code == 400
 
@@ -123,7 +123,7 @@ def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: 
     (old,) = live(user)
     at = AT
     if ended == "revoked":
-        revoke_secret(secret=old, **WHY)
+        revoke_credential(credential=old, **WHY)
     else:
         at = AT + YEAR + timedelta(seconds=1)
     new = register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
@@ -131,9 +131,9 @@ def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: 
     assert new.pk != old.pk  # so the tokens of the old one stay ended
     assert old.lookup != new.lookup
     assert old.slot is None
-    revoke_secret(secret=new, reason="r", by=BY, at=at)
+    revoke_credential(credential=new, reason="r", by=BY, at=at)
     register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
-    assert user.secrets.filter(certificate_name=old.certificate_name).count() == 3
+    assert user.credentials.filter(certificate_name=old.certificate_name).count() == 3
 
 
 def test_after_a_registration_again_the_same_certificate_logs_in() -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from taxpayers.models import Change, Credential
-from taxpayers.services import revoke_secret
+from taxpayers.services import revoke_credential
 from tests.certificates.certificate_erp import (
     BY,
     SUBJECT,
@@ -76,7 +76,7 @@ def test_a_certificate_is_registered_and_the_old_one_removed(
     assert f"The certificate with {kind}:CN=new,C=MY is registered." in text_of(response)
     full = officer.post(url, form | {"text": "CN=third"}, follow=True)
     assert "There are already two certificates." in text_of(full)
-    old = erp.system_user.secrets.order_by("pk").first()
+    old = erp.system_user.credentials.order_by("pk").first()
     assert old is not None
     removal = {"secret": str(old.pk), "reason": "rotated"}
     officer.post(task_url(erp.system_user, "revoke_secret"), removal)
@@ -107,8 +107,8 @@ def test_only_security_officers_change_it(role: str, task: str, erp: Certificate
 def test_without_a_valid_certificate_the_state_says_so(
     officer: Client, erp: CertificateErp
 ) -> None:
-    row = erp.system_user.secrets.get()
-    revoke_secret(secret=row, reason="r", by=BY, at=timezone.now())
+    row = erp.system_user.credentials.get()
+    revoke_credential(credential=row, reason="r", by=BY, at=timezone.now())
     assert "No valid certificate" in text_of(officer.get(page_url(erp.system_user)))
 
 

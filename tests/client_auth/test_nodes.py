@@ -12,7 +12,7 @@ from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (
     block_system_user,
     register_client_keys,
-    revoke_secret,
+    revoke_credential,
     use_client_secret,
 )
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
@@ -40,7 +40,7 @@ def now() -> dict[str, Any]:
 
 
 def key_of(erp: KeyErp) -> Credential:
-    return erp.system_user.secrets.get(hint=erp.pair.kid[-4:])
+    return erp.system_user.credentials.get(hint=erp.pair.kid[-4:])
 
 
 CHANGES: dict[str, tuple[Callable[[KeyErp], object], str]] = {
@@ -49,7 +49,7 @@ CHANGES: dict[str, tuple[Callable[[KeyErp], object], str]] = {
         "system_user_blocked",
     ),
     "key removed": (
-        lambda erp: revoke_secret(secret=key_of(erp), reason="r", **now()),
+        lambda erp: revoke_credential(credential=key_of(erp), reason="r", **now()),
         "secret_revoked",
     ),
     "key removed by SQL": (lambda erp: key_of(erp).delete(), "invalid_credentials"),

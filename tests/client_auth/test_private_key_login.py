@@ -15,7 +15,7 @@ from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import (
     block_system_user,
     register_client_keys,
-    revoke_secret,
+    revoke_credential,
     use_client_secret,
 )
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair, signed_as
@@ -73,7 +73,7 @@ def test_the_client_id_in_the_form_can_be_left_out(erp: KeyErp) -> None:
 
 def test_the_event_and_the_last_use_name_the_key(erp: KeyErp) -> None:
     reference = erp.login()["correlationId"]
-    key = erp.system_user.secrets.get()
+    key = erp.system_user.credentials.get()
     event = LoginEvent.objects.get(pk=reference)
     assert (event.client_id, event.system_user_id) == (erp.client_id, erp.system_user.pk)
     assert event.secret_id == key.pk
@@ -88,8 +88,8 @@ def test_two_keys_log_in_until_the_old_one_is_removed(erp: KeyErp) -> None:
     register_client_keys(system_user=erp.system_user, keys=jwks(new), by=BY, at=now)
     assert erp.login().status_code == 200
     assert erp.login(erp.assertion(pair=new)).status_code == 200
-    old = erp.system_user.secrets.get(hint=erp.pair.kid[-4:])
-    revoke_secret(secret=old, reason="rotated", by=BY, at=now)
+    old = erp.system_user.credentials.get(hint=erp.pair.kid[-4:])
+    revoke_credential(credential=old, reason="rotated", by=BY, at=now)
     assert erp.login(erp.assertion(pair=new)).status_code == 200
     refused = erp.login()
     assert "The key of this client_assertion was removed on" in description(refused)
@@ -97,7 +97,7 @@ def test_two_keys_log_in_until_the_old_one_is_removed(erp: KeyErp) -> None:
 
 
 def test_an_expired_key_is_named_with_its_date(erp: KeyErp) -> None:
-    row = erp.system_user.secrets.get()
+    row = erp.system_user.credentials.get()
     now = timezone.now()
     Credential.objects.filter(pk=row.pk).update(
         created_at=now - timedelta(days=2), expires_at=now - timedelta(days=1)
@@ -203,7 +203,7 @@ def test_an_assertion_logs_in_once_and_staff_see_why(erp: KeyErp) -> None:
     again = erp.login(assertion)
     assert_not_accepted(again)
     event = LoginEvent.objects.get(pk=again["correlationId"])
-    assert (event.detail, event.secret_id) == ("used_before", erp.system_user.secrets.get().pk)
+    assert (event.detail, event.secret_id) == ("used_before", erp.system_user.credentials.get().pk)
     usage = RateLimitCounter.objects.get(system_user=erp.system_user)
     assert usage.used == 1
 

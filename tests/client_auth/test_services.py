@@ -16,7 +16,7 @@ from taxpayers.services import (
     register_client_keys,
     register_system_user,
     register_system_user_with_keys,
-    revoke_secret,
+    revoke_credential,
     use_client_secret,
     use_private_key,
 )
@@ -32,7 +32,7 @@ WHY: dict[str, Any] = {"reason": "asked by letter", **NOW}
 
 
 def live(user: SystemUser) -> list[Credential]:
-    return [row for row in user.secrets.order_by("pk") if row.is_live(AT)]
+    return [row for row in user.credentials.order_by("pk") if row.is_live(AT)]
 
 
 def actions() -> list[str]:
@@ -95,7 +95,7 @@ def test_there_are_two_live_keys_at_most(user: SystemUser) -> None:
     assert len(register_client_keys(system_user=user, keys=jwks(second), **NOW)) == 1
     with pytest.raises(ServiceError, match=r"First revoke the one that is no longer in use"):
         register_client_keys(system_user=user, keys=jwks(new_pair()), **NOW)
-    revoke_secret(secret=user.secrets.get(hint=second.kid[-4:]), **WHY)
+    revoke_credential(credential=user.credentials.get(hint=second.kid[-4:]), **WHY)
     assert len(register_client_keys(system_user=user, keys=jwks(new_pair()), **NOW)) == 1
     three = jwks(new_pair(), new_pair(), new_pair())
     with pytest.raises(ServiceError, match="two keys at most"):
@@ -107,7 +107,7 @@ def test_a_key_that_is_there_or_was_removed_is_not_added_again(user: SystemUser)
     use_private_key(system_user=user, keys=jwks(pair), **WHY)
     with pytest.raises(ServiceError, match=f"The key {pair.kid} is there already"):
         register_client_keys(system_user=user, keys=jwks(pair), **NOW)
-    revoke_secret(secret=user.secrets.get(hint=pair.kid[-4:]), **WHY)
+    revoke_credential(credential=user.credentials.get(hint=pair.kid[-4:]), **WHY)
     with pytest.raises(ServiceError, match=r"was removed 2026-03-01 .* another kid"):
         register_client_keys(system_user=user, keys=jwks(pair), **NOW)
 
@@ -175,7 +175,7 @@ def test_a_name_is_taken_by_either_kind() -> None:
 
 
 def test_a_change_of_how_it_logs_in_leaves_the_allowed_networks(user: SystemUser) -> None:
-    user.secrets.update(allowed_networks="192.0.2.0/24")
+    user.credentials.update(allowed_networks="192.0.2.0/24")
     use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
     (key,) = live(user)
     assert key.allowed_networks == "192.0.2.0/24"
@@ -184,10 +184,10 @@ def test_a_change_of_how_it_logs_in_leaves_the_allowed_networks(user: SystemUser
 
 def test_a_further_key_gets_the_networks_of_the_present_one_or_others(user: SystemUser) -> None:
     use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
-    user.secrets.update(allowed_networks="192.0.2.0/24")
+    user.credentials.update(allowed_networks="192.0.2.0/24")
     (inherited,) = register_client_keys(system_user=user, keys=jwks(new_pair()), **NOW)
     assert inherited.allowed_networks == "192.0.2.0/24"
-    revoke_secret(secret=inherited, **WHY)
+    revoke_credential(credential=inherited, **WHY)
     given: dict[str, Any] = {"allowed_networks": ["2001:db8::/32"]}
     (other,) = register_client_keys(system_user=user, keys=jwks(new_pair()), **given, **NOW)
     assert other.allowed_networks == "2001:db8::/32"

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256, SHA384
 
 from taxpayers.client_keys import load_key
-from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
+from taxpayers.facts.values import ClientFacts, CredentialFacts, Facts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Refused
 from tests.client_auth.key_erp import KeyPair, new_pair
@@ -89,7 +89,7 @@ def test_ps256_has_one_padding_and_one_hash(padding: Any, hash_: Any) -> None:
 
 def facts_of(key: KeyPair) -> Facts:
     client = ClientFacts(1, "ci_live_1", TaxpayerId("C1000000001"), True, (), 0, None, None, None)
-    secret = SecretFacts(1, "k", AT + timedelta(days=1), None)
+    secret = CredentialFacts(1, "k", AT + timedelta(days=1), None)
     return Facts(client, replace(secret, public_jwk=jwk(key)))
 
 

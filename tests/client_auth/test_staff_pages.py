@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from taxpayers.models import Change, Credential, SystemUser
-from taxpayers.services import revoke_secret
+from taxpayers.services import revoke_credential
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
 from tests.support.command_line import output_of
 from tests.support.erp import Erp, new_erp
@@ -85,7 +85,7 @@ def test_a_key_is_registered_and_the_old_one_removed(officer: Client, erp: KeyEr
     assert f"The key {new.kid} is registered." in text_of(response)
     full = officer.post(url, {"keys": jwks(new_pair())}, follow=True)
     assert "There are already two keys." in text_of(full)
-    old = erp.system_user.secrets.get(hint=erp.pair.kid[-4:])
+    old = erp.system_user.credentials.get(hint=erp.pair.kid[-4:])
     removal = {"secret": str(old.pk), "reason": "rotated"}
     officer.post(task_url(erp.system_user, "revoke_secret"), removal)
     assert erp.login().status_code == 400
@@ -110,8 +110,8 @@ def test_only_security_officers_change_it(role: str, task: str, erp: KeyErp) -> 
 
 
 def test_without_a_valid_key_the_state_says_so(officer: Client, erp: KeyErp) -> None:
-    row = erp.system_user.secrets.get()
-    revoke_secret(secret=row, reason="r", by=BY, at=timezone.now())
+    row = erp.system_user.credentials.get()
+    revoke_credential(credential=row, reason="r", by=BY, at=timezone.now())
     assert "No valid key" in text_of(officer.get(page_url(erp.system_user)))
 
 
@@ -132,10 +132,10 @@ def test_what_would_happen_asks_for_the_way_in_that_is_used(
 ) -> None:
     CredentialFactory.create(system_user=erp.system_user, slot=2)  # by SQL: no way in
     if ended:
-        key = erp.system_user.secrets.exclude(public_jwk="").get()
-        revoke_secret(secret=key, reason="r", by=BY, at=timezone.now())
+        key = erp.system_user.credentials.exclude(public_jwk="").get()
+        revoke_credential(credential=key, reason="r", by=BY, at=timezone.now())
     if ended == "key":
-        erp.system_user.secrets.filter(public_jwk="").delete()
+        erp.system_user.credentials.filter(public_jwk="").delete()
     asked = {"client_id": erp.client_id, "on_behalf_of": "", "moment": ""}
     page = text_of(officer.get(reverse("admin:tokens_loginevent_what_if"), asked))
     assert ("No valid key" in page) is bool(ended)
@@ -149,7 +149,7 @@ def test_a_key_that_ends_soon_is_replaced_by_a_key(officer: Client, erp: KeyErp)
     ((_row, task),) = page.context["rows"]
     assert str(task.link.title) == "Register a new key"
     assert officer.get(task.link.url).status_code == 200
-    selected = {"selected": f"secret:{erp.system_user.secrets.get().pk}"}
+    selected = {"selected": f"secret:{erp.system_user.credentials.get().pk}"}
     preview = text_of(officer.post(reverse("admin:ending_soon"), selected))
     assert "Register a new one." in preview
 

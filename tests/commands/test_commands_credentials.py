@@ -60,7 +60,7 @@ def test_issue_credentials_answers_machines() -> None:
         *("--logins-per-minute", "0"),
     )
     user = SystemUser.objects.get()
-    secret = user.secrets.get()
+    secret = user.credentials.get()
     assert answer == {
         "client_id": user.client_id,
         "client_secret": answer["client_secret"],

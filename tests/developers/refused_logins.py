@@ -32,7 +32,7 @@ def intermediary(**role: object) -> Erp:
 
 def secret(**fields: object) -> HttpResponse:
     erp = new_erp()
-    erp.system_user.secrets.update(**fields)
+    erp.system_user.credentials.update(**fields)
     return erp.login()
 
 

@@ -125,7 +125,7 @@ def test_a_proof_that_is_refused_is_not_stored(erp: DpopErp) -> None:
     before = UsedProof.objects.count()
     erp.call(ME, token, proof=api_proof(erp, token, ath="x"))
     DpopErp(new_erp(), new_pair()).call(ME, token)
-    erp.system_user.secrets.update(revoked_at=datetime.now(UTC), slot=None)
+    erp.system_user.credentials.update(revoked_at=datetime.now(UTC), slot=None)
     refused(erp.call(ME, token), "invalid_token", "was revoked on")
     assert UsedProof.objects.count() == before
 

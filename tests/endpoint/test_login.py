@@ -40,7 +40,7 @@ def test_a_taxpayer_login_gives_a_token_and_nothing_else(erp: Erp) -> None:
     assert response["X-Rate-Limit-Limit"] == "12"
     assert response["X-Rate-Limit-Remaining"] == "11"
     expires = datetime.fromisoformat(response["X-Client-Secret-Expires-At"])
-    assert expires == erp.system_user.secrets.get().expires_at.replace(microsecond=0)
+    assert expires == erp.system_user.credentials.get().expires_at.replace(microsecond=0)
 
 
 def test_the_token_says_whom_it_represents(erp: Erp) -> None:
@@ -119,13 +119,13 @@ def test_a_permission_without_any_code_gives_an_empty_list(intermediary: Erp) ->
 def test_a_secret_that_the_database_takes_for_the_same_is_compared_byte_by_byte(
     erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lookup = erp.system_user.secrets.get().lookup
-    erp.system_user.secrets.update(lookup=lookup.upper())
+    lookup = erp.system_user.credentials.get().lookup
+    erp.system_user.credentials.update(lookup=lookup.upper())
     for name in ("_POSTGRESQL", "_SQLITE"):  # as a lax collation compares
         lax = getattr(query, name).replace("s.lookup = q.lookup", "lower(s.lookup) = q.lookup")
         monkeypatch.setattr(query, name, lax)
     assert json.loads(erp.login().content)["error"] == "invalid_client"
-    erp.system_user.secrets.update(lookup=lookup)
+    erp.system_user.credentials.update(lookup=lookup)
     assert erp.login().status_code == 200
 
 
@@ -205,7 +205,7 @@ def test_one_event_per_login_with_all_that_is_known(intermediary: Erp) -> None:
     assert (event.reason, event.detail) == ("", "")
     assert event.client_id == intermediary.client_id
     assert event.system_user_id == intermediary.system_user.id
-    assert event.secret_id == intermediary.system_user.secrets.get().id
+    assert event.secret_id == intermediary.system_user.credentials.get().id
     assert event.subject == str(represented.identifier)
     assert event.actor == intermediary.tin
     assert event.scope == "InvoicingAPI"

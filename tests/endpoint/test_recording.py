@@ -83,7 +83,7 @@ def test_a_refused_client_is_recorded_with_all_that_is_known(blocked: Erp) -> No
     user = blocked.system_user
     assert (event.reason, event.since) == ("system_user_blocked", user.blocked_at)
     assert (event.client_id, event.system_user_id) == (blocked.client_id, user.id)
-    assert event.secret_id == user.secrets.get().id
+    assert event.secret_id == user.credentials.get().id
     assert (event.subject, event.actor) == (blocked.tin, "")
     assert (event.scope, event.kid, event.source_address) == ("", "", "127.0.0.1")
 
@@ -277,7 +277,7 @@ def test_buckets_cannot_be_computed_without_the_services_key(erp: Erp, settings:
 def test_a_secret_that_ended_backs_off_and_uses_nothing_of_the_limit(
     erp: Erp, end: dict[str, object]
 ) -> None:
-    erp.system_user.secrets.update(**end)
+    erp.system_user.credentials.update(**end)
     answers = [erp.login() for _ in range(PAIR_BACKOFF.free + 3)]
     assert [a.status_code for a in answers] == [400] * (PAIR_BACKOFF.free + 1) + [429, 429]
     assert {a["X-Rate-Limit-Remaining"] for a in answers[:-2]} == {"12"}
@@ -299,7 +299,7 @@ def test_a_secret_that_ended_backs_off_and_uses_nothing_of_the_limit(
             },
         )
         told = datetime.fromisoformat(denied["X-Client-Secret-Expires-At"])
-        assert told == erp.system_user.secrets.get().expires_at.replace(microsecond=0)
+        assert told == erp.system_user.credentials.get().expires_at.replace(microsecond=0)
 
 
 def test_a_refused_client_uses_its_limit_and_is_told_what_is_left(blocked: Erp) -> None:
@@ -338,7 +338,7 @@ def test_when_a_limit_ends_is_told_in_seconds_and_as_a_moment(erp: Erp) -> None:
     answers = [erp.login() for _ in range(14)][-2:]  # by the database, and remembered
     counter = RateLimitCounter.objects.get()
     ends_at = counter.window_started_at + timedelta(seconds=60)
-    secret_ends_at = erp.system_user.secrets.get().expires_at
+    secret_ends_at = erp.system_user.credentials.get().expires_at
     for answer in answers:
         assert answer.status_code == 429
         reset = datetime.fromisoformat(answer["X-Rate-Limit-Reset"])

@@ -334,12 +334,12 @@ def test_a_wrong_secret_tells_nothing_about_a_blocked_user_or_a_tin(blocked: Erp
 
 
 def test_the_stored_value_of_a_secret_never_logs_in(erp: Erp) -> None:
-    stored = erp.system_user.secrets.get().lookup
+    stored = erp.system_user.credentials.get().lookup
     assert erp.login(client_secret=stored).status_code == 400
 
 
 def test_an_expired_secret_is_told_with_its_date(erp: Erp) -> None:
-    erp.system_user.secrets.update(created_at=NOW - 9 * DAY, expires_at=NOW - DAY)
+    erp.system_user.credentials.update(created_at=NOW - 9 * DAY, expires_at=NOW - DAY)
     assert_refused(
         erp.login(),
         reason="secret_expired",
@@ -352,7 +352,7 @@ def test_an_expired_secret_is_told_with_its_date(erp: Erp) -> None:
 
 
 def test_a_revoked_secret_is_told_with_its_date(erp: Erp) -> None:
-    erp.system_user.secrets.update(revoked_at=NOW - DAY, slot=None)
+    erp.system_user.credentials.update(revoked_at=NOW - DAY, slot=None)
     assert_refused(
         erp.login(),
         reason="secret_revoked",

@@ -12,11 +12,11 @@ from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.validity import is_in_force, next_end, was_in_force
 from taxpayers.facts.values import (
     ClientFacts,
+    CredentialFacts,
     Facts,
     IntermediaryFacts,
     PermissionFacts,
     RepresentedFacts,
-    SecretFacts,
 )
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import (
@@ -33,7 +33,7 @@ TICK = timedelta(microseconds=1)
 DAY = timedelta(days=1)
 OWN, OTHER = TaxpayerId("C1000000001"), TaxpayerId("C2000000002", "201901234567")
 
-SECRET = SecretFacts(1, "7aQ2", expires_at=AT + DAY, revoked_at=None)
+SECRET = CredentialFacts(1, "7aQ2", expires_at=AT + DAY, revoked_at=None)
 CLIENT = ClientFacts(
     id=1,
     client_id="ci_test_x",

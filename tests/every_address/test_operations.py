@@ -408,7 +408,7 @@ def new_values(operation: Row, scopes: str) -> dict[str, Any]:
     user = SystemUserFactory.create(taxpayer=agent, scopes=scopes, **state)
     secret: Any = CredentialFactory.create(system_user=user)
     if "<SCOPE>" in str(operation) and scopes == "InvoicingAPI":
-        user.secrets.update(revoked_at=timezone.now(), slot=None)
+        user.credentials.update(revoked_at=timezone.now(), slot=None)
     values = {
         "<CLIENT>": user.client_id,
         "<HINT>": secret.hint,

@@ -52,7 +52,7 @@ def test_unblocking_several_shows_why_each_was_blocked_and_what_works_again(
     shown = text_of(act_on(officer, SystemUser, "unblock_system_user", users))
     assert "Blocked by badrul since" in shown
     assert "Reason: Secret in a ticket" in shown
-    assert f"Active Works again: secret {users[0].secrets.get()}." in shown
+    assert f"Active Works again: secret {users[0].credentials.get()}." in shown
     assert shown.count("Works again") == 1
     assert "No valid secret" in shown
     assert "Not changed It is not blocked." in shown

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
 from taxpayers.facts.values import (
     ClientFacts,
+    CredentialFacts,
     Facts,
     FactsQuery,
     IntermediaryFacts,
     PermissionFacts,
     Reading,
     RepresentedFacts,
-    SecretFacts,
     StatusFacts,
 )
 from taxpayers.identifiers import TaxpayerId
@@ -45,7 +45,7 @@ LIVE = Facts(
         expires_at=None,
         intermediary=IntermediaryFacts(is_active=True, active_until=None),
     ),
-    SecretFacts(51, "7aQ2", expires_at=NOW + DAY, revoked_at=None),
+    CredentialFacts(51, "7aQ2", expires_at=NOW + DAY, revoked_at=None),
     epoch=7,
     status=StatusFacts(61, 7, ("InvoicingAPI",)),
 )

@@ -9,16 +9,16 @@ from taxpayers.models import GrantedPermission, Taxpayer
 from taxpayers.services import (
     Author,
     block_system_user,
-    change_secret,
+    change_credential,
     change_system_user,
     extend_system_user,
     grant_permission,
     limit_system_user,
     register_intermediary,
-    retire_secret,
+    retire_credential,
     revoke_codes,
+    revoke_credential,
     revoke_permission,
-    revoke_secret,
     set_intermediary_active,
     set_taxpayer_active,
     unblock_system_user,
@@ -66,7 +66,7 @@ class World:
 
     @property
     def secret(self) -> Any:
-        return self.erp.system_user.secrets.get()
+        return self.erp.system_user.credentials.get()
 
     def without_permission(self) -> None:
         self.permission.delete()
@@ -149,17 +149,17 @@ CHANGES = [
            lambda w: change_system_user(system_user=w.user, logins_per_minute=1, **WHY),
            change_of("system_users", "logins_per_minute = 1")),
     Change("revoke the secret", OWN, "secret_revoked",
-           lambda w: revoke_secret(secret=w.secret, **WHY),
+           lambda w: revoke_credential(credential=w.secret, **WHY),
            change_of("credentials", "revoked_at = '{past}', slot = NULL")),
     Change("a revocation is taken back", "secret_revoked", OWN, None,
            change_of("credentials", "revoked_at = NULL, slot = 1"),
-           prepare=lambda w: w.user.secrets.update(revoked_at=NOW, slot=None)),
+           prepare=lambda w: w.user.credentials.update(revoked_at=NOW, slot=None)),
     Change("end of the secret", OWN, "secret_expired",
-           lambda w: retire_secret(secret=w.secret, last_moment=NOW - HOUR, **EARLIER),
+           lambda w: retire_credential(credential=w.secret, last_moment=NOW - HOUR, **EARLIER),
            change_of("credentials", "expires_at = '{past}'")),
     Change("longer secret", "secret_expired", OWN, None,
            change_of("credentials", "expires_at = '{future}'"),
-           prepare=lambda w: w.user.secrets.update(expires_at=NOW - HOUR)),
+           prepare=lambda w: w.user.credentials.update(expires_at=NOW - HOUR)),
     Change("another secret in its place", OWN, "invalid_credentials", None,
            change_of("credentials", "lookup = 'x'")),
     Change("the secret is gone", OWN, "invalid_credentials", None,
@@ -250,13 +250,14 @@ CHANGES = [
                system_user=w.user, permissions=[VIEW], taxpayers=[], **WHY),
            change_of("system_users", "allowed_taxpayers = 'C0000000000'")),
     Change("from another network", OWN, "source_network_not_allowed",
-           lambda w: change_secret(secret=w.secret, allowed_networks=["192.0.2.0/24"], **WHY),
+           lambda w: change_credential(
+               credential=w.secret, allowed_networks=["192.0.2.0/24"], **WHY),
            change_of("credentials", "allowed_networks = '192.0.2.0/24'")),
     Change("from this network, too", "source_network_not_allowed", OWN,
-           lambda w: change_secret(
-               secret=w.secret, allowed_networks=["192.0.2.0/24", "127.0.0.1"], **WHY),
+           lambda w: change_credential(
+               credential=w.secret, allowed_networks=["192.0.2.0/24", "127.0.0.1"], **WHY),
            change_of("credentials", "allowed_networks = '192.0.2.0/24 127.0.0.0/8'"),
-           prepare=lambda w: w.user.secrets.update(allowed_networks="192.0.2.0/24")),
+           prepare=lambda w: w.user.credentials.update(allowed_networks="192.0.2.0/24")),
     Change("the represented gets a ROB number", ACTING, "no_permission", None,
            "UPDATE taxpayers SET rob = 'R-12345' WHERE id = {represented}", on_behalf=True),
 ]  # fmt: skip

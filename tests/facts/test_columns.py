@@ -9,13 +9,13 @@ import pytest
 from taxpayers.facts.query import facts_statement
 from taxpayers.facts.values import (
     ClientFacts,
+    CredentialFacts,
     Facts,
     FactsQuery,
     IntermediaryFacts,
     PermissionFacts,
     Reading,
     RepresentedFacts,
-    SecretFacts,
     StatusFacts,
 )
 from taxpayers.identifiers import TaxpayerId
@@ -39,7 +39,7 @@ CLIENT = ClientFacts(
     allowed_permissions=("documents:submit", "documents:view"),
     has_allowed_taxpayers=True,
 )
-SECRET = SecretFacts(
+SECRET = CredentialFacts(
     51,
     "7aQ2",
     AT + 3 * HOUR,

@@ -206,14 +206,14 @@ def test_facts_from_an_older_copy_of_the_file_are_out_of_date_too(erp: Erp) -> N
 def test_a_secret_that_has_ended_is_looked_up_before_it_counts_as_a_failure(
     erp: Erp, ended: dict[str, Any], lives: dict[str, Any], reason: str
 ) -> None:
-    erp.system_user.secrets.update(**ended)
+    erp.system_user.credentials.update(**ended)
     assert outcome(erp.login()) == reason  # what the node knows now
     with statements_sent() as sent:
         assert outcome(erp.login()) == reason
     assert sent[0] == "SELECT"
     failures = FailureBucket.objects.values_list("failures", flat=True)
     assert set(failures) == {2}
-    erp.system_user.secrets.update(**lives)
+    erp.system_user.credentials.update(**lives)
     assert erp.login().status_code == 200
     assert set(failures.all()) == {2}
 

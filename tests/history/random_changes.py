@@ -19,7 +19,7 @@ from taxpayers.services import (
     Author,
     ServiceError,
     block_system_user,
-    change_secret,
+    change_credential,
     change_system_user,
     end_earlier,
     extend,
@@ -31,10 +31,10 @@ from taxpayers.services import (
     register_system_user,
     register_taxpayer,
     rename_taxpayer,
-    retire_secret,
+    retire_credential,
     revoke_codes,
+    revoke_credential,
     revoke_permission,
-    revoke_secret,
     set_intermediary_active,
     set_taxpayer_active,
     unblock_system_user,
@@ -164,7 +164,7 @@ def limit_user(w: Registrar) -> None:
 
 def set_networks_of_secret(w: Registrar) -> None:
     networks = w.rng.choice(([], ["192.0.2.0/24"], ["192.0.2.7", "2001:db8::/32"]))
-    change_secret(secret=w.any(Credential), allowed_networks=networks, **w.why)
+    change_credential(credential=w.any(Credential), allowed_networks=networks, **w.why)
 
 
 def set_end_of_user(w: Registrar) -> None:
@@ -196,11 +196,11 @@ def rotate(w: Registrar) -> None:
 
 
 def retire(w: Registrar) -> None:
-    retire_secret(secret=w.any(Credential), last_moment=w.at + 2 * DAY, **w.why)
+    retire_credential(credential=w.any(Credential), last_moment=w.at + 2 * DAY, **w.why)
 
 
 def revoke_one_secret(w: Registrar) -> None:
-    revoke_secret(secret=w.any(Credential), **w.why)
+    revoke_credential(credential=w.any(Credential), **w.why)
 
 
 CHANGES: tuple[Callable[[Registrar], None], ...] = (

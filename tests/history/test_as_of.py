@@ -114,7 +114,7 @@ class Past:
         }
         self.clients = clients_as_of(SystemUser.objects.all(), at)
         self.secrets = {
-            secret.pk: (client, secret) for client in self.clients for secret in client.secrets
+            secret.pk: (client, secret) for client in self.clients for secret in client.credentials
         }
 
     def facts(self, asked: Asked) -> Facts:
@@ -214,7 +214,7 @@ def test_a_login_is_decided_with_the_secret_that_had_the_best_chance() -> None:
     token = decide_as_of(client, None, KNOWN, at)
     assert token is not None
     assert token.subject == world.taxpayer.identifier
-    world.user.secrets.update(revoked_at=at - DAY, slot=None)
+    world.user.credentials.update(revoked_at=at - DAY, slot=None)
     (client,) = clients_as_of([world.user], at)
     with pytest.raises(Refused, match="secret_revoked"):
         decide_as_of(client, None, KNOWN, at)
@@ -231,7 +231,7 @@ def test_a_secret_that_was_revoked_is_no_chance_however_late_it_would_end() -> N
         system_user=world.user, slot=None, revoked_at=at - DAY / 2, expires_at=later
     )
     (client,) = clients_as_of([world.user], at)
-    assert client.best_secret() == world.user.secrets.get(slot=1)
+    assert client.best_credential() == world.user.credentials.get(slot=1)
 
 
 @pytest.mark.parametrize("changes", [2, 2_000])

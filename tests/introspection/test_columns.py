@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from taxpayers.facts.values import SecretFacts
+from taxpayers.facts.values import CredentialFacts
 from taxpayers.identifiers import TaxpayerId
 from tests.facts.rows import AT, HOUR, row
 from tokens.calls import TokenQuery
@@ -18,7 +18,11 @@ JTI = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
 OTHER = TaxpayerId("C2000000002", "R-2")
 HASHED = "sha256$of-the-api"
 API = ApiFacts(
-    "ca_test_1", "Invoicing", "InvoicingAPI", False, SecretFacts(91, "x8Qz", AT + HOUR, AT - HOUR)
+    "ca_test_1",
+    "Invoicing",
+    "InvoicingAPI",
+    False,
+    CredentialFacts(91, "x8Qz", AT + HOUR, AT - HOUR),
 )
 INDEX = 2**20 + 7
 QUERY = TokenQuery(JTI, OTHER, INDEX, "ca_test_1", HASHED)

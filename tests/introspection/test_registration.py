@@ -145,7 +145,7 @@ def test_the_command_answers_machines() -> None:
 
 
 def test_a_secret_is_rotated_and_revoked_by_id_or_by_name(api: Api) -> None:
-    (old,) = api.registered.secrets.all()
+    (old,) = api.registered.credentials.all()
     answer = json_output_of("rotate_protected_api_secret", "Invoicing", "--retire-old=2099-01-01")
     assert [one["secret_hint"] for one in answer["old"]] == [old.hint]
     assert recorded()[0] == "rotate_secret"

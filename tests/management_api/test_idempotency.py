@@ -76,7 +76,7 @@ def test_a_secret_is_neither_stored_nor_repeated(portal: Portal, task: str) -> N
     assert again == first
     row = StoredAnswer.objects.get()
     assert secret not in str([row.body, row.headers])
-    assert SystemUser.objects.get(client_id=first["client_id"]).secrets.count() == 1
+    assert SystemUser.objects.get(client_id=first["client_id"]).credentials.count() == 1
 
 
 @pytest.mark.django_db

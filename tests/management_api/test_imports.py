@@ -62,7 +62,7 @@ def test_the_other_kinds_are_imported(portal: Portal) -> None:
     assert intermediary.active_until.isoformat() == "2037-12-31T15:59:59.999999+00:00"
     assert [code.pk for code in GrantedPermission.objects.get().codes.all()] == [SUBMIT]
     row = SystemUser.objects.get(name="ERP")
-    assert (row.logins_per_minute, row.scopes, row.secrets.count()) == (7, "InvoicingAPI", 0)
+    assert (row.logins_per_minute, row.scopes, row.credentials.count()) == (7, "InvoicingAPI", 0)
     actions = Change.objects.order_by("pk").values_list("action", flat=True)
     assert list(actions) == ["register_intermediary", "grant_permission", "register_system_user"]
 

@@ -101,7 +101,7 @@ def test_requests_made_from_it_get_the_answers_that_it_describes(
     real = REAL | {
         "client_id": client.client_id,
         "permission": granted.pk,
-        "credential": client.system_user.secrets.get().pk,
+        "credential": client.system_user.credentials.get().pk,
         "webhook": new_endpoint().pk,
         "reference": "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f",
     }

@@ -55,7 +55,7 @@ def test_a_system_user_from_its_first_secret_to_its_login(portal: Portal) -> Non
     body = assert_ok(answer, 201)
     issued = body.pop("issued")
     row = SystemUser.objects.get(client_id=body["client_id"])
-    secret = row.secrets.get()
+    secret = row.credentials.get()
     assert body == {
         "client_id": row.client_id,
         "taxpayer": "C2584563222",
@@ -188,7 +188,7 @@ def test_a_secret_is_rotated_without_downtime(portal: Portal, erp: Erp) -> None:
 
 
 def test_the_end_and_the_networks_of_a_secret_are_changed(portal: Portal, erp: Erp) -> None:
-    number = erp.system_user.secrets.get().pk
+    number = erp.system_user.credentials.get().pk
     end = datetime.now(UTC) + timedelta(days=3)
     retired = do(portal, erp, f"credentials/{number}/retire", expires_at=text_of(end), reason="x")
     assert assert_ok(retired)["credentials"][0]["expires_at"] == text_of(end)
@@ -292,7 +292,7 @@ def test_a_system_user_that_is_not_there_is_a_404(portal: Portal, client_id: str
 
 
 def test_no_answer_to_a_reader_has_a_secret_or_a_hash(portal: Portal, erp: Erp) -> None:
-    secret = erp.system_user.secrets.get()
+    secret = erp.system_user.credentials.get()
     reader = new_portal("RegistryAPI:read")
     for path in ("/system-users", path_of(erp), f"{path_of(erp)}/credentials"):
         content = reader.get(path).content.decode()

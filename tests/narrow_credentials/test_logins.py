@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from pytest_django import Settings
 
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.services import Author, change_secret, limit_system_user, set_taxpayer_active
+from taxpayers.services import Author, change_credential, limit_system_user, set_taxpayer_active
 from tests.client_auth.key_erp import KeyErp, new_key_erp
 from tests.endpoint.test_refusals import AUTHORITY, DEVELOPER, MATCHED
 from tests.support.erp import Erp, assert_refused, claims_of, new_erp, post
@@ -41,8 +41,8 @@ def limit(erp: Erp, *codes: str, taxpayers: tuple[TaxpayerId, ...] = ()) -> None
 
 
 def allow_networks(erp: Erp | KeyErp, *networks: str) -> None:
-    change_secret(
-        secret=erp.system_user.secrets.latest("pk"),
+    change_credential(
+        credential=erp.system_user.credentials.latest("pk"),
         allowed_networks=networks,
         reason="a fixed address",
         by=Author("officer"),
@@ -204,7 +204,7 @@ def test_the_refusal_names_the_address_to_a_client_with_the_right_secret(erp: Er
     )
     event = LoginEvent.objects.get()
     assert (event.source_address, event.detail) == (HERE, HERE)
-    assert event.secret_id == erp.system_user.secrets.get().pk
+    assert event.secret_id == erp.system_user.credentials.get().pk
 
 
 def test_an_address_that_is_not_known_is_refused_and_nobody_is_blamed(erp: Erp) -> None:

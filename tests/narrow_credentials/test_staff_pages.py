@@ -101,7 +101,7 @@ def test_who_acts_for_nobody_has_no_limit(officer: Client, erp: Erp) -> None:
 
 
 def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp: Erp) -> None:
-    user, secret = erp.system_user, erp.system_user.secrets.get()
+    user, secret = erp.system_user, erp.system_user.credentials.get()
     assert erp.login().status_code == 200
     url = f"{task_url(user, 'change_secret')}?secret={secret.pk}"
     assert url in officer.get(page_url(user)).content.decode()
@@ -121,7 +121,8 @@ def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp
 
 
 def test_a_wrong_network_is_named_with_the_right_one(officer: Client, erp: Erp) -> None:
-    url = f"{task_url(erp.system_user, 'change_secret')}?secret={erp.system_user.secrets.get().pk}"
+    secret = erp.system_user.credentials.get()
+    url = f"{task_url(erp.system_user, 'change_secret')}?secret={secret.pk}"
     response = send(officer, url, networks="203.0.113.7/24")
     assert errors_of(response) == (
         "203.0.113.7/24 is not the first address of its network. Write 203.0.113.0/24."
@@ -146,7 +147,7 @@ def test_credentials_are_issued_with_their_limits(officer: Client) -> None:
     assert "Log in from 203.0.113.0/24" in text_of(response)
     user = SystemUser.objects.get()
     assert (user.allowed_permissions, user.allowed_taxpayers) == (VIEW, tin)
-    assert user.secrets.get().allowed_networks == "203.0.113.0/24"
+    assert user.credentials.get().allowed_networks == "203.0.113.0/24"
 
 
 def test_a_new_secret_is_proposed_the_networks_of_the_present_one(
@@ -173,7 +174,7 @@ def test_the_page_of_a_refused_login_offers_the_task_that_fixes_it(
     officer: Client, intermediary: Erp
 ) -> None:
     user = intermediary.system_user
-    secret = user.secrets.get()
+    secret = user.credentials.get()
     SystemUser.objects.update(allowed_permissions=VIEW)
     limited = intermediary.login()["correlationId"]
     SystemUser.objects.update(allowed_permissions="")

@@ -33,7 +33,7 @@ from taxpayers.services import (
     Author,
     bind_tokens,
     block_system_user,
-    change_secret,
+    change_credential,
     change_system_user,
     extend_system_user,
     grant_permission,
@@ -44,10 +44,10 @@ from taxpayers.services import (
     register_system_user,
     register_taxpayer,
     rename_taxpayer,
-    retire_secret,
+    retire_credential,
     revoke_codes,
+    revoke_credential,
     revoke_permission,
-    revoke_secret,
     set_intermediary_active,
     set_permission_code,
     set_taxpayer_active,
@@ -175,7 +175,7 @@ SERVICES: dict[str, tuple[Callable[[Registry], object], set[str]]] = {
         {"agent"},
     ),
     "networks of a secret": (
-        lambda r: change_secret(secret=r.secret, allowed_networks=["192.0.2.0/24"], **WHY),
+        lambda r: change_credential(credential=r.secret, allowed_networks=["192.0.2.0/24"], **WHY),
         {"shop"},
     ),
     "name of a system user": (
@@ -203,9 +203,9 @@ SERVICES: dict[str, tuple[Callable[[Registry], object], set[str]]] = {
         lambda r: bind_tokens(system_user=r.shop, binding=TokenBinding.DPOP, **WHY), {"shop"},
     ),
     "secret that ends earlier": (
-        lambda r: retire_secret(secret=r.secret, last_moment=AT + DAY, **WHY), {"shop"},
+        lambda r: retire_credential(credential=r.secret, last_moment=AT + DAY, **WHY), {"shop"},
     ),
-    "revoked secret": (lambda r: revoke_secret(secret=r.secret, **WHY), {"shop"}),
+    "revoked secret": (lambda r: revoke_credential(credential=r.secret, **WHY), {"shop"}),
     "new taxpayer": (
         lambda r: register_taxpayer(taxpayer=TaxpayerId("C9999999999"), name="New", **BY), set(),
     ),

@@ -15,7 +15,7 @@ from taxpayers.services import (
     OnlyOperators,
     ServiceError,
     change_system_user,
-    revoke_secret,
+    revoke_credential,
     set_taxpayer_active,
 )
 from tests.management_api.portal import SCOPES
@@ -39,8 +39,8 @@ def why(by: Author) -> dict[str, Any]:
 def test_a_client_revokes_its_own_secret_and_not_that_of_another_one() -> None:
     secret: Any = CredentialFactory.create(system_user__scopes="RegistryAPI")
     with pytest.raises(OnlyOperators):
-        revoke_secret(secret=secret, **why(Author.client("ci_test_other")))
-    revoke_secret(secret=secret, **why(Author.client(secret.system_user.client_id)))
+        revoke_credential(credential=secret, **why(Author.client("ci_test_other")))
+    revoke_credential(credential=secret, **why(Author.client(secret.system_user.client_id)))
     secret.refresh_from_db()
     assert secret.revoked_at is not None
 
@@ -63,7 +63,7 @@ def test_no_credentials_from_before_open_the_management_api() -> None:
     client: dict[str, Any] = {"system_user": secret.system_user}
     with pytest.raises(ServiceError, match="Revoke them first"):
         change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
-    revoke_secret(secret=secret, **why(OPERATOR))
+    revoke_credential(credential=secret, **why(OPERATOR))
     changed = change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
     CredentialFactory.create(system_user=changed)
     # From one scope of the management API to another: only operators have issued what it has.

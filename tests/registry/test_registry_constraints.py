@@ -116,7 +116,7 @@ def test_secrets_without_a_slot_are_not_limited() -> None:
     owner = SystemUserFactory.create()
     for _ in range(3):
         CredentialFactory.create(system_user=owner, slot=None)
-    assert owner.secrets.count() == 3
+    assert owner.credentials.count() == 3
 
 
 @pytest.mark.parametrize("slot", [0, 3])

@@ -399,7 +399,7 @@ def test_neither_a_secret_nor_its_hash_is_ever_in_the_history() -> None:
     by: dict[str, Any] = {"by": Author("alice"), "at": AT}
     one = services.register_system_user(taxpayer=taxpayer(), name=f"ERP {CLEAR}", **by)
     two = services.issue_secret(system_user=one.system_user, **by)
-    services.revoke_secret(secret=two.secret, reason=f"leaked: {CLEAR}", **by)
+    services.revoke_credential(credential=two.secret, reason=f"leaked: {CLEAR}", **by)
     services.block_system_user(system_user=one.system_user, reason=f"uses {CLEAR}", **by)
     stored = json.dumps(list(Change.objects.values()), default=str)
     for clear in (CLEAR, one.credentials.client_secret, two.credentials.client_secret):

@@ -17,8 +17,8 @@ from taxpayers.services import (
     extend_system_user,
     issue_secret,
     register_system_user,
-    retire_secret,
-    revoke_secret,
+    retire_credential,
+    revoke_credential,
     unblock_system_user,
 )
 from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
@@ -43,7 +43,7 @@ def owner() -> SystemUser:
 
 
 def live(owner: SystemUser, at: datetime) -> list[str]:
-    return sorted(s.hint for s in owner.secrets.all() if s.is_live(at))
+    return sorted(s.hint for s in owner.credentials.all() if s.is_live(at))
 
 
 # --- Registering --------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_an_old_secret_cannot_retire_in_the_past(owner: SystemUser, moment: date
     CredentialFactory.create(system_user=owner, created_at=AT - 9 * DAY)
     with pytest.raises(ServiceError, match="the old secret would end"):
         issue_secret(system_user=owner, retire_old_at=moment, **BY)
-    assert owner.secrets.count() == 1
+    assert owner.credentials.count() == 1
 
 
 def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> None:
@@ -171,7 +171,7 @@ def test_a_third_live_secret_is_refused_with_what_to_do(owner: SystemUser) -> No
     assert f"{used} (until 2027-02-20 20:00, last used 2026-02-28 20:00)" in message
     assert f"{unused} (until 2027-02-28 20:00, never used)" in message
     assert message.endswith(f"First revoke the one that is no longer in use, probably {unused}.")
-    assert owner.secrets.count() == 2
+    assert owner.credentials.count() == 2
 
 
 def test_of_two_used_secrets_the_one_unused_for_longer_is_proposed(owner: SystemUser) -> None:
@@ -196,27 +196,29 @@ def test_an_expired_secret_frees_its_slot_from_the_microsecond_after(owner: Syst
 
 def test_a_revoked_secret_frees_its_slot(owner: SystemUser) -> None:
     issued = [issue_secret(system_user=owner, **BY) for _ in range(2)]
-    revoke_secret(secret=issued[0].secret, **WHY)
+    revoke_credential(credential=issued[0].secret, **WHY)
     third = issue_secret(system_user=owner, **BY)
     assert live(owner, AT) == sorted([issued[1].secret.hint, third.secret.hint])
 
 
 def test_a_secret_is_revoked_once_at_its_first_moment(owner: SystemUser) -> None:
     secret = issue_secret(system_user=owner, **BY).secret
-    assert revoke_secret(secret=secret, **WHY).revoked_at == AT
-    assert revoke_secret(secret=secret, **later(WHY, DAY)).revoked_at == AT
+    assert revoke_credential(credential=secret, **WHY).revoked_at == AT
+    assert revoke_credential(credential=secret, **later(WHY, DAY)).revoked_at == AT
     assert Change.objects.filter(action="revoke_secret").count() == 1
 
 
 def test_an_expired_secret_can_be_revoked(owner: SystemUser) -> None:
     old = CredentialFactory.create(system_user=owner, created_at=AT - 9 * DAY, expires_at=AT - DAY)
-    assert revoke_secret(secret=old, **WHY).revoked_at == AT
+    assert revoke_credential(credential=old, **WHY).revoked_at == AT
 
 
 def test_a_secret_retires_at_a_moment_and_never_later_than_before(owner: SystemUser) -> None:
     secret = issue_secret(system_user=owner, **BY).secret
-    assert retire_secret(secret=secret, last_moment=AT + DAY, **WHY).expires_at == AT + DAY
-    assert retire_secret(secret=secret, last_moment=AT + 2 * DAY, **WHY).expires_at == AT + DAY
+    assert retire_credential(credential=secret, last_moment=AT + DAY, **WHY).expires_at == AT + DAY
+    assert (
+        retire_credential(credential=secret, last_moment=AT + 2 * DAY, **WHY).expires_at == AT + DAY
+    )
     assert Change.objects.filter(action="retire_secret").count() == 1
 
 
@@ -235,21 +237,21 @@ def test_the_end_of_the_last_secret_is_stored_with_each_change_of_one() -> None:
         system_user=user, expires_at=AT + 20 * DAY, retire_old_at=AT + 9 * DAY, **BY
     )
     assert stored() == AT + 20 * DAY  # the old one ends before
-    retire_secret(secret=second.secret, last_moment=AT + 5 * DAY, **WHY)
+    retire_credential(credential=second.secret, last_moment=AT + 5 * DAY, **WHY)
     assert stored() == AT + 9 * DAY
-    revoke_secret(secret=first.secret, **WHY)
+    revoke_credential(credential=first.secret, **WHY)
     assert stored() == AT + 5 * DAY
-    revoke_secret(secret=second.secret, **WHY)
+    revoke_credential(credential=second.secret, **WHY)
     assert stored() is None
 
 
 def test_an_ended_secret_or_an_end_in_the_past_is_refused(owner: SystemUser) -> None:
     secret = issue_secret(system_user=owner, **BY).secret
     with pytest.raises(ServiceError, match="in the past"):
-        retire_secret(secret=secret, last_moment=AT, **WHY)
-    revoke_secret(secret=secret, **WHY)
+        retire_credential(credential=secret, last_moment=AT, **WHY)
+    revoke_credential(credential=secret, **WHY)
     with pytest.raises(ServiceError, match="has already ended"):
-        retire_secret(secret=secret, last_moment=AT + DAY, **WHY)
+        retire_credential(credential=secret, last_moment=AT + DAY, **WHY)
 
 
 # --- Blocking, extending, changing --------------------------------------------------------------
@@ -311,7 +313,7 @@ def test_nobody_is_blocked_or_changed_without_a_reason(owner: SystemUser, reason
         lambda: unblock_system_user(system_user=owner, **unexplained),
         lambda: extend_system_user(system_user=owner, expires_at=None, **unexplained),
         lambda: change_system_user(system_user=owner, name="New", **unexplained),
-        lambda: revoke_secret(secret=secret, **unexplained),
+        lambda: revoke_credential(credential=secret, **unexplained),
     ):
         with pytest.raises(ServiceError, match="a reason"):
             attempt()

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from taxpayers.facts.source_networks import LoginSource
 from taxpayers.facts.values import (
     ClientFacts,
+    CredentialFacts,
     Facts,
     IntermediaryFacts,
     PermissionFacts,
     RepresentedFacts,
-    SecretFacts,
 )
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import AuthorizationRequest, Refused, decide
@@ -163,7 +163,7 @@ LIMITED_REPRESENTED: Dimensions = (*extremes(REPRESENTED[:-1]), IS_ALLOWED)
 
 
 class Secret(NamedTuple):
-    facts: SecretFacts
+    facts: CredentialFacts
     refusal: Refusal | None
 
 
@@ -206,7 +206,7 @@ def states(
 def secrets(dimensions: Dimensions) -> list[Secret]:
     return [
         Secret(
-            SecretFacts(51, "7aQ2", expires.fact, revoked.fact, allowed_networks=networks.fact),
+            CredentialFacts(51, "7aQ2", expires.fact, revoked.fact, allowed_networks=networks.fact),
             first(expires, revoked, networks),
         )
         for expires, revoked, networks in product(*dimensions)

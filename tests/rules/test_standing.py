@@ -54,7 +54,7 @@ def test_that_its_tokens_must_be_bound_stops_no_system_user() -> None:
         for binding in TokenBinding:
             bound = standing_of(replace(client, token_binding=binding), SECRETS, KNOWN_SCOPES, AT)
             assert bound.gets_token == unbound.gets_token
-            assert bound.valid_secrets == unbound.valid_secrets
+            assert bound.valid_credentials == unbound.valid_credentials
             assert [r.reason for r in bound.refusals] == [r.reason for r in unbound.refusals]
 
 
@@ -62,7 +62,7 @@ def test_the_valid_secrets_are_those_that_the_rules_pass_whatever_else_is_wrong(
     passing = {secret.id for secret in SECRETS if refusal_of(Facts(CLIENTS[0], secret)) is None}
     assert 0 < len(passing) < len(SECRETS)
     for client in CLIENTS:
-        found = standing_of(client, SECRETS, KNOWN_SCOPES, AT).valid_secrets
+        found = standing_of(client, SECRETS, KNOWN_SCOPES, AT).valid_credentials
         assert {secret.id for secret in found} == passing
         assert list(found) == sorted(found, key=lambda secret: secret.expires_at, reverse=True)
 

@@ -167,7 +167,7 @@ def test_every_other_token_lives_for_an_hour(sandbox: None) -> None:
 
 def secret_end(name: SandboxName) -> datetime:
     user = SystemUser.objects.get(client_id=CREDENTIALS[name].client_id)
-    end: datetime = user.secrets.get().expires_at
+    end: datetime = user.credentials.get().expires_at
     return end
 
 

@@ -63,7 +63,7 @@ def test_a_token_that_is_no_longer_active_is_refused(
     answer = call(method, path, token)
     says = "The token is no longer active"
     assert_error(answer, 401, "invalid_token", says, allowed(path), **CHALLENGE)
-    assert erp.system_user.secrets.filter(revoked_at=None).exists()
+    assert erp.system_user.credentials.filter(revoked_at=None).exists()
 
 
 @pytest.mark.parametrize("path", ALLOWED)

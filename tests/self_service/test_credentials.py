@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from taxpayers.credentials import hash_secret, hint_of
 from taxpayers.models import Credential, SystemUser, Taxpayer
-from taxpayers.services import Author, change_system_user, revoke_secret
+from taxpayers.services import Author, change_system_user, revoke_credential
 from tests.introspection.api import token_of
 from tests.self_service.calls import CREDENTIALS, assert_answer, call, second_secret, text_of
 from tests.support.answers import body_of
@@ -213,7 +213,9 @@ def test_it_takes_three_queries(
 def test_a_token_whose_secret_was_revoked_opens_nothing_and_says_when(erp: Erp) -> None:
     token = token_of(erp)
     at = now()
-    revoke_secret(secret=Credential.objects.get(), reason="leaked", by=Author("officer"), at=at)
+    revoke_credential(
+        credential=Credential.objects.get(), reason="leaked", by=Author("officer"), at=at
+    )
     answer = credentials(token)
     assert answer.status_code == 401
     assert "was revoked on " in body_of(answer)["error_description"]

@@ -194,7 +194,7 @@ def test_a_simulation_shows_each_state_as_it_will_be_then(viewer: Client) -> Non
 
 def test_a_simulation_names_the_key_of_a_client_that_has_no_secret(viewer: Client) -> None:
     user = new_key_erp().system_user
-    user.secrets.update(expires_at=timezone.now())
+    user.credentials.update(expires_at=timezone.now())
     words = answer(viewer, client_id=user.client_id).words
     assert words == staff_text_of(RegistryReason.SECRET_EXPIRED, CredentialKind.KEY)
     assert words != staff_text_of(RegistryReason.SECRET_EXPIRED, CredentialKind.SECRET)

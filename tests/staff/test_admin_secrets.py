@@ -49,13 +49,13 @@ def test_issued_credentials_log_in(officer: Client) -> None:
     user = SystemUser.objects.get()
     erp = Erp(user.client_id, shown_secret(response), user)
     assert erp.login().status_code == 200
-    page = text_of(response)
+    page, end = text_of(response), user.credentials.get().expires_at
     for shown in (
         "This page is shown once",
         f"Taxpayer {taxpayer.name} TIN {taxpayer.tin} System user Shop till Environment test",
         "Login address http://127.0.0.1:8000/connect/token",
         f"Client ID {user.client_id}",
-        f"Secret valid until {format_moment(user.secrets.get().expires_at)} (Asia/Kuala_Lumpur)",
+        f"Secret valid until {format_moment(end)} (Asia/Kuala_Lumpur)",
     ):
         assert shown in page
     assert "onbehalfof" not in page
@@ -124,7 +124,7 @@ def test_the_old_secret_can_be_retired_when_a_new_one_is_issued(officer: Client)
     form = form_of(officer, user) | {"retire_old": "2099-01-31"}
     Credential.objects.update(expires_at=datetime(2100, 1, 1, tzinfo=UTC))
     officer.post(task_url(user, "rotate_secret"), form)
-    old = user.secrets.earliest("pk")
+    old = user.credentials.earliest("pk")
     assert old.expires_at == datetime(2099, 1, 31, 15, 59, 59, 999999, UTC)
 
 
@@ -137,11 +137,11 @@ def test_reloading_the_page_with_the_secret_issues_no_second_one(officer: Client
     assert not SECRET.search(again.content.decode())
     assert "There are already two secrets" in text_of(again)
     # … also where there is room for another one
-    user.secrets.filter(slot=1).update(slot=None, revoked_at=timezone.now())
+    user.credentials.filter(slot=1).update(slot=None, revoked_at=timezone.now())
     again = officer.post(url, form)
     assert "This form was already submitted" in errors_of(again)
     assert secret not in again.content.decode()
-    assert user.secrets.count() == 2
+    assert user.credentials.count() == 2
 
 
 def test_going_back_shows_the_form_and_not_the_secret(officer: Client) -> None:
@@ -171,7 +171,7 @@ def test_a_new_secret_has_one_name_everywhere(officer: Client) -> None:
 
 def test_revoking_begins_from_one_secret_and_shows_what_remains(officer: Client) -> None:
     erp = new_erp()
-    user, old = erp.system_user, erp.system_user.secrets.get()
+    user, old = erp.system_user, erp.system_user.credentials.get()
     new = CredentialFactory.create(system_user=user, slot=2)
     page = text_of(officer.get(f"{task_url(user, 'revoke_secret')}?secret={old.pk}"))
     assert f"Revoke {old}" in page
@@ -183,7 +183,7 @@ def test_revoking_begins_from_one_secret_and_shows_what_remains(officer: Client)
 
 def test_a_task_for_a_secret_that_is_not_named_asks_which_one(officer: Client) -> None:
     erp = new_erp()
-    user, old = erp.system_user, erp.system_user.secrets.get()
+    user, old = erp.system_user, erp.system_user.credentials.get()
     new = CredentialFactory.create(system_user=user, slot=2)
     url = task_url(user, "revoke_secret")
     for asked in (url, f"{url}?secret=0", f"{url}?secret=nonsense"):
@@ -205,13 +205,13 @@ def test_a_warning_comes_before_the_last_valid_secret_ends(officer: Client, task
     assert "It is the last one that is valid." in text_of(response)
     assert f'href="{task_url(user, "rotate_secret")}"' in response.content.decode()
     CredentialFactory.create(system_user=user, slot=2)
-    other = officer.get(f"{url}?secret={user.secrets.earliest('pk').pk}")
+    other = officer.get(f"{url}?secret={user.credentials.earliest('pk').pk}")
     assert "It is the last one that is valid." not in text_of(other)
 
 
 def test_the_last_characters_of_a_secret_in_use_must_be_entered(officer: Client) -> None:
     erp = new_erp()
-    user, old = erp.system_user, erp.system_user.secrets.get()
+    user, old = erp.system_user, erp.system_user.credentials.get()
     new = CredentialFactory.create(system_user=user, slot=2)
     url = task_url(user, "revoke_secret")
     assert erp.login().status_code == 200
@@ -233,7 +233,7 @@ def test_the_last_characters_of_a_secret_in_use_must_be_entered(officer: Client)
 def test_a_secret_is_revoked_with_a_reason_at_once(officer: Client) -> None:
     erp = new_erp()
     user = erp.system_user
-    secret = user.secrets.get()
+    secret = user.credentials.get()
     url = task_url(user, "revoke_secret")
     assert f"{url}?secret={secret.pk}" in officer.get(page_url(user)).content.decode()
     assert "required" in errors_of(officer.post(url, {"secret": secret.pk}))

@@ -64,7 +64,7 @@ def test_a_system_user_is_blocked_with_a_reason_and_its_login_refused(
 def test_the_page_to_unblock_says_why_it_is_blocked_and_which_secret_works_again(
     officer: Client, erp: Erp
 ) -> None:
-    user, leaked = erp.system_user, erp.system_user.secrets.get()
+    user, leaked = erp.system_user, erp.system_user.credentials.get()
     officer.post(task_url(user, "block_system_user"), {"reason": "secret seen in a ticket"})
     new = CredentialFactory.create(
         system_user=user, slot=2, created_at=timezone.now() + timedelta(seconds=1)
@@ -89,7 +89,7 @@ def test_the_page_to_unblock_says_what_else_refuses_its_logins(officer: Client, 
     user = erp.system_user
     officer.post(task_url(user, "block_system_user"), {"reason": "x"})
     Taxpayer.objects.update(is_active=False)
-    user.secrets.update(slot=None, revoked_at=timezone.now())
+    user.credentials.update(slot=None, revoked_at=timezone.now())
     page = text_of(officer.get(task_url(user, "unblock_system_user")))
     assert "After this it is: No valid secret Taxpayer not active" in page
     assert "It still cannot log in." in page

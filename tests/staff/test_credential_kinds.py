@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from taxpayers.models import Change, SystemUser
-from taxpayers.services import Author, revoke_secret
+from taxpayers.services import Author, revoke_credential
 from tests.certificates.addresses import MTLS_URL, PROXY
 from tests.certificates.certificate_erp import certificate, new_certificate_erp
 from tests.client_auth.key_erp import new_key_erp, new_pair
@@ -59,7 +59,7 @@ def test_pages_commands_and_the_history_say_what_it_is(settings: Settings, kind:
     settings.MTLS_URL, settings.TRUSTED_PROXIES = MTLS_URL, [PROXY]
     case, officer = CASES[kind], staff_client("security officer", "ravi")
     erp = case.new()
-    row, title = erp.system_user.secrets.get(), kind.capitalize()
+    row, title = erp.system_user.credentials.get(), kind.capitalize()
     assert_login_says(officer, case.send_another(erp), *case.wrong)
     bulk = {
         "action": "bulk_revoke_secrets",
@@ -68,7 +68,7 @@ def test_pages_commands_and_the_history_say_what_it_is(settings: Settings, kind:
     }
     assert f"Valid: {kind} {row}" in text_of(officer.post(list_url(SystemUser), bulk))
 
-    revoke_secret(secret=row, reason="r", by=Author("x"), at=timezone.now())
+    revoke_credential(credential=row, reason="r", by=Author("x"), at=timezone.now())
     assert_login_says(officer, erp.login(), *case.revoked)
     none = f"It has no valid {kind}."
     assert none in text_of(officer.get(task_url(row.system_user, "revoke_secret"), follow=True))

@@ -142,7 +142,7 @@ def test_the_page_of_a_client_with_many_secrets_takes_a_bounded_number_of_querie
     with django_assert_max_num_queries(20):
         officer.get(page_url(user))
     with django_assert_max_num_queries(20):
-        secret = user.secrets.get(slot=1)
+        secret = user.credentials.get(slot=1)
         officer.get(f"{task_url(user, 'revoke_secret')}?secret={secret.pk}")
 
 
@@ -191,7 +191,7 @@ def test_the_advice_says_whether_a_secret_may_go(
         )
 
     pair = [secret(1, 90, old_days_ago), secret(2, 10, new_days_ago)]
-    pair = list(SystemUser.objects.get().secrets.order_by("pk"))
+    pair = list(SystemUser.objects.get().credentials.order_by("pk"))
     texts = []
     for one in pair:
         advice = advice_on(one, pair, at)
@@ -215,7 +215,7 @@ def test_the_only_valid_secret_is_not_advised_to_go(used_days_ago: float | None,
     used_at = None if used_days_ago is None else at - used_days_ago * DAY
     only = CredentialFactory.create(created_at=at - 90 * DAY, last_used_at=used_at)
     ended = CredentialFactory.create(system_user=only.system_user, slot=None, revoked_at=at)
-    secrets = list(SystemUser.objects.get().secrets.order_by("pk"))
+    secrets = list(SystemUser.objects.get().credentials.order_by("pk"))
     advice = advice_on(secrets[0], secrets, at)
     assert advice is not None
     assert str(advice.text).startswith(says)

@@ -11,9 +11,9 @@ from identity.staff.framework.badges import Badge, badge_of_system_user
 from taxpayers.models import Credential, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services import Author, register_system_user_with_keys
-from taxpayers.services import revoke_secret as revoke_secret_by_service
-from taxpayers.services.secrets import store_last_end
-from taxpayers.standing.loaded_rows import standing_of_row, with_secrets
+from taxpayers.services import revoke_credential as revoke_by_service
+from taxpayers.services.credential_changes import store_last_end
+from taxpayers.standing.loaded_rows import standing_of_row, with_credentials
 from tests.client_auth.key_erp import jwks, new_pair
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
@@ -25,12 +25,12 @@ BY: dict[str, Any] = {"by": Author("mariam")}
 
 
 def expire_secret(user: SystemUser) -> None:
-    user.secrets.update(expires_at=timezone.now() - timedelta(seconds=1))
+    user.credentials.update(expires_at=timezone.now() - timedelta(seconds=1))
     store_last_end(user)
 
 
-def revoke_secret(user: SystemUser) -> None:
-    user.secrets.update(slot=None, revoked_at=timezone.now())
+def revoke_credential(user: SystemUser) -> None:
+    user.credentials.update(slot=None, revoked_at=timezone.now())
     store_last_end(user)
 
 
@@ -55,12 +55,12 @@ def remove_scopes(user: SystemUser) -> None:
 CASES: list[tuple[str, tuple[Callable[[SystemUser], None], ...], str]] = [
     ("Active", (), ""),
     ("No valid secret", (expire_secret,), "secret_expired"),
-    ("No valid secret", (revoke_secret,), "secret_revoked"),
+    ("No valid secret", (revoke_credential,), "secret_revoked"),
     ("Blocked", (block,), "system_user_blocked"),
     ("Expired", (expire,), "system_user_expired"),
     ("Taxpayer not active", (deactivate,), "taxpayer_inactive"),
     ("No valid scope", (remove_scopes,), "invalid_scope"),
-    ("No valid secret Blocked", (block, revoke_secret), "secret_revoked"),
+    ("No valid secret Blocked", (block, revoke_credential), "secret_revoked"),
     ("Blocked Expired Taxpayer not active", (deactivate, expire, block), "system_user_blocked"),
 ]
 
@@ -96,8 +96,8 @@ def test_the_list_without_a_valid_secret_has_those_without_a_valid_key() -> None
     )
     client, url = staff_client("viewer"), f"{list_url(SystemUser)}?state=no_secret"
     assert not client.get(url).context["cl"].result_list
-    (key,) = user.secrets.all()
-    revoke_secret_by_service(secret=key, reason="lost", **BY, at=at)
+    (key,) = user.credentials.all()
+    revoke_by_service(credential=key, reason="lost", **BY, at=at)
     page = client.get(url)
     assert list(page.context["cl"].result_list) == [user]
     assert " No valid key " in text_of(page)
@@ -105,7 +105,7 @@ def test_the_list_without_a_valid_secret_has_those_without_a_valid_key() -> None
 
 def test_one_of_two_secrets_is_enough(erp: Erp) -> None:
     user = erp.system_user
-    revoke_secret(user)
+    revoke_credential(user)
     second: Any = CredentialFactory.create(system_user=user, slot=1)
     assert badge_of_system_user(user, timezone.now()).word == "Active"
     assert Erp(user.client_id, second.clear).login().status_code == 200
@@ -150,7 +150,7 @@ def test_a_list_of_states_reads_all_secrets_at_once(
         new_erp()
     at = timezone.now()
     with django_assert_num_queries(2):  # type: ignore[attr-defined]
-        rows = list(with_secrets(SystemUser.objects.all()))
+        rows = list(with_credentials(SystemUser.objects.all()))
         assert {badge_of_system_user(row, at).word for row in rows} == {"Active"}
 
 

@@ -17,8 +17,8 @@ from taxpayers.services import (
     block_system_user,
     grant_permission,
     issue_secret,
+    revoke_credential,
     revoke_permission,
-    revoke_secret,
     set_intermediary_active,
     set_taxpayer_active,
     unblock_system_user,
@@ -69,7 +69,7 @@ def change_scopes(scopes: str) -> None:
 
 def revoke_all_secrets(erp: Erp) -> None:
     for secret in Credential.objects.filter(revoked_at=None):
-        revoke_secret(secret=secret, **why())
+        revoke_credential(credential=secret, **why())
 
 
 def replace_secret(erp: Erp) -> None:

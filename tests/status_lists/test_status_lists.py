@@ -32,8 +32,8 @@ from taxpayers.services import (
     issue_secret,
     limit_system_user,
     revoke_codes,
+    revoke_credential,
     revoke_permission,
-    revoke_secret,
     set_intermediary_active,
     set_taxpayer_active,
     unblock_system_user,
@@ -158,8 +158,8 @@ ENDS_A_CLIENT: dict[str, Change] = {
     "another TIN": lambda erp: Taxpayer.objects.filter(pk=erp.system_user.taxpayer.pk).update(
         tin="C0000000000"
     ),
-    "revoked secret": lambda erp: revoke_secret(
-        secret=Credential.objects.get(system_user=erp.system_user), **why()
+    "revoked secret": lambda erp: revoke_credential(
+        credential=Credential.objects.get(system_user=erp.system_user), **why()
     ),
     "expired secret": lambda erp: Credential.objects.filter(system_user=erp.system_user).update(
         created_at=now() - 2 * DAY, expires_at=now() - DAY
@@ -342,7 +342,7 @@ def test_what_was_switched_off_for_an_instant_ends_tokens_though_nobody_looked(
 
 def test_an_index_is_used_again_only_when_all_its_tokens_have_expired(erp: Erp) -> None:
     old = token_of(erp)
-    revoke_secret(secret=Credential.objects.get(), **why())
+    revoke_credential(credential=Credential.objects.get(), **why())
     assert is_ended(old)
     assert REUSED_AFTER > SET_FOR > timedelta(hours=1)
     EndedStatusIndex.objects.update(ended_at=now() - SET_FOR + timedelta(minutes=1))
@@ -388,7 +388,7 @@ def test_it_ends_those_of_the_same_secret_and_taxpayer_and_no_others(intermediar
 def test_a_revoked_secret_leaves_the_tokens_of_the_other_one(erp: Erp) -> None:
     issued = issue_secret(system_user=erp.system_user, **by())
     old, new = token_of(erp), token_of(erp, client_secret=issued.credentials.client_secret)
-    revoke_secret(secret=Credential.objects.order_by("pk")[0], **why())
+    revoke_credential(credential=Credential.objects.order_by("pk")[0], **why())
     assert (is_ended(old), is_ended(new)) == (True, False)
 
 

@@ -27,7 +27,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
-from taxpayers.services.secrets import store_last_end
+from taxpayers.services.credential_changes import store_last_end
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
 ENVIRONMENT: Environment = "test"

@@ -28,7 +28,7 @@ from taxpayers.models import Change, SystemUser, Taxpayer
 from taxpayers.services import (
     block_system_user,
     issue_secret,
-    revoke_secret,
+    revoke_credential,
     set_taxpayer_active,
     unblock_system_user,
 )
@@ -256,7 +256,7 @@ def activate(user: SystemUser) -> None:
 
 
 def revoke_last(user: SystemUser) -> None:
-    revoke_secret(secret=user.secrets.get(revoked_at=None), **BECAUSE)
+    revoke_credential(credential=user.credentials.get(revoked_at=None), **BECAUSE)
 
 
 def issue_another(user: SystemUser) -> None:
@@ -268,7 +268,7 @@ def is_changed_to(**fields: Any) -> Callable[[SystemUser], object]:
 
 
 def credentials_end(at: datetime) -> Callable[[SystemUser], object]:
-    return lambda user: user.secrets.update(created_at=now() - 9 * DAY, expires_at=at)
+    return lambda user: user.credentials.update(created_at=now() - 9 * DAY, expires_at=at)
 
 
 OTHER = "taxpayer.renamed"  # what happens to the owner is no message

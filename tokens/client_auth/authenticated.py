@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation
-from taxpayers.facts.values import ClientFacts, Facts, SecretFacts
+from taxpayers.facts.values import ClientFacts, CredentialFacts, Facts
 from tokens.calls import ProofUse
 
 
@@ -46,6 +46,6 @@ class AuthenticatedClient:
         return self.facts.client
 
     @property
-    def secret(self) -> SecretFacts:
+    def secret(self) -> CredentialFacts:
         """The secret that matched, the key that signed, or the name of the certificate."""
         return self.facts.secret

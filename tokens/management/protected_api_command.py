@@ -52,7 +52,7 @@ def find_api_secret(owner: ProtectedApi, hint: str) -> ProtectedApiSecret:
 
     Raises ServiceError, which lists the secrets, if there is none.
     """
-    secrets = list(owner.secrets.order_by("-pk"))
+    secrets = list(owner.credentials.order_by("-pk"))
     found = next((secret for secret in secrets if secret.hint == hint_of(hint)), None)
     if found is None:
         listed = ", ".join(map(str, secrets)) or "none"

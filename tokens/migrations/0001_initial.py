@@ -263,7 +263,7 @@ class Migration(migrations.Migration):
                     "protected_api",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="secrets",
+                        related_name="credentials",
                         to="tokens.protectedapi",
                     ),
                 ),

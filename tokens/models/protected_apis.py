@@ -43,7 +43,7 @@ class ProtectedApi(models.Model):
 class ProtectedApiSecret(models.Model):
     """One secret of a protected API: its hash and its dates, never the secret itself."""
 
-    protected_api = models.ForeignKey(ProtectedApi, models.CASCADE, related_name="secrets")
+    protected_api = models.ForeignKey(ProtectedApi, models.CASCADE, related_name="credentials")
     lookup = models.CharField(max_length=80, editable=False)
     hint = models.CharField(max_length=8, editable=False)
     created_at = models.DateTimeField(editable=False)

@@ -164,7 +164,7 @@ DEACTIVATE_PROTECTED_API = Operation(
 
 def live_secrets(owner: ProtectedApi, at: datetime) -> list[ProtectedApiSecret]:
     """Those that authenticate it at this moment, the oldest first."""
-    return [secret for secret in owner.secrets.order_by("pk") if secret.is_live(at)]
+    return [secret for secret in owner.credentials.order_by("pk") if secret.is_live(at)]
 
 
 def _context(action: Action, reason: str, by: Author, at: datetime) -> ChangeContext:

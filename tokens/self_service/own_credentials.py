@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from taxpayers.models import Credential, SystemUser
 from taxpayers.sandbox.clients import sandbox_name
-from taxpayers.services import Author, LastLiveSecret, revoke_secret
+from taxpayers.services import Author, LastLiveCredential, revoke_credential
 from tokens.access_tokens.claims import taxpayer_claim
 from tokens.answers.description import format_moment_with_offset
 from tokens.http import rfc3339, rfc3339_or_none
@@ -95,14 +95,14 @@ class CredentialsView(SelfServiceView):
         if sandbox_name(token.client_id) is not None:
             raise LastSecretConflict(_SANDBOX)
         try:
-            return revoke_secret(
-                secret=Credential.objects.select_related("system_user").get(pk=login.secret.id),
+            return revoke_credential(
+                credential=Credential.objects.select_related("system_user").get(pk=login.secret.id),
                 spare_last=spare_last,
                 reason=_REASON.format(login=token.jti, reference=self.reference),
                 by=Author.client(token.client_id, self.source_address),
                 at=self.caller.at,
             )
-        except LastLiveSecret:
+        except LastLiveCredential:
             raise LastSecretConflict from None
 
     def _rate_limit(self, user: SystemUser) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from taxpayers.facts.query import (
     aware_or_none,
     facts_of,
 )
-from taxpayers.facts.values import SecretFacts
+from taxpayers.facts.values import CredentialFacts
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.sql import Row, Statement, fetch_through_django
 from tokens.access_tokens.status import TokenFacts
@@ -73,7 +73,7 @@ class ApiFacts:
     name: str
     audience: str
     is_active: bool
-    secret: SecretFacts
+    secret: CredentialFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,5 +187,5 @@ def _caller(query: TokenQuery, row: Row) -> ApiFacts | None:
     # The query has compared the hashes by the column's collation; this compares their bytes.
     if not is_same_secret(query.lookup or "", lookup or "") or secret_id is None:
         return None
-    secret = SecretFacts(secret_id, hint, aware(expires_at), aware_or_none(revoked_at))
+    secret = CredentialFacts(secret_id, hint, aware(expires_at), aware_or_none(revoked_at))
     return ApiFacts(client_id, name, audience, bool(is_active), secret)

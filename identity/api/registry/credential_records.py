@@ -58,7 +58,7 @@ def state_of(row: Credential, at: datetime) -> str:
 
 
 def _rows(_given: dict[str, Any], owner: SystemUser) -> "QuerySet[Credential]":
-    return owner.secrets.select_related("system_user__usage")
+    return owner.credentials.select_related("system_user__usage")
 
 
 LISTING = Listing(

@@ -11,7 +11,7 @@ from identity.api.framework.kinds import ApiTask, Asker, Values
 from identity.api.framework.problems import Problem
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.models import Credential, SystemUser
-from taxpayers.services import change_secret, retire_secret, revoke_secret
+from taxpayers.services import change_credential, retire_credential, revoke_credential
 
 _GREATEST = 2**63 - 1  # of a key in the database
 _ADDRESS: dict[str, Any] = {
@@ -38,7 +38,7 @@ def _of_credential(act: Callable[[Credential, Values, Asker], Any]) -> Any:
     @wraps(act)
     def checked(row: SystemUser, values: Values, address: Values, asker: Asker) -> Model:
         number = address["credential"]
-        found = row.secrets.filter(pk=number).first() if number <= _GREATEST else None
+        found = row.credentials.filter(pk=number).first() if number <= _GREATEST else None
         if found is None:
             raise Problem("not_found", "This system user has no such secret, key or certificate.")
         act(found, values, asker)
@@ -48,16 +48,16 @@ def _of_credential(act: Callable[[Credential, Values, Asker], Any]) -> Any:
 
 
 def _revoke(secret: Credential, values: Values, asker: Asker) -> None:
-    revoke_secret(secret=secret, **values, **asker.context)
+    revoke_credential(credential=secret, **values, **asker.context)
 
 
 def _retire(secret: Credential, values: Values, asker: Asker) -> None:
     end, reason = values["expires_at"], values["reason"]
-    retire_secret(secret=secret, last_moment=end, reason=reason, **asker.context)
+    retire_credential(credential=secret, last_moment=end, reason=reason, **asker.context)
 
 
 def _change_networks(secret: Credential, values: Values, asker: Asker) -> None:
-    change_secret(secret=secret, **values, **asker.context)
+    change_credential(credential=secret, **values, **asker.context)
 
 
 TASKS = (

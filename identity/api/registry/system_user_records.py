@@ -60,7 +60,7 @@ class SystemUserRecord(serializers.Serializer[SystemUser]):
     @extend_schema_field(CredentialRecord(many=True))
     def get_credentials(self, row: SystemUser) -> Any:
         """Those that are not revoked or replaced: two at most. All: GET .../credentials."""
-        rows: Any = sorted(row.secrets.all(), key=lambda secret: secret.pk)
+        rows: Any = sorted(row.credentials.all(), key=lambda secret: secret.pk)
         return CredentialRecord(rows, many=True, context=self.context).data
 
 

@@ -77,7 +77,7 @@ def find_system_user(text: str) -> SystemUser | None:
 
 def _with_credentials(rows: "QuerySet[SystemUser]") -> "QuerySet[SystemUser]":
     current = Credential.objects.filter(slot__isnull=False)
-    return rows.prefetch_related("taxpayer", Prefetch("secrets", queryset=current))
+    return rows.prefetch_related("taxpayer", Prefetch("credentials", queryset=current))
 
 
 def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[SystemUser]":

@@ -80,7 +80,7 @@ def badge_of_intermediary(row: Intermediary, at: datetime) -> Badge:
 def badge_of_system_user(row: SystemUser, at: datetime) -> Badge:
     """What a login for its own taxpayer would get now: a token, or each thing that refuses it.
 
-    For many rows load them `with_secrets`.
+    For many rows load them `with_credentials`.
     """
     badge = _badge_of_logins(row, at)
     if sandbox_name(row.client_id) is None:
@@ -95,7 +95,7 @@ def _badge_of_logins(row: SystemUser, at: datetime) -> Badge:
     if standing.gets_token:
         return _active(row, standing, at)
     found = [_badge_of_refusal(row, refused.reason) for refused in standing.refusals]
-    if not standing.valid_secrets:
+    if not standing.valid_credentials:
         found.insert(0, _without_a_way_in(row))
     sentences = format_html_join(" ", "{}", ((badge.sentence,) for badge in found))
     return replace(found[0], sentence=sentences, also=tuple(found[1:]))
@@ -113,7 +113,7 @@ def _without_a_way_in(row: SystemUser) -> Badge:
 def _active(row: SystemUser, standing: Standing, at: datetime) -> Badge:
     """Active; with *Ends soon* if it, or the last of its secrets, does."""
     badge = until_badge(ACTIVE, row.expires_at, at)
-    last = standing.valid_secrets[0]
+    last = standing.valid_credentials[0]
     if last.expires_at - at > SOON or (row.expires_at and row.expires_at <= last.expires_at):
         return badge
     if row.uses_key:
@@ -151,7 +151,7 @@ def sentence_of_block(row: SystemUser) -> SafeString:
     return format_html("{} {}", who, format_html(_("Reason: {reason}"), reason=row.blocked_reason))
 
 
-def badge_of_secret(row: Credential, at: datetime) -> Badge:
+def badge_of_credential(row: Credential, at: datetime) -> Badge:
     """Revoked, expired or valid."""
     if row.revoked_at is not None:
         return Badge(REVOKED, "neutral", _sentence(_("Revoked {moment}."), row.revoked_at))

@@ -84,7 +84,7 @@ def hand_over_facts(issued: IssuedSecret) -> list[HandOverFact]:
     """What the operator of the ERP system must know, in the language of the reader."""
     data, user = secret_data(issued), issued.system_user
     rob = user.taxpayer.rob
-    present = user.secrets.filter(slot__isnull=False).exclude(pk=issued.secret.pk)
+    present = user.credentials.filter(slot__isnull=False).exclude(pk=issued.secret.pk)
     return [
         HandOverFact(_("Taxpayer"), user.taxpayer.name),
         HandOverFact(_("TIN"), user.taxpayer.tin),
@@ -129,7 +129,7 @@ class IssueOnceForm(TaskForm):
 
 def newest_secret_id(owner: SecretOwner) -> int:
     """The id of its newest secret; 0 if it has none."""
-    keys = owner.secrets.order_by("-pk").values_list("pk", flat=True)
+    keys = owner.credentials.order_by("-pk").values_list("pk", flat=True)
     return keys.first() or 0
 
 
@@ -142,7 +142,7 @@ def check_form_not_reused(owner: SecretOwner, data: dict[str, Any]) -> None:
     lock_for_update(owner)
     if newest_secret_id(owner) == data["newest"]:
         return
-    secret = owner.secrets.latest("pk")
+    secret = owner.credentials.latest("pk")
     raise ServiceError(
         _(
             "This form was already submitted. The secret {secret} was issued {moment} and cannot"

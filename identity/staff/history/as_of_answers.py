@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.badges import Badge, badge_of_secret
+from identity.staff.framework.badges import Badge, badge_of_credential
 from identity.staff.history.time_bars import TimeBar, time_bars
 from taxpayers.credential_kind import CredentialKind
 from taxpayers.facts.values import RepresentedFacts
@@ -112,7 +112,7 @@ class SystemUserAsOf:
 
     client: PastClient
     outcome: Outcome
-    secrets: list[tuple[Credential, Badge]]
+    credentials: list[tuple[Credential, Badge]]
     represented: Pairs | None  # None: its taxpayer was no intermediary
 
 
@@ -138,7 +138,9 @@ def system_user_as_of(row: SystemUser, at: datetime, page: int) -> SystemUserAsO
         return SystemUserAsOf(
             client=client,
             outcome=outcome_of([client], None, at),
-            secrets=[(row, badge_of_secret(row, at)) for row in client.secrets[:MAX_SECRETS]],
+            credentials=[
+                (row, badge_of_credential(row, at)) for row in client.credentials[:MAX_SECRETS]
+            ],
             represented=_represented_by(client, at, page) if client.role else None,
         )
     return None

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment
-from identity.staff.framework.badges import badge_of_secret
+from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.export import ExportingAdmin
 from identity.staff.framework.lists import is_too_general, mark_too_general
 from identity.staff.framework.search import TooGeneral
@@ -108,7 +108,7 @@ class LoginEventAdmin(ExportingAdmin):
             "failed": next((c for c in checks if c.result.state is CheckState.FAILED), None),
             "answer": None if record.is_issued else answer_to(request, involved, at),
             "records": records_of(involved, at),
-            "secret": (secret, badge_of_secret(secret, at)) if secret else None,
+            "secret": (secret, badge_of_credential(secret, at)) if secret else None,
             "what_if_url": _what_if_url(user, record) if user else "",
         }
 

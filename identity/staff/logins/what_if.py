@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from identity.staff.framework.badges import Badge, badge_of_secret, badge_of_system_user
+from identity.staff.framework.badges import Badge, badge_of_credential, badge_of_system_user
 from identity.staff.framework.forms import (
     browser_calendar,
     find_system_user,
@@ -96,7 +96,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
     With the secret, or key, that lives longest: the one that its ERP has, or should have by then.
     """
     user, on_behalf_of, at = asked["client_id"], asked["on_behalf_of"], asked["moment"]
-    secret = user.usable_secrets.order_by(
+    secret = user.usable_credentials.order_by(
         F("revoked_at").desc(nulls_first=True), "-expires_at"
     ).first()
     if secret is None:
@@ -108,7 +108,7 @@ def what_if(asked: dict[str, Any]) -> WhatIf | None:
         system_user=user,
         user_state=badge_of_system_user(user, at),
         secret=secret,
-        secret_state=badge_of_secret(secret, at),
+        secret_state=badge_of_credential(secret, at),
         at=at,
         authorization=authorization,
         words=staff_text_of(refused.reason, secret.kind) if refused else None,

@@ -40,7 +40,7 @@ def badge_of_api(row: ProtectedApi, at: datetime) -> Badge:
     """What the API would be answered now, and until when; load it with its secrets."""
     if not row.is_active:
         return Badge(NOT_ACTIVE, "bad", _("Everything that it asks is refused."))
-    live = [secret for secret in row.secrets.all() if secret.is_live(at)]
+    live = [secret for secret in row.credentials.all() if secret.is_live(at)]
     if not live:
         return Badge(NO_VALID_SECRET, "bad", _("It has no valid secret. Issue a new one."))
     last = max(live, key=lambda secret: secret.expires_at)
@@ -81,12 +81,12 @@ class ProtectedApiAdmin(RecordAdmin):
         return [Q(name__icontains=term) | Q(client_id__startswith=term)]
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).prefetch_related("secrets")
+        return super().get_queryset(request).prefetch_related("credentials")
 
     def record_context(
         self, request: HttpRequest, record: ProtectedApi, at: datetime
     ) -> dict[str, Any]:
-        secrets = sorted(record.secrets.all(), key=lambda secret: -secret.pk)
+        secrets = sorted(record.credentials.all(), key=lambda secret: -secret.pk)
         return {
             "state": badge_of_api(record, at),
             "secrets": [(secret, badge_of_api_secret(secret, at)) for secret in secrets],

@@ -146,7 +146,7 @@ class RevokeApiSecret(Task):
     def perform(
         self, record: ProtectedApi, data: dict[str, Any], *, by: Author, at: datetime
     ) -> ProtectedApiSecret:
-        secret = record.secrets.get(pk=data["secret"])
+        secret = record.credentials.get(pk=data["secret"])
         return revoke_api_secret(secret=secret, reason=data["reason"], by=by, at=at)
 
     def success_message(self, result: ProtectedApiSecret) -> str:

@@ -32,7 +32,7 @@ from identity.staff.registry.taxpayer_tasks import (
     RenameTaxpayer,
 )
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.standing.loaded_rows import with_secrets
+from taxpayers.standing.loaded_rows import with_credentials
 
 MAX_SYSTEM_USERS = 20
 
@@ -73,7 +73,7 @@ class TaxpayerAdmin(AutocompleteAdmin):
         self, request: HttpRequest, record: Taxpayer, at: datetime
     ) -> dict[str, Any]:
         role = intermediary_of(record)
-        users = list(with_secrets(record.system_users.order_by("-pk"))[: MAX_SYSTEM_USERS + 1])
+        users = list(with_credentials(record.system_users.order_by("-pk"))[: MAX_SYSTEM_USERS + 1])
         return {
             "state": badge_of_taxpayer(record),
             "role": role,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from identity.staff.framework.badges import (
     BLOCKED,
     Badge,
-    badge_of_secret,
+    badge_of_credential,
     badge_of_system_user,
     sentence_of_block,
 )
@@ -61,7 +61,7 @@ class UnblockSystemUser(OperationTask):
             "secrets": [
                 {
                     "row": secret,
-                    "state": badge_of_secret(secret, at),
+                    "state": badge_of_credential(secret, at),
                     "buttons": possible_buttons(request, RevokeSecret(self.admin), secret, at),
                 }
                 for secret in valid_since_before_the_block(record, at)
@@ -73,7 +73,7 @@ class UnblockSystemUser(OperationTask):
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
         if refusal := self.refusal(record, at):
             return Preview(badge_of_system_user(record, at).html, refusal=refusal)
-        live = [secret.label for secret in record.secrets.all() if secret.is_live(at)]
+        live = [secret.label for secret in record.credentials.all() if secret.is_live(at)]
         text = _("Works again: {listed}.").format(listed=", ".join(live))
         return Preview(
             sentence_of_block(record),
@@ -85,7 +85,7 @@ class UnblockSystemUser(OperationTask):
 def valid_since_before_the_block(record: SystemUser, at: datetime) -> list[Credential]:
     """The secrets that were valid when it was blocked and still are: a leaked one may be there."""
     assert record.blocked_at is not None  # noqa: S101 - the task is for blocked ones
-    secrets = record.secrets.filter(created_at__lte=record.blocked_at).order_by("-pk")
+    secrets = record.credentials.filter(created_at__lte=record.blocked_at).order_by("-pk")
     return [secret for secret in secrets if secret.is_live(at)]
 
 

@@ -17,7 +17,7 @@ from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task
 from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
-from taxpayers.models import MAX_LIVE_SECRETS, Credential, SystemUser
+from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.services import Author, register_client_certificate, use_certificate
 
 _KINDS = [
@@ -85,8 +85,8 @@ class RegisterClientCertificate(Task):
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         if not record.uses_certificate:
             return _("It does not log in with a certificate. First change how it logs in.")
-        live = [row for row in record.secrets.all() if row.is_live(at)]
-        if len(live) < MAX_LIVE_SECRETS:
+        live = [row for row in record.credentials.all() if row.is_live(at)]
+        if len(live) < MAX_LIVE_CREDENTIALS:
             return ""
         return _("There are already two certificates. First remove the one that is not used.")
 

@@ -20,7 +20,7 @@ ACTIVE, NO_VALID_CREDENTIAL = "active", "no_valid_credential"
 def state_of(row: SystemUser) -> str:
     """What its next login gets: `active`, or the reason of each thing that refuses it."""
     standing = standing_of_row(row, timezone.now())
-    missing = [] if standing.valid_secrets else [NO_VALID_CREDENTIAL]
+    missing = [] if standing.valid_credentials else [NO_VALID_CREDENTIAL]
     return " ".join([*missing, *(refused.reason for refused in standing.refusals)]) or ACTIVE
 
 

@@ -23,7 +23,7 @@ from identity.staff.framework.secret_once import (
 )
 from identity.staff.framework.tasks import Task
 from taxpayers.client_keys import MAX_KEYS_LENGTH
-from taxpayers.models import MAX_LIVE_SECRETS, Credential, SystemUser
+from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.services import (
     Author,
     IssuedSecret,
@@ -92,8 +92,8 @@ class RegisterClientKey(Task):
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
         if not record.uses_key:
             return _("It does not log in with a private key. First change how it logs in.")
-        live = [key for key in record.secrets.all() if key.is_live(at)]
-        if len(live) < MAX_LIVE_SECRETS:
+        live = [key for key in record.credentials.all() if key.is_live(at)]
+        if len(live) < MAX_LIVE_CREDENTIALS:
             return ""
         return _("There are already two keys. First remove the one that is no longer used.")
 

@@ -21,7 +21,7 @@ from identity.staff.registry.limit_fields import (
 from identity.staff.system_users.secret_forms import SecretForm
 from identity.staff.system_users.secret_tasks import SecretTask
 from taxpayers.models import Credential, Intermediary, SystemUser
-from taxpayers.services import Author, change_secret, limit_system_user
+from taxpayers.services import Author, change_credential, limit_system_user
 
 
 class LimitForm(EditConflictForm):
@@ -96,8 +96,8 @@ class ChangeSecret(SecretTask):
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Credential:
-        return change_secret(
-            secret=record.secrets.get(pk=data["secret"]),
+        return change_credential(
+            credential=record.credentials.get(pk=data["secret"]),
             allowed_networks=data["networks"],
             reason=data["reason"],
             by=by,

@@ -19,7 +19,7 @@ from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
 from identity.staff.system_users.secret_advice import advice_on, is_in_use, nothing_valid
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
-from taxpayers.services import Author, revoke_secret
+from taxpayers.services import Author, revoke_credential
 
 UNUSED, BEFORE, EVERY = "unused", "before", "every"
 
@@ -61,7 +61,7 @@ class RevokeSecrets(Task):
     form = RevokeSecretsForm
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
-        live = [secret for secret in record.secrets.all() if secret.is_live(at)]
+        live = [secret for secret in record.credentials.all() if secret.is_live(at)]
         before = _("Valid: {secrets}").format(secrets=_named(live)) if live else ""
         chosen = _chosen(record, data, at)
         if not chosen:
@@ -79,13 +79,13 @@ class RevokeSecrets(Task):
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> SystemUser:
         for secret in _chosen(record, data, at):
-            revoke_secret(secret=secret, reason=data["reason"], by=by, at=at)
+            revoke_credential(credential=secret, reason=data["reason"], by=by, at=at)
         return record
 
 
 def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[Credential]:
     """The secrets that this revokes; `data` may lack fields."""
-    secrets = list(record.secrets.all())
+    secrets = list(record.credentials.all())
     live = [secret for secret in secrets if secret.is_live(at)]
     which, day = data.get("which", UNUSED), data.get("before")
     if which == EVERY:
@@ -107,7 +107,7 @@ def _why_none(record: SystemUser, live: list[Credential], data: dict[str, Any]) 
 
 
 def _note(record: SystemUser, chosen: list[Credential], at: datetime) -> str:
-    secrets = list(record.secrets.all())
+    secrets = list(record.credentials.all())
     used = [secret for secret in chosen if is_in_use(secret, secrets, at)]
     if not used:
         return last_login_text(record)

@@ -46,7 +46,7 @@ class SecretForm(TaskForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.at = timezone.now()
-        self.secrets: list[Credential] = list(self.record.secrets.order_by("-pk"))
+        self.secrets: list[Credential] = list(self.record.credentials.order_by("-pk"))
         self.valid = [secret for secret in self.secrets if secret.is_live(self.at)]
         field = self.fields["secret"]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.display import moment_text
-from identity.staff.framework.badges import badge_of_secret
+from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.forms import TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
 from identity.staff.framework.secret_once import (
@@ -38,8 +38,14 @@ from identity.staff.system_users.secret_forms import (
     RotateSecretForm,
     SecretForm,
 )
-from taxpayers.models import MAX_LIVE_SECRETS, Credential, SystemUser
-from taxpayers.services import Author, IssuedSecret, issue_secret, retire_secret, revoke_secret
+from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
+from taxpayers.services import (
+    Author,
+    IssuedSecret,
+    issue_secret,
+    retire_credential,
+    revoke_credential,
+)
 from taxpayers.services.limits.source_networks import networks_for_new
 
 
@@ -60,8 +66,8 @@ class RotateSecret(SecretOnceTask):
             return _("It logs in with a private key and has no secret.")
         if record.uses_certificate:
             return _("It logs in with a certificate and has no secret.")
-        live = [secret for secret in record.secrets.order_by("pk") if secret.is_live(at)]
-        if len(live) < MAX_LIVE_SECRETS:
+        live = [secret for secret in record.credentials.order_by("pk") if secret.is_live(at)]
+        if len(live) < MAX_LIVE_CREDENTIALS:
             return ""
         # Shown also after a reload of the page with a new secret: it must name that secret.
         return _(
@@ -98,7 +104,7 @@ class SecretTask(Task):
     choice_template = "staff/system_users/choose_secret.html"
 
     def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        if any(secret.is_live(at) for secret in record.secrets.all()):
+        if any(secret.is_live(at) for secret in record.credentials.all()):
             return ""
         return nothing_valid(record)
 
@@ -123,7 +129,7 @@ class SecretTask(Task):
             "secrets": [
                 {
                     "row": secret,
-                    "state": badge_of_secret(secret, at),
+                    "state": badge_of_credential(secret, at),
                     "is_in_use": is_in_use(secret, secrets, at),
                     "advice": advice_on(secret, secrets, at),
                     "others": others_of(secret, secrets, at),
@@ -152,8 +158,8 @@ class RevokeSecret(SecretTask):
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Credential:
-        secret = record.secrets.get(pk=data["secret"])
-        return revoke_secret(secret=secret, reason=data["reason"], by=by, at=at)
+        secret = record.credentials.get(pk=data["secret"])
+        return revoke_credential(credential=secret, reason=data["reason"], by=by, at=at)
 
     def success_message(self, result: Credential) -> str:
         return _("{secret} is revoked.").format(secret=capfirst(result.label))
@@ -170,8 +176,8 @@ class RetireSecret(SecretTask):
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
     ) -> Credential:
-        return retire_secret(
-            secret=record.secrets.get(pk=data["secret"]),
+        return retire_credential(
+            credential=record.credentials.get(pk=data["secret"]),
             last_moment=data["last_day"],
             reason=data["reason"],
             by=by,

@@ -18,7 +18,7 @@ from identity.staff.expiring.extend_tasks import (
 )
 from identity.staff.framework.badges import (
     TAXPAYER_NOT_ACTIVE,
-    badge_of_secret,
+    badge_of_credential,
     badge_of_system_user,
     badge_of_taxpayer,
 )
@@ -49,7 +49,7 @@ from identity.staff.system_users.secret_tasks import RetireSecret, RevokeSecret,
 from identity.staff.system_users.system_user_tasks import ChangeSystemUser
 from taxpayers.models import SystemUser, Taxpayer
 from taxpayers.services.management_clients import why_only_operators
-from taxpayers.standing.loaded_rows import credentials_of, with_secrets
+from taxpayers.standing.loaded_rows import credentials_of, with_credentials
 
 MAX_SECRETS = 20
 
@@ -104,7 +104,7 @@ class SystemUserAdmin(ExportingAdmin):
                 "They can log in again at once, with what is valid. Read why each one was blocked."
                 " Revoke first what others may know."
             ),
-            related=("secrets",),
+            related=("credentials",),
         ),
         BulkTask(
             ExtendSystemUser,
@@ -121,7 +121,7 @@ class SystemUserAdmin(ExportingAdmin):
                 " before it was closed; a system user without another one cannot log in before you"
                 " issue or register it."
             ),
-            related=("secrets", "usage"),
+            related=("credentials", "usage"),
         ),
     )
     list_display = ("name_shown", "client_id_shown", "taxpayer", "state", "expires", "last_used")
@@ -159,7 +159,7 @@ class SystemUserAdmin(ExportingAdmin):
         return [Q(name__has_words=term), *taxpayer_conditions(term, "taxpayer__")]
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        return with_secrets(super().get_queryset(request)).select_related("usage")
+        return with_credentials(super().get_queryset(request)).select_related("usage")
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         columns = super().get_list_display(request)
@@ -182,7 +182,7 @@ class SystemUserAdmin(ExportingAdmin):
     ) -> list[dict[str, Any]] | None:
         if not request.user.has_perm("taxpayers.view_credential"):
             return None
-        secrets = list(record.secrets.order_by("-pk")[:MAX_SECRETS])
+        secrets = list(record.credentials.order_by("-pk")[:MAX_SECRETS])
         kinds = (ChangeSecret, RetireSecret, RevokeSecret)
         tasks = [
             task
@@ -193,7 +193,7 @@ class SystemUserAdmin(ExportingAdmin):
         return [
             {
                 "row": secret,
-                "state": badge_of_secret(secret, at),
+                "state": badge_of_credential(secret, at),
                 "is_in_use": is_in_use(secret, secrets, at),
                 "advice": advice_on(secret, secrets, at),
                 "buttons": [task.button_of(secret) for task in tasks if secret.is_live(at)],

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_secret, find_system_user
 from taxpayers.management.limit_options import add_network_options, networks_text, read_networks
-from taxpayers.services import Author, change_secret
+from taxpayers.services import Author, change_credential
 
 
 class Command(ServiceCommand):
@@ -29,8 +29,8 @@ class Command(ServiceCommand):
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         owner = find_system_user(options["client_id"])
-        row = change_secret(
-            secret=find_secret(owner, options["hint"]),
+        row = change_credential(
+            credential=find_secret(owner, options["hint"]),
             allowed_networks=read_networks(options) or (),
             reason=options["reason"],
             by=by,

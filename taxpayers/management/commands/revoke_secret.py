@@ -9,7 +9,7 @@ from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_secret, find_system_user
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
-from taxpayers.services import Author, revoke_secret
+from taxpayers.services import Author, revoke_credential
 
 
 class Command(ServiceCommand):
@@ -28,8 +28,8 @@ class Command(ServiceCommand):
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         owner = find_system_user(options["client_id"])
         secret = find_secret(owner, options["hint"])
-        row = revoke_secret(secret=secret, reason=options["reason"], by=by, at=at)
-        live = [other for other in owner.secrets.all() if other.is_live(at)]
+        row = revoke_credential(credential=secret, reason=options["reason"], by=by, at=at)
+        live = [other for other in owner.credentials.all() if other.is_live(at)]
         kind, following = _next(owner)
         left = (
             f"It still has {live[0]}."

@@ -37,7 +37,8 @@ class Command(ServiceCommand):
             by=by,
             at=at,
         )
-        secrets = issued.system_user.secrets.exclude(pk=issued.secret.pk).filter(slot__isnull=False)
+        present = issued.system_user.credentials.filter(slot__isnull=False)
+        secrets = present.exclude(pk=issued.secret.pk)
         old = [{"secret_hint": s.hint, "secret_expires_at": s.expires_at} for s in secrets]
         old_text = "".join(
             f"\nThe old secret {s} works until {format_moment(s.expires_at)}."

@@ -27,22 +27,22 @@ from taxpayers.validation import ServiceError, validate_reason
 
 
 @transaction.atomic
-def change_secret(
+def change_credential(
     *,
-    secret: Credential,
+    credential: Credential,
     allowed_networks: Collection[str],
     reason: str,
     by: Author,
     at: datetime,
 ) -> Credential:
-    """Let logins with this secret or key come from these networks only; none: from anywhere.
+    """Let logins with it come from these networks only; none: from anywhere.
 
     Raises ServiceError if it is no longer live.
     """
     context = ChangeContext(actions.CHANGE_SECRET, by, at, validate_reason(reason))
     networks = validate_networks(allowed_networks)
-    owner = lock_to_change(secret.system_user, by)
-    row = lock_for_update(secret)
+    owner = lock_to_change(credential.system_user, by)
+    row = lock_for_update(credential)
     if not row.is_live(at):
         raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
     if row.allowed_networks != networks:
@@ -54,13 +54,13 @@ def change_secret(
 
 
 def networks_for_new(owner: SystemUser, given: Collection[str] | None) -> str:
-    """Those of a new secret or key; None: those of the newest one that is not revoked.
+    """Those of a new credential; None: those of the newest one that is not revoked.
 
-    So that a change of secrets does not open what was limited. Raises ServiceError.
+    So that a change of credentials does not open what was limited. Raises ServiceError.
     """
     if given is not None:
         return validate_networks(given)
-    newest = owner.secrets.filter(revoked_at__isnull=True).order_by("-pk").first()
+    newest = owner.credentials.filter(revoked_at__isnull=True).order_by("-pk").first()
     return newest.allowed_networks if newest else ""
 
 

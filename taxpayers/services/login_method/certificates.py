@@ -18,6 +18,7 @@ from taxpayers.certificates.names import (
 )
 from taxpayers.credentials import hint_of
 from taxpayers.models import Credential, SystemUser
+from taxpayers.services.credential_changes import free_slot, store_last_end
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -26,7 +27,6 @@ from taxpayers.services.history import (
 )
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.services.secrets import free_slot, store_last_end
 from taxpayers.validation import ServiceError, validate_end
 
 _FAULTS = {
@@ -111,7 +111,7 @@ def create_certificate(
     context: ChangeContext,
 ) -> Credential:
     """Create it in a free slot."""
-    former = owner.secrets.filter(lookup=name.lookup).first()
+    former = owner.credentials.filter(lookup=name.lookup).first()
     if former is not None:
         _replace(former, context.at)
     row = Credential.objects.create(

@@ -11,6 +11,12 @@ from taxpayers.certificates.names import TLS_CLIENT_AUTH, NameKind
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.services.credential_changes import (
+    IssuedSecret,
+    create_secret,
+    free_slot,
+    revoke_credential,
+)
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -24,7 +30,6 @@ from taxpayers.services.login_method.certificates import (
 )
 from taxpayers.services.login_method.keys import create_keys, validate_keys
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.services.secrets import IssuedSecret, create_secret, free_slot, revoke_secret
 from taxpayers.services.system_users import create_system_user
 from taxpayers.validation import ServiceError, validate_reason
 
@@ -150,7 +155,7 @@ def _change(
     if owner.token_endpoint_auth_method == method:
         raise ServiceError(str(_ALREADY[method]).format(client_id=owner.client_id))
     networks = networks_for_new(owner, None)
-    for secret in owner.secrets.filter(revoked_at__isnull=True):
-        revoke_secret(secret=secret, reason=reason, by=by, at=at)
+    for secret in owner.credentials.filter(revoked_at__isnull=True):
+        revoke_credential(credential=secret, reason=reason, by=by, at=at)
     update_and_record(owner, context, token_endpoint_auth_method=method)
     return owner, networks

@@ -18,8 +18,9 @@ from taxpayers.client_keys import (
     read_client_keys,
 )
 from taxpayers.credentials import hint_of
-from taxpayers.models import MAX_LIVE_SECRETS, Credential, SystemUser
+from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.moments import format_moment
+from taxpayers.services.credential_changes import free_slot, store_last_end
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -28,7 +29,6 @@ from taxpayers.services.history import (
 )
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.services.secrets import free_slot, store_last_end
 from taxpayers.validation import ServiceError, validate_end
 
 _FAULTS = {
@@ -91,7 +91,7 @@ def validate_keys(text: str) -> Sequence[ClientKey]:
         keys = read_client_keys(text)
     except UnusableKey as unusable:
         raise ServiceError(str(_FAULTS[unusable.fault])) from None
-    if len(keys) > MAX_LIVE_SECRETS:
+    if len(keys) > MAX_LIVE_CREDENTIALS:
         raise ServiceError(_("Give two keys at most: the present one, and the next one."))
     return keys
 
@@ -118,7 +118,7 @@ def _create(
     also: dict[str, Any],
 ) -> Credential:
     name = key_name(key.kid)
-    former = owner.secrets.filter(lookup=name).first()
+    former = owner.credentials.filter(lookup=name).first()
     if former is not None:
         raise ServiceError(_already_there(key.kid, former))
     row = Credential.objects.create(

@@ -15,8 +15,8 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import RateLimitCounter, SystemUser, Taxpayer
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
+from taxpayers.services.credential_changes import IssuedSecret, create_secret, store_last_end
 from taxpayers.services.history import Author, ChangeContext, lock_for_update, record_change
-from taxpayers.services.secrets import IssuedSecret, create_secret, store_last_end
 from taxpayers.services.system_users import create_system_user
 from taxpayers.validation import ServiceError
 
@@ -76,7 +76,7 @@ def move_sandbox_secret_end(
     if present is None:
         return False
     owner = lock_for_update(present)
-    secret = lock_for_update(owner.secrets.get())
+    secret = lock_for_update(owner.credentials.get())
     if secret.expires_at == last_moment:
         return False
     before = {"secret": str(secret), "secret_expires_at": secret.expires_at}

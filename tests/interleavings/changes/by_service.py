@@ -109,8 +109,8 @@ def remove_limit(context: Context) -> None:
 def change_networks(context: Context) -> None:
     """Mostly to such as most logins come from."""
     rows = [row for row in context.registry.credentials if row.is_live(context.at)]
-    services.change_secret(
-        secret=Credential.objects.get(pk=context.choose(rows).id),
+    services.change_credential(
+        credential=Credential.objects.get(pk=context.choose(rows).id),
         allowed_networks=context.rng.choice(
             ([], [], ["10.0.0.0/8"], ["10.1.0.0/16"], ["10.1.0.0/17", "192.0.2.0/24"])
         ),
@@ -152,19 +152,19 @@ def issue_secret(context: Context) -> None:
 
 
 @BY_SERVICE.add("credentials")
-def revoke_secret(context: Context) -> None:
+def revoke_credential(context: Context) -> None:
     rows = [row for row in context.registry.credentials if not row.revoked_at]
     secret = Credential.objects.get(pk=context.choose(rows).id)
-    services.revoke_secret(secret=secret, reason=_REASON, by=AUTHOR, at=context.at)
+    services.revoke_credential(credential=secret, reason=_REASON, by=AUTHOR, at=context.at)
 
 
 @BY_SERVICE.add("credentials")
-def retire_secret(context: Context) -> None:
+def retire_credential(context: Context) -> None:
     rows = [row for row in context.registry.credentials if not row.revoked_at]
     secret = Credential.objects.get(pk=context.choose(rows).id)
     last = context.soon() if context.rng.random() < 0.5 else context.passed()
-    services.retire_secret(
-        secret=secret, last_moment=last, reason=_REASON, by=AUTHOR, at=context.at
+    services.retire_credential(
+        credential=secret, last_moment=last, reason=_REASON, by=AUTHOR, at=context.at
     )
 
 

@@ -12,12 +12,12 @@ from django.db.models import Model
 
 from taxpayers.facts.values import (
     ClientFacts,
+    CredentialFacts,
     Facts,
     FactsQuery,
     IntermediaryFacts,
     PermissionFacts,
     RepresentedFacts,
-    SecretFacts,
 )
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
@@ -60,7 +60,7 @@ class ClientRow(NamedTuple):
     allowed_taxpayers: str
 
 
-class SecretRow(NamedTuple):
+class CredentialRow(NamedTuple):
     id: int
     system_user_id: int
     lookup: str
@@ -92,7 +92,7 @@ SOURCES: dict[str, tuple[type[Model], Any]] = {
     "taxpayers": (Taxpayer, TaxpayerRow),
     "intermediaries": (Intermediary, RoleRow),
     "system_users": (SystemUser, ClientRow),
-    "credentials": (Credential, SecretRow),
+    "credentials": (Credential, CredentialRow),
     "granted_permissions": (GrantedPermission, PermissionRow),
     "granted_permission_codes": (GrantedPermission.codes.through, CodeRow),
 }
@@ -110,7 +110,7 @@ class Registry:
     taxpayers: tuple[TaxpayerRow, ...]
     intermediaries: tuple[RoleRow, ...]
     system_users: tuple[ClientRow, ...]
-    credentials: tuple[SecretRow, ...]
+    credentials: tuple[CredentialRow, ...]
     granted_permissions: tuple[PermissionRow, ...]
     granted_permission_codes: tuple[CodeRow, ...]
     _facts: dict[FactsQuery, Facts | None] = field(default_factory=dict, init=False, repr=False)
@@ -157,7 +157,7 @@ class Registry:
                 tuple(client.allowed_permissions.split()),
                 client.allowed_taxpayers != "",
             ),
-            SecretFacts(
+            CredentialFacts(
                 secret.id,
                 secret.hint,
                 secret.expires_at,

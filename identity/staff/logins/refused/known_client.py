@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from identity.staff.framework.badges import Badge, badge_of_secret
+from identity.staff.framework.badges import Badge, badge_of_credential
 from identity.staff.logins.refused.involved import Involved
 from identity.staff.logins.refused.latest_logins import MAX_LOGINS, LatestLogins
 from taxpayers.models import Credential, SystemUser
@@ -49,7 +49,7 @@ def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> Know
     if event.reason not in _REASONS or not event.client_id:
         return None
     refused = latest.refused_since(at - LATELY)
-    live = user.usable_secrets.filter(slot__isnull=False).order_by("-pk") if user else []
+    live = user.usable_credentials.filter(slot__isnull=False).order_by("-pk") if user else []
     return KnownClient(
         client_id=event.client_id,
         system_user=user,
@@ -59,6 +59,6 @@ def known_client(involved: Involved, latest: LatestLogins, at: datetime) -> Know
         addresses=len({row.source_address for row in refused}),
         is_capped=latest.has_more and latest.rows[-1].at >= at - LATELY,
         live_secrets=[
-            (secret, badge_of_secret(secret, at)) for secret in live if secret.is_live(at)
+            (secret, badge_of_credential(secret, at)) for secret in live if secret.is_live(at)
         ],
     )

@@ -1,4 +1,4 @@
-"""Changes of client secrets: two live ones at most, shown once, stored as hashes (contract 3)."""
+"""Changes of credentials: two live ones at most, a secret is shown once (contract 3)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ class IssuedSecret:
     credentials: Credentials
 
 
-class LastLiveSecret(ServiceError):
-    """Without this secret its system user could not log in any more."""
+class LastLiveCredential(ServiceError):
+    """Without it its system user could not log in any more."""
 
 
 @transaction.atomic
@@ -112,17 +112,17 @@ def create_secret(
 
 
 @transaction.atomic
-def retire_secret(
-    *, secret: Credential, last_moment: datetime, reason: str, by: Author, at: datetime
+def retire_credential(
+    *, credential: Credential, last_moment: datetime, reason: str, by: Author, at: datetime
 ) -> Credential:
-    """Let a live secret end earlier; nothing happens if it ends by then anyway.
+    """Let a live one end earlier; nothing happens if it ends by then anyway.
 
     Raises ServiceError if it is no longer live.
     """
     context = ChangeContext(actions.RETIRE_SECRET, by, at, validate_reason(reason))
-    validate_end(last_moment, secret.label, at)
-    owner = lock_to_stop(secret.system_user, by)
-    row = lock_for_update(secret)
+    validate_end(last_moment, credential.label, at)
+    owner = lock_to_stop(credential.system_user, by)
+    row = lock_for_update(credential)
     if not row.is_live(at):
         raise ServiceError(_("{secret} has already ended.").format(secret=capfirst(row.label)))
     if last_moment < row.expires_at:
@@ -131,19 +131,19 @@ def retire_secret(
 
 
 @transaction.atomic
-def revoke_secret(
-    *, secret: Credential, reason: str, by: Author, at: datetime, spare_last: bool = False
+def revoke_credential(
+    *, credential: Credential, reason: str, by: Author, at: datetime, spare_last: bool = False
 ) -> Credential:
     """Revoke it now and for good; nothing happens if it was revoked before.
 
-    With `spare_last` it raises LastLiveSecret if its system user could no longer log in then.
+    With `spare_last` it raises LastLiveCredential if its system user could no longer log in then.
     """
     context = ChangeContext(actions.REVOKE_SECRET, by, at, validate_reason(reason))
-    owner = lock_to_stop(secret.system_user, by)
-    row = lock_for_update(secret)
+    owner = lock_to_stop(credential.system_user, by)
+    row = lock_for_update(credential)
     if row.revoked_at is None:
         if spare_last and not _has_another_live(owner, row, at):
-            raise LastLiveSecret(f"The secret {row} is the last live one.")
+            raise LastLiveCredential(f"The {row.kind} {row} is the last live one.")
         row.revoked_at, row.slot = at, None
         row.save(update_fields=["revoked_at", "slot"])
         store_last_end(owner)
@@ -153,27 +153,27 @@ def revoke_secret(
 
 
 def store_last_end(owner: SystemUser) -> None:
-    """Store when the last of its secrets ends, after a change of one. Only with the row locked."""
-    unrevoked = owner.secrets.filter(revoked_at__isnull=True)
+    """Store when its last credential ends, after a change of one. Only with the row locked."""
+    unrevoked = owner.credentials.filter(revoked_at__isnull=True)
     owner.last_secret_ends_at = unrevoked.aggregate(last=Max("expires_at"))["last"]
     owner.save(update_fields=["last_secret_ends_at"])
 
 
-def _has_another_live(owner: SystemUser, secret: Credential, at: datetime) -> bool:
-    others = owner.secrets.filter(revoked_at=None).exclude(pk=secret.pk)
+def _has_another_live(owner: SystemUser, row: Credential, at: datetime) -> bool:
+    others = owner.credentials.filter(revoked_at=None).exclude(pk=row.pk)
     return any(other.is_live(at) for other in others)
 
 
 def free_slot(owner: SystemUser, at: datetime) -> int:
-    """A slot for one more secret or key. Raises ServiceError, which names the two that are live."""
-    occupied = {secret.slot: secret for secret in owner.secrets.filter(slot__isnull=False)}
+    """A slot for one more. Raises ServiceError, which names the two that are live."""
+    occupied = {row.slot: row for row in owner.credentials.filter(slot__isnull=False)}
     for slot in SLOTS:
-        secret = occupied.get(slot)
-        if secret is None:
+        row = occupied.get(slot)
+        if row is None:
             return slot
-        if not secret.is_live(at):
-            secret.slot = None
-            secret.save(update_fields=["slot"])
+        if not row.is_live(at):
+            row.slot = None
+            row.save(update_fields=["slot"])
             return slot
     listed = ", ".join(
         f"{s} ({_('until {moment}').format(moment=format_moment(s.expires_at))},"
@@ -195,23 +195,23 @@ def free_slot(owner: SystemUser, at: datetime) -> int:
     )
 
 
-def describe_last_use(secret: Credential) -> str:
-    """When a login with it last succeeded, in words: shows which secret is no longer needed."""
-    if secret.last_used_at is None:
+def describe_last_use(row: Credential) -> str:
+    """When a login with it last succeeded, in words: shows which one is no longer needed."""
+    if row.last_used_at is None:
         return _("never used")
-    return _("last used {moment}").format(moment=format_moment(secret.last_used_at))
+    return _("last used {moment}").format(moment=format_moment(row.last_used_at))
 
 
 def _retire_live(owner: SystemUser, last_moment: datetime, context: ChangeContext) -> None:
-    for secret in owner.secrets.filter(slot__isnull=False, expires_at__gt=last_moment):
-        _retire(owner, secret, last_moment, context)
+    for row in owner.credentials.filter(slot__isnull=False, expires_at__gt=last_moment):
+        _retire(owner, row, last_moment, context)
 
 
 def _retire(
-    owner: SystemUser, secret: Credential, last_moment: datetime, context: ChangeContext
+    owner: SystemUser, row: Credential, last_moment: datetime, context: ChangeContext
 ) -> None:
-    before = {**named(secret), "secret_expires_at": secret.expires_at}
-    secret.expires_at = last_moment
-    secret.save(update_fields=["expires_at"])
+    before = {**named(row), "secret_expires_at": row.expires_at}
+    row.expires_at = last_moment
+    row.save(update_fields=["expires_at"])
     store_last_end(owner)
     record_change(owner, context, before=before, after={**before, "secret_expires_at": last_moment})
