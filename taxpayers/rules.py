@@ -129,40 +129,44 @@ def required_confirmation(facts: Facts) -> Confirmation:
     return Confirmation(facts.client.token_binding)
 
 
-def check_secret(secret: CredentialFacts, at: datetime) -> None:
-    """For callers that only authenticate: raises Refused if the secret that matched has ended."""
-    _is_not_expired(secret, at)
-    _is_not_revoked(secret)
+def check_credential(credential: CredentialFacts, at: datetime) -> None:
+    """For callers that only authenticate: raises Refused if what matched has ended."""
+    _is_not_expired(credential, at)
+    _is_not_revoked(credential)
 
 
-def _is_not_expired(secret: CredentialFacts, at: datetime) -> None:
-    if is_over(secret.expires_at, at):
+def _is_not_expired(credential: CredentialFacts, at: datetime) -> None:
+    if is_over(credential.expires_at, at):
         raise Refused(
-            RegistryReason.SECRET_EXPIRED, since=secret.expires_at, parameter=secret.parameter
+            RegistryReason.SECRET_EXPIRED,
+            since=credential.expires_at,
+            parameter=credential.parameter,
         )
 
 
-def _is_not_revoked(secret: CredentialFacts) -> None:
-    if secret.revoked_at is not None:
+def _is_not_revoked(credential: CredentialFacts) -> None:
+    if credential.revoked_at is not None:
         raise Refused(
-            RegistryReason.SECRET_REVOKED, since=secret.revoked_at, parameter=secret.parameter
+            RegistryReason.SECRET_REVOKED,
+            since=credential.revoked_at,
+            parameter=credential.parameter,
         )
 
 
-def _secret_is_not_expired(request: AuthorizationRequest) -> None:
-    _is_not_expired(request.facts.secret, request.at)
+def _credential_is_not_expired(request: AuthorizationRequest) -> None:
+    _is_not_expired(request.facts.credential, request.at)
 
 
-def _secret_is_not_revoked(request: AuthorizationRequest) -> None:
-    _is_not_revoked(request.facts.secret)
+def _credential_is_not_revoked(request: AuthorizationRequest) -> None:
+    _is_not_revoked(request.facts.credential)
 
 
 def _source_network_is_allowed(request: AuthorizationRequest) -> None:
-    networks, source = request.facts.secret.allowed_networks, request.source
+    networks, source = request.facts.credential.allowed_networks, request.source
     if networks and source is not None and not is_within(source, networks):
         raise Refused(
             RegistryReason.SOURCE_NETWORK_NOT_ALLOWED,
-            parameter=request.facts.secret.parameter,
+            parameter=request.facts.credential.parameter,
             detail=source.address or "",
         )
 
@@ -267,8 +271,8 @@ def _scope_is_allowed(request: AuthorizationRequest) -> None:
 # The contract's order. `rate_limited`, between the secret's rules and the system user's, is not
 # here: it is no fact of the registry but is counted together with the record of the login.
 RULES: tuple[Callable[[AuthorizationRequest], None], ...] = (
-    _secret_is_not_expired,
-    _secret_is_not_revoked,
+    _credential_is_not_expired,
+    _credential_is_not_revoked,
     _source_network_is_allowed,
     _token_is_bound_as_required,
     _system_user_is_not_blocked,

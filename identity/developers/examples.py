@@ -114,7 +114,7 @@ def form_example() -> dict[str, str]:
 def _refused(reason: str) -> Refused:
     if reason == ProtocolReason.RATE_LIMITED:
         throttle = Throttle(
-            AT + timedelta(seconds=42), DEFAULT_LOGINS_PER_MINUTE, _FACTS.secret.expires_at
+            AT + timedelta(seconds=42), DEFAULT_LOGINS_PER_MINUTE, _FACTS.credential.expires_at
         )
         return RateLimited(throttle, ThrottleCause.LOGINS)
     is_coming = reason == RegistryReason.PERMISSION_NOT_YET_VALID

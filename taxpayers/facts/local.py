@@ -141,7 +141,7 @@ def _with_client_id(facts: Facts, client_id: str) -> Facts:
         client.allowed_permissions,
         client.has_allowed_taxpayers,
     )
-    return Facts(named, facts.secret, facts.represented, facts.epoch, facts.status)
+    return Facts(named, facts.credential, facts.represented, facts.epoch, facts.status)
 
 
 _encode = msgspec.msgpack.Encoder().encode

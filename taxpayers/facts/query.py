@@ -136,7 +136,7 @@ def _reading(query: FactsQuery, rows: list[Row]) -> Reading:
     at = rows[0][_CLOCK] or datetime.now(UTC)
     rows = rows if query.lookups is None else _of_one_name(rows)
     row = rows[0]
-    # The query has compared the hashes by the column's collation; this compares their bytes.
+    # The query has compared them by the column's collation; this compares their bytes.
     if not any(is_same_secret(lookup, row[_LOOKUP] or "") for lookup in query.all_lookups):
         return Reading(at, None)
     window_started_at, used = row[_COUNTER]

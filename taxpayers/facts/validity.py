@@ -34,7 +34,7 @@ def next_end(facts: Facts, at: datetime) -> datetime | None:
     """The next last moment in these facts: until it has passed, time alone refuses nothing."""
     role, represented = facts.client.intermediary, facts.represented
     ends = [
-        facts.secret.expires_at,
+        facts.credential.expires_at,
         facts.client.expires_at,
         role.active_until if role else None,
         *(p.valid_until for p in (represented.permissions if represented else ())),

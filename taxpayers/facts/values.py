@@ -122,7 +122,7 @@ class Facts:
     """
 
     client: ClientFacts
-    secret: CredentialFacts
+    credential: CredentialFacts
     represented: RepresentedFacts | None = None
     epoch: int = 0
     status: StatusFacts | None = None

@@ -63,6 +63,6 @@ def test_a_certificate_that_cannot_be_used_binds_nothing() -> None:
 
 def test_a_secret_that_has_ended_is_named_before_the_certificate() -> None:
     one = client(Method.CLIENT_SECRET_POST, "tls")
-    revoked = replace(one.facts.secret, revoked_at=datetime(2026, 1, 1, tzinfo=UTC))
-    ended = replace(one, facts=replace(one.facts, secret=revoked))
+    revoked = replace(one.facts.credential, revoked_at=datetime(2026, 1, 1, tzinfo=UTC))
+    ended = replace(one, facts=replace(one.facts, credential=revoked))
     assert reason_of(ended, sent("FAILED:x"), now()) == "secret_revoked"

@@ -24,7 +24,7 @@ from taxpayers.rules import (
     AuthorizationRequest,
     Refused,
     RegistryReason,
-    check_secret,
+    check_credential,
     decide,
 )
 
@@ -75,8 +75,8 @@ def decision(request: AuthorizationRequest) -> Authorization | Refusal:
 
 
 def secret(request: AuthorizationRequest, **facts: Any) -> AuthorizationRequest:
-    changed = replace(request.facts.secret, **facts)
-    return replace(request, facts=replace(request.facts, secret=changed))
+    changed = replace(request.facts.credential, **facts)
+    return replace(request, facts=replace(request.facts, credential=changed))
 
 
 def client(request: AuthorizationRequest, **facts: Any) -> AuthorizationRequest:
@@ -173,10 +173,10 @@ def test_who_only_authenticates_is_refused_for_its_secret_alone(
 ) -> None:
     request = spoil(ON_BEHALF)
     if refusal.reason not in (RegistryReason.SECRET_EXPIRED, RegistryReason.SECRET_REVOKED):
-        check_secret(request.facts.secret, request.at)
+        check_credential(request.facts.credential, request.at)
         return
     with pytest.raises(Refused) as refused:
-        check_secret(request.facts.secret, request.at)
+        check_credential(request.facts.credential, request.at)
     assert (refused.value.reason, refused.value.since) == (refusal.reason, refusal.since)
 
 

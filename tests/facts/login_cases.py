@@ -50,8 +50,8 @@ LIVE = Facts(
     status=StatusFacts(61, 7, ("InvoicingAPI",)),
 )
 BLOCKED = replace(LIVE, client=replace(LIVE.client, blocked_at=NOW), epoch=8)
-REVOKED = replace(LIVE, secret=replace(LIVE.secret, revoked_at=NOW), epoch=8)
-EXPIRED = replace(LIVE, secret=replace(LIVE.secret, expires_at=NOW - DAY), epoch=8)
+REVOKED = replace(LIVE, credential=replace(LIVE.credential, revoked_at=NOW), epoch=8)
+EXPIRED = replace(LIVE, credential=replace(LIVE.credential, expires_at=NOW - DAY), epoch=8)
 PERMISSION = PermissionFacts(("documents:submit",), NOW - DAY, None, None)
 GRANTED = replace(
     LIVE,

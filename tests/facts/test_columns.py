@@ -83,7 +83,7 @@ def test_what_is_true_or_is_not_there_is_read_too() -> None:
     assert found.client.taxpayer_is_active
     assert not found.client.has_allowed_taxpayers
     assert (found.client.blocked_at, found.client.expires_at) == (None, None)
-    assert found.secret.revoked_at is None
+    assert found.credential.revoked_at is None
     assert found.represented is not None
     assert found.represented.is_allowed
 
@@ -133,7 +133,7 @@ def test_moments_without_an_offset_are_in_utc() -> None:
     naive = datetime(2026, 3, 2)  # noqa: DTZ001 - that is the matter of this test
     found = facts_in(row(*STATUS, secret_expires_at=naive, blocked_at=naive, valid_from=naive))
     aware = naive.replace(tzinfo=UTC)
-    assert (found.secret.expires_at, found.client.blocked_at) == (aware, aware)
+    assert (found.credential.expires_at, found.client.blocked_at) == (aware, aware)
     assert found.represented is not None
     assert found.represented.permissions[0].valid_from == aware
 
@@ -192,7 +192,7 @@ def name_found(*changes: dict[str, Any]) -> int | None:
     """The number of the row whose secret was taken."""
     rows = [row(*STATUS, secret=n, **change) for n, change in enumerate(changes)]
     facts = read(*rows, query=CERTIFICATE).facts
-    return None if facts is None else facts.secret.id
+    return None if facts is None else facts.credential.id
 
 
 @pytest.mark.parametrize(

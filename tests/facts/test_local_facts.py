@@ -134,7 +134,7 @@ def test_every_value_comes_back_as_it_was(facts: SharedFacts, epoch: int) -> Non
         assert facts.find(QUERY) == each
     # A value that is its default would not be missed: give each new one another here.
     assert stored.represented is not None
-    for part in (stored.client, stored.secret, stored.represented):
+    for part in (stored.client, stored.credential, stored.represented):
         assert [f.name for f in fields(part) if getattr(part, f.name) == f.default] == []
 
 

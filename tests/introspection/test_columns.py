@@ -157,7 +157,7 @@ def test_each_column_becomes_its_fact() -> None:
     assert (reading.token.is_revoked, reading.token.key_is_compromised) == (True, False)
     login = reading.token.login
     assert login is not None
-    assert (login.client.client_id, login.client.id, login.secret.id) == ("ci_test_1", 41, 51)
+    assert (login.client.client_id, login.client.id, login.credential.id) == ("ci_test_1", 41, 51)
     assert login.represented is not None
     assert login.represented.taxpayer == OTHER
 

@@ -73,7 +73,7 @@ def test_readings_go_together_and_each_is_that_of_its_query(sizes: list[int]) ->
     unknown = replace(calls[0], client_id="ci_test_unknown")
     readings = with_store(lambda store: results(store, [*calls, unknown]))
     assert sizes == [11]
-    ids = [reading.facts and reading.facts.secret.id for reading in readings]
+    ids = [reading.facts and reading.facts.credential.id for reading in readings]
     assert ids == [*(secret.pk for secret in secrets), None]
 
 
@@ -138,7 +138,7 @@ def test_one_row_that_cannot_be_read_fails_alone(sizes: list[int]) -> None:
     readings = with_store(lambda store: results(store, [query(secret) for secret in secrets]))
     assert sizes == [4, 1, 1, 1, 1]
     assert isinstance(readings.pop(1), ValueError)
-    assert [reading.facts.secret.id for reading in readings] == [
+    assert [reading.facts.credential.id for reading in readings] == [
         secret.pk for secret in secrets if secret.pk != secrets[1].pk
     ]
 

@@ -127,7 +127,7 @@ def _add_client_headers(
     if must_prove_key(client):
         answer.headers[NONCE_HEADER] = nonces().current(at)
     if client.method in SECRET_METHODS:
-        answer.headers["X-Client-Secret-Expires-At"] = rfc3339(client.secret.expires_at)
+        answer.headers["X-Client-Secret-Expires-At"] = rfc3339(client.credential.expires_at)
     if quota is not None and quota.limit:
         answer.headers["X-Rate-Limit-Limit"] = str(quota.limit)
         answer.headers["X-Rate-Limit-Remaining"] = str(quota.remaining)

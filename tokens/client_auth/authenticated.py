@@ -46,6 +46,6 @@ class AuthenticatedClient:
         return self.facts.client
 
     @property
-    def secret(self) -> CredentialFacts:
+    def credential(self) -> CredentialFacts:
         """The secret that matched, the key that signed, or the name of the certificate."""
-        return self.facts.secret
+        return self.facts.credential

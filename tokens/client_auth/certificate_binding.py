@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from taxpayers.facts.token_binding import Confirmation, TokenBinding
-from taxpayers.rules import check_secret
+from taxpayers.rules import check_credential
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.client_auth.certificate import CertificateHeaders, read_certificate
 
@@ -22,7 +22,7 @@ def with_certificate(
     """
     if sent is None or not _is_bound(client):
         return client
-    check_secret(client.secret, at)
+    check_credential(client.credential, at)
     certificate = read_certificate(sent)
     certificate.check_time(at)
     return replace(client, confirmation=Confirmation(TokenBinding.TLS, certificate.thumbprint))

@@ -35,7 +35,7 @@ def authenticate(sent: ClientAssertion, facts: Facts | None, at: datetime) -> Au
     Raises Refused: an unknown client, an unknown key and a wrong signature are one.
     """
     _check_time(sent, at)
-    if not _is_signed(sent, facts.secret.public_jwk if facts else "") or facts is None:
+    if not _is_signed(sent, facts.credential.public_jwk if facts else "") or facts is None:
         raise not_accepted()
     return AuthenticatedClient(sent.method, facts)
 

@@ -12,7 +12,7 @@ from functools import cache
 from django.conf import settings
 
 from taxpayers.facts.token_binding import Confirmation, TokenBinding
-from taxpayers.rules import Refused, check_secret
+from taxpayers.rules import Refused, check_credential
 from tokens.calls import ProofUse
 from tokens.client_auth.authenticated import AuthenticatedClient
 from tokens.dpop.nonce import Nonces
@@ -49,7 +49,7 @@ def with_proof(
     """
     if not must_prove_key(client) or sent is None:
         return client  # that a proof is missing is for the decision to say
-    check_secret(client.secret, at)
+    check_credential(client.credential, at)
     try:
         proof = read_proof(sent, method="POST", address=f"{called}{_PATH}", at=at)
         if not nonces().is_accepted(proof.nonce, at):

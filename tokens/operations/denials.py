@@ -49,7 +49,7 @@ def throttled(login: Login, decision: Decision, throttle: Throttle) -> RateLimit
     """
     client, outcome = decision.client, decision.outcome
     if client is not None and client.method in SECRET_METHODS:
-        throttle = replace(throttle, secret_expires_at=client.secret.expires_at)
+        throttle = replace(throttle, secret_expires_at=client.credential.expires_at)
     may_succeed = (
         isinstance(outcome, Refused) and outcome.reason == RegistryReason.SOURCE_NETWORK_NOT_ALLOWED
     )

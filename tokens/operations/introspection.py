@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError
 
-from taxpayers.rules import Refused, check_secret
+from taxpayers.rules import Refused, check_credential
 from tokens.access_tokens.binding import token_type
 from tokens.access_tokens.status import ACTIVE, InactiveReason, status_of
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
@@ -109,7 +109,7 @@ def _authenticate(
     try:
         if reading.caller is None or not reading.caller.is_active:
             raise Refused(ProtocolReason.INVALID_CREDENTIALS)
-        check_secret(reading.caller.secret, reading.at)
+        check_credential(reading.caller.secret, reading.at)
     except Refused as refused:
         if REFUSALS[refused.reason].counts_as_failure:
             yield from count_failure(node, arrival, credentials, _OPERATION)

@@ -130,7 +130,7 @@ def _counted(login: Login, client: AuthenticatedClient, event: Event) -> Counted
     return CountedLogin(
         event,
         facts.client.id,
-        facts.secret.id,
+        facts.credential.id,
         facts.client.logins_per_minute,
         facts.epoch,
         use_of(login.asked.credentials),
@@ -168,7 +168,7 @@ def _event(
         detail=shown(refused.detail, _DETAIL_LENGTH) if refused else "",
         client_id=sent.client_id,  # with a right checksum, or as `recognize` shows it
         system_user_id=client.client.id if client else None,
-        secret_id=client.secret.id if client else None,
+        secret_id=client.credential.id if client else None,
         subject=str(subject or ""),
         actor=str(client.client.taxpayer) if client and sent.on_behalf_of else "",
         scope=scope,

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.conf import settings
 
 from taxpayers.facts.values import ClientFacts, Reading
-from taxpayers.rules import Refused, check_secret
+from taxpayers.rules import Refused, check_credential
 from tokens.access_tokens.status_claim import index_of_claims
 from tokens.access_tokens.verification import AccessToken, InvalidToken, verify
 from tokens.answers.challenge import refused_by
@@ -109,7 +109,7 @@ def _authenticate(
 ) -> Generator[Call, Any, None]:
     try:
         client = authenticate(credentials, reading.facts, reading.at)
-        check_secret(client.secret, reading.at)
+        check_credential(client.credential, reading.at)
         use = use_of(credentials)
         if use is not None:
             _check_limit(node, client.client, reading.at)

@@ -31,7 +31,7 @@ _SECRET_REVOKED = (
 class ActiveToken:
     """A token that was active at the moment `at`, and the facts of its login at that moment.
 
-    `login.secret` is the secret by which it was issued.
+    `login.credential` is the secret by which it was issued.
     """
 
     is_authenticated: ClassVar[bool] = True  # Django REST framework expects it of a `user`
@@ -53,7 +53,7 @@ def require_active(encoded: str, token: AccessToken) -> ActiveToken:
     login = facts.login
     if status == ACTIVE and login is not None:
         return ActiveToken(token, login, reading.at)
-    revoked_at = login.secret.revoked_at if login else None
+    revoked_at = login.credential.revoked_at if login else None
     if status == RegistryReason.SECRET_REVOKED and revoked_at is not None:
         raise InvalidToken(_SECRET_REVOKED.format(since=format_moment_with_offset(revoked_at)))
     raise InvalidToken(_ENDED)

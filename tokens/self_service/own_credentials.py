@@ -69,7 +69,7 @@ class CredentialsView(SelfServiceView):
                 "allowed_permissions": client.allowed_permissions,  # none: all that are granted
                 # Which ones is not shown: a token is for one taxpayer, and others may read it.
                 "is_limited_to_taxpayers": client.has_allowed_taxpayers,
-                "secrets": [secret_as_json(s, login.secret.id, at) for s in secrets],
+                "secrets": [secret_as_json(s, login.credential.id, at) for s in secrets],
                 "rate_limit": self._rate_limit(user),
                 "source_address": self.source_address,
                 "environment": settings.ENVIRONMENT,
@@ -85,7 +85,7 @@ class CredentialsView(SelfServiceView):
         return Response(
             {
                 "revoked": {"hint": secret.hint, "revoked_at": rfc3339_or_none(secret.revoked_at)},
-                "live_secrets": [secret_as_json(s, login.secret.id, at) for s in live],
+                "live_secrets": [secret_as_json(s, login.credential.id, at) for s in live],
                 "description": _OTHERS_LEFT.format(end=end) if live else _NONE_LEFT,
             }
         )
@@ -96,7 +96,9 @@ class CredentialsView(SelfServiceView):
             raise LastSecretConflict(_SANDBOX)
         try:
             return revoke_credential(
-                credential=Credential.objects.select_related("system_user").get(pk=login.secret.id),
+                credential=Credential.objects.select_related("system_user").get(
+                    pk=login.credential.id
+                ),
                 spare_last=spare_last,
                 reason=_REASON.format(login=token.jti, reference=self.reference),
                 by=Author.client(token.client_id, self.source_address),

@@ -58,7 +58,7 @@ def _take(facts: Facts, authorization: Authorization) -> TakeStatusIndex:
     subject, actor = authorization.subject, authorization.actor
     return TakeStatusIndex(
         facts.client.id,
-        facts.secret.id,
+        facts.credential.id,
         subject.tin,
         subject.rob,
         str(actor) if actor else "",

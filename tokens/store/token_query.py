@@ -184,7 +184,7 @@ def _reading(query: TokenQuery, rows: list[Row]) -> TokenReading:
 def _caller(query: TokenQuery, row: Row) -> ApiFacts | None:
     client_id, name, audience, is_active = row[_API]
     secret_id, lookup, hint, expires_at, revoked_at = row[_API_SECRET]
-    # The query has compared the hashes by the column's collation; this compares their bytes.
+    # The query has compared them by the column's collation; this compares their bytes.
     if not is_same_secret(query.lookup or "", lookup or "") or secret_id is None:
         return None
     secret = CredentialFacts(secret_id, hint, aware(expires_at), aware_or_none(revoked_at))

@@ -71,7 +71,7 @@ def expected(login: Login, facts: Facts | None, at: datetime) -> Outcome:
         reason = ProtocolReason.INVALID_CREDENTIALS
         return Outcome(reason, None, "", "", None, None, subject, "", "", None)
     own = str(facts.client.taxpayer)
-    ids = (facts.client.id, facts.secret.id)
+    ids = (facts.client.id, facts.credential.id)
     whose = (subject or own, own if subject else "")
     try:
         granted = decide(_request(login, facts, at))
