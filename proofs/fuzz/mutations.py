@@ -7,63 +7,20 @@ from random import Random
 _MAX_BYTES = 60_000
 _INTERESTING = b'\0\t\n\r\x0b\x1f "%&+,-/:;=?\\\x7f\x80\xff0Aa'
 _TOKENS = (
-    *(
-        b"\0",
-        b"\r\n",
-        b"\n",
-        b"\r",
-        b"\r\n\r\n",
-        b"\r\n ",
-        b"\r\n\t",
-        b" ",
-        b": ",
-        b" : ",
-        b"%00",
-        b"%",
-    ),
-    *(
-        b"Transfer-Encoding: chunked\r\n",
-        b"Transfer-Encoding:\x0bchunked\r\n",
-        b"Content-Length: 5\r\n",
-    ),
-    *(
-        b"Content-Length: 18446744073709551616\r\n",
-        b"Content-Length: -1\r\n",
-        b"Content-Length: 0x5\r\n",
-    ),
+    *(b"\0", b"\r\n", b"\n", b"\r", b"\r\n\r\n", b"\r\n ", b"\r\n\t", b" ", b": ", b" : ", b"%00"),
+    *(b"%", b"Transfer-Encoding: chunked\r\n", b"Transfer-Encoding:\x0bchunked\r\n"),
+    *(b"Content-Length: 5\r\n", b"Content-Length: 18446744073709551616\r\n"),
+    *(b"Content-Length: -1\r\n", b"Content-Length: 0x5\r\n"),
     *(b"Transfer-Encoding: identity, chunked\r\n", b"Host: y\r\n", b"Connection: close\r\n"),
-    *(b"HTTP/1.0", b"HTTP/1.1\r\n", b"HTTP/2.0", b"HTTP/0.9", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
-    *(
-        b"0\r\n\r\n",
-        b"ffffffffffffffff\r\n",
-        b"-1\r\n",
-        b";charset=",
-        b"charset*=a''%ff",
-        b"Expect: 100-continue\r\n",
-    ),
-    *(
-        b"\xc3\x28",
-        b"\xed\xa0\x80",
-        b"\xe2\x80\xae",
-        b"\xf0\x9f\x98\x80",
-        b"onbehalfof : x\r\n",
-        b"Upgrade: h2c\r\n",
-    ),
+    *(b"HTTP/1.0", b"HTTP/1.1\r\n", b"HTTP/2.0", b"HTTP/0.9"),
+    *(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"0\r\n\r\n", b"ffffffffffffffff\r\n", b"-1\r\n"),
+    *(b";charset=", b"charset*=a''%ff", b"Expect: 100-continue\r\n", b"\xc3\x28", b"\xed\xa0\x80"),
+    *(b"\xe2\x80\xae", b"\xf0\x9f\x98\x80", b"onbehalfof : x\r\n", b"Upgrade: h2c\r\n"),
 )
 _NUMBER = re.compile(rb"\d+")
 _NUMBERS = (
-    b"0",
-    b"-1",
-    b"+5",
-    b"00",
-    b"1",
-    b"65536",
-    b"4294967296",
-    b"9" * 30,
-    b"1e3",
-    b"0x10",
-    b"5,5",
-    b"",
+    *(b"0", b"-1", b"+5", b"00", b"1", b"65536", b"4294967296", b"9" * 30, b"1e3", b"0x10"),
+    *(b"5,5", b""),
 )
 
 Change = Callable[[Random, bytes], bytes]

@@ -16,13 +16,11 @@ _NAMES = (
     *("client_assertion", "client_assertion_type"),
 )
 _RIGHT = (
-    ("grant_type", "client_credentials"),
-    ("client_id", place.CLIENT_ID.decode()),
+    *(("grant_type", "client_credentials"), ("client_id", place.CLIENT_ID.decode())),
     ("client_secret", place.CLIENT_SECRET.decode()),
 )
 _BOUND = (
-    ("grant_type", "client_credentials"),
-    ("client_id", place.BOUND_CLIENT_ID.decode()),
+    *(("grant_type", "client_credentials"), ("client_id", place.BOUND_CLIENT_ID.decode())),
     ("client_secret", place.BOUND_SECRET.decode()),
 )
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
