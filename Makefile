@@ -81,9 +81,9 @@ chaos: $(DEV)  ## faults under load with real processes, into docs/reliability.m
 	@$(BIN)/python -m proofs.chaos $(or $(ARGS),--write)
 
 container: $(DEV)  ## the container image, built and run read-only (as root; Debian: buildah crun debootstrap)
-	@$(BIN)/python -m pytest -n 0 proofs/containers/drill.py $(ARGS)
+	@$(BIN)/python -m proofs.containers $(ARGS)
 
-mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="taxpayers/rules.py" chooses
+mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="--only taxpayers/rules.py --sample 100" chooses
 	@$(BIN)/python -m proofs.mutants $(ARGS)
 
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile the Malay ones

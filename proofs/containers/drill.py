@@ -1,7 +1,4 @@
-"""`make container`: `deploy/container/Containerfile` is built, and run as in a production.
-
-It takes minutes, so it is no part of `make test`: tests/proofs/test_containerfile.py is.
-"""
+"""The image of `deploy/container/Containerfile`, built and run as in a production."""
 
 import json
 import os
@@ -207,7 +204,7 @@ def test_the_image_has_no_tool_to_install_with_and_no_test(deployment: Deploymen
     names = {path.name for path in (root / ".venv" / "bin").iterdir()}
     assert "gunicorn" in names
     assert not {"pip", "pytest", "uv"} & names
-    assert not (root / "tests").exists()
+    assert not [name for name in ("tests", "proofs") if (root / name).exists()]
     assert not [path for path in root.rglob("*") if not path.is_symlink() and _is_closed(path)]
 
 

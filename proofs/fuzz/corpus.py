@@ -1,7 +1,7 @@
 """What is sent on one connection, and files of it that can be read, committed and replayed.
 
-An input in a file: a comment with its name, one with how it is sent, then one Python bytes literal
-for each part; an empty line ends it. Placeholders stand for credentials (`planted`).
+An input in a file: a comment with how it is sent and its name, then one Python bytes literal for
+each part. Placeholders are replaced by credentials (`planted`).
 """
 
 import ast
@@ -100,11 +100,11 @@ class FuzzInput:
 
 def read_inputs(file: Path, planted: Planted) -> Iterator[FuzzInput]:
     """The inputs of a corpus file, with credentials for placeholders."""
-    for block in file.read_text("ascii").strip().split("\n\n"):
-        lines = block.splitlines()
-        name, way = (line.removeprefix("# ") for line in lines[:2])
+    for block in f"\n{file.read_text('ascii').strip()}".split("\n# ")[1:]:
+        first, *lines = block.splitlines()
+        way, _, name = first.partition(": ")
         kind, *more = way.split(", ")
-        parts = tuple(planted.fill(ast.literal_eval(line)) for line in lines[2:])
+        parts = tuple(planted.fill(ast.literal_eval(line)) for line in lines)
         connection = next((word for word in more if word.startswith(_CONNECTION)), "")
         yield FuzzInput(
             parts,
@@ -126,5 +126,5 @@ def write_inputs(file: Path, inputs: Iterable[FuzzInput], planted: Planted) -> N
         for one in inputs:
             shown = replace(one, parts=tuple(planted.blank(part) for part in one.parts))
             name = ascii(one.name or "unnamed").strip("'\"")
-            lines = [f"# {name}", f"# {one.way}", *(repr(part) for part in shown.parts)]
-            output.write("\n".join(lines) + "\n\n")
+            lines = [f"# {one.way}: {name}", *(repr(part) for part in shown.parts)]
+            output.write("\n".join(lines) + "\n")
