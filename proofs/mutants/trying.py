@@ -181,20 +181,21 @@ def _run_pytest(
     where: Where, arguments: Sequence[str], plugin: object, *, is_migrated: bool
 ) -> int:
     os.chdir(where.root)
+    server = where.postgres
     if (where.root / "tests" / "conftest.py").exists():
         from tests import conftest
 
-        if where.postgres is not None:
-            where.postgres.stop = lambda: None  # type: ignore[method-assign]  # not by this process
-            conftest.start_postgres = lambda: where.postgres  # type: ignore[attr-defined]
+        if server is not None:
+            server.stop = lambda: None  # type: ignore[method-assign]  # not by this process
+            setattr(conftest, "start_postgres", lambda: server)  # noqa: B010 - as a test would
         _share_the_migrated_database(where, is_migrated=is_migrated)
     try:
         return int(
             pytest.main([*_ARGUMENTS, f"--rootdir={where.root}", *arguments], [plugin, _Alike()])
         )
     finally:
-        for name in ("", "_migrated") if where.postgres else ():
-            where.postgres.drop_database(f"test_{os.getpid()}{name}")
+        for name in ("", "_migrated") if server else ():
+            server.drop_database(f"test_{os.getpid()}{name}")
 
 
 # --- Tests ----------------------------------------------------------------------------------------
@@ -285,26 +286,12 @@ class _Recorder:
 # --- Modules --------------------------------------------------------------------------------------
 
 
-def function_at(source: str, line: int) -> str:
-    """The qualified name of the function whose body has this line; empty if there is none."""
-    found, around = "", [(ast.parse(source), "")]
-    while around:
-        node, name = around.pop()
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                inner = f"{name}{child.name}"
-                if child.body[0].lineno <= line <= (child.end_lineno or line):
-                    found = inner
-                around.append((child, f"{inner}.<locals>."))
-            else:
-                is_class = isinstance(child, ast.ClassDef)
-                around.append((child, f"{name}{child.name}." if is_class else name))  # type: ignore[attr-defined]
-    return found
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _recording(module: str, source: str) -> ast.Module:
-    """The module, whose functions begin by adding their names to `called`."""
-    tree = ast.parse(source)
+def _functions(tree: ast.Module) -> list[tuple[str, Function]]:
+    """Each with its qualified name, those inside others after them."""
+    found: list[tuple[str, Function]] = []
     around: list[tuple[ast.AST, str]] = [(tree, "")]
     while around:
         node, name = around.pop()
@@ -312,15 +299,33 @@ def _recording(module: str, source: str) -> ast.Module:
             inner = name
             if isinstance(child, ast.ClassDef):
                 inner = f"{name}{child.name}."
-            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            elif isinstance(child, Function):
+                found.append((f"{name}{child.name}", child))
                 inner = f"{name}{child.name}.<locals>."
-                _begin_with(f"_mutants_called.add({f'{module}:{name}{child.name}'!r})", child)
             around.append((child, inner))
+    return found
+
+
+def function_at(source: str, line: int) -> str:
+    """The qualified name of the function whose body has this line; empty if there is none."""
+    of_line = [
+        name
+        for name, function in _functions(ast.parse(source))
+        if function.body[0].lineno <= line <= (function.end_lineno or line)
+    ]
+    return max(of_line, key=len, default="")
+
+
+def _recording(module: str, source: str) -> ast.Module:
+    """The module, whose functions begin by adding their names to `called`."""
+    tree = ast.parse(source)
+    for name, function in _functions(tree):
+        _begin_with(f"_mutants_called.add({f'{module}:{name}'!r})", function)
     _begin_with("from proofs.mutants.trying import called as _mutants_called", tree)
     return ast.fix_missing_locations(tree)
 
 
-def _begin_with(statement: str, node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+def _begin_with(statement: str, node: ast.Module | Function) -> None:
     place = 0 if ast.get_docstring(node) is None else 1
     is_future = isinstance(node, ast.Module) and any(
         isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in node.body

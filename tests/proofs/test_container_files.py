@@ -372,7 +372,7 @@ class Node(BaseHTTPRequestHandler):
 
 
 def health(port: int) -> tuple[int, str]:
-    command = [sys.executable, "-I", FOLDER / "is_ready.py"]
+    command = [sys.executable, "-I", str(FOLDER / "is_ready.py")]
     done = subprocess.run(
         command, env={"PORT": str(port)}, capture_output=True, text=True, check=False
     )

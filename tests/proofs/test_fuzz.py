@@ -76,7 +76,7 @@ HEADERS = {
     "correlationid": REFERENCE,
 }
 OWN = {"x-represented-taxpayer": "C1000000041"}
-BASIC = {"www-authenticate": 'Basic realm="identity", charset="UTF-8"'}
+BASIC: dict[str, Any] = {"www-authenticate": 'Basic realm="identity", charset="UTF-8"'}
 JTI, ME = "0123456789abcdef", "/api/v1/me"
 
 
@@ -87,7 +87,7 @@ def request(path: str, *lines: bytes, body: bytes = b"") -> FuzzInput:
     return FuzzInput((FIXED.fill(head + b"\r\n\r\n" + body),), Kind.FRAMED)
 
 
-def refusal(status: int = 400, text: str = "Wrong.", **headers: str | None) -> WireAnswer:
+def refusal(status: int = 400, text: str = "Wrong.", **headers: Any) -> WireAnswer:
     body = {"error": "invalid_client", "error_description": f"{text} Reference: {REFERENCE}"}
     left = {name: value for name, value in (HEADERS | headers).items() if value is not None}
     return WireAnswer(status, "invalid_client", left, json.dumps(body).encode())
@@ -114,7 +114,7 @@ KEY_TOKEN = token_of(FIXED.key_client_id)
 BOUND_TOKEN = token_of(FIXED.bound_client_id, "DPoP", cnf={"jkt": RIGHT.thumbprint})
 TLS_TOKEN = token_of(FIXED.tls_client_id, cnf={"x5t#S256": "x"})
 ACCEPTED = WireAnswer(200, "OK", {"content-type": "application/json"}, b"{}")
-API_REFUSAL = refusal(401, **{"www-authenticate": "Bearer error=x"})
+API_REFUSAL = refusal(401, **(BASIC | {"www-authenticate": "Bearer error=x"}))
 PAGE = WireAnswer(404, "Not Found", {"content-type": "text/html"}, b"<html>Traceback")
 TWICE = "used before"
 
@@ -128,7 +128,12 @@ TWICE = "used before"
         (LOGIN, refusal(), replace(refusal(), body=b"{"), "the body is no JSON"),
         (LOGIN, refusal(), replace(refusal(), reason="Bad Request"), "the reason phrase"),
         (LOGIN, refusal(), refusal(correlationid=None), "correlationId"),
-        (LOGIN, refusal(), refusal(**{"set-cookie": "x"}), "a header set-cookie"),
+        (
+            LOGIN,
+            refusal(),
+            refusal(400, **(BASIC | {"www-authenticate": None, "set-cookie": "x"})),
+            "a header set-cookie",
+        ),
         (LOGIN, refusal(), refusal(text=FIXED.wrong_secret[10:45].decode()), "sends back"),
         (INTROSPECT, refusal(401, **BASIC), refusal(401), "401 with the challenge"),
         (replace(WITH_SECRET, is_canary=True), TOKEN, refusal(), "a right login gets 400"),
