@@ -41,7 +41,7 @@ _LIBRARIES = (
     *("django.test", "django.db.models", "django.db.backends.sqlite3.base", "django.views.debug"),
     *("django.core.management", "django.core.mail", "django.template.loader"),
     *("cryptography.fernet", "jwt", "lmdb", "msgspec", "oauthlib.oauth2", "prometheus_client"),
-    *("psycopg", "environs", "uuid_utils.compat"),
+    *("psycopg", "uuid_utils.compat"),
 )
 _ARGUMENTS = (
     *("-q", "-m", "not (processes or slow)", "-p", "no:cacheprovider"),
