@@ -194,8 +194,9 @@ def _run_pytest(
             pytest.main([*_ARGUMENTS, f"--rootdir={where.root}", *arguments], [plugin, _Alike()])
         )
     finally:
-        for name in ("", "_migrated") if server else ():
-            server.drop_database(f"test_{os.getpid()}{name}")
+        if server is not None:
+            for name in ("", "_migrated"):
+                server.drop_database(f"test_{os.getpid()}{name}")
 
 
 # --- Tests ----------------------------------------------------------------------------------------
