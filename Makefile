@@ -72,19 +72,19 @@ bench: $(DEV)  ## what a login costs beside its peers, into docs/performance.md 
 	@$(BIN)/python -m bench $(or $(ARGS),compare --write)
 
 interleavings: $(DEV)  ## logins and changes in random order against a serial oracle; STEPS=1000000 SEED=n
-	@$(BIN)/python -m tests.interleavings --steps $(or $(STEPS),1000000) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m proofs.interleavings --steps $(or $(STEPS),1000000) $(if $(SEED),--seed $(SEED))
 
 fuzz: $(DEV)  ## a million hostile inputs against the running service; INPUTS=5000 SEED=n ARGS=--replay=file
-	@$(BIN)/python -m tests.fuzz --inputs $(or $(INPUTS),1000000) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@$(BIN)/python -m proofs.fuzz --inputs $(or $(INPUTS),1000000) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 chaos: $(DEV)  ## faults under load with real processes, into docs/reliability.md (within 15 min)
-	@$(BIN)/python -m tests.chaos $(or $(ARGS),--write)
+	@$(BIN)/python -m proofs.chaos $(or $(ARGS),--write)
 
 container: $(DEV)  ## the container image, built and run read-only (as root; Debian: buildah crun debootstrap)
-	@$(BIN)/python -m pytest -n 0 tests/containers/drill.py $(ARGS)
+	@$(BIN)/python -m proofs.containers $(ARGS)
 
-mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="taxpayers/rules.py" chooses
-	@$(BIN)/python -m tests.mutants $(ARGS)
+mutants: $(DEV)  ## do the tests notice faults put in on purpose; ARGS="--only taxpayers/rules.py --sample 100" chooses
+	@$(BIN)/python -m proofs.mutants $(ARGS)
 
 messages: $(DEV)  ## collect the staff's texts into locale/ and compile the Malay ones
 	@$(BIN)/python -m tests.support.catalogues

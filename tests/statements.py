@@ -21,7 +21,7 @@ import pytest
 ENOUGH = 2
 # Their subject is what a database does with our statements, of which each engine has its own.
 ABOUT_DATABASES = (
-    *("tests/facts/", "tests/interleavings/", "tests/lanes/", "tests/registry/", "tests/servers/"),
+    *("tests/facts/", "tests/proofs/", "tests/lanes/", "tests/registry/", "tests/servers/"),
     *("tests/search/test_name_lookups.py", "tests/status_lists/", "tests/test_health.py"),
     *("tests/tokens/test_batches.py", "tests/tokens/test_login_event_store.py"),
     *("tests/tokens/test_overlapping_failures.py", "tests/tokens/test_prune_logins.py"),

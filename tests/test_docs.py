@@ -14,6 +14,7 @@ DOCUMENTS = [
     *(CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((CHECKOUT / "docs").glob("*.md")),
     CHECKOUT / "deploy" / "conformance" / "README.md",
+    CHECKOUT / "proofs" / "README.md",
 ]
 # Folders that `make` and a script create, an address, and what developers of ERP systems download.
 NOT_FILES = (".venv/", ".bench/", "var/", "STAFF_URL/", "secrets/", "clientcheck.py")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from proofs.fuzz.signed.signer import RIGHT, raw_object
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.facts.values import Facts
 from taxpayers.rules import Refused
 from tests.endpoint.test_rules import CLIENT, SECRET
-from tests.fuzz.proofs.signer import RIGHT, raw_object
 from tokens.access_tokens.binding import confirmation_claim, read_confirmation, token_type
 from tokens.client_auth.authenticated import AuthenticatedClient, Method
 from tokens.dpop.possession import must_prove_key, nonces, with_proof

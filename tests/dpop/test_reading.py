@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz.proofs.signer import RIGHT, raw_object
+from proofs.fuzz.signed.signer import RIGHT, raw_object
 from tokens.dpop.proof import InvalidProof, ProofFault, read_proof, verified_thumbprint
 from tokens.dpop.target import is_same_target
 

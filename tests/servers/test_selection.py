@@ -14,7 +14,7 @@ FAILS_AT_FIRST = """
 import pytest
 from pathlib import Path
 
-@pytest.mark.{marker}
+@pytest.mark.processes
 @pytest.mark.parametrize("number", range({count}))
 def test_that_comes_and_goes(number):
     tried = Path(__file__).with_name(f"tried-{{number}}")
@@ -24,13 +24,13 @@ def test_that_comes_and_goes(number):
 """
 
 
-def run(folder: Path, marker: str, count: int = 1, **environment: str) -> tuple[int, str]:
-    (folder / "test_sample.py").write_text(FAILS_AT_FIRST.format(marker=marker, count=count))
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  processes\n  other\n")
+def run(folder: Path, count: int = 1) -> tuple[int, str]:
+    (folder / "test_sample.py").write_text(FAILS_AT_FIRST.format(count=count))
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  processes\n")
     command = ["-m", "pytest", "-p", "tests.selection", "-p", "no:django", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, *command, "--rootdir", str(folder), str(folder)],
-        env={"PYTHONPATH": str(CHECKOUT), **environment},
+        env={"PYTHONPATH": str(CHECKOUT), "CI": "1"},
         cwd=folder,
         stdout=subprocess.PIPE,
         text=True,
@@ -41,19 +41,11 @@ def run(folder: Path, marker: str, count: int = 1, **environment: str) -> tuple[
 
 
 def test_ci_tries_a_test_of_processes_again_and_shows_why(tmp_path: Path) -> None:
-    status, shown = run(tmp_path, "processes", CI="1")
+    status, shown = run(tmp_path)
     assert status == 0
     assert "test_that_comes_and_goes[0] failed at first" in shown
     assert "the port was taken" in shown
 
 
-@pytest.mark.parametrize(
-    ("marker", "count", "environment"),
-    [("other", 1, {"CI": "1"}), ("processes", 1, {}), ("processes", 3, {"CI": "1"})],
-    ids=["in process", "at a developer's", "too many"],
-)
-def test_what_else_fails_at_first_has_failed(
-    tmp_path: Path, marker: str, count: int, environment: dict[str, str]
-) -> None:
-    status, _shown = run(tmp_path, marker, count, **environment)
-    assert status == 1
+def test_more_than_two_that_fail_at_first_fail_the_run(tmp_path: Path) -> None:
+    assert run(tmp_path, count=3)[0] == 1

@@ -1,0 +1,122 @@
+"""Runs a scenario under load, and judges it by what clients and database show."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+import jwt
+import psycopg
+
+from proofs.chaos.answers import Answer
+from proofs.chaos.load import Load
+from proofs.chaos.promises import Forbidden, Observed, broken_promises
+from proofs.chaos.scenarios.scenario import AnySite, Scenario, Stage
+from proofs.chaos.site import Site
+from tests.servers.processes import NotAvailable
+
+_STEADY_BEFORE, _STEADY_AFTER = 1.0, 1.5
+_STEADY_AT_MOST = 20.0  # after a fault; more than any promise
+_RECORDS_WITHIN_SECONDS = 20.0
+_MAX_CLOCK_DIFFERENCE = 3.0
+
+
+@dataclass(frozen=True)
+class Result(Generic[AnySite]):
+    """How one scenario went."""
+
+    scenario: Scenario[AnySite]
+    seen: Observed | None = None  # None if it did not run
+    broken: Sequence[str] = ()
+    not_tested: str = ""  # why it did not run
+    seconds: float = 0.0
+
+
+def run(scenario: Scenario[AnySite], cluster: AnySite) -> Result[AnySite]:
+    """The scenario, from a steady load before it to a steady load after it."""
+    try:
+        return _run(scenario, cluster)
+    except Exception as error:  # noqa: BLE001 - the other scenarios still run
+        return Result(scenario, broken=[f"the drill itself failed: {error!r}"])
+
+
+def _run(scenario: Scenario[AnySite], cluster: AnySite) -> Result[AnySite]:
+    started = time.monotonic()
+    population = cluster.population
+    before = cluster.issued()
+    load = Load(population.callers, cluster.connection_of)
+    stage = Stage(cluster, load)
+    stage.forbidden += [Forbidden(name, started) for name in population.bad]
+    broken: list[str] = []
+    with stage.afterwards:
+        load.begin()
+        try:
+            load.wait_until_steady(_STEADY_BEFORE, _STEADY_AT_MOST)
+            scenario.act(stage)
+            load.wait_until_steady(_STEADY_AFTER, _STEADY_AT_MOST)
+        except NotAvailable as reason:
+            return Result(scenario, not_tested=str(reason))
+        except Exception as error:  # noqa: BLE001 - the other scenarios still run
+            broken.append(f"the scenario itself failed: {error!r}")
+        finally:
+            load.end()
+        answers = _verified(load.answers, cluster)
+        issued = _issued(cluster)
+        seen = Observed(
+            answers=answers,
+            honest=population.honest,
+            began_at=stage.began_at,
+            ended_at=stage.ended_at,
+            issued=issued,
+            new=issued - before,
+            forbidden=stage.forbidden,
+            lost_until=stage.lost_until,
+            notes=stage.notes,
+        )
+    broken += broken_promises(scenario.promise, seen)
+    return Result(scenario, seen, broken, seconds=time.monotonic() - started)
+
+
+def _issued(cluster: Site) -> frozenset[str]:
+    """The stored ones, as soon as the database answers."""
+    deadline = time.monotonic() + _RECORDS_WITHIN_SECONDS
+    while True:
+        try:
+            return cluster.issued()
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+
+
+def _verified(answers: Sequence[Answer], cluster: Site) -> list[Answer]:
+    """The same answers; a token that a protected API would refuse is a fault."""
+    published = cluster.keys_of(cluster.nodes[0])
+    keys = {key["kid"]: jwt.PyJWK(key) for key in published}
+    # The wall clock of this machine, at the times that answers have.
+    ahead = time.time() - time.monotonic()
+    issuer = cluster.balancer.ports.https_url
+    return [
+        replace(answer, fault=answer.fault or _fault_of(answer, keys, issuer, ahead))
+        if answer.token
+        else answer
+        for answer in answers
+    ]
+
+
+def _fault_of(answer: Answer, keys: dict[str, Any], issuer: str, ahead: float) -> str:
+    try:
+        kid = jwt.get_unverified_header(answer.token)["kid"]
+        claims = jwt.decode(
+            answer.token,
+            keys[kid],
+            algorithms=["ES256"],
+            issuer=issuer,
+            options={"verify_aud": False},
+            leeway=_MAX_CLOCK_DIFFERENCE,
+        )
+    except (jwt.InvalidTokenError, KeyError) as error:
+        return f"a token that does not verify: {error!r}"
+    late = abs(claims["iat"] - (answer.answered_at + ahead))
+    limit = answer.seconds + _MAX_CLOCK_DIFFERENCE
+    return f"a token with a date that is {late:.0f} s off" if late > limit else ""

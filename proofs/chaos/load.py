@@ -1,0 +1,77 @@
+"""A steady load through the proxy: each caller is a thread with one connection."""
+
+import threading
+import time
+from collections.abc import Callable
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+
+from proofs.chaos.answers import Answer, read_answer, without_answer
+from proofs.chaos.callers import Caller, Kind
+from tests.support.erp import FORM, PATH
+
+# Longer than any answer may take: what comes later counts as silence.
+SILENCE_SECONDS = 20.0
+
+Connect = Callable[[Caller], HTTPConnection]
+
+
+def log_in(caller: Caller, connection: HTTPConnection, headers: dict[str, str]) -> Answer:
+    """One login on this connection, which is opened if it is not open."""
+    sent_at = time.monotonic()
+    try:
+        connection.request(
+            "POST", PATH, caller.body, {"Content-Type": FORM, **caller.headers, **headers}
+        )
+        response = connection.getresponse()
+        body = response.read()
+    except (OSError, HTTPException) as error:
+        connection.close()
+        return without_answer(caller.name, (sent_at, time.monotonic()), error)
+    return read_answer(
+        caller.name, (sent_at, time.monotonic()), response.status, _headers(response), body
+    )
+
+
+def _headers(response: HTTPResponse) -> dict[str, str]:
+    return {name.lower(): value for name, value in response.getheaders()}
+
+
+class Load:
+    """Runs between `begin` and `end`; `answers` grows meanwhile."""
+
+    def __init__(self, callers: list[Caller], connect: Connect) -> None:
+        self.answers: list[Answer] = []
+        self.honest = [one.name for one in callers if one.kind is Kind.HONEST]
+        self._is_over = threading.Event()
+        self._connect = connect
+        self._threads = [threading.Thread(target=self._send, args=(one,)) for one in callers]
+
+    def begin(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        self._is_over.set()
+        for thread in self._threads:
+            thread.join(SILENCE_SECONDS + 5)
+
+    def _send(self, caller: Caller) -> None:
+        connection = self._connect(caller)
+        while not self._is_over.is_set():
+            answer = log_in(caller, connection, {})
+            self.answers.append(answer)
+            self._is_over.wait(max(0.0, caller.pause_seconds - answer.seconds))
+        connection.close()
+
+    def wait_until_steady(self, seconds: float, at_most: float) -> None:
+        """Until every honest caller has got tokens, and nothing else, for so many seconds."""
+        began = time.monotonic()
+        while (now := time.monotonic()) < began + at_most:
+            if now > began + seconds and self._is_steady_since(now - seconds):
+                return
+            time.sleep(0.1)
+
+    def _is_steady_since(self, since: float) -> bool:
+        seen = tuple(self.answers)
+        latest = [a for a in seen if a.answered_at >= since and a.caller in self.honest]
+        return {a.caller for a in latest} == set(self.honest) and all(a.token for a in latest)

@@ -1,0 +1,112 @@
+"""Processes and nodes that die, are restarted one after the other, and are upgraded."""
+
+import os
+import signal
+
+import psycopg
+
+from proofs.chaos.promises import Promise
+from proofs.chaos.scenarios.scenario import Scenario, Stage
+
+_ADDED = ("system_users", "client_usage", "login_events")
+_LOCK_TIMEOUT = "SET lock_timeout = '500ms'"
+
+
+def _kill_worker(stage: Stage) -> None:
+    victim = stage.cluster.nodes[0].workers[0]
+    stage.begins()
+    os.kill(victim, signal.SIGKILL)
+    stage.ends()
+    stage.wait(2)
+
+
+def _hang_worker(stage: Stage) -> None:
+    victim = stage.cluster.nodes[0].workers[0]
+    stage.begins()
+    os.kill(victim, signal.SIGSTOP)
+    while victim in stage.cluster.nodes[0].workers:  # gunicorn replaces it
+        stage.wait(0.2)
+    stage.ends()
+
+
+def _kill_node(stage: Stage) -> None:
+    node = stage.cluster.nodes[0]
+    stage.begins()
+    node.kill()
+    stage.ends()
+    stage.wait(2)
+    node.start()  # the supervisor
+    stage.wait(1)
+
+
+def _restart_one_after_the_other(stage: Stage) -> None:
+    stage.begins()
+    for node in stage.cluster.nodes:
+        code = node.stop_in_order()
+        if code:
+            raise AssertionError(f"a node that was stopped ended with {code}")
+        node.start()
+    stage.ends()
+
+
+def _upgrade_one_after_the_other(stage: Stage) -> None:
+    """Migrate first, then replace the nodes, as docs/scaling.md says."""
+    stage.begins()
+    with stage.cluster.connect() as connection:
+        connection.execute(_LOCK_TIMEOUT)
+        for table in _ADDED:
+            _alter(stage, connection, f"ALTER TABLE {table} ADD drill text NOT NULL DEFAULT ''")
+    _restart_one_after_the_other(stage)
+    stage.afterwards.callback(_remove_column, stage)
+
+
+def _remove_column(stage: Stage) -> None:
+    with stage.cluster.connect() as connection:
+        for table in _ADDED:
+            connection.execute(f"ALTER TABLE {table} DROP drill".encode())
+
+
+def _alter(stage: Stage, connection: psycopg.Connection[object], sql: str) -> None:
+    """Tried again until the lock is there: a waiting ALTER would make all logins wait behind it."""
+    for _ in range(20):
+        try:
+            connection.execute(sql.encode())
+        except psycopg.errors.LockNotAvailable:
+            stage.wait(0.1)
+        else:
+            return
+    raise AssertionError(f"no lock for: {sql}")
+
+
+SCENARIOS = (
+    Scenario(
+        "kill-worker",
+        "`kill -9` of one process of a node",
+        _kill_worker,
+        Promise(recovers_within=1.5, issued_in_vain=2),
+    ),
+    Scenario(
+        "hang-worker",
+        "one process of a node is stopped (SIGSTOP) until it is replaced",
+        _hang_worker,
+        Promise(recovers_within=2, answers_within=13, issued_in_vain=2),
+    ),
+    Scenario(
+        "kill-node",
+        "`kill -9` of a whole node; its supervisor starts it again after 2 s",
+        _kill_node,
+        Promise(recovers_within=1, issued_in_vain=4),
+    ),
+    Scenario(
+        "rolling-restart",
+        "both nodes restarted one after the other (SIGTERM)",
+        _restart_one_after_the_other,
+        Promise(recovers_within=0, may_refuse=False),
+    ),
+    Scenario(
+        "rolling-upgrade",
+        "a column added to three tables of the login, then both nodes restarted",
+        _upgrade_one_after_the_other,
+        Promise(recovers_within=0, may_refuse=False),
+    ),
+)

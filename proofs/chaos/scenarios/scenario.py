@@ -1,0 +1,77 @@
+"""What a scenario is, and what it may do while callers log in."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Generic
+
+from typing_extensions import TypeVar
+
+from proofs.chaos.answers import Answer
+from proofs.chaos.callers import Caller
+from proofs.chaos.cluster import Cluster
+from proofs.chaos.load import Load
+from proofs.chaos.promises import Forbidden, Promise
+from proofs.chaos.site import Node, Site
+
+AnySite = TypeVar("AnySite", bound=Site, default=Cluster)
+
+
+@dataclass
+class Stage(Generic[AnySite]):
+    """The cluster under load, and the marks that a scenario leaves on its time line."""
+
+    cluster: AnySite
+    load: Load
+    began_at: float = 0.0
+    ended_at: float = 0.0
+    forbidden: list[Forbidden] = field(default_factory=list)
+    lost_until: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    # What the next scenario needs: done after the load has ended, in reverse order.
+    afterwards: ExitStack = field(default_factory=ExitStack)
+
+    def begins(self) -> None:
+        """The fault begins now; it has not ended before `ends`."""
+        self.began_at = self.ended_at = time.monotonic()
+
+    def ends(self) -> None:
+        """The fault has ended: from now on the service must recover by itself."""
+        self.ended_at = time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def forbid(self, caller: Caller, until: float = float("inf")) -> float:
+        """From now on this caller must get no token; the time."""
+        now = time.monotonic()
+        self.forbidden.append(Forbidden(caller.name, now, until))
+        return now
+
+    def permit(self, caller: Caller) -> None:
+        """From now on it may get one again."""
+        now = time.monotonic()
+        for number, one in enumerate(self.forbidden):
+            if one.caller == caller.name and one.until > now:
+                self.forbidden[number] = Forbidden(one.caller, one.since, now)
+
+    def probe(self, node: Node, caller: Caller) -> Answer:
+        """A login on this very node; it is judged like all others."""
+        answer = self.cluster.probe(node, caller)
+        self.load.answers.append(answer)
+        return answer
+
+    def note(self, text: str) -> None:
+        """What the report says beside the figures."""
+        self.notes.append(text)
+
+
+@dataclass(frozen=True)
+class Scenario(Generic[AnySite]):
+    """One fault: what is done, and what is promised meanwhile and afterwards."""
+
+    name: str
+    title: str
+    act: Callable[[Stage[AnySite]], None]
+    promise: Promise = field(default_factory=Promise)

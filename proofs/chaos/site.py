@@ -1,0 +1,153 @@
+"""What every drill has: login nodes behind nginx, everybody who logs in, and a database.
+
+Each node reaches the database through a separate proxy, which stands for its network.
+"""
+
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+
+from proofs.chaos.answers import Answer
+from proofs.chaos.callers import Caller, Population
+from proofs.chaos.load import SILENCE_SECONDS, log_in
+from tests.servers.nginx import HOST, Balancer, free_ports, start_balancer
+from tests.servers.processes import children_of, kill_group, stop_process
+from tests.servers.service import Service, manage, service_environment, start_service
+from tests.servers.tcp_proxy import TcpProxy
+
+DATABASE = "identity"
+
+
+@dataclass
+class Node:
+    """A login node, as its supervisor sees it."""
+
+    door: TcpProxy  # its way to the database
+    service: Service
+
+    @property
+    def workers(self) -> list[int]:
+        return children_of(self.service.pid)
+
+    @property
+    def is_ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.service.url}/health/ready", timeout=3).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def stop_in_order(self) -> int:
+        """SIGTERM; the exit code."""
+        stop_process(self.service.process, signal.SIGTERM)
+        return self.service.process.returncode
+
+    def kill(self) -> None:
+        """As when the power fails."""
+        kill_group(self.service.pid)
+        self.service.process.wait(10)
+
+    def start(self, environment: Mapping[str, str] | None = None) -> None:
+        """What a supervisor does when it has ended; in another environment, if one is given."""
+        chosen = environment or self.service.environment
+        self.service = start_service(chosen, self.service.log_file)
+
+
+@dataclass
+class Site(ABC):
+    """Everything that runs, and who logs in; which database it is, each kind of site says."""
+
+    folder: Path
+    nodes: list[Node]
+    balancer: Balancer
+    population: Population
+
+    @property
+    @abstractmethod
+    def database_url(self) -> str:
+        """Of the database as it is now, for its superuser."""
+
+    def manage(self, *arguments: str) -> Any:
+        """What `manage.py ARGUMENTS --json` answers."""
+        return self.nodes[0].service.manage(*arguments)
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """To the database, as its superuser."""
+        return psycopg.connect(
+            self.database_url, autocommit=True, connect_timeout=5, application_name="drill"
+        )
+
+    def issued(self) -> frozenset[str]:
+        """The ids of the tokens that have a login event."""
+        with self.connect() as connection:
+            rows = connection.execute("SELECT id FROM login_events WHERE reason = ''").fetchall()
+        return frozenset(str(row[0]) for row in rows)
+
+    def connection_of(self, caller: Caller) -> HTTPConnection:
+        """To the proxy, from the address of the caller; opened by its first request."""
+        return HTTPSConnection(
+            HOST,
+            self.balancer.ports.https,
+            timeout=SILENCE_SECONDS,
+            context=self.balancer.tls,
+            source_address=(caller.address, 0),
+        )
+
+    def probe(self, node: Node, caller: Caller) -> Answer:
+        """A login on this very node, past the proxy, whose headers are sent as it would."""
+        connection = HTTPConnection(HOST, int(node.service.environment["PORT"]), timeout=10)
+        forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": caller.address}
+        answer = log_in(caller, connection, {**forwarded, "Connection": "close"})
+        connection.close()
+        return answer
+
+    def keys_of(self, node: Node) -> list[dict[str, Any]]:
+        """The signing keys that one of its processes publishes."""
+        answer = httpx.get(f"{node.service.url}/.well-known/jwks.json", timeout=10)
+        keys: list[dict[str, Any]] = answer.json()["keys"]
+        return keys
+
+
+def start_nodes(
+    stack: ExitStack, folder: Path, database_port: int, url: str
+) -> tuple[list[Node], Balancer]:
+    """Two nodes behind nginx, on a new database; `url` has `{port}` for the way to it."""
+    manage(
+        service_environment(folder, 0, DATABASE_URL=url.format(port=database_port)),
+        *("migrate", "-v0"),
+    )
+    ports = free_ports()
+    balancer = start_balancer(ports)
+    stack.callback(balancer.stop)
+    nodes = []
+    for number, port in enumerate(ports.nodes):
+        door = TcpProxy(database_port)
+        stack.callback(door.stop)
+        var = folder / f"node-{number}"
+        nodes.append(_start_node(var, port, ports.https_url, door, url.format(port=door.port)))
+        stack.callback(_stop, nodes[-1])
+    return nodes, balancer
+
+
+def _stop(node: Node) -> None:
+    node.service.stop()  # the one that runs by then
+
+
+def _start_node(var: Path, port: int, auth_url: str, door: TcpProxy, database_url: str) -> Node:
+    var.mkdir()
+    environment = service_environment(
+        var,
+        port,
+        SERVE="login",
+        AUTH_URL=auth_url,
+        TRUSTED_PROXIES=HOST,
+        DATABASE_URL=database_url,
+    )
+    return Node(door, start_service(environment, var / "log"))

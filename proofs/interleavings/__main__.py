@@ -1,0 +1,65 @@
+"""`make interleavings`: a long run against a new PostgreSQL.
+
+`python -m proofs.interleavings --steps 1000000 [--seed N]`; a seed repeats a run exactly.
+"""
+
+import argparse
+import random
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from tests.servers import processes
+from tests.servers.postgres import start_postgres
+from tests.servers.processes import new_folder, stopping
+from tests.servers.service import set_django_up
+
+
+def main() -> int:
+    """0 if every claim holds."""
+    parser = argparse.ArgumentParser(description="Logins and changes in random order.")
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))  # noqa: S311
+    options = parser.parse_args()
+    folder = new_folder("interleavings")
+    processes.running = folder / "running"
+    processes.running.mkdir()
+    try:
+        server = start_postgres()
+        with stopping(server):
+            _set_database_up(server.create_database(), folder)
+            return _run(options.seed, options.steps, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _set_database_up(database_url: str, folder: Path) -> None:
+    set_django_up(folder, database_url)
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+
+
+def _run(seed: int, steps: int, folder: Path) -> int:
+    from proofs.interleavings.run import RunFailed, run
+
+    sys.stdout.write(f"seed {seed}, {steps} steps\n")
+    sys.stdout.flush()
+    began = time.monotonic()
+    try:
+        state = run(seed, steps, folder)
+    except RunFailed as failure:
+        sys.stdout.write(f"{failure}\n")
+        return 1
+    seconds = time.monotonic() - began
+    sys.stdout.write(f"every claim holds, {seconds:.0f} s\n")
+    sys.stdout.write(f"digest {state.digest}\n")
+    for counted in (state.outcomes, state.changes):
+        listed = ", ".join(f"{name} {count}" for name, count in counted.most_common())
+        sys.stdout.write(f"{listed}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

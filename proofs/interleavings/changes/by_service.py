@@ -1,0 +1,249 @@
+"""Changes of the registry by its services, as staff and operators make them."""
+
+from proofs.interleavings.changes.change import AUTHOR, Changes, Context
+from proofs.interleavings.world import CODES, SCOPES
+from taxpayers import services
+from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.models import (
+    DEFAULT_SCOPE,
+    Credential,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+)
+
+BY_SERVICE = Changes()
+_MOST_CLIENTS, _MOST_PERMISSIONS = 7, 14
+_REASON = "random"
+
+
+@BY_SERVICE.add("system_users")
+def block(context: Context) -> None:
+    row = context.choose([row for row in context.registry.system_users if not row.blocked_at])
+    user = SystemUser.objects.get(pk=row.id)
+    services.block_system_user(system_user=user, reason=_REASON, by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add("system_users", weight=12)
+def unblock(context: Context) -> None:
+    row = context.choose([row for row in context.registry.system_users if row.blocked_at])
+    user = SystemUser.objects.get(pk=row.id)
+    services.unblock_system_user(system_user=user, reason=_REASON, by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add("system_users")
+def extend(context: Context) -> None:
+    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    services.extend_system_user(
+        system_user=user, expires_at=context.end(), reason=_REASON, by=AUTHOR, at=context.at
+    )
+
+
+@BY_SERVICE.add("system_users")
+def change_scopes(context: Context) -> None:
+    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    scopes = context.rng.sample(SCOPES, context.rng.randrange(1, len(SCOPES) + 1))
+    services.change_system_user(
+        system_user=user, scopes=scopes, reason=_REASON, by=AUTHOR, at=context.at
+    )
+
+
+@BY_SERVICE.add("system_users")
+def change_limit(context: Context) -> None:
+    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    services.change_system_user(
+        system_user=user,
+        logins_per_minute=context.rng.choice((0, 3, 30, 30, 100)),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("system_users")
+def bind_tokens(context: Context) -> None:
+    """Mostly to nothing, because nobody in a run proves to have a key or a certificate."""
+    user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
+    services.bind_tokens(
+        system_user=user,
+        binding=context.rng.choice((TokenBinding.BEARER, TokenBinding.BEARER, *TokenBinding)),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("system_users", weight=2)
+def limit_client(context: Context) -> None:
+    """To some permissions, to some taxpayers that it may have asked for, or to both."""
+    registry, rng = context.registry, context.rng
+    roles = {role.taxpayer_id for role in registry.intermediaries}
+    row = context.choose([row for row in registry.system_users if row.taxpayer_id in roles])
+    others = [other for other in registry.taxpayers if other.id != row.taxpayer_id]
+    services.limit_system_user(
+        system_user=SystemUser.objects.get(pk=row.id),
+        permissions=rng.sample(CODES, rng.choice((0, 1, 2))),
+        taxpayers=[other.identifier for other in rng.sample(others, rng.choice((0, 2, 3)))],
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("system_users", weight=16)
+def remove_limit(context: Context) -> None:
+    users = context.registry.system_users
+    limited = [row for row in users if row.allowed_permissions or row.allowed_taxpayers]
+    services.limit_system_user(
+        system_user=SystemUser.objects.get(pk=context.choose(limited).id),
+        permissions=(),
+        taxpayers=(),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("credentials", weight=2)
+def change_networks(context: Context) -> None:
+    """Mostly to such as most logins come from."""
+    rows = [row for row in context.registry.credentials if row.is_live(context.at)]
+    services.change_credential(
+        credential=Credential.objects.get(pk=context.choose(rows).id),
+        allowed_networks=context.rng.choice(
+            ([], [], ["10.0.0.0/8"], ["10.1.0.0/16"], ["10.1.0.0/17", "192.0.2.0/24"])
+        ),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("system_users", "credentials", is_counter_changed=True)
+def register_client(context: Context) -> None:
+    context.choose(range(_MOST_CLIENTS - len(context.registry.system_users)))
+    issued = services.register_system_user(
+        taxpayer=Taxpayer.objects.get(pk=context.choose(context.registry.taxpayers).id),
+        name=f"ERP {context.at.isoformat()}",
+        scopes=[DEFAULT_SCOPE],
+        by=AUTHOR,
+        at=context.at,
+    )
+    context.credentials.add(issued.system_user.pk, issued.credentials.client_secret)
+
+
+@BY_SERVICE.add("credentials", weight=30)
+def issue_secret(context: Context) -> None:
+    """Mostly to a client that has none."""
+    secrets = context.registry.credentials
+    live = {row.system_user_id for row in secrets if row.is_live(context.now)}
+    users = context.registry.system_users
+    user = SystemUser.objects.get(
+        pk=context.choose_mostly(users, lambda row: row.id not in live).id
+    )
+    issued = services.issue_secret(
+        system_user=user,
+        retire_old_at=context.soon() if context.rng.random() < 0.2 else None,
+        by=AUTHOR,
+        at=context.at,
+    )
+    context.credentials.add(user.pk, issued.credentials.client_secret)
+
+
+@BY_SERVICE.add("credentials")
+def revoke_credential(context: Context) -> None:
+    rows = [row for row in context.registry.credentials if not row.revoked_at]
+    secret = Credential.objects.get(pk=context.choose(rows).id)
+    services.revoke_credential(credential=secret, reason=_REASON, by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add("credentials")
+def retire_credential(context: Context) -> None:
+    rows = [row for row in context.registry.credentials if not row.revoked_at]
+    secret = Credential.objects.get(pk=context.choose(rows).id)
+    last = context.soon() if context.rng.random() < 0.5 else context.passed()
+    services.retire_credential(
+        credential=secret, last_moment=last, reason=_REASON, by=AUTHOR, at=context.at
+    )
+
+
+@BY_SERVICE.add("taxpayers")
+def deactivate_taxpayer(context: Context) -> None:
+    row = context.choose([row for row in context.registry.taxpayers if row.is_active])
+    _set_taxpayer_active(context, row.id, is_active=False)
+
+
+@BY_SERVICE.add("taxpayers", weight=14)
+def activate_taxpayer(context: Context) -> None:
+    row = context.choose([row for row in context.registry.taxpayers if not row.is_active])
+    _set_taxpayer_active(context, row.id, is_active=True)
+
+
+def _set_taxpayer_active(context: Context, id_: int, *, is_active: bool) -> None:
+    services.set_taxpayer_active(
+        taxpayer=Taxpayer.objects.get(pk=id_),
+        is_active=is_active,
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("intermediaries")
+def register_intermediary(context: Context) -> None:
+    known = {role.taxpayer_id for role in context.registry.intermediaries}
+    rows = [row for row in context.registry.taxpayers if row.id not in known]
+    asking = context.asking()
+    row = context.choose_mostly(rows, lambda row: row.id in asking)
+    taxpayer = Taxpayer.objects.get(pk=row.id)
+    services.register_intermediary(taxpayer=taxpayer, until=context.end(), by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add("intermediaries", weight=8)
+def change_intermediary(context: Context) -> None:
+    role = Intermediary.objects.get(pk=context.choose(context.registry.intermediaries).id)
+    services.set_intermediary_active(
+        intermediary=role,
+        is_active=context.rng.random() < 0.8,
+        until=context.end(),
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("granted_permissions", "granted_permission_codes", weight=20)
+def grant_permission(context: Context) -> None:
+    context.choose(range(_MOST_PERMISSIONS - len(context.registry.granted_permissions)))
+    begin = context.soon() if context.rng.random() < 0.2 else context.at
+    end = context.end()
+    role, taxpayer = context.pair()
+    services.grant_permission(
+        taxpayer=Taxpayer.objects.get(pk=taxpayer),
+        intermediary=Intermediary.objects.get(pk=role),
+        codes=context.rng.sample(CODES, context.rng.randrange(1, len(CODES) + 1)),
+        valid_from=begin,
+        valid_until=end,
+        by=AUTHOR,
+        at=context.at,
+    )
+
+
+@BY_SERVICE.add("granted_permissions")
+def revoke_permission(context: Context) -> None:
+    permission = GrantedPermission.objects.get(pk=context.permission().id)
+    services.revoke_permission(permission=permission, reason=_REASON, by=AUTHOR, at=context.at)
+
+
+@BY_SERVICE.add("granted_permissions", "granted_permission_codes")
+def revoke_codes(context: Context) -> None:
+    row = context.permission()
+    services.revoke_codes(
+        taxpayer=Taxpayer.objects.get(pk=row.taxpayer_id),
+        intermediary=Intermediary.objects.get(pk=row.intermediary_id),
+        codes=[context.rng.choice(CODES)],
+        reason=_REASON,
+        by=AUTHOR,
+        at=context.at,
+    )

@@ -1,0 +1,94 @@
+"""Makes changes of all kinds, in two sessions, and knows what is in force after each commit."""
+
+from collections.abc import Collection
+from datetime import timedelta
+from itertools import accumulate
+
+from proofs.interleavings.changes.by_service import BY_SERVICE
+from proofs.interleavings.changes.by_sql import BY_SQL
+from proofs.interleavings.changes.change import Change, Context
+from proofs.interleavings.changes.permissions_by_sql import PERMISSIONS_BY_SQL
+from proofs.interleavings.changes.session import ChangingSession
+from proofs.interleavings.changes.wholesale import TAKE_COPY, WHOLESALE, restore_backup
+from proofs.interleavings.oracle.claims import adopt_counters
+from proofs.interleavings.oracle.registry import read_again
+from proofs.interleavings.state import RunState
+
+KINDS = (*BY_SERVICE.kinds, *BY_SQL.kinds, *PERMISSIONS_BY_SQL.kinds, *WHOLESALE.kinds)
+_OFTEN = 15  # times as often as else
+_MOST_OPEN = 3  # changes in one transaction
+_BEGINNING = timedelta(days=30)  # before the run: the first moment of a change by a service
+
+
+class Registrar:
+    """Two sessions, so that changes that are not committed meet each other."""
+
+    def __init__(self, state: RunState, often: Collection[str] = ()) -> None:
+        """`often` names the kinds of changes that are made more often than the others."""
+        weights = (kind.weight * (_OFTEN if kind.name in often else 1) for kind in KINDS)
+        self._weights = list(accumulate(weights))
+        self._state = state
+        self._sessions = (ChangingSession(), ChangingSession())
+        self._made = 0
+
+    def change(self) -> bool:
+        """Makes one change; it is committed at once, or its transaction stays open."""
+        rng = self._state.rng
+        session = rng.choice(self._sessions)
+        kind: Change = rng.choices(KINDS, cum_weights=self._weights)[0]
+        if session.open and not kind.is_held:
+            return False
+        if session.make(kind, self._context()):
+            stays_open = kind.is_held and rng.random() < 0.4 and len(session.open) < _MOST_OPEN
+            if not stays_open:
+                self._end(session)
+        return True
+
+    def end(self) -> bool:
+        """Commits an open transaction, or rolls it back."""
+        sessions = [session for session in self._sessions if session.open]
+        if sessions:
+            self._end(self._state.rng.choice(sessions))
+        return bool(sessions)
+
+    def take_copy(self) -> bool:
+        session = self._sessions[0]
+        if session.open:
+            return False
+        session.execute(TAKE_COPY)
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        """No transaction is open."""
+        return not any(session.open for session in self._sessions)
+
+    def close(self) -> None:
+        for session in self._sessions:
+            session.close()
+
+    def _context(self) -> Context:
+        state = self._state
+        self._made += 1
+        at = state.time.started - _BEGINNING + timedelta(seconds=self._made)
+        known = (state.history.present, state.credentials, state.latest)
+        return Context(state.rng, *known, state.time.now, at)
+
+    def _end(self, session: ChangingSession) -> None:
+        state = self._state
+        if state.rng.random() < 0.1:
+            session.roll_back()
+            return
+        made = session.commit()
+        if not made:
+            return
+        tables = tuple({table: None for kind in made for table in kind.tables})
+        state.history.add(state.step, read_again(state.history.present, tables))
+        if any(kind.name == restore_backup.__name__ for kind in made):
+            state.tokens.forget(state.step)
+        if any(kind.is_counter_changed for kind in made):
+            adopt_counters(state.limits, state.last_uses, state.history.present)
+        names = [kind.name for kind in made]
+        state.note(names)
+        state.changes.update(names)
+        state.latest_changes.append(f"step {state.step}: {', '.join(names)}")

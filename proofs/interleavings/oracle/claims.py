@@ -1,0 +1,159 @@
+"""What must hold for each login that ended, and for the tables. Raises ClaimBroken."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from proofs.interleavings.failure import ClaimBroken
+from proofs.interleavings.logins.login import Login
+from proofs.interleavings.oracle.history import History, Outcome, expected
+from proofs.interleavings.oracle.limits import NEVER, Limits
+from proofs.interleavings.oracle.registry import Registry, read_registry
+from tokens.calls import CountedLogin, Event
+from tokens.metrics import ISSUED
+from tokens.rate_limits.backoff import BucketState
+from tokens.rate_limits.quota import CounterState
+from tokens.refusals.table import REFUSALS, ProtocolReason
+
+MAX_CLOCK_ERROR = timedelta(seconds=2)  # what a node may be off (contract 1)
+_EVENTS = f"""
+SELECT {", ".join(Event._fields).replace("source_address", "host(source_address)")}
+FROM login_events"""
+_COUNTERS = "SELECT system_user_id, window_started_at, used, secrets_used FROM client_usage"
+LastUses = dict[int, datetime]  # of the secrets of a client, by their ids
+_BUCKETS = f"SELECT id, {', '.join(BucketState._fields)} FROM failure_buckets"
+
+
+def check_answer(login: Login, history: History) -> None:
+    """The answer is that of a state in force between the login's arrival and its end."""
+    assert login.ended is not None
+    reason = login.ended.outcome
+    if reason == ProtocolReason.RATE_LIMITED:
+        _check(not login.recorded, "a 429 leaves no event")
+        _check(bool(login.may_be_limited), "no 429 while the window has room")
+    elif reason == ProtocolReason.TEMPORARILY_UNAVAILABLE:
+        _check(not login.recorded, "a 503 leaves no event")
+        _check(bool(login.may_be_unavailable), "no 503 while the database answers in time")
+    else:
+        _check(len(login.recorded) == 1, "one event for each answer")
+        _check_status(login, "" if reason == ISSUED else reason)
+        if login.asked.is_readable:
+            _check_outcome(login, history)
+
+
+def _check_status(login: Login, reason: str) -> None:
+    assert login.ended is not None
+    assert login.event is not None
+    _check(login.event.reason == reason, "the event has the reason of the answer")
+    status = REFUSALS[reason].status if reason else 200
+    _check(login.ended.answer.status == status, "the status is that of the reason")
+
+
+def _check_outcome(login: Login, history: History) -> None:
+    event = login.event
+    assert event is not None
+    found = _found(login, event)
+    seen: list[tuple[int, Outcome]] = []
+    for step, state in history.in_force_since(login.arrived_in):
+        right = expected(login, state.facts(login.query), event.at)
+        if found == right:
+            return
+        if not seen or seen[-1][1] != right:
+            seen.append((step, right))
+    states = "".join(f"\n    since step {step}: {right}" for step, right in seen)
+    raise ClaimBroken(
+        "a login is answered by a state that was in force between its arrival and its end:"
+        f"\n    {found}\n  but the states were{states}"
+    )
+
+
+def _found(login: Login, event: Event) -> Outcome:
+    fields = (event.reason, event.since, event.parameter, event.detail)
+    ids = (event.system_user_id, event.secret_id)
+    if event.reason:
+        return Outcome(*fields, *ids, event.subject, event.actor, event.scope, None)
+    claims = login.claims
+    _check(claims["jti"] == str(event.id), "the token has the id of its event")
+    _check(claims["client_id"] == event.client_id, "the token is for its client")
+    same = (claims["sub"], claims.get("act", {}).get("sub", ""), claims["scope"])
+    _check(same == (event.subject, event.actor, event.scope), "the token is as its event")
+    permissions = claims.get("permissions")
+    return Outcome(*fields, *ids, *same, None if permissions is None else tuple(permissions))
+
+
+def is_recent(event: Event, now: datetime) -> bool:
+    """Whether the event is of this moment, as far as a node knows the database's clock."""
+    return abs(event.at - now) <= MAX_CLOCK_ERROR
+
+
+def check_recent(event: Event, now: datetime) -> None:
+    _check(is_recent(event, now), f"nothing is stored of a decision long ago: {event.at}, {now}")
+
+
+def check_too_late(event: Event, now: datetime) -> None:
+    _check(not is_recent(event, now), f"what is stored at its time is not refused: {event}, {now}")
+
+
+def check_tables(
+    stored: dict[UUID, Event], limits: Limits, used: dict[int, LastUses], known: Registry
+) -> None:
+    """The tables hold what was stored, once, and nothing else."""
+    events = {row[0]: Event(*row) for row in _rows(_EVENTS)}
+    _check(len(events) == len(stored) and events == stored, _difference(stored, events))
+    counters = {row[0]: CounterState(*row[1:3]) for row in _rows(_COUNTERS)}
+    _check(counters == limits.counters, _difference(limits.counters, counters))
+    last_uses = {row[0]: _moments(row[3]) for row in _rows(_COUNTERS)}
+    _check(last_uses == used, _difference(used, last_uses))
+    buckets = {row[0]: BucketState(*row[1:]) for row in _rows(_BUCKETS)}
+    _check(buckets == limits.buckets, _difference(limits.buckets, buckets))
+    _check(read_registry().rows == known.rows, "the run knows each change of the registry")
+
+
+def adopt_counters(limits: Limits, used: dict[int, LastUses], known: Registry) -> None:
+    """Counters after a change of their rows: as they were, or as those of a new client."""
+    rows = _rows(_COUNTERS)
+    clients = {row.id for row in known.system_users}
+    _check({row[0] for row in rows} == clients, "each client has a counter, and nobody else")
+    for client, *state, last_uses in rows:
+        counter = CounterState(*state)
+        if counter != limits.counters.get(client):
+            _check(counter == NEVER, f"a new counter is empty: {client} {counter}")
+            limits.counters[client], used[client] = counter, _moments(last_uses)
+    for gone in set(limits.counters) - clients:
+        del limits.counters[gone], used[gone]
+
+
+def note_use(login: CountedLogin, limits: Limits, used: dict[int, LastUses]) -> None:
+    """The start of the window in which a secret last got a token."""
+    if login.event.reason:
+        return
+    window = limits.counters[login.system_user_id].window_started_at
+    used[login.system_user_id][login.secret_id] = window
+
+
+def _moments(last_uses: str) -> LastUses:
+    return {int(id_): datetime.fromisoformat(at) for id_, at in json.loads(last_uses).items()}
+
+
+def _rows(sql: str) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        rows: list[Any] = cursor.fetchall()
+        return rows
+
+
+def _difference(right: dict[Any, Any], found: dict[Any, Any]) -> str:
+    lines = [
+        f"\n    {key}: {found.get(key)} instead of {right.get(key)}"
+        for key in [*right, *(key for key in found if key not in right)]
+        if right.get(key) != found.get(key)
+    ]
+    return f"the tables hold what was stored:{''.join(lines[:5])}"
+
+
+def _check(holds: bool, claim: str) -> None:
+    if not holds:
+        raise ClaimBroken(claim)

@@ -1,0 +1,86 @@
+"""What each login may be answered: the decision for each state that was in force meanwhile."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from proofs.interleavings.logins.login import Login
+from proofs.interleavings.oracle.registry import Registry
+from taxpayers.facts.source_networks import LoginSource
+from taxpayers.facts.values import Facts
+from taxpayers.rules import AuthorizationRequest, Refused, decide
+from tokens.refusals.table import ProtocolReason
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a login ends: everything that a change of the registry could alter."""
+
+    reason: str
+    since: datetime | None
+    parameter: str
+    detail: str
+    system_user_id: int | None
+    secret_id: int | None
+    subject: str
+    actor: str
+    scope: str
+    permissions: tuple[str, ...] | None
+
+
+class History:
+    """The states of the registry, each with the step in which it was committed."""
+
+    def __init__(self, first: Registry) -> None:
+        self._states: deque[tuple[int, Registry]] = deque([(0, first)])
+
+    @property
+    def present(self) -> Registry:
+        return self._states[-1][1]
+
+    @property
+    def changed_in(self) -> int:
+        """The step of the latest change."""
+        return self._states[-1][0]
+
+    def add(self, step: int, state: Registry) -> None:
+        self._states.append((step, state))
+
+    def in_force_since(self, step: int) -> Iterator[tuple[int, Registry]]:
+        """The state at that step, and those that came later."""
+        states = list(self._states)
+        for position, (_, state) in enumerate(states):
+            until = states[position + 1][0] if position + 1 < len(states) else None
+            if until is None or until > step:
+                yield states[position][0], state
+
+    def forget_before(self, step: int) -> None:
+        """No login asks for an earlier step."""
+        while len(self._states) > 1 and self._states[1][0] <= step:
+            self._states.popleft()
+
+
+def expected(login: Login, facts: Facts | None, at: datetime) -> Outcome:
+    """How the login ends if it is decided from these facts at this moment."""
+    asked = login.asked
+    subject = str(asked.on_behalf_of or "")
+    if facts is None:
+        reason = ProtocolReason.INVALID_CREDENTIALS
+        return Outcome(reason, None, "", "", None, None, subject, "", "", None)
+    own = str(facts.client.taxpayer)
+    ids = (facts.client.id, facts.credential.id)
+    whose = (subject or own, own if subject else "")
+    try:
+        granted = decide(_request(login, facts, at))
+    except Refused as no:
+        return Outcome(no.reason, no.since, no.parameter, no.detail, *ids, *whose, "", None)
+    permissions = granted.permissions if subject else None
+    return Outcome("", None, "", "", *ids, *whose, " ".join(granted.scopes), permissions)
+
+
+def _request(login: Login, facts: Facts, at: datetime) -> AuthorizationRequest:
+    asked, source = login.asked, LoginSource(login.asked.address)
+    return AuthorizationRequest(facts, asked.scopes, tuple(settings.SCOPES), at, source=source)

@@ -1,0 +1,93 @@
+"""The taxpayers, clients and permissions that a run begins with, and the credentials it uses."""
+
+from datetime import datetime, timedelta
+from random import Random
+
+from proofs.interleavings.oracle.registry import Registry
+from taxpayers.credentials import hash_secret, new_client_id, new_client_secret
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import SystemUser
+from tests.support.factories import (
+    ENVIRONMENT,
+    SUBMIT,
+    VIEW,
+    CredentialFactory,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+)
+
+UNKNOWN = TaxpayerId("TUNKNOWN1")
+SCOPES = ("InvoicingAPI", "ReportingAPI", "ArchiveAPI")
+CODES = (SUBMIT, VIEW, "documents:cancel")
+_MOST = 6  # former secrets of a client that logins try
+
+
+class Credentials:
+    """Every secret that was ever issued in the run, in clear."""
+
+    def __init__(self) -> None:
+        self._by_hash: dict[str, str] = {}
+        self._by_client: dict[int, list[str]] = {}
+        # Never issued: an id and a secret.
+        self.unknown = (new_client_id(ENVIRONMENT), new_client_secret(ENVIRONMENT))
+
+    def add(self, client: int, client_secret: str) -> None:
+        self._by_hash[hash_secret(client_secret)] = client_secret
+        self._by_client[client] = [*self._by_client.get(client, ()), client_secret][-_MOST:]
+
+    def choose(self, rng: Random, registry: Registry, client: int, now: datetime) -> str:
+        """Mostly one that the registry knows, sometimes a former one or none of this client."""
+        former = self._by_client.get(client)
+        present = [row for row in registry.credentials if row.system_user_id == client]
+        live = [row for row in present if row.is_live(now)]
+        chosen = rng.random()
+        if live and chosen < 0.75:
+            return self._by_hash[live[-1].lookup]
+        if present and chosen < 0.94:
+            return self._by_hash[rng.choice(present).lookup]
+        return rng.choice(former) if former and chosen < 0.98 else self.unknown[1]
+
+
+def populate(credentials: Credentials, at: datetime) -> None:
+    """Two intermediaries, two others, and taxpayers that they may represent."""
+    first, second = (
+        IntermediaryFactory.create(taxpayer__tin=f"TINTER{number}") for number in (1, 2)
+    )
+    plain = TaxpayerFactory.create(tin="TPLAIN1")
+    with_rob = TaxpayerFactory.create(tin="TPLAIN1", rob="ROB-1")
+    represented = [
+        TaxpayerFactory.create(tin="TREPR1"),
+        TaxpayerFactory.create(tin="TREPR1", rob="ROB-7"),
+        TaxpayerFactory.create(tin="TREPR2"),
+    ]
+    owners = (first.taxpayer, first.taxpayer, second.taxpayer, plain, with_rob)
+    for number, owner in enumerate(owners):
+        add_client(credentials, owner.pk, f"ERP {number}", at)
+    for taxpayer in (*represented, plain):
+        GrantedPermissionFactory.create(
+            taxpayer=taxpayer,
+            intermediary=first,
+            codes=[SUBMIT],
+            valid_from=at - timedelta(days=90),
+        )
+    GrantedPermissionFactory.create(
+        taxpayer=represented[0],
+        intermediary=second,
+        codes=CODES,
+        valid_from=at - timedelta(days=90),
+    )
+
+
+def add_client(credentials: Credentials, taxpayer_id: int, name: str, at: datetime) -> None:
+    client: SystemUser = SystemUserFactory.create(
+        taxpayer_id=taxpayer_id,
+        taxpayer=None,
+        name=name,
+        scopes=" ".join(SCOPES[:2]),
+        logins_per_minute=30,
+    )
+    begin = at - timedelta(days=60)
+    secret = CredentialFactory.create(system_user=client, created_at=begin)
+    credentials.add(client.pk, secret.clear)  # type: ignore[attr-defined]

@@ -1,0 +1,251 @@
+"""`make mutants`: do the tests notice a fault in what decides, counts, signs and verifies?
+
+Each mutant is one small fault in one module of `plan.toml`; the tests of its room must fail. A run
+that was stopped goes on where it ended. The exit status is 1 if a survivor is not explained or too
+few were killed, and 2 if the time was too short.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from proofs.mutants.making import Mutant, mutants_of
+from proofs.mutants.trying import Known, Where, function_at, learn, prepare, start_mutant
+from tests.servers.postgres import start_postgres
+
+_HERE = Path(__file__).resolve().parent
+
+
+@dataclass
+class Room:
+    """Modules, the tests that must notice a mutant of them, and the databases these run on."""
+
+    modules: list[str]
+    tests: list[str]
+    databases: list[str]
+
+
+@dataclass
+class Report:
+    """`killed`: for each mutant that was tried, whether a test failed."""
+
+    path: Path
+    killed: dict[str, bool] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)  # rooms whose tests fail without a mutant
+
+    def store(self, mutant: Mutant, *, killed: bool) -> None:
+        self.killed[mutant.id] = killed
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([mutant.id, killed, mutant.module, mutant.difference]) + "\n")
+        if not killed:
+            difference = json.dumps(mutant.difference, ensure_ascii=False)
+            _say(f"SURVIVED {mutant.module}:{mutant.line}\n  {difference}")
+
+
+def main() -> int:
+    """See the module; 0 if every survivor is explained and enough mutants were killed."""
+    options = _options()
+    root = options.root.resolve()
+    plan = tomllib.loads(options.plan.read_text(encoding="utf-8"))
+    rooms = list(_rooms(plan, root, options.only))
+    mutants = [one for room in rooms for module in room.modules for one in _made(root, module)]
+    explained = plan.get("survivors", {})
+    names = {(one.module, one.difference) for one in mutants}
+    modules = {one.module for one in mutants}
+    stale = [
+        f"{module}: {name}"
+        for module in modules & explained.keys()
+        for name in explained[module]
+        if (module, name) not in names
+    ]
+    if options.sample:
+        chosen = random.Random(options.seed)  # noqa: S311 - repeatable
+        mutants = chosen.sample(mutants, min(options.sample, len(mutants)))
+    if options.list:
+        for one in mutants:
+            _say(f"{one.module}:{one.line}: {one.difference}")
+        return 0
+    folder = root / "var" / "mutants"
+    folder.mkdir(parents=True, exist_ok=True)
+    report = Report(folder / "results.jsonl")
+    if report.path.exists() and not options.again:
+        for line in report.path.read_text(encoding="utf-8").splitlines():
+            name, killed, *_ = json.loads(line)
+            report.killed[name] = killed
+    to_try = [
+        one
+        for one in mutants
+        if not report.killed.get(one.id) and one.difference not in explained.get(one.module, {})
+    ]
+    for one in to_try:
+        report.killed.pop(one.id, None)  # there may be another test since
+    _try(rooms, to_try, report, Where(root, folder), time.monotonic() + 60 * options.minutes)
+    return _verdict(mutants, explained, report, stale, plan["killed_percent"])
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Do the tests notice a fault?")
+    parser.add_argument("--only", nargs="+", help="the beginning of paths; none: the core")
+    parser.add_argument("--sample", type=int, help="so many of them, chosen by chance")
+    parser.add_argument("--seed", type=int, default=7, help="of the choice (7)")
+    parser.add_argument("--minutes", type=float, default=240, help="stop after that time (240)")
+    parser.add_argument("--again", action="store_true", help="forget what earlier runs found")
+    parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
+    parser.add_argument("--plan", type=Path, default=_HERE / "plan.toml")
+    parser.add_argument("--root", type=Path, default=_HERE.parents[1], help="of the modules")
+    return parser.parse_args()
+
+
+def _rooms(plan: dict[str, Any], root: Path, only: Sequence[str] | None) -> Iterator[Room]:
+    taken: set[str] = set()
+    for room in plan["rooms"]:
+        paths = {path for pattern in room["modules"] for path in root.glob(pattern)}
+        found = sorted(str(path.relative_to(root)) for path in paths)
+        found = [one for one in found if "/migrations/" not in one and one not in taken]
+        modules = [one for one in found if not one.endswith("__init__.py")]
+        taken.update(modules)
+        if only is None:
+            modules = modules if room.get("core", True) else []
+        else:
+            modules = [one for one in modules if one.startswith(tuple(only))]
+        if modules:
+            yield Room(modules, room["tests"], room.get("databases", ["sqlite"]))
+
+
+def _made(root: Path, module: str) -> Iterator[Mutant]:
+    return mutants_of(module, _source(root, module))
+
+
+def _try(
+    rooms: Sequence[Room], mutants: Sequence[Mutant], report: Report, where: Where, until: float
+) -> None:
+    prepare()
+    for room in rooms:
+        left = [one for one in mutants if one.module in room.modules]
+        for database in room.databases:
+            if left and time.monotonic() < until:
+                with _database(database, where) as placed:
+                    left = _survivors(database, room, left, report, placed, until)
+        for mutant in left:
+            report.store(mutant, killed=False)
+
+
+@contextlib.contextmanager
+def _database(name: str, where: Where) -> Iterator[Where]:
+    server = start_postgres() if name == "postgresql" else None
+    try:
+        yield replace(where, postgres=server)
+    finally:
+        if server is not None:
+            server.stop()
+
+
+def _survivors(
+    database: str,
+    room: Room,
+    mutants: Sequence[Mutant],
+    report: Report,
+    where: Where,
+    until: float,
+) -> list[Mutant]:
+    """Those that the tests on this database do not notice; the others are stored as killed."""
+    arguments = [f"--database={database}"] if database else []
+    modules = sorted({one.module for one in mutants})
+    began = time.monotonic()
+    known = learn(where, modules, [*arguments, *room.tests])
+    if known is None:
+        output = where.output.read_text(encoding="utf-8", errors="replace")
+        _say(f"Without a mutant these do not pass: {' '.join(room.tests)}\n{output[-3000:]}")
+        report.failed += modules
+        return []
+    _say(f"{len(known.seconds)} tests, {time.monotonic() - began:.0f} s: {' '.join(modules)}")
+    if not _passes_in_a_fork(known, mutants[0], where, arguments):
+        _say(f"The tests of {mutants[0].module} fail in a fork: each mutant would seem killed")
+        report.failed += modules
+        return []
+    running, survivors = dict[int, Mutant](), list[Mutant]()
+    for mutant in [*mutants, None]:
+        while len(running) >= (os.cpu_count() or 1) or (mutant is None and running):
+            for one, is_killed in _ended(running):
+                if is_killed:
+                    report.store(one, killed=True)
+                else:
+                    survivors.append(one)
+        if mutant is not None and time.monotonic() < until:
+            function = function_at(_source(where.root, mutant.module), mutant.line)
+            tests = known.tests_for(mutant.module, function)
+            running[start_mutant(where, known, mutant, arguments, tests)] = mutant
+    return survivors
+
+
+def _passes_in_a_fork(known: Known, mutant: Mutant, where: Where, arguments: Sequence[str]) -> bool:
+    unchanged = replace(mutant, source=_source(where.root, mutant.module))
+    quickest = known.tests_for(mutant.module, "")[:20]
+    child = start_mutant(where, known, unchanged, arguments, quickest)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _ended(running: dict[int, Mutant]) -> Iterator[tuple[Mutant, bool]]:
+    """The mutants whose processes have ended by now, and whether a test failed."""
+    time.sleep(0.02)
+    for child in list(running):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)  # what the tests have left behind
+            yield running.pop(child), status != 0
+
+
+def _verdict(
+    mutants: Sequence[Mutant],
+    explained: dict[str, dict[str, str]],
+    report: Report,
+    stale: Sequence[str],
+    wanted: float,
+) -> int:
+    left = [one for one in mutants if not report.killed.get(one.id)]
+    unexplained = [one for one in left if one.difference not in explained.get(one.module, {})]
+    survivors = [one for one in unexplained if one.id in report.killed]
+    killed, reasons = len(mutants) - len(left), len(left) - len(unexplained)
+    missing = len(mutants) - killed - reasons - len(survivors)
+    tried = len(mutants) - missing
+    percent = 100 * killed / tried if tried else 100
+    for name in stale:
+        _say(f"explained, but no mutant: {name}")
+    _say(
+        f"{tried} mutants, {percent:.1f} % killed; survived: {reasons} explained,"
+        f" {len(survivors)} not"
+    )
+    if report.failed:
+        _say(f"FAILED: without a mutant the tests must pass: {', '.join(report.failed)}")
+    elif survivors or stale or percent < wanted:
+        _say(f"FAILED: kill or explain each survivor; at least {wanted} % are killed")
+    elif missing:
+        _say(f"NOT FINISHED: {missing} mutants wait for the next run")
+        return 2
+    else:
+        return 0
+    return 1
+
+
+def _source(root: Path, module: str) -> str:
+    return (root / module).read_text(encoding="utf-8")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

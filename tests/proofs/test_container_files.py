@@ -1,0 +1,390 @@
+"""The chart, `compose.yaml` and the Containerfile: right for Helm, Kubernetes and Docker Compose.
+
+Nothing is installed in a cluster here. That nginx, PgBouncer and PostgreSQL work as they are
+started there is in the other tests of this folder; that the image does, in `make container`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from functools import cache
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import helm_python
+import kubernetes_validate
+import pytest
+import yaml
+from django.core.management import get_commands
+
+from identity.configuration.setting_list import SETTINGS
+from proofs.containers.composed import EXAMPLE, FOLDER, compose, rendered, service
+from tests.operations.units import commands_of
+from tests.servers.nginx import CONFIGURATION
+from tests.servers.processes import CHECKOUT, free_port
+
+CHART = CHECKOUT / "deploy" / "helm" / "identity"
+IMAGE = (FOLDER / "Containerfile").read_text(encoding="utf-8")
+VISIBLE = re.findall(r"^!(.+)$", (CHECKOUT / ".dockerignore").read_text(), re.MULTILINE)
+KUBERNETES = ("1.29", "1.37")  # the oldest that the chart allows, and the newest
+EVERYTHING: dict[str, Any] = {
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "login": {"autoscaling": {"enabled": True}},
+    "proxy": {"mtlsHost": "mtls.id.example.org", "service": {"annotations": {"a": "b"}}},
+    "networkPolicy": {"alsoFrom": [{"namespaceSelector": {"matchLabels": {"team": "watch"}}}]},
+    "image": {"digest": "sha256:" + "0" * 64},
+    "imagePullSecrets": [{"name": "registry"}],
+    "secretKeyFallbacks": True,
+    "nodeSelector": {"disk": "ssd"},
+    "podAnnotations": {"note": "text"},
+    "tolerations": [{"key": "identity", "operator": "Exists"}],
+}
+LITTLE = {name: {"enabled": False} for name in ("proxy", "networkPolicy", "migration")}
+NODES = {"login-1": "login", "login-2": "login", "staff": "staff"}
+OURS = [*NODES, "migrate", "nightly", "counts", "webhooks", "manage"]
+ALL = [*OURS, "nginx", "pooler", "primary", "standby"]
+
+
+def objects(values: Mapping[str, Any] | None = None) -> list[Mapping[str, Any]]:
+    with helm_python.Chart.load(CHART) as chart:
+        files = chart.render(values=dict(values or {}), name="identity", namespace="tax")
+    manifests = [text for name, text in files.items() if name.endswith(".yaml")]
+    return [found for text in manifests for found in yaml.safe_load_all(text) if found]
+
+
+@cache
+def usual() -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Each object of the default values by its kind and name."""
+    return {(found["kind"], found["metadata"]["name"]): found for found in objects()}
+
+
+@cache
+def pods() -> dict[str, Mapping[str, Any]]:
+    """Of all values together, by the name of the object."""
+    found = {}
+    for one in objects(EVERYTHING):
+        spec = one.get("spec", {})
+        spec = spec.get("jobTemplate", {}).get("spec", spec)
+        if "template" in spec:
+            found[one["metadata"]["name"]] = spec["template"]["spec"]
+    return found
+
+
+# --- Right for the programs that read them --------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [{}, EVERYTHING, LITTLE], ids=["usual", "everything", "little"])
+def test_helm_and_kubernetes_find_no_fault(values: dict[str, Any]) -> None:
+    report = helm_python.lint(CHART, values, strict=True)
+    assert [one for one in report["messages"] if one["severity"] > 1] == []
+    assert report["errors"] == []
+    found = objects(values)
+    assert len(found) >= 9
+    for one in found:
+        if one["kind"] != "ServiceMonitor":  # not of Kubernetes itself
+            for version in KUBERNETES:
+                kubernetes_validate.validate(one, version, strict=True)
+
+
+@pytest.mark.processes
+def test_docker_compose_finds_no_fault_but_one_that_is_put_in(tmp_path: Path) -> None:
+    assert set(rendered()["services"]) == set(ALL)
+    (tmp_path / "env").write_text(EXAMPLE.read_text().replace("PUBLIC_HOST=", "PUBLIC_HOSE="))
+    done = compose("config", "--quiet", environment=tmp_path / "env")
+    assert done.returncode != 0
+    assert "PUBLIC_HOST" in done.stderr
+
+
+def test_kubernetes_and_the_schema_of_the_values_find_a_fault() -> None:
+    deployment = dict(usual()["Deployment", "identity-login"])
+    deployment["spec"] = {**deployment["spec"], "replica": 3}
+    with pytest.raises(kubernetes_validate.ValidationError, match="replica"):
+        kubernetes_validate.validate(deployment, KUBERNETES[-1], strict=True)
+    for values, says in (
+        ({"settings": {"AUTH_UR": "https://id.example.org"}}, "AUTH_UR"),
+        ({"settings": {"AUTH_URL": "http://id.example.org"}}, "AUTH_URL"),
+        ({"login": {"replicas": 1}}, "replicas"),
+        ({"proxi": {}}, "proxi"),
+    ):
+        with pytest.raises(helm_python.HelmError, match=says):
+            objects(values)
+    schema = yaml.safe_load((CHART / "values.schema.json").read_text())
+    open_ones = {name for name, setting in SETTINGS.items() if not setting.is_secret}
+    by_chart = {"SERVE", "PORT", "BIND", "VAR_DIR", "STATIC_DIR"}
+    known = schema["properties"]["settings"]["propertyNames"]["enum"]
+    assert sorted(known) == sorted(open_ones - by_chart)
+
+
+# --- What they promise ----------------------------------------------------------------------------
+
+CLOSED = {
+    "not root": True,
+    "read-only": True,
+    "capabilities dropped": ["ALL"],
+    "may get more": False,
+    "memory is limited": True,
+    "what it mounts": True,
+}
+
+
+def in_kubernetes() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, pod in pods().items():
+        assert pod["automountServiceAccountToken"] is False, name
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        mounts = {kind for volume in pod["volumes"] for kind in volume} - {"name"}
+        for container in pod["containers"]:
+            context = container["securityContext"]
+            yield (
+                name,
+                {
+                    "not root": pod["securityContext"]["runAsNonRoot"],
+                    "read-only": context["readOnlyRootFilesystem"],
+                    "capabilities dropped": context["capabilities"]["drop"],
+                    "may get more": context["allowPrivilegeEscalation"],
+                    "memory is limited": "memory" in container["resources"]["limits"],
+                    "what it mounts": mounts <= {"emptyDir", "secret", "configMap"},
+                },
+            )
+
+
+def in_compose() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in ALL:
+        given = service(name)
+        user = given.get("user") or re.findall(r"^USER (\S+)$", IMAGE, re.MULTILINE)[-1]
+        mounted = [one for one in given.get("volumes", ()) if one["type"] == "bind"]
+        no_more = given["security_opt"] == ["no-new-privileges:true"]
+        yield (
+            name,
+            {
+                "not root": bool(re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)),
+                "read-only": given["read_only"],
+                "capabilities dropped": given["cap_drop"],
+                "may get more": bool(given.get("cap_add") or given.get("privileged"))
+                or not no_more,
+                "memory is limited": "memory" in given["deploy"]["resources"]["limits"],
+                "what it mounts": all(one["read_only"] for one in mounted),
+            },
+        )
+
+
+@pytest.mark.processes
+def test_every_container_is_closed_to_its_machine() -> None:
+    found = [*in_kubernetes(), *in_compose()]
+    assert len(found) == 7 + len(ALL)
+    for name, facts in found:
+        assert facts == CLOSED, name
+
+
+@pytest.mark.processes
+def test_every_setting_exists_and_secrets_are_in_files() -> None:
+    environments = [service(name)["environment"] for name in OURS]
+    for name, pod in pods().items():
+        if name != "identity-proxy":
+            environments.append({one["name"]: "" for one in pod["containers"][0]["env"]})
+    for environment in environments:
+        for name in environment:
+            setting = SETTINGS[name.removesuffix("_FILE")]
+            assert setting.is_secret == name.endswith("_FILE"), name
+
+
+@pytest.mark.processes
+def test_only_the_proxy_reaches_the_nodes_and_only_nodes_reach_the_database() -> None:
+    for component in ("login", "staff"):
+        (rule,) = usual()["NetworkPolicy", f"identity-{component}"]["spec"]["ingress"]
+        (peer,) = rule["from"]
+        assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "proxy"
+    assert [name for name in ALL if service(name).get("ports")] == ["nginx"]
+    assert set(service("nginx")["networks"]) == {"front"}
+    assert rendered()["networks"]["database"]["internal"] is True
+    for name in ("pooler", "primary", "standby", *(set(OURS) - {*NODES, "webhooks"})):
+        assert set(service(name)["networks"]) == {"database"}, name
+    address = service("nginx")["networks"]["front"]["ipv4_address"]
+    assert {service(name)["environment"]["TRUSTED_PROXIES"] for name in OURS} == {address}
+
+
+@pytest.mark.processes
+def test_nodes_serve_their_half_are_probed_and_get_time_to_stop() -> None:
+    for name, serve in NODES.items():
+        assert service(name)["environment"]["SERVE"] == serve
+        assert service(name)["healthcheck"]["test"][-1] in IMAGE
+        assert service(name)["stop_grace_period"] == "25s"
+        (container,) = (pod := pods()[f"identity-{serve}"])["containers"]
+        assert {"name": "SERVE", "value": serve} in container["env"]
+        assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
+        _, seconds = container["lifecycle"]["preStop"]["exec"]["command"]
+        assert pod["terminationGracePeriodSeconds"] >= int(seconds) + 25
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("name", "unit"),
+    [
+        ("nightly", "identity-nightly"),
+        ("counts", "identity-count"),
+        ("webhooks", "identity-webhooks"),
+    ],
+)
+def test_the_jobs_are_those_of_systemd(name: str, unit: str) -> None:
+    def commands(words: list[str]) -> list[str]:
+        found = re.findall(r"manage\.py (\w+(?: --[\w-]+ \w+)*)", " ".join(words))
+        assert {one.split()[0] for one in found} <= set(get_commands())
+        return found
+
+    wanted = commands(commands_of(f"{unit}.service"))
+    assert wanted
+    assert commands(service(name)["command"]) == wanted
+    assert commands(pods()[f"identity-{name}"]["containers"][0]["command"]) == wanted
+
+
+@pytest.mark.processes
+def test_migrations_run_before_the_nodes() -> None:
+    job = usual()["Job", "identity-migrate"]
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
+    for command in (
+        pods()["identity-migrate"]["containers"][0]["command"],
+        service("migrate")["command"],
+    ):
+        assert command == ["python", "manage.py", "migrate"]
+
+
+def test_the_proxy_of_the_chart_has_the_files_of_this_repository() -> None:
+    script = (FOLDER / "proxy.sh").read_text()
+    data = usual()["ConfigMap", "identity-proxy"]["data"]
+    assert data == {"nginx.conf": CONFIGURATION.read_text(), "proxy.sh": script}
+    (container,) = pods()["identity-proxy"]["containers"]
+    needed = set(re.findall(r'^: "\$\{(\w+):\?', script, re.MULTILINE))
+    given = {one["name"]: one["value"] for one in container["env"]}
+    assert needed <= given.keys()
+    for name in ("LOGIN_NODES", "STAFF_NODES"):
+        found, *domain = given[name].removesuffix(":8000").split(".")
+        assert domain == ["tax", "svc", "cluster", "local"]
+        assert ("Service", found) in usual()
+
+
+# --- Secrets --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    made = tmp_path / "secrets"
+    subprocess.run([FOLDER / "make_secrets.sh", made], check=True)
+    return made
+
+
+@pytest.mark.processes
+def test_every_secret_is_made_once_and_closed_to_other_users(secrets: Path) -> None:
+    for name in ALL:
+        for one in service(name).get("volumes", ()):
+            assert one["type"] == "volume" or Path(one["source"]).is_file(), one
+    before = {path.name: path.read_text() for path in secrets.iterdir()}
+    named = {Path(one["file"]).name for one in rendered()["secrets"].values()}
+    assert named - before.keys() == {"tls.crt", "tls.key"}  # the operator's own
+    assert before.keys() <= named
+    assert secrets.stat().st_mode & 0o777 == 0o700
+    assert len(set(before.values())) == len(before)
+    (secrets / "pooler_users").unlink()
+    subprocess.run([FOLDER / "make_secrets.sh", secrets], check=True)
+    assert {path.name: path.read_text() for path in secrets.iterdir()} == before
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("name", ["login-1", "staff"])
+def test_the_settings_of_a_node_pass_every_check(name: str, secrets: Path, tmp_path: Path) -> None:
+    given = {
+        setting: value.replace("/run/secrets", str(secrets))
+        for setting, value in service(name)["environment"].items()
+    }
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=CHECKOUT,
+        env={"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path / "var"), **given},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# --- The image ------------------------------------------------------------------------------------
+
+PAGES = ["/guide", "/clientcheck.py", "/openapi.json", "/errors/secret_expired", "/ms/"]
+OPEN_PAGES = f"""
+from django.conf import settings
+from django.test import Client
+for path in {PAGES}:
+    print(path, Client().get(path, headers={{"host": "127.0.0.1"}}).status_code)
+"""
+
+
+@pytest.mark.processes
+def test_a_build_sees_all_that_the_service_reads_and_nothing_else(tmp_path: Path) -> None:
+    seen = {name.split("/")[0] for name in VISIBLE}
+    assert not {"tests", "proofs", "bench", ".venv", "var", ".git"} & seen
+    for name in VISIBLE:
+        source, place = CHECKOUT / name, tmp_path / "seen" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, place)
+    done = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", OPEN_PAGES],
+        cwd=tmp_path / "seen",
+        env={"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path / "var")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [f"{path} 200" for path in PAGES], done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"USER [1-9]\d*:[1-9]\d*",
+        r'CMD \["gunicorn", "--config", "deploy/gunicorn.conf.py"\]',
+        r"STOPSIGNAL SIGTERM",
+        r'.*CMD \["python", "-I", "deploy/container/is_ready.py"\]',
+        r".*--require-hashes --requirement \$\{REQUIREMENTS\}.*",
+        r"FROM \$\{BASE\}.*",
+    ],
+)
+def test_the_image_says(line: str) -> None:
+    assert re.search(rf"^{line}$", IMAGE, re.MULTILINE)
+
+
+class Node(BaseHTTPRequestHandler):
+    status = 200
+
+    def do_GET(self) -> None:
+        self.send_response(self.status if self.path == "/health/ready" else 404)
+        self.end_headers()
+        self.wfile.write(b'{"database": "unavailable"}')
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+def health(port: int) -> tuple[int, str]:
+    command = [sys.executable, "-I", str(FOLDER / "is_ready.py")]
+    done = subprocess.run(
+        command, env={"PORT": str(port)}, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stderr.strip()
+
+
+def test_a_container_is_healthy_while_its_node_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    with HTTPServer(("127.0.0.1", 0), Node) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert health(server.server_port) == (0, "")
+        monkeypatch.setattr(Node, "status", 503)
+        assert health(server.server_port) == (1, '{"database": "unavailable"}')
+        server.shutdown()
+    status, line = health(port := free_port())
+    assert (status, line.startswith(f"No answer on port {port}")) == (1, True)

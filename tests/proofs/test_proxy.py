@@ -1,0 +1,186 @@
+"""`deploy/container/proxy.sh`: the real nginx with `deploy/nginx.conf` finds nodes by name."""
+
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from pytest_django.plugin import DjangoDbBlocker
+
+from proofs.containers.composed import service as composed
+from proofs.containers.names import name_server
+from tests.conftest import StartService
+from tests.servers.nginx import CONFIGURATION, nginx_program, write_certificate
+from tests.servers.processes import (
+    CHECKOUT,
+    START_SECONDS,
+    free_port,
+    listens,
+    new_folder,
+    start_process,
+    stop_process,
+)
+from tests.support.erp import PATH, Erp
+
+SCRIPT = CHECKOUT / "deploy" / "container" / "proxy.sh"
+PUBLIC, STAFF, MTLS = "id.country.test", "staff.country.test", "mtls.country.test"
+# Only of a test: a proxy listens on the loopback interface alone.
+_ON_LOOPBACK = """#!/bin/sh
+sed -i 's/listen /listen 127.0.0.1:/' "$NGINX_DIR/service.conf"
+exec "{program}" "$@"
+"""
+
+
+@dataclass
+class Proxy:
+    folder: Path
+    environment: dict[str, str]
+    tls: ssl.SSLContext
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["/bin/sh", SCRIPT, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def rendered(self) -> str:
+        return (self.folder / "nginx" / "service.conf").read_text()
+
+    def client(self, host: str) -> httpx.Client:
+        url = f"https://127.0.0.1:{self.environment['HTTPS_PORT']}"
+        transport = httpx.HTTPTransport(verify=self.tls, local_address="127.0.0.2")
+        return httpx.Client(base_url=url, transport=transport, headers={"Host": host}, timeout=10)
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    folder = new_folder("proxy")
+    tls = write_certificate(folder)
+    (folder / "programs").mkdir()
+    program = folder / "programs" / "nginx"
+    program.write_text(_ON_LOOPBACK.format(program=nginx_program()))
+    program.chmod(0o755)
+    (folder / "proxy-secret").write_text("n" * 40 + "," + "o" * 40 + "\n")
+    (folder / "authorities.pem").write_text((folder / "certificate.pem").read_text())
+    given = {
+        **composed("nginx")["environment"],
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+        "NGINX_CONF": str(CONFIGURATION),
+        "NGINX_DIR": str(folder / "nginx"),
+        "TLS_CERTIFICATE": str(folder / "certificate.pem"),
+        "TLS_KEY": str(folder / "certificate.key"),
+        "CLIENT_AUTHORITIES": str(folder / "authorities.pem"),
+        "PROXY_SECRET_FILE": str(folder / "proxy-secret"),
+        "PUBLIC_HOST": PUBLIC,
+        "STAFF_HOST": STAFF,
+        "HTTP_PORT": str(free_port()),
+        "HTTPS_PORT": str(free_port()),
+    }
+    yield Proxy(folder, given, tls)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("mtls", ["", MTLS])
+def test_what_compose_gives_it_is_a_right_configuration(proxy: Proxy, mtls: str) -> None:
+    proxy.environment["MTLS_HOST"] = mtls
+    done = proxy.run("-t")
+    assert done.returncode == 0, done.stderr
+    secret = proxy.folder / "nginx" / "proxy-secret.conf"
+    assert secret.exists() == bool(mtls)
+    if mtls:
+        assert secret.read_text() == f'proxy_set_header X-Proxy-Secret "{"n" * 40}";\n'
+        assert secret.stat().st_mode & 0o077 == 0
+    assert "[warn]" not in done.stderr
+    names = {PUBLIC, STAFF, mtls} - {""}
+    assert set(re.findall(r"server_name (\S+);", proxy.rendered)) == names
+    instructions = re.sub(r"#.*", "", proxy.rendered)
+    assert "example.org" not in instructions
+    assert "/var/log" not in instructions
+    assert re.findall(r"server (\S+?:\d+)", instructions) == [
+        *("login-1:8000", "login-2:8000", "staff:8000"),
+    ]
+
+
+@pytest.mark.processes
+def test_a_configuration_that_has_changed_is_noticed(proxy: Proxy) -> None:
+    changed = proxy.folder / "changed.conf"
+    changed.write_text(CONFIGURATION.read_text().replace("allow 10.0.0.0/8;", "allow 10.0.0.0/9;"))
+    done = proxy.run("-t")
+    assert done.returncode == 0, done.stderr
+    proxy.environment["NGINX_CONF"] = str(changed)
+    done = proxy.run("-t")
+    assert done.returncode == 1
+    assert "has no line with allow" in done.stderr
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("name", ["PUBLIC_HOST", "LOGIN_NODES", "STAFF_NETWORKS"])
+def test_what_is_missing_is_one_clear_line(proxy: Proxy, name: str) -> None:
+    del proxy.environment[name]
+    done = proxy.run("-t")
+    assert done.returncode != 0
+    assert name in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_login_reaches_a_node_that_is_found_by_its_name(
+    proxy: Proxy, service: StartService, django_db_blocker: DjangoDbBlocker
+) -> None:
+    node = service(
+        SERVE="login",
+        AUTH_URL=f"https://{PUBLIC}",
+        TRUSTED_PROXIES="127.0.0.1",
+        ALLOWED_HOSTS=PUBLIC,
+    )
+    with django_db_blocker.unblock():  # the database of the node
+        node.manage("register_taxpayer", "C1000000001", "--name", "Sample")
+        issued = node.manage("issue_credentials", "C1000000001", "--name", "ERP")
+    erp = Erp(issued["client_id"], issued["client_secret"])
+    port = node.url.rpartition(":")[2]
+    gone = free_port()
+    proxy.environment |= {
+        "LOGIN_NODES": f"login-1.test:{gone} login-2.test:{port}",
+        "STAFF_NODES": f"staff.test:{gone}",
+        "STAFF_NETWORKS": "127.0.0.3 10.0.0.0/8",
+    }
+    with name_server() as address:
+        proxy.environment["RESOLVER"] = address
+        https = int(proxy.environment["HTTPS_PORT"])
+        process = start_process(
+            ["/bin/sh", str(SCRIPT)],
+            proxy.folder / "log",
+            lambda: listens(https),
+            env=proxy.environment,
+        )
+        try:
+            with proxy.client(PUBLIC) as client:
+                _wait_for_names(client)
+                answers = [client.post(PATH, data=erp.form) for _ in range(6)]
+                assert client.get("/metrics").status_code == 404
+            with proxy.client(STAFF) as client:
+                assert client.get("/admin/").status_code == 403
+        finally:
+            stop_process(process, signal.SIGTERM)
+    # Also those that nginx sent to the node that is gone first.
+    assert [answer.status_code for answer in answers] == [200] * 6, answers[0].text
+
+
+def _wait_for_names(client: httpx.Client) -> None:
+    """Names are looked up when nginx has started."""
+    deadline = time.monotonic() + START_SECONDS
+    while client.get("/health/live").status_code != 200:
+        assert time.monotonic() < deadline, "nginx found no node"
+        time.sleep(0.05)
