@@ -10,6 +10,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
+from identity.configuration.faults import DANGERS
 from identity.configuration.setting_list import SETTINGS
 from identity.databases import database
 from identity.deployment import *  # noqa: F403 - each of its names is a setting
@@ -71,7 +72,7 @@ LOCAL_FACTS_MEGABYTES: int = read("LOCAL_FACTS_MEGABYTES")
 OTEL_EXPORTER_OTLP_ENDPOINT: str = read("OTEL_EXPORTER_OTLP_ENDPOINT")
 OTEL_TRACES_SAMPLER_ARG: float = read("OTEL_TRACES_SAMPLER_ARG")
 
-# Of what the server would not start with in `live`: see identity/configuration/refused_start.py.
+# Warnings that the server starts with in `live` all the same.
 ACCEPTED_RISKS: list[str] = read("ACCEPTED_RISKS")
 
 # --- Django -----------------------------------------------------------------------------------
@@ -180,3 +181,4 @@ else:
     ]
     MIDDLEWARE = [*MIDDLEWARE, *STAFF_MIDDLEWARE]
     ROOT_URLCONF = STAFF_URLCONF
+SILENCED_SYSTEM_CHECKS += sorted(DANGERS.intersection(ACCEPTED_RISKS))

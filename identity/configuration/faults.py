@@ -22,6 +22,13 @@ _MAX_SCOPES_LENGTH = 255  # of the columns of a system user and of a login event
 _MAKE = "python -c 'import secrets; print(secrets.token_urlsafe(48))'."
 
 
+# Warnings of `check --deploy`, which a live server does not start with unless ACCEPTED_RISKS has
+# them: no TLS, no proxy or every proxy trusted, wrong hosts, one address for certificates too, the
+# database unprotected, a short SECRET_KEY, DEBUG.
+DANGERS = {f"tokens.W{number:03}" for number in (1, 2, 4, 5, 6, 8, 9)}
+DANGERS |= {"security.W009", "security.W018"}
+
+
 def host_of(url: str) -> str:
     """The host name of an http or https address; empty if it is none."""
     try:

@@ -7,13 +7,8 @@ from django.conf import settings
 from django.core.checks import run_checks
 from django.core.checks.security.base import check_debug, check_secret_key
 
+from identity.configuration.faults import DANGERS
 from tokens.checks import check_deployment
-
-# Warnings of `check --deploy`, which a live server does not start with unless ACCEPTED_RISKS has
-# them: no TLS, no proxy or every proxy trusted, wrong hosts, one address for certificates too, the
-# database unprotected, a short SECRET_KEY, DEBUG.
-_DANGERS = {f"tokens.W{number:03}" for number in (1, 2, 4, 5, 6, 8, 9)}
-_DANGERS |= {"security.W009", "security.W018"}
 
 
 def faults() -> Iterator[str]:
@@ -21,15 +16,15 @@ def faults() -> Iterator[str]:
     yield from (
         f"{one.msg} {one.hint}" for one in run_checks(tags=["settings"]) if one.is_serious()
     )
-    if unknown := set(settings.ACCEPTED_RISKS) - _DANGERS:
-        yield f"ACCEPTED_RISKS has {', '.join(sorted(unknown))}: choose from {_listed(_DANGERS)}."
+    if unknown := set(settings.ACCEPTED_RISKS) - DANGERS:
+        yield f"ACCEPTED_RISKS has {', '.join(sorted(unknown))}: choose from {_listed(DANGERS)}."
     if settings.IS_HTTPS and "ENVIRONMENT" not in os.environ:
         yield "AUTH_URL is https without ENVIRONMENT: say ENVIRONMENT=live, or ENVIRONMENT=test."
     if settings.ENVIRONMENT == "live":
         # Not all checks: a node starts while its database is away.
         warnings = (*check_deployment(), *check_secret_key(None), *check_debug(None))
         for one in warnings:
-            if one.id in _DANGERS - set(settings.ACCEPTED_RISKS):
+            if one.id in DANGERS - set(settings.ACCEPTED_RISKS):
                 yield f"{one.id}: {one.msg} {one.hint or ''}".strip()
 
 

@@ -85,7 +85,8 @@ _ALL = (
             "login"),
     Setting("DATABASE_URL", SECRET, "",
             "`postgresql://user:password@host:port/name`; `?pooling=transaction` behind PgBouncer",
-            "postgresql://identity@db.example.org/identity",
+            "postgresql://identity@db.example.org/identity?sslmode=verify-full"
+            "&sslrootcert=/etc/identity/database-ca.pem",
             default_in_words="none: SQLite in `var/`", is_usual=True),
     Setting("SECRET_KEY", SECRET, "",
             "signs sessions and encrypts second factors; at least 50 characters",

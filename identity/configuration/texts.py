@@ -15,9 +15,9 @@ README, ENVIRONMENT_FILE = _CHECKOUT / "README.md", _CHECKOUT / "deploy/identity
 _TABLE = re.compile(r"(?<=\| name \| default \| meaning \|\n\| --- \| --- \| --- \|\n)(?:\|.*\n)+")
 _HEAD = """\
 # Settings of the token service, for every node, command and timer of this machine: copy it to
-# /etc/identity/identity.env (docs/operations.md). systemd reads it, and deploy/manage as a shell
-# does: a value with a blank, a quote or a dollar sign goes between single quotes. A secret can be
-# here, or in a file that <name>_FILE names. The units of systemd set SERVE and PORT themselves.
+# /etc/identity/identity.env (docs/operations.md). systemd and deploy/manage read it alike: a
+# value with a blank or a quotation mark goes between single quotes, any other as it is. A secret
+# can be here, or in a file that <name>_FILE names. The units of systemd set SERVE and PORT.
 # `deploy/manage settings` shows what is in force.
 """
 

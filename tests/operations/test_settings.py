@@ -60,18 +60,6 @@ def test_every_example_is_right(tmp_path: Path) -> None:
     assert code == 0, out + err
 
 
-def test_a_shell_reads_the_environment_file_as_systemd_does() -> None:
-    done = subprocess.run(
-        ["sh", "-euc", f'set -a; . "{ENVIRONMENT_FILE}"; env'],
-        env={"PATH": os.defpath},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    read = dict(line.split("=", 1) for line in done.stdout.splitlines())
-    assert {name: read.get(name) for name in assignments()} == assignments()
-
-
 @pytest.mark.processes
 def test_to_set_a_default_changes_nothing() -> None:
     def effective(**given: str) -> dict[str, str]:

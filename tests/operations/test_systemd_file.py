@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from identity.configuration.setting_list import SETTINGS
 from identity.configuration.systemd_file import assignments
+from identity.configuration.texts import ENVIRONMENT_FILE
 from tests.servers.processes import CHECKOUT
 
 URL = "postgresql://identity@db.example.org/identity?sslmode=verify-full&sslrootcert=/etc/ca.pem"
@@ -36,6 +38,12 @@ def test_a_value_is_what_systemd_makes_of_it(line: str, value: str) -> None:
 def test_a_line_that_is_no_assignment_stops_the_command(line: str) -> None:
     with pytest.raises(ValueError, match="line 2"):
         assignments(f"# first\n{line}\n")
+
+
+def test_the_file_that_we_give_away_is_read_as_it_was_written() -> None:
+    read = assignments(ENVIRONMENT_FILE.read_text(encoding="utf-8"))
+    usual = [setting.assignment.split("=", 1) for setting in SETTINGS.values() if setting.is_usual]
+    assert read == dict(usual)
 
 
 @pytest.mark.processes
