@@ -1,7 +1,8 @@
 """The modules of the OpenID Foundation's FAPI2 final plan, by their names, on the wire.
 
-Those that apply to client credentials, without `fapi2-security-profile-final-`. Each check to the
-character: test_assertion_form.py, test_signatures.py, tests/dpop/ and tests/certificates/.
+Those that apply to private_key_jwt, without `fapi2-security-profile-final-`. Those of proofs and of
+certificates are the checks in tests/dpop/ and tests/certificates/; each check of an assertion to
+the character is in test_assertion_form.py and test_signatures.py.
 """
 
 import json
@@ -15,13 +16,9 @@ from django.test import Client
 
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
-from tests.certificates.addresses import PROXY
-from tests.certificates.certificate_erp import CertificateErp, authority, certificate, nginx
 from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair
-from tests.client_auth.kinds import CERTIFICATE
 from tests.dpop.dpop_erp import NONCE, DpopErp
 from tests.support.erp import Erp, claims_of, description_of
-from tokens.dpop.proof import hash_of_token
 
 pytestmark = pytest.mark.django_db
 ME, ISSUER = "/api/v1/me", settings.AUTH_URL
@@ -153,17 +150,8 @@ class FapiClient:
         self.dpop = DpopErp(Erp(self.keys.client_id, ""), new_pair(algorithm))
         self.dpop.nonce = self.login()[NONCE]
 
-    def login(self, proof: str | None = None) -> Any:
-        return self.keys.login(headers={"DPoP": self.dpop.proof() if proof is None else proof})
-
-    def token(self) -> str:
-        token: str = json.loads(self.login().content)["access_token"]
-        return token
-
-
-@pytest.fixture
-def client() -> FapiClient:
-    return FapiClient()
+    def login(self) -> Any:
+        return self.keys.login(headers={"DPoP": self.dpop.proof()})
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA"])
@@ -175,70 +163,10 @@ def test_client_credentials_happy_flow_with_dpop(algorithm: str) -> None:
     assert client.dpop.call(ME, json.loads(response.content)["access_token"]).status_code == 200
 
 
-def test_ensure_holder_of_key_required(client: FapiClient) -> None:
+def test_ensure_holder_of_key_required() -> None:
+    client = FapiClient()
     assert error_of(client.keys.login()) == (400, "invalid_dpop_proof")
-    token = client.token()
+    token = json.loads(client.login().content)["access_token"]
     for scheme in ("Bearer", "DPoP"):
         answer = Client().get(ME, headers={"Authorization": f"{scheme} {token}"})
         assert answer.status_code == 401
-
-
-@pytest.mark.parametrize("claims", [{"iat": -10}, {"iat": 10}, {"nbf": 0, "exp": 60}])
-def test_ensure_dpopproof_with_iat_10seconds_off_and_check_dpop_proof_nbf_exp_succeed(
-    client: FapiClient, claims: dict[str, Any]
-) -> None:
-    assert client.login(client.dpop.proof(**later(claims))).status_code == 200
-
-
-PROOFS: dict[str, dict[str, Any]] = {
-    "another htm": {"htm": "PUT"},
-    "another htu": {"htu": "https://other.example.org/"},
-    "iat an hour ago": {"iat": -3600},
-    "iat in an hour": {"iat": 3600},
-    **{f"no {name}": {name: None} for name in ("jti", "htm", "htu", "iat")},
-    "another typ": {"header": {"typ": "JWT"}},
-    "no key": {"header": {"jwk": None}},
-    "another key": {"pair": new_pair()},
-}
-
-
-def test_dpop_negative_tests(client: FapiClient) -> None:
-    token = client.token()
-    right = {"htm": "GET", "htu": f"{ISSUER}{ME}", "ath": hash_of_token(token)}
-    for name, changes in PROOFS.items():
-        login = client.login(client.dpop.proof(**later(changes)))
-        assert error_of(login) == (400, "invalid_dpop_proof"), name
-        proof = client.dpop.proof(**right | later(changes))
-        assert client.dpop.call(ME, token, proof=proof).status_code == 401, name
-
-
-def test_dpop_negative_tests_private_key_and_reuse(client: FapiClient) -> None:
-    private = {k: v for k, v in client.dpop.pair.private_jwk.items() if k != "kid"}
-    assert client.login(client.dpop.proof(header={"jwk": private})).status_code == 400
-    proof = client.dpop.proof()
-    assert [client.login(proof).status_code for _ in range(2)] == [200, 400]
-
-
-# --- Certificates ---------------------------------------------------------------------------------
-
-
-def test_mtls_holder_of_key_is_required_at_the_token_endpoint_and_the_resource(
-    takes_certificates: None,
-) -> None:
-    erp: CertificateErp = CERTIFICATE.new()
-    second = certificate("CN=second client,C=MY")
-    assert erp.login(headers={"SSL-Client-Verify": "NONE"}).status_code == 400
-    assert error_of(erp.login(second)) == (400, "invalid_client")
-    other = CertificateErp(CERTIFICATE.new().system_user, second)
-    assert error_of(other.login()) == (400, "invalid_client")
-    response = erp.login()
-    assert set(claims_of(response)["cnf"]) == {"x5t#S256"}
-    bearer = {"Authorization": f"Bearer {json.loads(response.content)['access_token']}"}
-    for headers, status in (
-        (nginx(erp.issued), 200),
-        ({}, 401),
-        (nginx(second), 401),
-        (nginx(authority().issue()), 401),
-    ):
-        answer = Client().get(ME, headers=bearer | headers, REMOTE_ADDR=PROXY)
-        assert answer.status_code == status

@@ -87,19 +87,19 @@ def without_reference(response: HttpResponse) -> Any:
 
 
 def test_an_unknown_id_and_a_wrong_secret_get_one_answer(caller: Caller) -> None:
+    before = LoginEvent.objects.count()
     wrong = caller.send(client_secret=new_client_secret("test"))
     assert_401(wrong, "client_id or client_secret is wrong")
+    assert LoginEvent.objects.count() == before, "it is no login"
     unknown = caller.send(client_id=new_client_id("test"))
     assert without_reference(wrong) == without_reference(unknown)
 
 
-def test_the_credentials_of_a_system_user_are_not_those_of_an_api(api: Api, erp: Erp) -> None:
+def test_system_users_and_apis_have_credentials_of_their_own(api: Api, erp: Erp) -> None:
     own = {"client_id": erp.client_id, "client_secret": erp.client_secret}
-    assert_401(post(INTROSPECT, {**own, "token": token_of(erp)}), "is wrong")
-
-
-def test_the_credentials_of_an_api_neither_revoke_nor_log_in(api: Api, erp: Erp) -> None:
-    assert_401(post(REVOKE, {**api.form, "token": token_of(erp)}), "is wrong")
+    token = {"token": token_of(erp)}
+    assert_401(post(INTROSPECT, own | token), "is wrong")
+    assert_401(post(REVOKE, api.form | token), "is wrong")
     login = Erp(api.client_id, api.client_secret).login()
     assert (login.status_code, body_of(login)["error"]) == (400, "invalid_client")
 
@@ -198,13 +198,6 @@ def test_a_client_over_its_limit_of_logins_can_revoke(erp: Erp) -> None:
     assert [erp.login().status_code for _ in range(12)][-1] == 429
     assert revoke(erp, token).status_code == 200
     assert RateLimitCounter.objects.get().used == 12
-
-
-def test_failures_are_no_logins(caller: Caller) -> None:
-    before = LoginEvent.objects.count()
-    caller.send(client_secret=new_client_secret("test"))
-    caller.send(client_secret="x")
-    assert LoginEvent.objects.count() == before
 
 
 # --- Malformed requests ---------------------------------------------------------------------------
