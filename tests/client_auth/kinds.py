@@ -112,7 +112,8 @@ class Certificate(Kind):
         return new_certificate_erp(**system_user)
 
     def stranger(self, erp: Any) -> HttpResponse:
-        return CertificateErp(erp, certificate("CN=other,C=MY")).login()
+        user = SystemUser(client_id=erp.client_id)
+        return CertificateErp(user, certificate("CN=other,C=MY")).login()
 
     def add(self, erp: Any, *, at: datetime | None = None, **more: Any) -> CertificateErp:
         number = erp.system_user.secrets.count()

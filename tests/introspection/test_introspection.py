@@ -1,7 +1,7 @@
 """`POST /connect/introspect`: the whole answer, and every reason for an inactive one (RFC 7662)."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,6 @@ from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import (
-    GrantedPermission,
     StatusIndex,
     SystemUser,
 )
@@ -62,20 +61,12 @@ def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
     assert body_of(response) == body
 
 
-@dataclass
-class OnBehalf:
-    """An intermediary that has logged in for a taxpayer, and its token."""
-
-    erp: Erp
-    permission: GrantedPermission
-    token: str
-
-
 @pytest.fixture
-def on_behalf(intermediary: Erp) -> OnBehalf:
+def acting(intermediary: Erp) -> tuple[str, str]:
+    """For whom an intermediary has logged in, and its token."""
     permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
     tin = str(permission.taxpayer.identifier)
-    return OnBehalf(intermediary, permission, token_of(intermediary, on_behalf_of=tin))
+    return tin, token_of(intermediary, on_behalf_of=tin)
 
 
 # --- Active ---------------------------------------------------------------------------------------
@@ -92,12 +83,12 @@ def test_an_active_token_is_answered_with_all_that_it_says(api: Api, erp: Erp) -
 
 
 def test_of_an_intermediary_it_also_says_who_acts_and_what_it_may_do(
-    api: Api, on_behalf: OnBehalf
+    api: Api, intermediary: Erp, acting: tuple[str, str]
 ) -> None:
-    body = body_of(api.introspect(on_behalf.token))
-    assert (body["active"], body["act"]) == (True, {"sub": on_behalf.erp.tin})
+    tin, token = acting
+    body = body_of(api.introspect(token))
+    assert (body["active"], body["sub"], body["act"]) == (True, tin, {"sub": intermediary.tin})
     assert body["permissions"] == [SUBMIT, VIEW]
-    assert body["sub"] == str(on_behalf.permission.taxpayer.identifier)
 
 
 def test_http_basic_and_a_hint_are_accepted(api: Api, erp: Erp) -> None:
@@ -117,9 +108,9 @@ def test_each_of_two_live_secrets_authenticates(api: Api, erp: Erp) -> None:
 
 @pytest.mark.usefixtures("later_in_the_minute")
 def test_an_introspection_is_one_statement_and_changes_nothing(
-    api: Api, erp: Erp, on_behalf: OnBehalf
+    api: Api, erp: Erp, acting: tuple[str, str]
 ) -> None:
-    for token in (token_of(erp), on_behalf.token, "x"):
+    for token in (token_of(erp), acting[1], "x"):
         with statements_sent() as words:
             api.introspect(token)
         assert [word for word in words if word not in ("SAVEPOINT", "RELEASE")] == ["SELECT"]

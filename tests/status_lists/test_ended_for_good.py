@@ -56,10 +56,11 @@ def why() -> dict[str, Any]:
 
 @dataclass
 class World:
-    """A client of an intermediary, its permission from one taxpayer, and another client."""
+    """A client of an intermediary, its permissions from two taxpayers, and another client."""
 
     erp: Erp
     permission: GrantedPermission
+    elsewhere: GrantedPermission
     other: Erp
 
     @property
@@ -71,12 +72,13 @@ class World:
         return self.erp.system_user.taxpayer
 
     def new_tokens(self) -> dict[str, str]:
-        """For its own taxpayer, of each audience, and for the other taxpayer."""
-        tin = str(self.permission.taxpayer.identifier)
+        """For its own taxpayer, of each audience, and for the two others."""
+        tin, other = (str(p.taxpayer.identifier) for p in (self.permission, self.elsewhere))
         return {
             "own": token_of(self.erp, scope="InvoicingAPI"),
             "registry": token_of(self.erp, scope="RegistryAPI"),
             "acting": token_of(self.erp, scope="InvoicingAPI", on_behalf_of=tin),
+            "elsewhere": token_of(self.erp, scope="InvoicingAPI", on_behalf_of=other),
         }
 
 
@@ -84,8 +86,8 @@ class World:
 def world(intermediary: Erp, settings: Settings) -> World:
     settings.SCOPES = {**SCOPES, "Other": {"description": "Other", "audience": "Other"}}
     SystemUser.objects.update(scopes=" ".join(SCOPES))
-    permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
-    return World(intermediary, permission, new_erp())
+    one, other = GrantedPermissionFactory.create_batch(2, intermediary=intermediary.role)
+    return World(intermediary, one, other, new_erp())
 
 
 Step = Callable[[World], object]
@@ -100,7 +102,7 @@ def secrets(**values: Any) -> Step:
 
 
 def permissions(**values: Any) -> Step:
-    return lambda w: GrantedPermission.objects.update(**values)
+    return lambda w: GrantedPermission.objects.filter(pk=w.permission.pk).update(**values)
 
 
 def own_taxpayer(is_active: bool) -> Step:
@@ -204,18 +206,22 @@ def answers(path: str) -> Callable[[str, Api], bool]:
     return lambda token, _api: call("GET", path, token).status_code == 200
 
 
+def status_list(token: str, _api: Api) -> bool:
+    return not is_ended(token)
+
+
 def introspection(token: str, api: Api) -> bool:
     answer = body_of(api.introspect(token))
     assert answer["active"] or answer == INACTIVE
     return bool(answer["active"])
 
 
-STATUS_LIST: Callable[[str, Api], bool] = lambda token, _api: not is_ended(token)  # noqa: E731
 ME, SELF_SERVICE, MANAGEMENT = map(answers, ("/api/v1/me", PERMISSIONS, f"{BASE}/taxpayers"))
 ASKED = {
-    "own": (STATUS_LIST, introspection, ME, SELF_SERVICE),
-    "registry": (STATUS_LIST, MANAGEMENT),
-    "acting": (STATUS_LIST, introspection, ME),
+    "own": (status_list, introspection, ME, SELF_SERVICE),
+    "registry": (status_list, MANAGEMENT),
+    "acting": (status_list, introspection, ME),
+    "elsewhere": (status_list,),
 }
 
 
@@ -226,12 +232,14 @@ def asked(tokens: dict[str, str], api: Api) -> dict[str, set[bool]]:
     }
 
 
-def active(*, own: bool, acting: bool) -> dict[str, set[bool]]:
-    return {"own": {own}, "registry": {own}, "acting": {acting}}
-
-
 EVENTS = OF_ANY | OF_ACTING
-ACTIVE, NONE = active(own=True, acting=True), active(own=False, acting=False)
+ACTIVE, NONE = ({name: {is_active} for name in ASKED} for is_active in (True, False))
+
+
+def left_by(event: str) -> dict[str, set[bool]]:
+    """What everybody says of each token after it."""
+    own, elsewhere = event not in OF_ANY, event not in OF_ANY and "role" not in event
+    return NONE | {"own": {own}, "registry": {own}, "elsewhere": {elsewhere}}
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -242,7 +250,7 @@ def test_a_token_that_ended_stays_ended_and_a_new_one_is_active(
     old, bystander = world.new_tokens(), token_of(world.other)
     assert asked(old, api) == ACTIVE
     end(world)
-    ended = active(own=event not in OF_ANY, acting=False)
+    ended = left_by(event)
     assert asked(old, api) == ended
     assert not is_ended(bystander)
     if take_back:
@@ -268,7 +276,7 @@ def test_also_where_it_was_switched_off_for_an_instant(event: str, world: World,
     assert take_back
     take_back(world)
     new = world.new_tokens()
-    assert asked(old, api) == active(own=event not in OF_ANY, acting=False)
+    assert asked(old, api) == left_by(event)
     assert asked(new, api) == ACTIVE
     assert not is_ended(bystander)
 
