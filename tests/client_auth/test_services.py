@@ -101,13 +101,16 @@ def test_a_change_of_kind_revokes_what_there_was_in_the_same_moment(
     assert [change.after["secret_revoked_at"] for change in changes[:2]] == [AT.isoformat()] * 2
     assert changes[-1].before == {"token_endpoint_auth_method": before.method}
     assert changes[-1].after == {"token_endpoint_auth_method": after.method}
-    shown = {KEY: {"kid": row.kid}, CERTIFICATE: {"certificate_name": row.certificate_name}}
+    names: dict[Kind, dict[str, Any]] = {
+        KEY: {"kid": row.kid},
+        CERTIFICATE: {"certificate_name": row.certificate_name},
+    }
     assert issued.after == {
         "secret": str(row),
         "credential": after.name.value,
         "secret_expires_at": "2027-03-01T12:00:00+00:00",
         "allowed_networks": NETWORKS,
-        **shown.get(after, {}),
+        **names.get(after, {}),
     }
 
 
@@ -220,7 +223,8 @@ def test_there_are_two_live_ones_at_most(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.value)
 def test_a_further_one_gets_the_networks_of_the_newest_that_is_not_revoked(kind: Kind) -> None:
     """Neither of the oldest, nor of one that is revoked."""
-    owner, rows = of_kind(kind), []
+    owner = of_kind(kind)
+    rows: list[Credential] = []
     for networks in ("192.0.2.1/32", "192.0.2.2/32", "192.0.2.3/32"):
         if rows:
             kind.add(owner, at=AT)

@@ -105,8 +105,8 @@ def test_one_is_registered_and_the_old_one_removed(officer: Client, kind: Kind, 
     named = {"kind": "tls_client_auth_subject_dn", "text": "CN=new,C=MY"}
     sent = {"keys": jwks(pair)} if kind is KEY else named
     response = officer.post(url, sent | {"expires": "2099-12-31"}, follow=True)
-    shown = {KEY: f"The key {pair.kid}"}.get(kind, "The certificate with {kind}:{text}")
-    assert f"{shown.format(**named)} is registered." in text_of(response)
+    shown = f"key {pair.kid}" if kind is KEY else "certificate with {kind}:{text}".format(**named)
+    assert f"The {shown} is registered." in text_of(response)
     full = officer.post(url, {"keys": jwks(new_pair()), **named}, follow=True)
     assert f"There are already two {kind.name.plural}." in text_of(full)
     removal = {"secret": str(old.pk), "reason": "rotated"}
@@ -154,7 +154,7 @@ def test_the_last_one_that_ends_soon_is_a_warning_and_replaced_by_its_kind(
 ) -> None:
     Credential.objects.update(expires_at=timezone.now() + timedelta(days=3))
     page = text_of(officer.get(page_url(erp.system_user)))
-    last = {KEY: "Its last valid key"}.get(kind, "The registration of its last certificate")
+    last = "Its last valid key" if kind is KEY else "The registration of its last certificate"
     assert last in page
     soon, name = officer.get(reverse("admin:ending_soon")), kind.name.value
     assert f" {name.capitalize()} {erp.system_user}" in text_of(soon)
@@ -210,9 +210,8 @@ def test_the_page_of_a_login_names_what_it_was_proved_by(
         event = LoginEvent.objects.get(pk=response["correlationId"])
         return text_of(officer.get(page_url(event)))
 
-    proved = {KEY: f"private key {getattr(erp, 'pair', new_pair()).kid}"}
-    expected = proved.get(kind, f"certificate with {NAME}")
-    assert f"{expected} ({kind.method})" in page(erp.login())
+    proved = f"private key {erp.pair.kid}" if kind is KEY else f"certificate with {NAME}"
+    assert f"{proved} ({kind.method})" in page(erp.login())
     refused = page(kind.stranger(erp))
     assert f"({kind.method})" in refused
     assert f"Valid {kind.name.plural} {newest(erp)}" in refused

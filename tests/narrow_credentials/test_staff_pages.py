@@ -63,14 +63,12 @@ def test_many_taxpayers_are_counted_and_some_are_named(officer: Client, intermed
 
 
 def test_a_wrong_limit_is_named_and_nothing_is_saved(officer: Client, intermediary: Erp) -> None:
-    url, wrong = (
-        task_url(intermediary.system_user, "limit_system_user"),
-        {
-            "There is no taxpayer C9999999999.": {"taxpayers": "C9999999999"},
-            "is not a valid identifier: the TIN must be": {"taxpayers": "C12345, ?"},
-            "Select a valid choice.": {"permissions": ["documents:shred"]},
-        },
-    )
+    url = task_url(intermediary.system_user, "limit_system_user")
+    wrong: dict[str, dict[str, Any]] = {
+        "There is no taxpayer C9999999999.": {"taxpayers": "C9999999999"},
+        "is not a valid identifier: the TIN must be": {"taxpayers": "C12345, ?"},
+        "Select a valid choice.": {"permissions": ["documents:shred"]},
+    }
     for error, form in wrong.items():
         assert error in text_of(send(officer, url, **form))
     assert not SystemUser.objects.get(pk=intermediary.system_user.pk).is_limited
