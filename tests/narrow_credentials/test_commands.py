@@ -69,7 +69,7 @@ def test_a_wrong_limit_is_refused_in_one_line(intermediary: Erp) -> None:
         (intermediary, ("--only-taxpayer", intermediary.tin), f"Leave {intermediary.tin} out: it"),
         (intermediary, ("--only-taxpayer", *many), "Give 500 taxpayers at most, not 501."),
         (intermediary, ("--only-taxpayer", *many[1:]), "There is no taxpayer C000000001, C000"),
-        (plain, ("--only-permission", VIEW), "is not an intermediary, so its system users act for"),
+        (plain, ("--only-permission", VIEW), "is not an intermediary, so its system users cannot"),
     ):
         assert line in error_of("change_system_user", client.client_id, *options)
         assert limit_of(client) == ("", "")
