@@ -112,7 +112,7 @@ def test_a_stranger_and_who_has_an_expired_secret_are_not_told_of_certificates(b
     for headers in ({}, nginx(OTHER)):
         assert reason_of(wrong.login(headers=headers)) == "invalid_credentials"
     now, day = timezone.now(), timedelta(days=1)
-    bound.system_user.secrets.update(created_at=now - 2 * day, expires_at=now - day)
+    bound.system_user.credentials.update(created_at=now - 2 * day, expires_at=now - day)
     for headers in ({}, nginx(OTHER, "FAILED:x")):
         assert reason_of(bound.login(headers=headers)) == "secret_expired"
 
@@ -178,7 +178,7 @@ def test_a_client_sees_and_removes_its_certificate(erp: CertificateErp) -> None:
     token = token_of(erp)
     headers = {"Authorization": f"Bearer {token}", **nginx(erp.issued)}
     (shown,) = json.loads(call(CREDENTIALS, token, nginx(erp.issued)).content)["secrets"]
-    assert shown["certificate"] == erp.system_user.secrets.get().certificate_name
+    assert shown["certificate"] == erp.system_user.credentials.get().certificate_name
     ended = Client().delete(f"{CREDENTIALS}?revoke_last=true", headers=headers, REMOTE_ADDR=PROXY)
     assert ended.status_code == 200
     assert reason_of(erp.login()) == "secret_revoked"

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from taxpayers.certificates.names import NameKind
 from taxpayers.credentials import new_client_id
 from taxpayers.models import Credential, SystemUser
-from taxpayers.services import register_client_certificate, revoke_secret
+from taxpayers.services import register_client_certificate, revoke_credential
 from tests.certificates.addresses import STRANGER
 from tests.certificates.certificate_erp import (
     BY,
@@ -94,7 +94,7 @@ def test_of_two_registered_names_in_one_certificate_the_one_that_works_counts(
     for _ in range(2):  # as the registry has it, and as the node remembers it
         event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
         assert (event.reason, event.secret_id) == ("", new.pk)
-    revoke_secret(secret=new, reason="rotated", **now())
+    revoke_credential(credential=new, reason="rotated", **now())
     assert reason_of(erp.login()) in ("secret_revoked", "secret_expired")
 
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Protocol
 
 from django.http import HttpResponse
 from django.utils import timezone
+from taxpayers.facts.credential_kind import CredentialKind
 
 from taxpayers.credentials import new_client_secret
-from taxpayers.facts.credential_kind import CredentialKind
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (
     issue_secret,
@@ -116,7 +116,7 @@ class Certificate(Kind):
         return CertificateErp(user, certificate("CN=other,C=MY")).login()
 
     def add(self, erp: Any, *, at: datetime | None = None, **more: Any) -> CertificateErp:
-        number = erp.system_user.secrets.count()
+        number = erp.system_user.credentials.count()
         user, issued = erp.system_user, certificate(f"CN=erp{number},C=MY")
         moment = at or timezone.now()
         register_client_certificate(system_user=user, text=issued.pem, **more, by=BY, at=moment)
@@ -138,5 +138,5 @@ def _why(at: datetime | None) -> dict[str, Any]:
 
 def newest(erp: Any) -> Credential:
     """The row of its newest credential."""
-    row: Credential = erp.system_user.secrets.latest("pk")
+    row: Credential = erp.system_user.credentials.latest("pk")
     return row

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from taxpayers.credentials import new_client_id
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
-from taxpayers.services import block_system_user, revoke_secret
+from taxpayers.services import block_system_user, revoke_credential
 from tests.certificates.certificate_erp import certificate
 from tests.client_auth.key_erp import BY, KeyErp, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, KINDS, SECRET, Kind, newest
@@ -76,7 +76,7 @@ def test_two_log_in_until_the_old_one_is_removed(kind: Kind, erp: Any) -> None:
     old, new = newest(erp), kind.add(erp)
     for one in (erp, new):
         assert one.login().status_code == 200
-    revoke_secret(secret=old, **why())
+    revoke_credential(credential=old, **why())
     assert new.login().status_code == 200
     refused = erp.login()
     assert reason_of(refused) == "secret_revoked"
@@ -218,7 +218,7 @@ CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda erp: block_system_user(system_user=erp.system_user, **why()),
         "system_user_blocked",
     ),
-    "revoked": (lambda erp: revoke_secret(secret=newest(erp), **why()), "secret_revoked"),
+    "revoked": (lambda erp: revoke_credential(credential=newest(erp), **why()), "secret_revoked"),
     "removed by SQL": (lambda erp: newest(erp).delete(), "invalid_credentials"),
     "expired by SQL": (sql(**ENDED), "secret_expired"),
     "method": (lambda erp: SECRET.use(erp.system_user), "invalid_credentials"),
@@ -229,7 +229,7 @@ CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
 }
 OF_ONE_KIND: list[tuple[Kind, str, Callable[[Any], object], str]] = [
     (KEY, "another key of the same name by SQL", other_key, "invalid_credentials"),
-    (CERTIFICATE, "another name by SQL", sql(hashed="tls$x"), "invalid_credentials"),
+    (CERTIFICATE, "another name by SQL", sql(lookup="tls$x"), "invalid_credentials"),
     (CERTIFICATE, "no certificate by SQL", sql(certificate_name=None), "invalid_credentials"),
 ]
 

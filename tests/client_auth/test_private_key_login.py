@@ -68,7 +68,7 @@ def test_an_assertion_logs_in_once_and_staff_see_why(erp: KeyErp) -> None:
         fixed_by="The developer of the ERP system",
     )
     event = LoginEvent.objects.get(pk=again["correlationId"])
-    assert (event.detail, event.secret_id) == ("used_before", erp.system_user.secrets.get().pk)
+    assert (event.detail, event.secret_id) == ("used_before", erp.system_user.credentials.get().pk)
     assert RateLimitCounter.objects.get(system_user=erp.system_user).used == 1
 
 

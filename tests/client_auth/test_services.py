@@ -21,7 +21,7 @@ from taxpayers.services import (
     register_client_keys,
     register_system_user,
     register_system_user_with_keys,
-    revoke_secret,
+    revoke_credential,
     use_certificate,
     use_private_key,
 )
@@ -85,7 +85,7 @@ def test_a_change_of_kind_revokes_what_there_was_in_the_same_moment(
 ) -> None:
     owner = of_kind(before)
     before.add(owner, at=AT - DAY)
-    owner.system_user.secrets.update(allowed_networks=NETWORKS)
+    owner.system_user.credentials.update(allowed_networks=NETWORKS)
     Change.objects.all().delete()
     after.use(owner.system_user, at=AT)
     user = SystemUser.objects.get()
@@ -208,7 +208,7 @@ def test_there_are_two_live_ones_at_most(kind: Kind) -> None:
     second = newest(owner)
     with pytest.raises(ServiceError, match=r"First revoke the one that is no longer in use"):
         kind.add(owner, at=AT)
-    revoke_secret(secret=second, **WHY)
+    revoke_credential(credential=second, **WHY)
     kind.add(owner, at=AT)
     assert len(live(owner.system_user)) == 2
     revoked = Change.objects.get(action="revoke_secret")
@@ -232,13 +232,13 @@ def test_a_further_one_gets_the_networks_of_the_newest_that_is_not_revoked(kind:
         Credential.objects.filter(pk=rows[-1].pk).update(allowed_networks=networks)
         if len(rows) == 1:
             Credential.objects.update(slot=None, created_at=AT - DAY, expires_at=AT - DAY / 2)
-    revoke_secret(secret=rows[-1], **WHY)
+    revoke_credential(credential=rows[-1], **WHY)
     kind.add(owner, at=AT)
     assert newest(owner).allowed_networks == "192.0.2.2/32"
     last = Change.objects.latest("pk")
     assert (last.action, last.after["allowed_networks"]) == (kind.issued, "192.0.2.2/32")
     if kind is not CERTIFICATE:
-        revoke_secret(secret=newest(owner), **WHY)
+        revoke_credential(credential=newest(owner), **WHY)
         kind.add(owner, at=AT, allowed_networks=["2001:db8::/32"])
         assert newest(owner).allowed_networks == "2001:db8::/32"
 
@@ -247,7 +247,7 @@ def test_a_key_that_is_there_or_was_removed_is_not_added_again(user: SystemUser)
     pair = KEY.use(user, at=AT).pair
     with pytest.raises(ServiceError, match=f"The key {pair.kid} is there already"):
         register_client_keys(system_user=user, keys=jwks(pair), **NOW)
-    revoke_secret(secret=live(user)[0], **WHY)
+    revoke_credential(credential=live(user)[0], **WHY)
     with pytest.raises(ServiceError, match=r"was removed 2026-03-01 .* another kid"):
         register_client_keys(system_user=user, keys=jwks(pair), **NOW)
 
@@ -271,16 +271,16 @@ def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: 
     use_certificate(system_user=user, text=PEM, **WHY)
     (old,), at = live(user), AT
     if ended == "revoked":
-        revoke_secret(secret=old, **WHY)
+        revoke_credential(credential=old, **WHY)
     else:
         at = AT + YEAR + timedelta(seconds=1)
     new = register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
     old.refresh_from_db()
     assert new.pk != old.pk  # so the tokens of the old one stay ended
-    assert (old.hashed != new.hashed, old.slot) == (True, None)
-    revoke_secret(secret=new, reason="r", by=BY, at=at)
+    assert (old.lookup != new.lookup, old.slot) == (True, None)
+    revoke_credential(credential=new, reason="r", by=BY, at=at)
     register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
-    assert user.secrets.filter(certificate_name=old.certificate_name).count() == 3
+    assert user.credentials.filter(certificate_name=old.certificate_name).count() == 3
 
 
 def test_after_a_registration_again_the_same_certificate_logs_in() -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from taxpayers.models import Change, Credential, SystemUser
-from taxpayers.services import revoke_secret
+from taxpayers.services import revoke_credential
 from tests.certificates.certificate_erp import SUBJECT, CertificateErp, certificate
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
 from tests.client_auth.kinds import CERTIFICATE, KEY, SECRET, Kind, newest
@@ -142,7 +142,7 @@ def test_what_is_wrong_is_said_and_shown_again(officer: Client) -> None:
 
 
 def test_without_a_valid_one_the_state_says_so(officer: Client, kind: Kind, erp: Any) -> None:
-    revoke_secret(secret=newest(erp), reason="r", by=BY, at=timezone.now())
+    revoke_credential(credential=newest(erp), reason="r", by=BY, at=timezone.now())
     page = text_of(officer.get(page_url(erp.system_user)))
     assert f"No valid {kind.name.value}" in page
     SystemUser.objects.update(token_endpoint_auth_method="")

@@ -49,7 +49,7 @@ def limit(erp: Erp, *codes: str, taxpayers: tuple[TaxpayerId, ...] = ()) -> None
 
 def allow_networks(erp: Erp, *networks: str) -> None:
     change_secret(
-        secret=erp.system_user.secrets.latest("pk"),
+        secret=erp.system_user.credentials.latest("pk"),
         allowed_networks=networks,
         reason="a fixed address",
         by=Author("officer"),
@@ -190,7 +190,7 @@ def test_the_refusal_names_the_address_and_nothing_of_the_networks(erp: Erp) -> 
     assert AUTHORITY.split()[-1] in json.loads(answer.content)["error_description"]
     event = LoginEvent.objects.get()
     assert (event.source_address, event.detail) == (HERE, HERE)
-    assert event.secret_id == erp.system_user.secrets.get().pk
+    assert event.secret_id == erp.system_user.credentials.get().pk
     unknown = "report the reference to the tax authority"
     refused(login_from(erp, ""), reason, "cannot be known", unknown)
 

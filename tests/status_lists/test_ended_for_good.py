@@ -164,7 +164,7 @@ OF_ANY: dict[str, tuple[Step, Step | None]] = {
     "expiry": (users(expires_at=now() - DAY), users(expires_at=None)),
     "scopes": (users(scopes="Other"), users(scopes=" ".join(SCOPES))),
     "secret": (
-        lambda w: revoke_secret(secret=w.user.secrets.get(revoked_at=None), **why()),
+        lambda w: revoke_credential(credential=w.user.credentials.get(revoked_at=None), **why()),
         replace_secret,
     ),
     "bound tokens only": (bound(TokenBinding.DPOP), bound(TokenBinding.BEARER)),
@@ -174,7 +174,7 @@ OF_ANY: dict[str, tuple[Step, Step | None]] = {
     "gone": (lambda w: w.user.delete(), None),
     "another TIN": (lambda w: Taxpayer.objects.filter(pk=w.own.pk).update(tin="C00"), None),
     "expired secret": (secrets(created_at=now() - 2 * DAY, expires_at=now() - DAY), None),
-    "secret that is gone": (lambda w: w.user.secrets.all().delete(), None),
+    "secret that is gone": (lambda w: w.user.credentials.all().delete(), None),
 }
 # And tokens on behalf of another taxpayer only.
 OF_ACTING: dict[str, tuple[Step, Step | None]] = {

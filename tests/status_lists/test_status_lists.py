@@ -25,7 +25,7 @@ from taxpayers.services import (
     grant_permission,
     issue_secret,
     revoke_codes,
-    revoke_secret,
+    revoke_credential,
 )
 from tests.introspection.api import revoke, token_of
 from tests.status_lists.reader import (
