@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Protocol
 
 from django.http import HttpResponse
 from django.utils import timezone
-from taxpayers.facts.credential_kind import CredentialKind
 
+from taxpayers.credential_kind import CredentialKind
 from taxpayers.credentials import new_client_secret
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from pytest_django import Settings
 
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.services import Author, change_secret, limit_system_user, set_taxpayer_active
+from taxpayers.services import Author, change_credential, limit_system_user, set_taxpayer_active
 from tests.endpoint.test_refusals import AUTHORITY, DEVELOPER, MATCHED
 from tests.support.erp import (
     Erp,
@@ -48,8 +48,8 @@ def limit(erp: Erp, *codes: str, taxpayers: tuple[TaxpayerId, ...] = ()) -> None
 
 
 def allow_networks(erp: Erp, *networks: str) -> None:
-    change_secret(
-        secret=erp.system_user.credentials.latest("pk"),
+    change_credential(
+        credential=erp.system_user.credentials.latest("pk"),
         allowed_networks=networks,
         reason="a fixed address",
         by=Author("officer"),

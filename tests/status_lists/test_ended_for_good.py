@@ -23,6 +23,7 @@ from taxpayers.services import (
     issue_secret,
     limit_system_user,
     revoke_codes,
+    revoke_credential,
     revoke_permission,
     set_intermediary_active,
     set_taxpayer_active,
