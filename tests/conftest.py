@@ -33,6 +33,7 @@ from tests.servers.service import (
 if TYPE_CHECKING:
     from pytest_django.plugin import DjangoDbBlocker
 
+    from tests.introspection.api import Api
     from tests.support.databases import MigratedSqlite
     from tests.support.erp import Erp
 
@@ -280,6 +281,14 @@ def intermediary(db: None) -> "Erp":
     from tests.support.factories import IntermediaryFactory
 
     return new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
+
+
+@pytest.fixture
+def api(db: None) -> "Api":
+    """A protected API for the audience of every token."""
+    from tests.introspection.api import new_api
+
+    return new_api()
 
 
 @pytest.fixture

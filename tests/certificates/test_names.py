@@ -131,6 +131,7 @@ def test_alternative_names(kind: NameKind, text: str, stored: str) -> None:
         (None, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
          NameFault.CERTIFICATE),
         (None, "-----BEGIN PRIVATE KEY-----\nAAAA\n", NameFault.PRIVATE),
+        (None, f"{certificate().pem}\n-----BEGIN PRIVATE KEY-----", NameFault.PRIVATE),
         (DN, "-----BEGIN EC PRIVATE KEY-----", NameFault.PRIVATE),
     ],
 )  # fmt: skip
@@ -178,10 +179,6 @@ def test_a_certificate_of_an_unknown_version_is_no_certificate() -> None:
     encoded = base64.encodebytes(certificate().der.replace(mark + b"\x02", mark + b"\x01", 1))
     pem = f"-----BEGIN CERTIFICATE-----\n{encoded.decode()}-----END CERTIFICATE-----\n"
     assert fault_of(pem, None) is NameFault.CERTIFICATE
-
-
-def test_a_certificate_and_its_key_in_one_file_are_refused() -> None:
-    assert fault_of(f"{certificate().pem}\n-----BEGIN PRIVATE KEY-----") is NameFault.PRIVATE
 
 
 def test_a_certificate_without_a_subject_has_none_to_register() -> None:

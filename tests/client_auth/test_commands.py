@@ -1,4 +1,4 @@
-"""The commands for system users that log in with a private key (contract 6)."""
+"""The commands for system users that log in with a private key or a certificate (contract 6)."""
 
 import io
 from pathlib import Path
@@ -7,64 +7,59 @@ from typing import Any
 import pytest
 
 from taxpayers.models import SystemUser
+from tests.certificates.addresses import MTLS_URL
+from tests.certificates.certificate_erp import SUBJECT, CertificateErp, certificate
 from tests.client_auth.key_erp import KeyErp, jwks, new_key_erp, new_pair
+from tests.client_auth.kinds import CERTIFICATE, KEY, SECRET, newest
 from tests.support.command_line import error_of, json_output_of, output_of
-from tests.support.erp import Erp, new_erp
+from tests.support.erp import Erp
 from tests.support.factories import TaxpayerFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
 
-TIN = "C1234567890"
+TIN, PAIR = "C1234567890", new_pair(kid="k1")
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "keys.json"
+def files(tmp_path: Path) -> dict[str, str]:
+    texts = {"jwks": jwks(PAIR), "certificate": certificate().pem, "nothing": "nothing"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    return {name: str(tmp_path / name) for name in texts}
 
 
-def test_issue_credentials_with_keys_issues_no_secret(file: Path) -> None:
+def test_issue_credentials_with_keys_issues_no_secret(files: dict[str, str]) -> None:
     TaxpayerFactory.create(tin=TIN)
-    pair = new_pair()
-    file.write_text(jwks(pair))
-    answer = json_output_of(
-        *("issue_credentials", TIN, "--name", "ERP", "--jwks", str(file)),
-        *("--secret-expires", "2099-12-31"),
-    )
+    issue = ("issue_credentials", TIN, "--jwks", files["jwks"], "--name")
+    answer = json_output_of(*issue, "ERP", "--secret-expires", "2099-12-31")
     assert "client_secret" not in answer
-    assert answer["keys"] == [{"kid": pair.kid, "expires_at": "2099-12-31T15:59:59.999999Z"}]
+    assert answer["keys"] == [{"kid": "k1", "expires_at": "2099-12-31T15:59:59.999999Z"}]
     assert answer["token_endpoint_auth_method"] == "private_key_jwt"
-    erp = KeyErp(SystemUser.objects.get(client_id=answer["client_id"]), pair)
+    erp = KeyErp(SystemUser.objects.get(client_id=answer["client_id"]), PAIR)
     assert erp.login(erp.assertion(aud=answer["issuer"])).status_code == 200
-
-
-def test_issue_credentials_shows_what_the_erp_system_needs(file: Path) -> None:
-    TaxpayerFactory.create(tin=TIN)
-    file.write_text(jwks(new_pair(kid="k1")))
-    text = output_of("issue_credentials", TIN, "--name", "ERP", "--jwks", str(file))
+    text = output_of(*issue, "another")
     assert "key            k1 (until " in text
     assert "aud            http://127.0.0.1:8000\n" in text
     assert "client_secret  " not in text
 
 
-def test_the_login_method_is_changed_there_and_back(file: Path) -> None:
-    erp, pair = new_erp(), new_pair()
-    file.write_text(jwks(pair))
-    there = json_output_of(
-        *("change_system_user", erp.client_id, "--auth-method", "private_key_jwt"),
-        *("--jwks", str(file), "--reason", "asked by letter"),
-    )
-    assert there["auth_method"] == "private_key_jwt"
+@pytest.mark.parametrize("method", ["private_key_jwt", "tls_client_auth"])
+def test_the_login_method_is_changed_there_and_back(method: str, files: dict[str, str]) -> None:
+    erp, option = SECRET.new(), "jwks" if method == "private_key_jwt" else "certificate"
+    change = ("change_system_user", erp.client_id, "--auth-method")
+    there = json_output_of(*change, method, f"--{option}", files[option], "--reason", "a letter")
+    assert there["auth_method"] == method
     assert erp.login().status_code == 400
-    assert KeyErp(erp.system_user, pair).login().status_code == 200
-    back = json_output_of("change_system_user", erp.client_id, "--auth-method", "client_secret")
+    user = erp.system_user
+    new = KeyErp(user, PAIR) if option == "jwks" else CertificateErp(user, certificate())
+    assert new.login().status_code == 200
+    back = json_output_of(*change, "client_secret")
     assert back["auth_method"] == "client_secret"
-    assert KeyErp(erp.system_user, pair).login().status_code == 400
+    assert new.login().status_code == 400
     assert Erp(erp.client_id, back["client_secret"]).login().status_code == 200
 
 
-def test_a_key_is_added_and_the_old_one_removed(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_is_added_and_the_old_one_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     erp, new = new_key_erp(), new_pair()
     monkeypatch.setattr("sys.stdin", io.StringIO(jwks(new)))
     added = json_output_of("register_client_key", erp.client_id, "-", "--expires", "2099-12-31")
@@ -78,27 +73,70 @@ def test_a_key_is_added_and_the_old_one_removed(
     assert f"manage.py register_client_key {erp.client_id} FILE" in last
 
 
+def test_a_certificate_is_added_and_the_old_one_removed() -> None:
+    erp = CERTIFICATE.new()
+    register = ("register_client_certificate", erp.client_id)
+    added = json_output_of(*register, "--subject-dn", "CN=new,C=MY", "--expires", "2099-12-31")
+    old, new = added["certificates"]
+    assert new["name"] == "tls_client_auth_subject_dn:CN=new,C=MY"
+    assert new["expires_at"] == "2099-12-31T15:59:59.999999Z"
+    assert added["token_endpoint"] == f"{MTLS_URL}/connect/token"
+    removed = output_of("revoke_secret", erp.client_id, old["hint"])
+    assert f"It still has …{new['hint']}." in removed
+    assert erp.login().status_code == 400
+    assert erp.login(certificate("CN=new,C=MY")).status_code == 200
+    last = output_of("revoke_secret", erp.client_id, new["hint"])
+    assert "It has no other live certificate, so it cannot log in." in last
+    assert f"manage.py register_client_certificate {erp.client_id} --certificate FILE" in last
+    text = output_of(*register, "--san-dns", "erp.example.com")
+    assert "certificate    tls_client_auth_san_dns:erp.example.com (…" in text
+    assert f"log in at      {MTLS_URL}/connect/token\n" in text
+
+
 @pytest.mark.parametrize(
-    ("arguments", "line"),
+    ("method", "options", "line"),
     [
-        (("--auth-method", "private_key_jwt"), "--auth-method private_key_jwt and --jwks belong"),
-        (("--jwks", "{file}"), "--auth-method private_key_jwt and --jwks belong together"),
-        (("--auth-method", "none"), "invalid choice: 'none'"),
-        (("--jwks", "/nowhere"), "'/nowhere' cannot be read: No such file or directory."),
-        (("--auth-method", "client_secret"), "logs in with a secret already"),
-        (("--auth-method", "private_key_jwt", "--jwks", "{file}"), "This is no public key"),
+        ("private_key_jwt", (), "--auth-method private_key_jwt and --jwks belong together"),
+        ("", ("--jwks", "{jwks}"), "--auth-method private_key_jwt and --jwks belong together"),
+        ("private_key_jwt", ("--certificate", "{certificate}"), "and --jwks belong together"),
+        ("tls_client_auth", (), "--auth-method tls_client_auth and --certificate"),
+        ("", ("--certificate", "{certificate}"), "--auth-method tls_client_auth and --certificate"),
+        ("none", (), "invalid choice: 'none'"),
+        ("", ("--jwks", "/nowhere"), "'/nowhere' cannot be read: No such file or directory."),
+        ("tls_client_auth", ("--certificate", "/nowhere"), "cannot be read"),
+        ("client_secret", (), "logs in with a secret already"),
+        ("private_key_jwt", ("--jwks", "{nothing}"), "This is no public key"),
+        ("tls_client_auth", ("--san-dns", "erp"), "no complete host name without wildcards"),
+        ("tls_client_auth", ("--san-dns", "a.b", "--san-uri", "a:b"), "not allowed with argument"),
     ],
 )
-def test_a_wrong_argument_is_one_line(file: Path, arguments: tuple[str, ...], line: str) -> None:
-    file.write_text("nothing")
-    erp = new_erp()
-    given: Any = [argument.format(file=file) for argument in arguments]
-    assert line in error_of("change_system_user", erp.client_id, *given)
+def test_a_wrong_argument_is_one_line(
+    files: dict[str, str], method: str, options: tuple[str, ...], line: str
+) -> None:
+    erp = SECRET.new()
+    given: Any = [option.format(**files) for option in options]
+    chosen = ("--auth-method", method) if method else ()
+    assert line in error_of("change_system_user", erp.client_id, *chosen, *given)
     assert erp.login().status_code == 200
 
 
-def test_a_file_that_is_no_text_is_named(file: Path) -> None:
-    file.write_bytes(b"\xff\xfe\x00")
-    assert "it is not a text file" in error_of(
-        "register_client_key", new_key_erp().client_id, str(file)
-    )
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_bytes(b"\xff\xfe\x00")
+    line = error_of("register_client_key", new_key_erp().client_id, str(tmp_path / "keys"))
+    assert "it is not a text file" in line
+
+
+def test_explain_login_names_the_method_and_the_credential() -> None:
+    def explained(erp: Any, *sent: Any) -> str:
+        return output_of("explain_login", erp.login(*sent)["correlationId"])
+
+    key, with_certificate = KEY.new(), CERTIFICATE.new()
+    assertion = key.assertion()
+    proved = f"proved by  private_key_jwt, key {key.pair.kid}"
+    assert f"{proved}\n" in explained(key, assertion)
+    assert f"{proved}, used before\n" in explained(key, assertion)
+    assert "proved by  client secret …" in explained(SECRET.new())
+    text = explained(with_certificate)
+    hint = newest(with_certificate)
+    assert f"proved by  tls_client_auth, certificate {hint}" in text
+    assert f"tls_client_auth_subject_dn:{SUBJECT}\n" in text

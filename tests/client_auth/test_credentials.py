@@ -83,11 +83,8 @@ def test_a_certificate_counts_only_where_nothing_else_is_sent(
     assert read_credentials(form, authorization, HEADERS) == sent
     if not isinstance(sent, SentCertificate):
         assert read_credentials(form, authorization) == sent
-
-
-def test_without_any_of_them_it_is_a_secret_that_is_missing() -> None:
     nothing = ClientSecretCredentials(Method.CLIENT_SECRET_POST, "", "")
-    assert read_credentials({}, "") == nothing
+    assert read_credentials({}, "") == nothing, "a secret that is missing"
 
 
 @pytest.mark.parametrize(

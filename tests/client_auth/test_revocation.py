@@ -1,15 +1,13 @@
 """A client that logs in with a private key ends its own tokens with one; an API has none."""
 
-import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from django.conf import settings
 
 from taxpayers.models import SystemUser
 from tests.client_auth.key_erp import JWT_BEARER, KeyErp, new_key_erp, new_pair
-from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, new_api, post
+from tests.introspection.api import INACTIVE, INTROSPECT, REVOKE, Api, post, token_of
 from tests.self_service.calls import CREDENTIALS, REVOKE_LAST, call
 from tests.support.answers import body_of
 from tokens.models import UsedAssertion
@@ -24,30 +22,15 @@ def erp() -> KeyErp:
     return new_key_erp()
 
 
-@pytest.fixture
-def api() -> Api:
-    return new_api()
-
-
 def proof(assertion: str) -> dict[str, str]:
     return {"client_assertion_type": JWT_BEARER, "client_assertion": assertion}
 
 
-def token_of(erp: KeyErp) -> str:
-    token: str = json.loads(erp.login().content)["access_token"]
-    return token
-
-
-def test_it_ends_its_own_token(api: Api, erp: KeyErp) -> None:
-    token = token_of(erp)
-    assert body_of(api.introspect(token))["active"] is True
-    assert post(REVOKE, {"token": token, **proof(erp.assertion())}).status_code == 200
-    assert body_of(api.introspect(token)) == INACTIVE
-
-
-def test_an_assertion_ends_a_token_or_logs_in_once(erp: KeyErp) -> None:
+def test_an_assertion_ends_a_token_or_logs_in_once(api: Api, erp: KeyErp) -> None:
     token, assertion = token_of(erp), erp.assertion()
+    assert body_of(api.introspect(token))["active"] is True
     assert post(REVOKE, {"token": token, **proof(assertion)}).status_code == 200
+    assert body_of(api.introspect(token)) == INACTIVE
     assert erp.login(assertion).status_code == 400
     used = erp.assertion()
     assert erp.login(used).status_code == 200
@@ -55,16 +38,13 @@ def test_an_assertion_ends_a_token_or_logs_in_once(erp: KeyErp) -> None:
     assert (refused.status_code, body_of(refused)["error"]) == (401, "invalid_client")
 
 
-@pytest.mark.parametrize("claims", [{"aud": f"{settings.AUTH_URL}/connect/revocation"}, {"exp": 1}])
-def test_the_same_rules_hold(erp: KeyErp, claims: dict[str, Any]) -> None:
-    sent = {"token": token_of(erp), **proof(erp.assertion(**claims))}
-    assert post(REVOKE, sent).status_code == 401
-
-
-def test_a_stranger_ends_nothing(api: Api, erp: KeyErp) -> None:
+def test_the_same_rules_hold_and_a_stranger_ends_nothing(api: Api, erp: KeyErp) -> None:
     token = token_of(erp)
-    forged = erp.assertion(pair=new_pair(), header={"kid": erp.pair.kid})
-    assert post(REVOKE, {"token": token, **proof(forged)}).status_code == 401
+    for wrong in (
+        erp.assertion(aud=f"{settings.AUTH_URL}/connect/revocation"),
+        erp.assertion(pair=new_pair(), header={"kid": erp.pair.kid}),
+    ):
+        assert post(REVOKE, {"token": token, **proof(wrong)}).status_code == 401
     assert body_of(api.introspect(token))["active"] is True
 
 
@@ -84,7 +64,7 @@ def test_assertions_that_end_tokens_are_limited_as_logins_are_and_those_of_other
 
 def test_a_client_without_a_limit_has_none_here(erp: KeyErp) -> None:
     SystemUser.objects.update(logins_per_minute=0)
-    sent = [post(REVOKE, {"token": "x", **proof(erp.assertion())}) for _ in range(20)]
+    sent = [post(REVOKE, {"token": "x", **proof(erp.assertion())}) for _ in range(14)]
     assert {answer.status_code for answer in sent} == {200}
 
 

@@ -1,34 +1,47 @@
-"""Keys of system users and how they log in: every change, and what it leaves (contract 3 and 4)."""
+"""Secrets, keys and certificates of system users: every change, and what it leaves (contract 3)."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
+from taxpayers.certificates.names import NameKind
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import (
     ServiceError,
     bind_tokens,
-    issue_secret,
+    register_client_certificate,
     register_client_keys,
     register_system_user,
     register_system_user_with_keys,
     revoke_credential,
-    use_client_secret,
+    use_certificate,
     use_private_key,
 )
+from tests.certificates.certificate_erp import SUBJECT, certificate
 from tests.client_auth.key_erp import BY, jwks, new_pair
+from tests.client_auth.kinds import CERTIFICATE, KEY, KINDS, SECRET, Kind, newest
 from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-YEAR = timedelta(days=365)
+DAY, YEAR = timedelta(days=1), timedelta(days=365)
 NOW: dict[str, Any] = {"by": BY, "at": AT}
 WHY: dict[str, Any] = {"reason": "asked by letter", **NOW}
+PEM = certificate().pem
+NETWORKS = "192.0.2.0/24 2001:db8::/32"
+PAIRS = [
+    pytest.param(*two, id=" ".join(kind.name.value for kind in two))
+    for two in permutations(KINDS, 2)
+]
 
 
 def live(user: SystemUser) -> list[Credential]:
@@ -39,75 +52,202 @@ def actions() -> list[str]:
     return list(Change.objects.order_by("pk").values_list("action", flat=True))
 
 
+def of_kind(kind: Kind) -> Any:
+    """A client that has one credential of this kind since yesterday, and no history."""
+    secret = CredentialFactory.create(created_at=AT - DAY)
+    if kind is not SECRET:
+        kind.use(secret.system_user, at=AT - DAY)
+        Change.objects.all().delete()
+        secret.delete()
+    return Owner(SystemUser.objects.get())
+
+
+class Owner:
+    """What `Kind.add` needs of a client."""
+
+    def __init__(self, user: SystemUser) -> None:
+        self.system_user, self.client_id = user, user.client_id
+
+
 @pytest.fixture
 def user() -> SystemUser:
     """It logs in with one secret."""
-    secret = CredentialFactory.create(created_at=AT - timedelta(days=1))
-    return secret.system_user
+    found: SystemUser = of_kind(SECRET).system_user
+    return found
 
 
-def test_a_change_to_a_key_revokes_the_secrets_in_the_same_moment(user: SystemUser) -> None:
-    pair = new_pair()
-    changed = use_private_key(system_user=user, keys=jwks(pair), **WHY)
-    assert (changed.token_endpoint_auth_method, changed.uses_key) == ("private_key_jwt", True)
-    (key,) = live(changed)
-    assert (key.kid, key.hint, key.expires_at) == (pair.kid, pair.kid[-4:], AT + YEAR)
-    assert str(key) == f"…{pair.kid[-4:]}"
-    assert changed.client_jwks == '{"keys": [' + key.public_jwk + "]}"
+# --- From one kind to another ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_a_change_of_kind_revokes_what_there_was_in_the_same_moment(
+    before: Kind, after: Kind
+) -> None:
+    owner = of_kind(before)
+    before.add(owner, at=AT - DAY)
+    owner.system_user.credentials.update(allowed_networks=NETWORKS)
+    Change.objects.all().delete()
+    after.use(owner.system_user, at=AT)
+    user = SystemUser.objects.get()
+    (row,) = live(user)
+    assert (row.kind, user.token_endpoint_auth_method) == (after.name, after.method)
+    assert (row.expires_at, row.allowed_networks) == (AT + YEAR, NETWORKS)
+    assert user.last_secret_ends_at == row.expires_at
+    assert user.client_jwks == f'{{"keys": [{row.public_jwk}]}}'
+    assert actions() == ["revoke_secret", "revoke_secret", "change_login_method", after.issued]
+    *changes, issued = Change.objects.order_by("pk")
+    assert {change.reason for change in changes} == {"asked by letter"}
+    assert [change.after.get("credential") for change in changes[:2]] == [before.name.value] * 2
+    assert [change.after["secret_revoked_at"] for change in changes[:2]] == [AT.isoformat()] * 2
+    assert changes[-1].before == {"token_endpoint_auth_method": before.method}
+    assert changes[-1].after == {"token_endpoint_auth_method": after.method}
+    names: dict[Kind, dict[str, Any]] = {
+        KEY: {"kid": row.kid},
+        CERTIFICATE: {"certificate_name": row.certificate_name},
+    }
+    assert issued.after == {
+        "secret": str(row),
+        "credential": after.name.value,
+        "secret_expires_at": "2027-03-01T12:00:00+00:00",
+        "allowed_networks": NETWORKS,
+        **names.get(after, {}),
+    }
+
+
+@pytest.mark.parametrize(("has", "other"), PAIRS)
+def test_a_client_gets_no_credential_of_another_kind(has: Kind, other: Kind) -> None:
+    owner = of_kind(has)
+    with pytest.raises(ServiceError, match=r"has no secret|First change how it logs in to"):
+        other.add(owner, at=AT)
+    with pytest.raises(ServiceError, match=rf"{owner.client_id} logs in with a .* already"):
+        has.use(owner.system_user, at=AT)
+    assert (len(live(owner.system_user)), actions()) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda user: use_private_key(system_user=user, keys="x", **WHY), "no public key"),
+        (lambda user: use_certificate(system_user=user, text="x", **WHY), "no certificate"),
+        (
+            lambda user: use_certificate(
+                system_user=user, text="x", kind=NameKind.SUBJECT_DN, **WHY
+            ),
+            "no distinguished name",
+        ),
+        (
+            lambda user: use_private_key(system_user=user, keys=jwks(new_pair()), reason="", **NOW),
+            "Give a reason",
+        ),
+        (
+            lambda user: use_certificate(system_user=user, text=PEM, reason="", **NOW),
+            "a reason: it is missing",
+        ),
+        (lambda user: KEY.use(user, at=AT, expires_at=AT - YEAR), "the key would end"),
+        (lambda user: CERTIFICATE.use(user, at=AT, expires_at=AT), "the certificate would end"),
+        (
+            lambda user: use_private_key(
+                system_user=user, keys=jwks(new_pair(), new_pair(), new_pair()), **WHY
+            ),
+            "two keys at most",
+        ),
+    ],
+)
+def test_what_cannot_be_changed_changes_nothing(
+    user: SystemUser, change: Callable[[SystemUser], object], text: str
+) -> None:
+    with pytest.raises(ServiceError, match=text):
+        change(user)
     user.refresh_from_db()
-    assert user.last_secret_ends_at == key.expires_at
-    assert actions() == ["revoke_secret", "change_login_method", "register_client_key"]
-    change = Change.objects.get(action="change_login_method")
-    assert change.before == {"token_endpoint_auth_method": ""}
-    assert change.after == {"token_endpoint_auth_method": "private_key_jwt"}
-    reasons = Change.objects.exclude(action="register_client_key").values_list("reason", flat=True)
-    assert set(reasons) == {"asked by letter"}
+    assert (user.token_endpoint_auth_method, len(live(user)), actions()) == ("", 1, [])
 
 
-def test_a_change_to_a_secret_removes_the_keys_in_the_same_moment(user: SystemUser) -> None:
-    use_private_key(system_user=user, keys=jwks(new_pair(), new_pair()), **WHY)
-    issued = use_client_secret(system_user=user, expires_at=AT + timedelta(days=7), **WHY)
-    assert not issued.system_user.uses_key
-    assert issued.system_user.client_jwks == '{"keys": []}'
-    (secret,) = live(issued.system_user)
-    assert (secret, secret.is_key, secret.kid) == (issued.secret, False, "")
-    assert secret.expires_at == AT + timedelta(days=7)
-    tail = ["revoke_secret", "revoke_secret", "change_login_method", "rotate_secret"]
-    assert actions()[-4:] == tail
+def test_where_no_certificate_is_asked_for_no_client_needs_one(
+    user: SystemUser, settings: Settings
+) -> None:
+    settings.MTLS_URL = ""
+    with pytest.raises(ServiceError, match="must set MTLS_URL first"):
+        CERTIFICATE.use(user)
+    with pytest.raises(ServiceError, match="must set MTLS_URL first"):
+        bind_tokens(system_user=user, binding=TokenBinding.TLS, **WHY)
+    assert bind_tokens(system_user=user, binding=TokenBinding.DPOP, **WHY).token_binding == "dpop"
+    settings.MTLS_URL = "https://mtls.example.org"
+    assert bind_tokens(system_user=user, binding=TokenBinding.TLS, **WHY).token_binding == "tls"
 
 
-def test_a_system_user_is_registered_with_keys_and_no_secret() -> None:
-    pair = new_pair()
-    owner = register_system_user_with_keys(
-        taxpayer=TaxpayerFactory.create(tin="C1"), name="ERP", keys=jwks(pair), **NOW
-    )
-    assert owner.uses_key
-    assert [row.kid for row in live(owner)] == [pair.kid]
-    change = Change.objects.get()
-    assert change.action == "issue_credentials"
-    assert change.after["token_endpoint_auth_method"] == "private_key_jwt"
-    assert change.after["kid"] == pair.kid
+@pytest.mark.parametrize("kind", [KEY, CERTIFICATE], ids=["key", "certificate"])
+def test_a_private_key_is_refused_and_no_part_of_it_is_stored_or_shown(
+    user: SystemUser, kind: Kind, tmp_path: Path
+) -> None:
+    if kind is KEY:
+        private = json.dumps(new_pair().private_jwk)
+        hidden, texts = json.loads(private)["d"], [private]
+    else:
+        private = Path(certificate().write(tmp_path, "erp")[1]).read_text()
+        hidden, texts = private.splitlines()[1], [private, PEM + private]
+    for text in texts:
+        use: Any = (
+            partial(use_private_key, keys=text)
+            if kind is KEY
+            else partial(use_certificate, text=text)
+        )
+        with pytest.raises(ServiceError, match="PRIVATE") as refused:
+            use(system_user=user, **WHY)
+        assert hidden not in str(refused.value)
+    assert not Change.objects.exists()
+    assert [row.kind for row in Credential.objects.all()] == ["secret"]
 
 
-def test_there_are_two_live_keys_at_most(user: SystemUser) -> None:
-    use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
-    second = new_pair()
-    assert len(register_client_keys(system_user=user, keys=jwks(second), **NOW)) == 1
+# --- A further one --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.value)
+def test_there_are_two_live_ones_at_most(kind: Kind) -> None:
+    owner = of_kind(kind)
+    kind.add(owner, at=AT)
+    second = newest(owner)
     with pytest.raises(ServiceError, match=r"First revoke the one that is no longer in use"):
-        register_client_keys(system_user=user, keys=jwks(new_pair()), **NOW)
-    revoke_credential(credential=user.credentials.get(hint=second.kid[-4:]), **WHY)
-    assert len(register_client_keys(system_user=user, keys=jwks(new_pair()), **NOW)) == 1
-    three = jwks(new_pair(), new_pair(), new_pair())
-    with pytest.raises(ServiceError, match="two keys at most"):
-        use_private_key(system_user=SystemUserFactory.create(), keys=three, **WHY)
+        kind.add(owner, at=AT)
+    revoke_credential(credential=second, **WHY)
+    kind.add(owner, at=AT)
+    assert len(live(owner.system_user)) == 2
+    revoked = Change.objects.get(action="revoke_secret")
+    assert revoked.before == {
+        "secret": str(second),
+        "credential": kind.name.value,
+        "secret_revoked_at": None,
+    }
+    assert actions() == [kind.issued, "revoke_secret", kind.issued]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.value)
+def test_a_further_one_gets_the_networks_of_the_newest_that_is_not_revoked(kind: Kind) -> None:
+    """Neither of the oldest, nor of one that is revoked."""
+    owner = of_kind(kind)
+    rows: list[Credential] = []
+    for networks in ("192.0.2.1/32", "192.0.2.2/32", "192.0.2.3/32"):
+        if rows:
+            kind.add(owner, at=AT)
+        rows.append(newest(owner))
+        Credential.objects.filter(pk=rows[-1].pk).update(allowed_networks=networks)
+        if len(rows) == 1:
+            Credential.objects.update(slot=None, created_at=AT - DAY, expires_at=AT - DAY / 2)
+    revoke_credential(credential=rows[-1], **WHY)
+    kind.add(owner, at=AT)
+    assert newest(owner).allowed_networks == "192.0.2.2/32"
+    last = Change.objects.latest("pk")
+    assert (last.action, last.after["allowed_networks"]) == (kind.issued, "192.0.2.2/32")
+    if kind is not CERTIFICATE:
+        revoke_credential(credential=newest(owner), **WHY)
+        kind.add(owner, at=AT, allowed_networks=["2001:db8::/32"])
+        assert newest(owner).allowed_networks == "2001:db8::/32"
 
 
 def test_a_key_that_is_there_or_was_removed_is_not_added_again(user: SystemUser) -> None:
-    pair = new_pair()
-    use_private_key(system_user=user, keys=jwks(pair), **WHY)
+    pair = KEY.use(user, at=AT).pair
     with pytest.raises(ServiceError, match=f"The key {pair.kid} is there already"):
         register_client_keys(system_user=user, keys=jwks(pair), **NOW)
-    revoke_credential(credential=user.credentials.get(hint=pair.kid[-4:]), **WHY)
+    revoke_credential(credential=live(user)[0], **WHY)
     with pytest.raises(ServiceError, match=r"was removed 2026-03-01 .* another kid"):
         register_client_keys(system_user=user, keys=jwks(pair), **NOW)
 
@@ -119,89 +259,52 @@ def test_two_system_users_may_have_keys_of_the_same_name() -> None:
     assert Credential.objects.count() == 2
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (
-            lambda user: register_client_keys(system_user=user, keys=jwks(new_pair()), **NOW),
-            "First",
-        ),
-        (lambda user: use_client_secret(system_user=user, **WHY), "with a secret already"),
-        (lambda user: use_private_key(system_user=user, keys="x", **WHY), "no public key"),
-        (
-            lambda user: use_private_key(system_user=user, keys=jwks(new_pair()), reason="", **NOW),
-            "Give a reason",
-        ),
-        (
-            lambda user: use_private_key(
-                system_user=user, keys=jwks(new_pair()), expires_at=AT - YEAR, **WHY
-            ),
-            "the key would end",
-        ),
-    ],
-)
-def test_what_cannot_be_changed_changes_nothing(user: SystemUser, change: Any, text: str) -> None:
-    with pytest.raises(ServiceError, match=text):
-        change(user)
-    user.refresh_from_db()
-    assert not user.uses_key
-    assert len(live(user)) == 1
-    assert actions() == []
+def test_a_name_that_works_is_not_registered_again(user: SystemUser) -> None:
+    use_certificate(system_user=user, text=PEM, **WHY)
+    spelled: dict[str, Any] = {"text": SUBJECT.lower(), "kind": NameKind.SUBJECT_DN}
+    with pytest.raises(ServiceError, match=f"{SUBJECT} is there already"):
+        register_client_certificate(system_user=user, **spelled, **NOW)
 
 
-def test_a_client_with_a_key_gets_no_secret(user: SystemUser) -> None:
-    use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
-    with pytest.raises(ServiceError, match="logs in with a private key and has no secret"):
-        issue_secret(system_user=user, **NOW)
-    with pytest.raises(ServiceError, match="logs in with a private key already"):
-        use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
+@pytest.mark.parametrize("ended", ["revoked", "expired"])
+def test_a_name_that_has_ended_can_be_registered_again(user: SystemUser, ended: str) -> None:
+    use_certificate(system_user=user, text=PEM, **WHY)
+    (old,), at = live(user), AT
+    if ended == "revoked":
+        revoke_credential(credential=old, **WHY)
+    else:
+        at = AT + YEAR + timedelta(seconds=1)
+    new = register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
+    old.refresh_from_db()
+    assert new.pk != old.pk  # so the tokens of the old one stay ended
+    assert (old.lookup != new.lookup, old.slot) == (True, None)
+    revoke_credential(credential=new, reason="r", by=BY, at=at)
+    register_client_certificate(system_user=user, text=PEM, by=BY, at=at)
+    assert user.credentials.filter(certificate_name=old.certificate_name).count() == 3
 
 
-def test_a_private_key_is_refused_and_no_part_of_it_is_stored_or_shown(user: SystemUser) -> None:
-    private = json.dumps(new_pair().private_jwk)
-    with pytest.raises(ServiceError, match="PRIVATE") as refused:
-        use_private_key(system_user=user, keys=private, **WHY)
-    d = json.loads(private)["d"]
-    assert d not in str(refused.value)
-    assert not Change.objects.exists()
-    assert not Credential.objects.exclude(public_jwk="").exists()
+def test_after_a_registration_again_the_same_certificate_logs_in() -> None:
+    erp = CERTIFICATE.new()
+    SECRET.use(erp.system_user)
+    CERTIFICATE.use(erp.system_user)
+    assert erp.login().status_code == 200
 
 
-def test_a_name_is_taken_by_either_kind() -> None:
+# --- Registered with keys -------------------------------------------------------------------------
+
+
+def test_a_system_user_is_registered_with_keys_and_no_secret() -> None:
+    pair = new_pair()
     taxpayer = TaxpayerFactory.create()
-    register_system_user(taxpayer=taxpayer, name="ERP", **NOW)
+    owner = register_system_user_with_keys(taxpayer=taxpayer, name="ERP", keys=jwks(pair), **NOW)
+    assert owner.uses_key
+    assert [row.kid for row in live(owner)] == [pair.kid]
+    change = Change.objects.get()
+    assert change.action == "issue_credentials"
+    assert change.after["token_endpoint_auth_method"] == "private_key_jwt"
+    assert change.after["kid"] == pair.kid
     with pytest.raises(ServiceError, match="already has a system user named ERP"):
-        register_system_user_with_keys(taxpayer=taxpayer, name="ERP", keys=jwks(new_pair()), **NOW)
-
-
-def test_a_change_of_how_it_logs_in_leaves_the_allowed_networks(user: SystemUser) -> None:
-    user.credentials.update(allowed_networks="192.0.2.0/24")
-    use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
-    (key,) = live(user)
-    assert key.allowed_networks == "192.0.2.0/24"
-    assert use_client_secret(system_user=user, **WHY).secret.allowed_networks == "192.0.2.0/24"
-
-
-def test_a_further_key_gets_the_networks_of_the_present_one_or_others(user: SystemUser) -> None:
-    use_private_key(system_user=user, keys=jwks(new_pair()), **WHY)
-    user.credentials.update(allowed_networks="192.0.2.0/24")
-    (inherited,) = register_client_keys(system_user=user, keys=jwks(new_pair()), **NOW)
-    assert inherited.allowed_networks == "192.0.2.0/24"
-    revoke_credential(credential=inherited, **WHY)
-    given: dict[str, Any] = {"allowed_networks": ["2001:db8::/32"]}
-    (other,) = register_client_keys(system_user=user, keys=jwks(new_pair()), **given, **NOW)
-    assert other.allowed_networks == "2001:db8::/32"
-    registered = Change.objects.filter(action="register_client_key").order_by("pk")
-    recorded = [change.after.get("allowed_networks") for change in registered]
-    assert recorded == [None, "192.0.2.0/24", "2001:db8::/32"]
-
-
-def test_tokens_are_bound_to_certificates_only_where_these_are_taken(
-    user: SystemUser, settings: Settings
-) -> None:
-    settings.MTLS_URL = ""
-    with pytest.raises(ServiceError, match="takes no client certificates"):
-        bind_tokens(system_user=user, binding=TokenBinding.TLS, **WHY)
-    assert bind_tokens(system_user=user, binding=TokenBinding.DPOP, **WHY).token_binding == "dpop"
-    settings.MTLS_URL = "https://mtls.example.org"
-    assert bind_tokens(system_user=user, binding=TokenBinding.TLS, **WHY).token_binding == "tls"
+        register_system_user(taxpayer=taxpayer, name="ERP", **NOW)
+    register_system_user(taxpayer=taxpayer, name="Till", **NOW)
+    with pytest.raises(ServiceError, match="already has a system user named Till"):
+        register_system_user_with_keys(taxpayer=taxpayer, name="Till", keys=jwks(pair), **NOW)

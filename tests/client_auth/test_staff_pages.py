@@ -1,32 +1,35 @@
-"""Staff see how a system user logs in, change it, and register and remove its keys."""
+"""Staff see how a system user logs in, change it, and register and remove keys and certificates."""
 
 import json
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
 from taxpayers.models import Change, Credential, SystemUser
 from taxpayers.services import revoke_credential
+from tests.certificates.certificate_erp import SUBJECT, CertificateErp, certificate
 from tests.client_auth.key_erp import BY, KeyErp, jwks, new_key_erp, new_pair
-from tests.support.command_line import output_of
+from tests.client_auth.kinds import CERTIFICATE, KEY, SECRET, Kind, newest
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import CredentialFactory
-from tests.support.staff import (
-    errors_of,
-    opened,
-    page_url,
-    staff_client,
-    task_url,
-    text_of,
-)
+from tests.support.staff import errors_of, opened, page_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("takes_certificates")]
+NAME = f"tls_client_auth_subject_dn:{SUBJECT}"
+
+
+@pytest.fixture(params=[KEY, CERTIFICATE], ids=["key", "certificate"])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    found: Kind = request.param
+    return found
 
 
 @pytest.fixture
@@ -34,40 +37,49 @@ def officer(db: None) -> Client:
     return staff_client("security officer", "ravi")
 
 
-@pytest.fixture
-def erp() -> KeyErp:
-    return new_key_erp()
+def register(kind: Kind, user: SystemUser) -> str:
+    return task_url(user, f"register_client_{kind.name.value}")
 
 
-def test_the_page_shows_the_method_and_its_keys(officer: Client, erp: KeyErp) -> None:
+def test_the_page_shows_the_method_and_what_it_logs_in_with(
+    officer: Client, kind: Kind, erp: Any
+) -> None:
     response = officer.get(page_url(erp.system_user))
     page = text_of(response)
-    assert "Logs in with Private key (private_key_jwt)" in page
-    assert f"…{erp.pair.kid[-4:]} Key Valid" in page
-    assert f'title="{erp.pair.kid}"' in response.content.decode()
-    assert "Register a new key" in page
-    assert "Change to a secret" in page
+    assert f"Logs in with {erp.system_user.get_token_endpoint_auth_method_display()}" in page
+    for offered in (f"Register a new {kind.name.value}", "Change to a secret"):
+        assert offered in page
     assert "Issue a new secret" not in page
+    if kind is KEY:
+        assert "Logs in with Private key (private_key_jwt)" in page
+        assert f"…{erp.pair.kid[-4:]} Key Valid" in page
+        assert f'title="{erp.pair.kid}"' in response.content.decode()
+    else:
+        assert "Logs in with Certificate (tls_client_auth)" in page
+        assert "Tokens bound to The client's TLS certificate" in page
+        assert f"Certificate {NAME} Valid" in page
+        assert "Change to a private key" in page
 
 
-def test_the_page_of_a_client_with_a_secret_offers_the_change(officer: Client) -> None:
-    page = text_of(officer.get(page_url(new_erp().system_user)))
-    assert "Logs in with Client secret" in page
-    assert "Change to a private key" in page
-    assert "Register a new key" not in page
-
-
-def test_a_change_to_a_key(officer: Client) -> None:
+def test_a_change_from_a_secret(officer: Client, kind: Kind) -> None:
     erp, pair = new_erp(), new_pair()
-    form = {"keys": jwks(pair), "expires": "", "reason": "asked by letter"}
-    response = officer.post(task_url(erp.system_user, "use_private_key"), form, follow=True)
-    assert "logs in with a private key now" in text_of(response)
-    assert KeyErp(erp.system_user, pair).login().status_code == 200
-    assert erp.login().status_code == 400
+    page = text_of(officer.get(page_url(erp.system_user)))
+    assert "Logs in with Client secret" in page
+    assert "Register a new" not in page
+    task = "private_key" if kind is KEY else "certificate"
+    named = f"a {task.replace('_', ' ')}"
+    assert f"Change to {named}" in page
+    sent = {"keys": jwks(pair)} if kind is KEY else {"kind": "", "text": certificate().pem}
+    form = sent | {"expires": "", "reason": "asked by letter"}
+    response = officer.post(task_url(erp.system_user, f"use_{task}"), form, follow=True)
+    assert f"logs in with {named} now" in text_of(response)
+    user = erp.system_user
+    new = KeyErp(user, pair) if kind is KEY else CertificateErp(user, certificate())
+    assert (new.login().status_code, erp.login().status_code) == (200, 400)
     assert Change.objects.filter(by="ravi", reason="asked by letter").count() == 2
 
 
-def test_a_change_to_a_secret_shows_it_once(officer: Client, erp: KeyErp) -> None:
+def test_a_change_to_a_secret_shows_it_once(officer: Client, kind: Kind, erp: Any) -> None:
     url = task_url(erp.system_user, "use_client_secret")
     form = opened(officer, url) | {"expires": "", "reason": "no keys"}
     response = officer.post(url, form)
@@ -78,58 +90,108 @@ def test_a_change_to_a_secret_shows_it_once(officer: Client, erp: KeyErp) -> Non
     assert secret not in officer.post(url, form, follow=True).content.decode()
 
 
-def test_a_key_is_registered_and_the_old_one_removed(officer: Client, erp: KeyErp) -> None:
-    new = new_pair()
-    url = task_url(erp.system_user, "register_client_key")
-    response = officer.post(url, {"keys": jwks(new), "expires": "2099-12-31"}, follow=True)
-    assert f"The key {new.kid} is registered." in text_of(response)
-    full = officer.post(url, {"keys": jwks(new_pair())}, follow=True)
-    assert "There are already two keys." in text_of(full)
-    old = erp.system_user.credentials.get(hint=erp.pair.kid[-4:])
+def test_where_no_certificate_is_asked_for_it_is_not_offered(
+    officer: Client, settings: Settings
+) -> None:
+    settings.MTLS_URL = ""
+    user = new_erp().system_user
+    assert "Change to a certificate" not in text_of(officer.get(page_url(user)))
+    response = officer.post(task_url(user, "use_certificate"), {}, follow=True)
+    assert "takes no client certificates yet" in text_of(response)
+
+
+def test_one_is_registered_and_the_old_one_removed(officer: Client, kind: Kind, erp: Any) -> None:
+    old, url, pair = newest(erp), register(kind, erp.system_user), new_pair()
+    named = {"kind": "tls_client_auth_subject_dn", "text": "CN=new,C=MY"}
+    sent = {"keys": jwks(pair)} if kind is KEY else named
+    response = officer.post(url, sent | {"expires": "2099-12-31"}, follow=True)
+    shown = f"key {pair.kid}" if kind is KEY else "certificate with {kind}:{text}".format(**named)
+    assert f"The {shown} is registered." in text_of(response)
+    full = officer.post(url, {"keys": jwks(new_pair()), **named}, follow=True)
+    assert f"There are already two {kind.name.plural}." in text_of(full)
     removal = {"secret": str(old.pk), "reason": "rotated"}
     officer.post(task_url(erp.system_user, "revoke_secret"), removal)
     assert erp.login().status_code == 400
-    assert erp.login(erp.assertion(pair=new)).status_code == 200
+    new = erp.assertion(pair=pair) if kind is KEY else certificate("CN=new,C=MY")
+    assert erp.login(new).status_code == 200
 
 
-def test_a_private_key_is_refused_and_not_shown_again(officer: Client, erp: KeyErp) -> None:
-    private = new_pair().private_jwk
-    response = officer.post(
-        task_url(erp.system_user, "register_client_key"), {"keys": json.dumps(private)}
-    )
+def test_a_private_key_is_refused_and_not_shown_again(
+    officer: Client, kind: Kind, erp: Any, tmp_path: Path
+) -> None:
+    if kind is KEY:
+        jwk = new_pair().private_jwk
+        hidden, form = jwk["d"], {"keys": json.dumps(jwk)}
+    else:
+        private = Path(certificate().write(tmp_path, "erp")[1]).read_text()
+        hidden, form = private.splitlines()[1], {"kind": "", "text": private}
+    response = officer.post(register(kind, erp.system_user), form)
     assert "PRIVATE" in errors_of(response)
-    assert private["d"] not in response.content.decode()
-    assert private["d"] not in json.dumps(list(Change.objects.values()), default=str)
+    assert hidden not in response.content.decode()
+    assert hidden not in json.dumps(list(Change.objects.values()), default=str)
 
 
-@pytest.mark.parametrize("role", ["viewer", "registrar", "auditor"])
-@pytest.mark.parametrize("task", ["register_client_key", "use_private_key", "use_client_secret"])
-def test_only_security_officers_change_it(role: str, task: str, erp: KeyErp) -> None:
-    client = staff_client(role)
-    assert client.post(task_url(erp.system_user, task), {}).status_code == 403
+def test_what_is_wrong_is_said_and_shown_again(officer: Client) -> None:
+    wrong = {"kind": "tls_client_auth_san_dns", "text": "*.example.com"}
+    response = officer.post(register(CERTIFICATE, CERTIFICATE.new().system_user), wrong)
+    assert "no complete host name" in errors_of(response)
+    assert "*.example.com" in response.content.decode()
 
 
-def test_without_a_valid_key_the_state_says_so(officer: Client, erp: KeyErp) -> None:
-    row = erp.system_user.credentials.get()
-    revoke_credential(credential=row, reason="r", by=BY, at=timezone.now())
-    assert "No valid key" in text_of(officer.get(page_url(erp.system_user)))
+# --- Its end --------------------------------------------------------------------------------------
 
 
-def test_a_secret_that_is_left_is_no_way_in(officer: Client, erp: KeyErp) -> None:
-    SystemUser.objects.filter(pk=erp.system_user.pk).update(token_endpoint_auth_method="")
+def test_without_a_valid_one_the_state_says_so(officer: Client, kind: Kind, erp: Any) -> None:
+    revoke_credential(credential=newest(erp), reason="r", by=BY, at=timezone.now())
+    page = text_of(officer.get(page_url(erp.system_user)))
+    assert f"No valid {kind.name.value}" in page
+    SystemUser.objects.update(token_endpoint_auth_method="")
     assert "No valid secret" in text_of(officer.get(page_url(erp.system_user)))
 
 
-def test_the_last_key_that_ends_soon_is_a_warning(officer: Client, erp: KeyErp) -> None:
+def test_the_last_one_that_ends_soon_is_a_warning_and_replaced_by_its_kind(
+    officer: Client, kind: Kind, erp: Any
+) -> None:
     Credential.objects.update(expires_at=timezone.now() + timedelta(days=3))
     page = text_of(officer.get(page_url(erp.system_user)))
-    assert "Its last valid key" in page
+    last = "Its last valid key" if kind is KEY else "The registration of its last certificate"
+    assert last in page
+    soon, name = officer.get(reverse("admin:ending_soon")), kind.name.value
+    assert f" {name.capitalize()} {erp.system_user}" in text_of(soon)
+    assert "Issue a new secret" not in text_of(soon)
+    ((_row, task),) = soon.context["rows"]
+    assert str(task.link.title) == f"Register a new {name}"
+    assert officer.get(task.link.url).status_code == 200
+    selected = {"selected": f"secret:{newest(erp).pk}"}
+    preview = text_of(officer.post(reverse("admin:ending_soon"), selected))
+    assert ("Register a new one." if kind is KEY else "Register it again.") in preview
+
+
+def test_before_the_last_one_ends_a_new_one_is_offered(
+    officer: Client, kind: Kind, erp: Any
+) -> None:
+    name = kind.name.value
+    for task in ("revoke_secret", "retire_secret"):
+        page = text_of(officer.get(task_url(erp.system_user, task)))
+        assert "It is the last one that is valid." in page
+        assert f"Register a new {name}" in page
+        assert f"{name.capitalize()} {newest(erp)} Valid" in page
+        for word in ("secret stops", "last valid secret", "Issue a new secret"):
+            assert word not in page
+    SystemUser.objects.update(
+        blocked_at=timezone.now(), blocked_by="kumar", blocked_reason="stolen laptop"
+    )
+    unblocking = text_of(officer.get(task_url(erp.system_user, "unblock_system_user")))
+    assert "What was valid before the block works again." in unblocking
+    assert f"Register a new {name}" in unblocking
+
+
+# --- Logins ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ended", ["", "key", "key and secret"])
-def test_what_would_happen_asks_for_the_way_in_that_is_used(
-    officer: Client, erp: KeyErp, ended: str
-) -> None:
+def test_what_would_happen_asks_for_the_way_in_that_is_used(officer: Client, ended: str) -> None:
+    erp = new_key_erp()
     CredentialFactory.create(system_user=erp.system_user, slot=2)  # by SQL: no way in
     if ended:
         key = erp.system_user.credentials.exclude(public_jwk="").get()
@@ -141,57 +203,16 @@ def test_what_would_happen_asks_for_the_way_in_that_is_used(
     assert ("No valid key" in page) is bool(ended)
 
 
-def test_a_key_that_ends_soon_is_replaced_by_a_key(officer: Client, erp: KeyErp) -> None:
-    Credential.objects.update(expires_at=timezone.now() + timedelta(days=3))
-    page = officer.get(reverse("admin:ending_soon"))
-    assert f" Key {erp.system_user}" in text_of(page)
-    assert "Issue a new secret" not in text_of(page)
-    ((_row, task),) = page.context["rows"]
-    assert str(task.link.title) == "Register a new key"
-    assert officer.get(task.link.url).status_code == 200
-    selected = {"selected": f"secret:{erp.system_user.credentials.get().pk}"}
-    preview = text_of(officer.post(reverse("admin:ending_soon"), selected))
-    assert "Register a new one." in preview
-
-
-def test_before_the_last_key_ends_a_new_key_is_offered(officer: Client, erp: KeyErp) -> None:
-    for task in ("revoke_secret", "retire_secret"):
-        response = officer.get(task_url(erp.system_user, task))
-        page = text_of(response)
-        assert "It is the last one that is valid." in page
-        assert "Register a new key" in page
-        assert f"Key …{erp.pair.kid[-4:]} Valid" in page
-        for word in ("secret stops", "last valid secret", "Issue a new secret"):
-            assert word not in page
-    SystemUser.objects.update(
-        blocked_at=timezone.now(), blocked_by="kumar", blocked_reason="stolen laptop"
-    )
-    unblocking = text_of(officer.get(task_url(erp.system_user, "unblock_system_user")))
-    assert "What was valid before the block works again." in unblocking
-    assert "Register a new key" in unblocking
-
-
-def test_a_login_with_a_wrong_key_shows_how_the_client_logs_in(
-    officer: Client, erp: KeyErp
+def test_the_page_of_a_login_names_what_it_was_proved_by(
+    officer: Client, kind: Kind, erp: Any
 ) -> None:
-    refused = erp.login(erp.assertion(pair=new_pair()))
-    page = text_of(officer.get(page_url(LoginEvent.objects.get(pk=refused["correlationId"]))))
-    assert "Logs in with Private key (private_key_jwt)" in page
-    assert f"Valid keys …{erp.pair.kid[-4:]}" in page
-    assert "Valid secrets" not in page
+    def page(response: Any) -> str:
+        event = LoginEvent.objects.get(pk=response["correlationId"])
+        return text_of(officer.get(page_url(event)))
 
-
-def test_the_page_of_a_login_names_the_key(officer: Client, erp: KeyErp) -> None:
-    event = LoginEvent.objects.get(pk=erp.login()["correlationId"])
-    assert f"private key {erp.pair.kid} (private_key_jwt)" in text_of(officer.get(page_url(event)))
-
-
-def test_explain_login_names_the_method_and_the_key(erp: KeyErp) -> None:
-    def explained(response: Any) -> str:
-        return output_of("explain_login", response["correlationId"])
-
-    assertion = erp.assertion()
-    assert f"proved by  private_key_jwt, key {erp.pair.kid}\n" in explained(erp.login(assertion))
-    again = explained(erp.login(assertion))
-    assert f"proved by  private_key_jwt, key {erp.pair.kid}, used before\n" in again
-    assert "proved by  client secret …" in explained(new_erp().login())
+    proved = f"private key {erp.pair.kid}" if kind is KEY else f"certificate with {NAME}"
+    assert f"{proved} ({kind.method})" in page(erp.login())
+    refused = page(kind.stranger(erp))
+    assert f"({kind.method})" in refused
+    assert f"Valid {kind.name.plural} {newest(erp)}" in refused
+    assert f"Valid {SECRET.name.plural}" not in refused

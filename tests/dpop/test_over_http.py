@@ -1,14 +1,11 @@
-"""DPoP over HTTP at two running nodes, with a library that others wrote (RFC 9449)."""
+"""DPoP over HTTP at two running nodes (RFC 9449); real clients are in tests/real_clients/."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-import jwt
 import pytest
-import requests
 from pytest_django import DjangoDbBlocker
-from requests_oauth2client import DPoPToken, OAuth2Client
 
 from tests.client_auth.key_erp import new_pair
 from tests.conftest import StartService
@@ -18,7 +15,6 @@ from tests.servers.service import Service
 from tests.support.erp import Erp
 
 ISSUER = "http://id.example.org"  # not the address of a node, as behind a proxy
-ME = "/api/v1/me"
 
 
 @pytest.fixture(autouse=True)
@@ -38,51 +34,6 @@ def bound(node: Service) -> Party:
     binding = ("--token-binding", "dpop", "--reason", "asked by letter")
     node.manage("change_system_user", party.erp["client_id"], *binding)
     return party
-
-
-class _ToNode(requests.adapters.HTTPAdapter):
-    """Sends what goes to the issuer's address to a node, as a proxy does."""
-
-    def __init__(self, node: Service) -> None:
-        super().__init__()
-        self._node = node
-
-    def send(self, request: requests.PreparedRequest, *a: object, **k: object) -> requests.Response:
-        assert request.url
-        request.url = request.url.replace(ISSUER, self._node.url)
-        answer: requests.Response = super().send(request, *a, **k)  # type: ignore[arg-type]
-        return answer
-
-
-def session(node: Service) -> requests.Session:
-    made = requests.Session()
-    made.mount(ISSUER, _ToNode(node))
-    return made
-
-
-def test_requests_oauth2client_gets_a_bound_token_and_calls_an_api_with_it(
-    nodes: list[Service],
-) -> None:
-    party = bound(nodes[0])
-    client = OAuth2Client(
-        f"{ISSUER}/connect/token",
-        client_id=party.erp["client_id"],
-        client_secret=party.erp["client_secret"],
-        session=session(nodes[0]),
-        dpop_bound_access_tokens=True,
-        testing=True,  # http will do
-    )
-    token = client.client_credentials()  # it asks for a nonce by itself, and sends it
-    assert isinstance(token, DPoPToken)
-    claims = jwt.decode(str(token.access_token), options={"verify_signature": False})
-    assert claims["cnf"] == {"jkt": token.dpop_key.dpop_jkt}
-    told = party.introspect(str(token.access_token), nodes[1])
-    assert (told["token_type"], told["cnf"]) == ("DPoP", claims["cnf"])
-    for node in nodes:
-        answer = session(node).get(f"{ISSUER}{ME}", auth=token, timeout=10)
-        assert (answer.status_code, answer.json()["client_id"]) == (200, party.erp["client_id"])
-    stolen = {"Authorization": f"Bearer {token.access_token}"}
-    assert requests.get(f"{nodes[0].url}{ME}", headers=stolen, timeout=10).status_code == 401
 
 
 def test_one_proof_sent_to_two_nodes_at_once_gets_one_token(nodes: list[Service]) -> None:

@@ -61,7 +61,7 @@ def revoke(erp: Erp, token: Any, *, headers: Any = None, **form: Any) -> HttpRes
     return post(REVOKE, {**sent, **form}, headers=headers)
 
 
-def token_of(erp: Erp, **login: Any) -> str:
+def token_of(erp: Any, **login: Any) -> str:
     """A new access token of this client."""
     token: str = body_of(erp.login(**login))["access_token"]
     return token

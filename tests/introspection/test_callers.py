@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -88,19 +87,19 @@ def without_reference(response: HttpResponse) -> Any:
 
 
 def test_an_unknown_id_and_a_wrong_secret_get_one_answer(caller: Caller) -> None:
+    before = LoginEvent.objects.count()
     wrong = caller.send(client_secret=new_client_secret("test"))
     assert_401(wrong, "client_id or client_secret is wrong")
+    assert LoginEvent.objects.count() == before, "it is no login"
     unknown = caller.send(client_id=new_client_id("test"))
     assert without_reference(wrong) == without_reference(unknown)
 
 
-def test_the_credentials_of_a_system_user_are_not_those_of_an_api(api: Api, erp: Erp) -> None:
+def test_system_users_and_apis_have_credentials_of_their_own(api: Api, erp: Erp) -> None:
     own = {"client_id": erp.client_id, "client_secret": erp.client_secret}
-    assert_401(post(INTROSPECT, {**own, "token": token_of(erp)}), "is wrong")
-
-
-def test_the_credentials_of_an_api_neither_revoke_nor_log_in(api: Api, erp: Erp) -> None:
-    assert_401(post(REVOKE, {**api.form, "token": token_of(erp)}), "is wrong")
+    token = {"token": token_of(erp)}
+    assert_401(post(INTROSPECT, own | token), "is wrong")
+    assert_401(post(REVOKE, api.form | token), "is wrong")
     login = Erp(api.client_id, api.client_secret).login()
     assert (login.status_code, body_of(login)["error"]) == (400, "invalid_client")
 
@@ -201,22 +200,15 @@ def test_a_client_over_its_limit_of_logins_can_revoke(erp: Erp) -> None:
     assert RateLimitCounter.objects.get().used == 12
 
 
-def test_failures_are_no_logins(caller: Caller) -> None:
-    before = LoginEvent.objects.count()
-    caller.send(client_secret=new_client_secret("test"))
-    caller.send(client_secret="x")
-    assert LoginEvent.objects.count() == before
-
-
 # --- Malformed requests ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "NONSENSE"])
-def test_only_post_is_answered(caller: Caller, method: str) -> None:
-    answer: Any = Client().generic(method, caller.path)
-    assert (answer.status_code, answer["Allow"]) == (405, "POST")
-    if method != "HEAD":
-        assert_error(answer, 405, "invalid_request", "takes POST only", Allow="POST")
+def test_only_post_is_answered(caller: Caller) -> None:
+    for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "NONSENSE"):
+        answer: Any = Client().generic(method, caller.path)
+        assert (answer.status_code, answer["Allow"]) == (405, "POST")
+        if method != "HEAD":
+            assert_error(answer, 405, "invalid_request", "takes POST only", Allow="POST")
 
 
 def test_plain_http_is_refused_where_https_is_required(caller: Caller, settings: Settings) -> None:
@@ -224,45 +216,29 @@ def test_plain_http_is_refused_where_https_is_required(caller: Caller, settings:
     assert_error(caller.send(), 400, "invalid_request", "came without HTTPS")
 
 
-@pytest.mark.parametrize("name", ["token", "client_id", "client_secret"])
-def test_a_missing_parameter_is_named(caller: Caller, name: str) -> None:
-    for value in ("", None):
-        answer = caller.send(**{name: value})
-        assert_error(answer, 400, "invalid_request", f"parameter {name} is missing")
+def test_a_missing_parameter_is_named(caller: Caller) -> None:
+    for name in ("token", "client_id", "client_secret"):
+        for value in ("", None):
+            answer = caller.send(**{name: value})
+            assert_error(answer, 400, "invalid_request", f"parameter {name} is missing")
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (lambda body: body + b"&token=x", "parameter token is sent more than once"),
-        (lambda body: body + b"&client_id=x", "parameter client_id is sent more than once"),
-        (lambda body: body + b"&x=%zz", "percent sign"),
-        (lambda body: body + b"&x=" + b"a" * 16_384, "longer than 16384 bytes"),
-        (lambda body: body + b"&x=\xff", "not percent-encoded"),
-    ],
-)
-def test_a_body_is_read_as_that_of_a_login(
-    caller: Caller, change: Callable[[bytes], bytes], text: str
-) -> None:
-    body = (
-        f"client_id={caller.client_id}&client_secret={caller.client_secret}&token={caller.token}"
-    ).encode()
-    assert_error(post(caller.path, change(body)), 400, "invalid_request", text)
-    assert_error(
-        post(caller.path, body, content_type="application/json"),
-        *(400, "invalid_request", "must be a form"),
-    )
+def test_a_body_is_read_as_that_of_a_login(caller: Caller) -> None:
+    """Each fault of one: tests/endpoint/test_request.py."""
+    body = f"client_id={caller.client_id}&client_secret={caller.client_secret}&token={caller.token}"
+    for more, text in (
+        ("&token=x", "parameter token is sent more than once"),
+        ("&client_id=x", "parameter client_id is sent more than once"),
+        (f"&x={'a' * 16_384}", "longer than 16384 bytes"),
+    ):
+        assert_error(post(caller.path, body + more), 400, "invalid_request", text)
+    json_ = post(caller.path, body, content_type="application/json")
+    assert_error(json_, 400, "invalid_request", "must be a form")
 
 
 def test_credentials_in_both_places_are_refused(caller: Caller, api: Api) -> None:
     answer = caller.send(headers={"authorization": api.basic})
     assert_error(answer, 400, "invalid_request", "both in the Authorization header and the body")
-
-
-def test_a_token_in_the_query_string_is_not_read(caller: Caller) -> None:
-    form = {"client_id": caller.client_id, "client_secret": caller.client_secret}
-    answer = post(f"{caller.path}?token={caller.token}", form)
-    assert_error(answer, 400, "invalid_request", "parameter token is missing")
 
 
 def test_damaged_credentials_are_named_without_a_query(caller: Caller) -> None:

@@ -1,8 +1,7 @@
 """`POST /connect/introspect`: the whole answer, and every reason for an inactive one (RFC 7662)."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,12 +12,8 @@ from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
 from taxpayers.models import (
-    Credential,
-    GrantedPermission,
-    Intermediary,
     StatusIndex,
     SystemUser,
-    Taxpayer,
 )
 from taxpayers.services import Author
 from tests.introspection.api import (
@@ -32,7 +27,7 @@ from tests.introspection.api import (
 )
 from tests.support.answers import body_of, headers_of
 from tests.support.erp import Erp
-from tests.support.factories import SUBMIT, VIEW, CredentialFactory, GrantedPermissionFactory
+from tests.support.factories import SUBMIT, VIEW, GrantedPermissionFactory
 from tests.support.queries import statements_sent
 from tests.tokens.test_protected_api import FOREIGN_TOKENS, authorization
 from tokens.access_tokens.issuing import issue_access_token
@@ -66,20 +61,12 @@ def assert_answer(response: HttpResponse, body: dict[str, Any]) -> None:
     assert body_of(response) == body
 
 
-@dataclass
-class OnBehalf:
-    """An intermediary that has logged in for a taxpayer, and its token."""
-
-    erp: Erp
-    permission: GrantedPermission
-    token: str
-
-
 @pytest.fixture
-def on_behalf(intermediary: Erp) -> OnBehalf:
+def acting(intermediary: Erp) -> tuple[str, str]:
+    """For whom an intermediary has logged in, and its token."""
     permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
     tin = str(permission.taxpayer.identifier)
-    return OnBehalf(intermediary, permission, token_of(intermediary, on_behalf_of=tin))
+    return tin, token_of(intermediary, on_behalf_of=tin)
 
 
 # --- Active ---------------------------------------------------------------------------------------
@@ -96,12 +83,12 @@ def test_an_active_token_is_answered_with_all_that_it_says(api: Api, erp: Erp) -
 
 
 def test_of_an_intermediary_it_also_says_who_acts_and_what_it_may_do(
-    api: Api, on_behalf: OnBehalf
+    api: Api, intermediary: Erp, acting: tuple[str, str]
 ) -> None:
-    body = body_of(api.introspect(on_behalf.token))
-    assert (body["active"], body["act"]) == (True, {"sub": on_behalf.erp.tin})
+    tin, token = acting
+    body = body_of(api.introspect(token))
+    assert (body["active"], body["sub"], body["act"]) == (True, tin, {"sub": intermediary.tin})
     assert body["permissions"] == [SUBMIT, VIEW]
-    assert body["sub"] == str(on_behalf.permission.taxpayer.identifier)
 
 
 def test_http_basic_and_a_hint_are_accepted(api: Api, erp: Erp) -> None:
@@ -121,9 +108,9 @@ def test_each_of_two_live_secrets_authenticates(api: Api, erp: Erp) -> None:
 
 @pytest.mark.usefixtures("later_in_the_minute")
 def test_an_introspection_is_one_statement_and_changes_nothing(
-    api: Api, erp: Erp, on_behalf: OnBehalf
+    api: Api, erp: Erp, acting: tuple[str, str]
 ) -> None:
-    for token in (token_of(erp), on_behalf.token, "x"):
+    for token in (token_of(erp), acting[1], "x"):
         with statements_sent() as words:
             api.introspect(token)
         assert [word for word in words if word not in ("SAVEPOINT", "RELEASE")] == ["SELECT"]
@@ -132,11 +119,9 @@ def test_an_introspection_is_one_statement_and_changes_nothing(
 # --- Inactive: the token --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", FOREIGN_TOKENS.values(), ids=FOREIGN_TOKENS.keys())
-def test_a_token_that_is_not_ours_is_inactive_and_nothing_more(
-    api: Api, make: Callable[[], str]
-) -> None:
-    assert_answer(api.introspect(make()[:16_000]), INACTIVE)
+def test_a_token_that_is_not_ours_is_inactive_and_nothing_more(api: Api) -> None:
+    for make in FOREIGN_TOKENS.values():
+        assert_answer(api.introspect(make()[:16_000]), INACTIVE)
 
 
 def test_a_token_of_another_audience_is_inactive(erp: Erp, api: Api, settings: Settings) -> None:
@@ -198,128 +183,3 @@ def test_a_token_of_a_compromised_key_is_inactive_before_the_key_ring_is_read_ag
     stop_compromised_key(kid=key.kid, alg="ES256", reason="leaked", by=OFFICER, at=now())
     assert current_key_ring(now()).find(key.kid) == key, "this process has not read it yet"
     assert_answer(api.introspect(token), INACTIVE)
-
-
-# --- Inactive: the registry as it is now ----------------------------------------------------------
-
-
-def _yesterday(model: Any, field: str, **also: Any) -> Callable[[], None]:
-    return lambda: model.objects.update(**{field: now() - DAY}, **also)
-
-
-BLOCKED = {"blocked_by": "officer", "blocked_reason": "abuse"}
-OF_ANY_CLIENT: dict[str, Callable[[], Any]] = {
-    "client blocked": _yesterday(SystemUser, "blocked_at", **BLOCKED),
-    "client expired": _yesterday(SystemUser, "expires_at"),
-    "client deleted": lambda: (
-        Credential.objects.all().delete(),
-        SystemUser.objects.all().delete(),
-    ),
-    "bound tokens only": lambda: SystemUser.objects.update(token_binding="dpop"),
-    "no scope left": lambda: SystemUser.objects.update(scopes="Other"),
-    "secret revoked": _yesterday(Credential, "revoked_at", slot=None),
-    "secret expired": lambda: Credential.objects.update(
-        created_at=now() - 2 * DAY, expires_at=now() - DAY
-    ),
-}
-
-
-@pytest.mark.parametrize("change", OF_ANY_CLIENT.values(), ids=OF_ANY_CLIENT.keys())
-def test_what_ends_a_client_ends_its_tokens(api: Api, erp: Erp, change: Callable[[], Any]) -> None:
-    token = token_of(erp)
-    change()
-    assert_answer(api.introspect(token), INACTIVE)
-
-
-def test_the_secret_by_which_it_was_issued_counts_and_no_other(api: Api, erp: Erp) -> None:
-    second: Any = CredentialFactory.create(system_user=erp.system_user, slot=2)
-    first_token = token_of(erp)
-    second_token = token_of(erp, client_secret=second.clear)
-    Credential.objects.exclude(pk=second.pk).update(revoked_at=now(), slot=None)
-    assert_answer(api.introspect(first_token), INACTIVE)
-    assert body_of(api.introspect(second_token))["active"] is True
-
-
-def test_an_inactive_taxpayer_ends_its_own_tokens(api: Api, erp: Erp) -> None:
-    token = token_of(erp)
-    Taxpayer.objects.update(is_active=False)
-    assert_answer(api.introspect(token), INACTIVE)
-
-
-ON_BEHALF: dict[str, Callable[[OnBehalf], Any]] = {
-    "client's taxpayer inactive": lambda login: Taxpayer.objects.filter(
-        pk=login.erp.system_user.taxpayer_id
-    ).update(is_active=False),
-    "represented taxpayer inactive": lambda login: Taxpayer.objects.filter(
-        pk=login.permission.taxpayer_id
-    ).update(is_active=False),
-    "role inactive": lambda _: Intermediary.objects.update(is_active=False),
-    "role ended": lambda _: Intermediary.objects.update(active_until=now() - DAY),
-    "permission revoked": lambda _: GrantedPermission.objects.update(revoked_at=now()),
-    "permission expired": lambda _: GrantedPermission.objects.update(
-        valid_from=now() - 2 * DAY, valid_until=now() - DAY
-    ),
-    "permission not yet valid": lambda _: GrantedPermission.objects.update(valid_from=now() + DAY),
-    "limited to other permissions": lambda _: SystemUser.objects.update(allowed_permissions=SUBMIT),
-    "limited to other taxpayers": lambda _: SystemUser.objects.update(allowed_taxpayers="C00000"),
-    "one code removed": lambda login: login.permission.codes.through.objects.filter(
-        permissioncode_id=VIEW
-    ).delete(),
-}
-
-
-@pytest.mark.parametrize("change", ON_BEHALF.values(), ids=ON_BEHALF.keys())
-def test_what_ends_a_right_to_act_ends_its_tokens(
-    api: Api, on_behalf: OnBehalf, change: Callable[[OnBehalf], Any]
-) -> None:
-    assert body_of(api.introspect(on_behalf.token))["active"] is True
-    change(on_behalf)
-    assert_answer(api.introspect(on_behalf.token), INACTIVE)
-
-
-def test_a_limit_that_allows_all_that_a_token_carries_does_not_end_it(
-    api: Api, on_behalf: OnBehalf
-) -> None:
-    tin = str(on_behalf.permission.taxpayer.identifier)
-    SystemUser.objects.update(
-        allowed_permissions=f"documents:cancel {SUBMIT} {VIEW}", allowed_taxpayers=f"C00000 {tin}"
-    )
-    assert body_of(api.introspect(on_behalf.token))["active"] is True
-
-
-def test_a_limit_ends_the_tokens_for_the_client_itself(api: Api, intermediary: Erp) -> None:
-    token = token_of(intermediary)
-    SystemUser.objects.update(allowed_permissions=VIEW)
-    assert_answer(api.introspect(token), INACTIVE)
-
-
-def test_a_network_of_the_secret_ends_no_token(api: Api, erp: Erp) -> None:
-    token = token_of(erp)
-    Credential.objects.update(allowed_networks="192.0.2.0/24")
-    assert token_of_refused(erp) == "source_network_not_allowed"
-    assert body_of(api.introspect(token))["active"] is True
-
-
-def token_of_refused(erp: Erp) -> str:
-    answer = erp.login()
-    assert answer.status_code == 400
-    return LoginEvent.objects.get(pk=answer["correlationId"]).reason
-
-
-def test_an_ended_role_does_not_end_tokens_of_the_taxpayer_itself(
-    api: Api, on_behalf: OnBehalf
-) -> None:
-    own = token_of(on_behalf.erp)
-    Intermediary.objects.update(is_active=False)
-    assert body_of(api.introspect(own))["active"] is True
-
-
-def test_a_further_code_that_is_granted_later_is_not_in_the_answer(
-    api: Api, on_behalf: OnBehalf
-) -> None:
-    GrantedPermissionFactory.create(
-        taxpayer=on_behalf.permission.taxpayer,
-        intermediary=on_behalf.erp.role,
-        codes=["documents:cancel"],
-    )
-    assert body_of(api.introspect(on_behalf.token))["permissions"] == [SUBMIT, VIEW]

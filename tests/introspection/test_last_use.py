@@ -45,6 +45,11 @@ def test_a_process_sends_the_first_use_of_each_minute() -> None:
 @pytest.mark.django_db
 def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api: Api) -> None:
     other = ProtectedApiSecretFactory.create(protected_api=new_api("Archive").registered)
+    api.introspect("x", client_secret="cs_test_wrong")
+    ProtectedApiSecret.objects.update(revoked_at=NOON)
+    assert api.introspect("x").status_code == 401
+    assert last_use(api) is None, "a wrong secret and one that has ended are no use"
+    ProtectedApiSecret.objects.update(revoked_at=None)
     before = minute_of(datetime.now(UTC))
     assert body_of(api.introspect("x")) == {"active": False}
     stored = last_use(api)
@@ -53,14 +58,6 @@ def test_the_minute_of_an_introspection_is_stored_with_the_secret_that_asked(api
     assert stored == minute_of(stored)
     other.refresh_from_db()
     assert other.last_used_at is None
-
-
-@pytest.mark.django_db
-def test_a_wrong_secret_and_one_that_has_ended_are_no_use(api: Api) -> None:
-    api.introspect("x", client_secret="cs_test_wrong")
-    ProtectedApiSecret.objects.update(revoked_at=NOON)
-    assert api.introspect("x").status_code == 401
-    assert last_use(api) is None
 
 
 @pytest.mark.django_db

@@ -50,55 +50,29 @@ def test_change_system_user_limits_what_is_given_and_leaves_the_rest(intermediar
     assert Change.objects.count() == 5
     change("--not-limited")
     assert Change.objects.count() == 5, "safe to repeat"
-
-
-@pytest.mark.usefixtures("represented")
-def test_change_system_user_shows_the_limit(intermediary: Erp) -> None:
-    options = ("--only-permission", VIEW, "--only-taxpayer", ONE)
-    text = output_of("change_system_user", intermediary.client_id, *options)
-    assert text.endswith(
+    both = ("--only-permission", VIEW, "--only-taxpayer", ONE)
+    assert output_of("change_system_user", intermediary.client_id, *both).endswith(
         f" On behalf of others it gets at most {VIEW}. It may act for {ONE} only."
         " It gets no token for its own taxpayer.\n"
     )
-    answer = json_output_of("change_system_user", intermediary.client_id, *options)
+    answer = json_output_of("change_system_user", intermediary.client_id, *both)
     assert (answer["allowed_permissions"], answer["allowed_taxpayers"]) == ([VIEW], [ONE])
 
 
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (("--only-permission", "documents:shred"), "There is no permission code documents:shred."),
-        (("--only-permission",), "argument --only-permission: expected at least one argument"),
-        (("--only-taxpayer", "C9999999999"), "There is no taxpayer C9999999999. Check the"),
-        (("--only-taxpayer", "?"), "'?' is not a taxpayer identifier"),
-    ],
-)
-def test_a_wrong_limit_is_refused_in_one_line(
-    intermediary: Erp, options: tuple[str, ...], line: str
-) -> None:
-    assert line in error_of("change_system_user", intermediary.client_id, *options)
-    assert limit_of(intermediary) == ("", "")
-
-
-def test_its_own_taxpayer_and_a_taxpayer_that_is_no_intermediary_are_refused(
-    intermediary: Erp,
-) -> None:
-    line = error_of(
-        "change_system_user", intermediary.client_id, "--only-taxpayer", intermediary.tin
-    )
-    assert f"Leave {intermediary.tin} out: it is the system user's own taxpayer" in line
-    plain = new_erp()
-    line = error_of("change_system_user", plain.client_id, "--only-permission", VIEW)
-    assert "is not an intermediary, so its system users cannot act for others." in line
-
-
-def test_more_taxpayers_than_fit_are_refused(intermediary: Erp) -> None:
-    many = [f"C{number:09d}" for number in range(501)]
-    line = error_of("change_system_user", intermediary.client_id, "--only-taxpayer", *many)
-    assert "Give 500 taxpayers at most, not 501." in line
-    line = error_of("change_system_user", intermediary.client_id, "--only-taxpayer", *many[:500])
-    assert "There is no taxpayer C000000000, C000000001," in line
-    assert line.rstrip().endswith("…. Check the identifiers, or register the taxpayers first.")
+def test_a_wrong_limit_is_refused_in_one_line(intermediary: Erp) -> None:
+    plain, many = new_erp(), [f"C{number:09d}" for number in range(501)]
+    for client, options, line in (
+        (intermediary, ("--only-permission", "documents:shred"), "no permission code documents:s"),
+        (intermediary, ("--only-permission",), "--only-permission: expected at least one argument"),
+        (intermediary, ("--only-taxpayer", "C9999999999"), "There is no taxpayer C9999999999."),
+        (intermediary, ("--only-taxpayer", "?"), "'?' is not a taxpayer identifier"),
+        (intermediary, ("--only-taxpayer", intermediary.tin), f"Leave {intermediary.tin} out: it"),
+        (intermediary, ("--only-taxpayer", *many), "Give 500 taxpayers at most, not 501."),
+        (intermediary, ("--only-taxpayer", *many[1:]), "There is no taxpayer C000000001, C000"),
+        (plain, ("--only-permission", VIEW), "is not an intermediary, so its system users cannot"),
+    ):
+        assert line in error_of("change_system_user", client.client_id, *options)
+        assert limit_of(client) == ("", "")
 
 
 def test_issue_credentials_begins_with_the_limits() -> None:
@@ -156,6 +130,8 @@ def test_change_secret_sets_and_removes_the_networks(erp: Erp) -> None:
     assert change("--from-anywhere").endswith(" may be used from anywhere.\n")
     change("--from-anywhere")
     assert Change.objects.count() == 3, "safe to repeat"
+    output_of("revoke_secret", erp.client_id, hint)
+    assert "has already ended" in error_of("change_secret", erp.client_id, hint, "--from-anywhere")
 
 
 @pytest.mark.parametrize(
@@ -163,13 +139,8 @@ def test_change_secret_sets_and_removes_the_networks(erp: Erp) -> None:
     [
         ((), "one of the arguments --from-network --from-anywhere is required"),
         (("--from-network", "192.0.2.7/24"), "Write 192.0.2.0/24."),
-        (("--from-network", "2001:db8::1/32"), "Write 2001:db8::/32."),
         (("--from-network", "0.0.0.0/0"), "0.0.0.0/0 is every address."),
-        (("--from-network", "::/0"), "::/0 is every address."),
-        (("--from-network", "::ffff:0:0/96"), "::ffff:0:0/96 is every address."),
         (("--from-network", "example.org"), "example.org is not a network. Write an address and"),
-        (("--from-network", "192.0.2.0/33"), "192.0.2.0/33 is not a network."),
-        (("--from-network", "fe80::1%eth0"), "fe80::1%eth0 is not a network."),
         (("--from-network", *(f"192.0.2.{n}" for n in range(21))), "Give 20 networks at most"),
         (("--from-network", "192.0.2.7", "--from-anywhere"), "not allowed with argument"),
         (("--from-anywhere", "--reason", " "), "Give a reason: it is missing or blank."),
@@ -180,12 +151,6 @@ def test_wrong_networks_are_refused_in_one_line(
 ) -> None:
     assert line in error_of("change_secret", erp.client_id, erp.client_secret[-4:], *options)
     assert Credential.objects.get().allowed_networks == ""
-
-
-def test_a_secret_that_has_ended_is_not_changed(erp: Erp) -> None:
-    hint = erp.client_secret[-4:]
-    output_of("revoke_secret", erp.client_id, hint)
-    assert "has already ended" in error_of("change_secret", erp.client_id, hint, "--from-anywhere")
 
 
 def test_a_new_secret_may_be_used_from_where_the_present_one_may(erp: Erp) -> None:

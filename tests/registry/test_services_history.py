@@ -383,8 +383,7 @@ def changing_services() -> set[str]:
 
 
 def test_every_service_is_in_these_tests() -> None:
-    # Records of the login methods are also in tests/client_auth/test_services.py and
-    # tests/certificates/test_registration.py.
+    # Records of the login methods are also in tests/client_auth/test_services.py.
     assert changing_services() == {service for service, _ in CALLS}
 
 

@@ -37,16 +37,12 @@ def allowed(path: str) -> str:
 
 
 @pytest.mark.parametrize(("method", "path"), CALLS)
-def test_without_a_token_nothing_opens(method: str, path: str) -> None:
+def test_without_a_token_of_ours_nothing_opens(method: str, path: str) -> None:
     answer = call(method, path, None)
     assert_error(answer, 401, "invalid_token", MISSING, allowed(path), **CHALLENGE)
-
-
-@pytest.mark.parametrize(("method", "path"), CALLS)
-@pytest.mark.parametrize("kind", ["alg none", "another key under our kid", "another audience"])
-def test_a_token_that_is_not_ours_is_refused(method: str, path: str, kind: str) -> None:
-    answer = call(method, path, FOREIGN_TOKENS[kind]())
-    assert_error(answer, 401, "invalid_token", FOREIGN, allowed(path), **CHALLENGE)
+    for kind in ("alg none", "another key under our kid", "another audience"):
+        answer = call(method, path, FOREIGN_TOKENS[kind]())
+        assert_error(answer, 401, "invalid_token", FOREIGN, allowed(path), **CHALLENGE)
 
 
 @pytest.mark.parametrize(("method", "path"), CALLS)
@@ -67,21 +63,14 @@ def test_a_token_that_is_no_longer_active_is_refused(
 
 
 @pytest.mark.parametrize("path", ALLOWED)
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "NONSENSE"])
-def test_another_method_is_answered_with_those_that_are_allowed(
-    erp: Erp, path: str, method: str
-) -> None:
-    if method in allowed(path).split(", "):
-        return
-    answer = call(method, path, token_of(erp))
-    says = f"Method '{method}' not allowed."
-    assert_error(answer, 405, "invalid_request", says, allowed(path))
-
-
-@pytest.mark.parametrize("path", [CREDENTIALS, PERMISSIONS])
-def test_head_is_answered_like_get(erp: Erp, path: str) -> None:
-    assert call("HEAD", path, token_of(erp)).status_code == 200
-    assert call("HEAD", path, None).status_code == 401
+def test_another_method_is_answered_with_those_that_are_allowed(erp: Erp, path: str) -> None:
+    token, accepted = token_of(erp), allowed(path).split(", ")
+    for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "NONSENSE"):
+        if method not in accepted:
+            says = f"Method '{method}' not allowed."
+            assert_error(call(method, path, token), 405, "invalid_request", says, allowed(path))
+    if "HEAD" in accepted:
+        assert [call("HEAD", path, sent).status_code for sent in (token, None)] == [200, 401]
 
 
 @pytest.mark.parametrize(("method", "path"), CALLS)
@@ -95,9 +84,8 @@ def test_a_database_out_of_reach_is_a_503_without_details(erp: Erp, method: str,
     assert b"10.1.2.3" not in answer.content
 
 
-@pytest.mark.parametrize("header", ["onbehalfof", "on-behalf-of"])
-def test_a_header_of_the_login_changes_nothing(erp: Erp, header: str) -> None:
-    extra = {f"HTTP_{header.upper().replace('-', '_')}": "C9999999999"}
+def test_a_header_of_the_login_changes_nothing(erp: Erp) -> None:
+    extra = {"HTTP_ONBEHALFOF": "C9999999999", "HTTP_ON_BEHALF_OF": "C9999999999"}
     assert call("GET", PERMISSIONS, token_of(erp), **extra).status_code == 200
 
 

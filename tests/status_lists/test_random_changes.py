@@ -109,35 +109,35 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def one_of(w: World, model: Any, row: Any = None, **values: Any) -> None:
+    """Changes this row of the model, or any."""
+    model.objects.filter(pk=(row or w.any(model)).pk).update(**values)
+
+
 def block(w: World) -> None:
-    blocked_at = w.rng.choice([None, now()])
-    who = ("officer", "abuse") if blocked_at else ("", "")
-    SystemUser.objects.filter(pk=w.any(SystemUser).pk).update(
-        blocked_at=blocked_at, blocked_by=who[0], blocked_reason=who[1]
-    )
+    at = w.rng.choice([None, now()])
+    by, reason = ("officer", "abuse") if at else ("", "")
+    one_of(w, SystemUser, blocked_at=at, blocked_by=by, blocked_reason=reason)
 
 
 def expire(w: World) -> None:
-    ends = w.rng.choice([None, now() - DAY, now() + DAY])
-    SystemUser.objects.filter(pk=w.any(SystemUser).pk).update(expires_at=ends)
+    one_of(w, SystemUser, expires_at=w.rng.choice([None, now() - DAY, now() + DAY]))
 
 
 def change_scopes(w: World) -> None:
-    scopes = w.rng.choice(["InvoicingAPI", "InvoicingAPI ReportingAPI", "ReportingAPI"])
-    SystemUser.objects.filter(pk=w.any(SystemUser).pk).update(scopes=scopes)
+    scopes = ["InvoicingAPI", "InvoicingAPI ReportingAPI", "ReportingAPI"]
+    one_of(w, SystemUser, scopes=w.rng.choice(scopes))
 
 
 def activate(w: World) -> None:
-    model: Any = w.rng.choice([Taxpayer, Intermediary])
-    model.objects.filter(pk=w.any(model).pk).update(is_active=w.rng.random() < 0.6)
+    model = w.rng.choice([Taxpayer, Intermediary])
+    one_of(w, model, w.any(model), is_active=w.rng.random() < 0.6)
 
 
 def end_secret(w: World) -> None:
     if w.rng.random() < 0.3:
-        secret = w.any(Credential)
-        ends = w.rng.choice([now() - DAY, now() + DAY])
-        begin = now() - 9 * DAY
-        Credential.objects.filter(pk=secret.pk).update(created_at=begin, expires_at=ends)
+        row, ends = w.any(Credential), w.rng.choice([now() - DAY, now() + DAY])
+        one_of(w, Credential, row, created_at=now() - 9 * DAY, expires_at=ends)
 
 
 def change_codes(w: World) -> None:
@@ -151,9 +151,7 @@ def add_codes(w: World) -> None:
 
 def end_permission(w: World) -> None:
     until = w.rng.choice([None, now() - DAY, now() + DAY])
-    GrantedPermission.objects.filter(pk=w.any(GrantedPermission).pk).update(
-        valid_from=now() - 9 * DAY, valid_until=until
-    )
+    one_of(w, GrantedPermission, valid_from=now() - 9 * DAY, valid_until=until)
 
 
 CHANGES: tuple[Callable[[World], None], ...] = (

@@ -32,7 +32,6 @@ from tokens.calls import (
 from tokens.models import LoginEvent, UsedAssertion, UsedProof
 from tokens.operations.node import this_node
 from tokens.rate_limits.quota import Quota
-from tokens.status_lists.reserved import RESERVE, ReservedIndexes
 from tokens.status_lists.reuse import REUSED_AFTER
 from tokens.store import django_store as store
 
@@ -197,13 +196,3 @@ def test_first_logins_cost_two_statements_and_leave_nothing_to_check() -> None:
         assert erp.login().status_code == 200
     assert words == ["WITH"]
     assert not StatusChange.objects.exists()
-
-
-def test_none_is_given_twice_and_an_empty_reserve_is_filled_once() -> None:
-    reserved = ReservedIndexes()
-    assert (reserved.take(), reserved.wanted) == (None, RESERVE)
-    reserved.add(TakenIndex(None, (1, 2)))
-    found = [reserved.take() for _ in range(3)]
-    assert found[2] is None
-    assert [each[0] for each in found if each] == [1, 2]
-    assert len({each[1] for each in found if each}) == 2

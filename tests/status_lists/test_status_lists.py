@@ -1,6 +1,5 @@
 """`GET /status/…`: APIs that never ask refuse tokens of a client that was ended (contract 2)."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,8 +9,6 @@ from django.db.models import F
 from django.http import HttpResponse
 from pytest_django.fixtures import Settings
 
-from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
     Credential,
     EndedStatusIndex,
@@ -21,22 +18,14 @@ from taxpayers.models import (
     StatusChange,
     StatusIndex,
     SystemUser,
-    Taxpayer,
 )
 from taxpayers.services import (
     Author,
-    bind_tokens,
     block_system_user,
-    change_system_user,
     grant_permission,
     issue_secret,
-    limit_system_user,
     revoke_codes,
     revoke_credential,
-    revoke_permission,
-    set_intermediary_active,
-    set_taxpayer_active,
-    unblock_system_user,
 )
 from tests.introspection.api import revoke, token_of
 from tests.status_lists.reader import (
@@ -103,12 +92,6 @@ def test_tokens_of_one_secret_for_one_taxpayer_have_one_index(intermediary: Erp)
     assert {uri for uri, _idx in references} == {"http://127.0.0.1:8000/status/0"}
 
 
-def test_each_secret_of_a_client_has_its_own(erp: Erp) -> None:
-    issued = issue_secret(system_user=erp.system_user, **by())
-    second = token_of(erp, client_secret=issued.credentials.client_secret)
-    assert reference_of(second) != reference_of(token_of(erp))
-
-
 def test_a_token_that_may_do_more_has_the_same_index_and_the_row_says_so(intermediary: Erp) -> None:
     tin = represented_by(intermediary, codes=[SUBMIT])
     first = token_of(intermediary, on_behalf_of=tin)
@@ -132,118 +115,6 @@ def test_one_that_may_do_less_leaves_the_row(erp: Erp, settings: Settings) -> No
 
 
 # --- When a bit is set ----------------------------------------------------------------------------
-
-Change = Callable[[Erp], object]
-
-
-def _at_once(**values: Any) -> Change:
-    return lambda erp: SystemUser.objects.filter(pk=erp.system_user.pk).update(**values)
-
-
-ENDS_A_CLIENT: dict[str, Change] = {
-    "block": lambda erp: block_system_user(system_user=erp.system_user, **why()),
-    "block by SQL": _at_once(blocked_at=now(), blocked_by="x", blocked_reason="y"),
-    "expiry": _at_once(expires_at=now() - DAY),
-    "scopes": _at_once(scopes="Other"),
-    "keys instead of secrets": _at_once(token_endpoint_auth_method="private_key_jwt"),
-    "bound tokens only": lambda erp: bind_tokens(
-        system_user=erp.system_user, binding=TokenBinding.DPOP, **why()
-    ),
-    "bound tokens only, by SQL": _at_once(token_binding="tls"),
-    "another client ID": _at_once(client_id="ci_other"),
-    "gone": lambda erp: erp.system_user.delete(),
-    "inactive taxpayer": lambda erp: set_taxpayer_active(
-        taxpayer=erp.system_user.taxpayer, is_active=False, **why()
-    ),
-    "another TIN": lambda erp: Taxpayer.objects.filter(pk=erp.system_user.taxpayer.pk).update(
-        tin="C0000000000"
-    ),
-    "revoked secret": lambda erp: revoke_credential(
-        credential=Credential.objects.get(system_user=erp.system_user), **why()
-    ),
-    "expired secret": lambda erp: Credential.objects.filter(system_user=erp.system_user).update(
-        created_at=now() - 2 * DAY, expires_at=now() - DAY
-    ),
-    "secret that is gone": lambda erp: Credential.objects.filter(
-        system_user=erp.system_user
-    ).delete(),
-}
-
-
-@pytest.mark.parametrize("name", ENDS_A_CLIENT)
-def test_what_ends_a_client_sets_the_bit_of_its_tokens_and_of_no_other(name: str, erp: Erp) -> None:
-    other = token_of(new_erp())
-    token = token_of(erp)
-    assert not is_ended(token)
-    ENDS_A_CLIENT[name](erp)
-    assert is_ended(token)
-    assert not is_ended(other)
-
-
-ENDS_A_RIGHT_TO_ACT: dict[str, Callable[[Erp, GrantedPermission], object]] = {
-    "revoked permission": lambda _erp, p: revoke_permission(permission=p, **why()),
-    "expired permission": lambda _erp, p: GrantedPermission.objects.filter(pk=p.pk).update(
-        valid_from=now() - 2 * DAY, valid_until=now() - DAY
-    ),
-    "a code that ends": lambda erp, p: revoke_codes(
-        taxpayer=p.taxpayer, intermediary=erp.role, codes=[VIEW], **why()
-    ),
-    "inactive taxpayer": lambda _erp, p: set_taxpayer_active(
-        taxpayer=p.taxpayer, is_active=False, **why()
-    ),
-    "inactive intermediary": lambda erp, _p: set_intermediary_active(
-        intermediary=erp.role, is_active=False, until=None, **why()
-    ),
-    "end of the intermediary": lambda erp, _p: Intermediary.objects.filter(pk=erp.role.pk).update(
-        active_until=now() - DAY
-    ),
-}
-
-
-def test_a_limit_ends_tokens_that_may_do_more(intermediary: Erp) -> None:
-    own = token_of(intermediary)
-    both, view = (
-        token_of(intermediary, on_behalf_of=represented_by(intermediary, codes=codes))
-        for codes in ([SUBMIT, VIEW], [VIEW])
-    )
-    limit: dict[str, Any] = {"system_user": intermediary.system_user, "permissions": [VIEW]}
-    limit_system_user(taxpayers=[], **limit, **why())
-    assert [is_ended(token) for token in (own, both, view)] == [True, True, False]
-    new = token_of(
-        intermediary, on_behalf_of=str(GrantedPermission.objects.earliest("pk").taxpayer.identifier)
-    )
-    assert reference_of(new) != reference_of(both), "a narrower token never shares an ended index"
-    assert not is_ended(new)
-    other = represented_by(intermediary, codes=[VIEW])
-    limit_system_user(taxpayers=[TaxpayerId(other)], **limit, **why())
-    assert is_ended(view)
-
-
-@pytest.mark.parametrize("name", ENDS_A_RIGHT_TO_ACT)
-def test_what_ends_a_right_to_act_sets_the_bit_of_its_tokens_and_of_no_other(
-    name: str, intermediary: Erp
-) -> None:
-    own = token_of(intermediary)
-    token = token_of(intermediary, on_behalf_of=represented_by(intermediary, codes=[SUBMIT, VIEW]))
-    permission = GrantedPermission.objects.get()
-    other = token_of(intermediary, on_behalf_of=represented_by(intermediary))
-    assert not is_ended(token)
-    ENDS_A_RIGHT_TO_ACT[name](intermediary, permission)
-    assert is_ended(token)
-    assert not is_ended(own)
-    assert is_ended(other) == ("intermediary" in name)
-
-
-def test_other_changes_set_no_bit(intermediary: Erp) -> None:
-    tin = represented_by(intermediary)
-    tokens = [token_of(intermediary), token_of(intermediary, on_behalf_of=tin)]
-    user = intermediary.system_user
-    change_system_user(system_user=user, logins_per_minute=99, **why())
-    issue_secret(system_user=user, **by())
-    represented_by(intermediary)
-    SystemUser.objects.update(expires_at=now() + DAY)
-    assert [is_ended(token) for token in tokens] == [False, False]
-    assert not EndedStatusIndex.objects.exists()
 
 
 def test_time_alone_sets_the_bit_without_a_login_or_a_change(erp: Erp) -> None:
@@ -287,57 +158,12 @@ def test_many_places_that_are_good_are_checked_with_the_statements_of_one() -> N
     assert not StatusIndex.objects.filter(check_at__lte=now()).exists()
 
 
-def test_unblocking_gives_a_new_index_and_old_tokens_never_come_back(erp: Erp) -> None:
-    old = token_of(erp)
-    block_system_user(system_user=erp.system_user, **why())
-    assert is_ended(old)
-    unblock_system_user(system_user=erp.system_user, **why())
-    new = token_of(erp)
-    assert reference_of(new) != reference_of(old)
-    assert (is_ended(old), is_ended(new)) == (True, False)
-
-
 def test_an_index_that_cannot_be_checked_ends_and_holds_up_no_other(erp: Erp) -> None:
     damaged, other, good = token_of(new_erp()), token_of(erp), token_of(new_erp())
     use = StatusIndex.objects.filter(pk=reference_of(damaged)[1])
     use.update(scopes=["not an object"], check_at=now() - DAY)
     block_system_user(system_user=erp.system_user, **why())
     assert [is_ended(token) for token in (damaged, other, good)] == [True, True, False]
-
-
-SWITCHES: dict[str, Callable[[Erp, GrantedPermission, bool], object]] = {
-    "client": lambda erp, _p, is_on: (unblock_system_user if is_on else block_system_user)(
-        system_user=erp.system_user, **why()
-    ),
-    "bound tokens only": lambda erp, _p, is_on: bind_tokens(
-        system_user=erp.system_user,
-        binding=TokenBinding.BEARER if is_on else TokenBinding.DPOP,
-        **why(),
-    ),
-    "taxpayer": lambda erp, _p, is_on: set_taxpayer_active(
-        taxpayer=erp.system_user.taxpayer, is_active=is_on, **why()
-    ),
-    "intermediary": lambda erp, _p, is_on: set_intermediary_active(
-        intermediary=erp.role, is_active=is_on, until=None, **why()
-    ),
-    "represented taxpayer": lambda _erp, p, is_on: set_taxpayer_active(
-        taxpayer=p.taxpayer, is_active=is_on, **why()
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SWITCHES)
-def test_what_was_switched_off_for_an_instant_ends_tokens_though_nobody_looked(
-    name: str, intermediary: Erp
-) -> None:
-    token = token_of(intermediary, on_behalf_of=represented_by(intermediary))
-    own, permission = token_of(intermediary), GrantedPermission.objects.get()
-    bystander = token_of(new_erp())
-    for is_on in (False, True):
-        SWITCHES[name](intermediary, permission, is_on)
-    assert is_ended(token)
-    assert is_ended(own) == (name in ("client", "bound tokens only", "taxpayer"))
-    assert not is_ended(bystander)
 
 
 def test_an_index_is_used_again_only_when_all_its_tokens_have_expired(erp: Erp) -> None:
@@ -369,27 +195,23 @@ def test_a_bit_is_cleared_by_a_process_that_goes_on(
 # --- Revocation -----------------------------------------------------------------------------------
 
 
-def test_a_token_that_its_client_revokes_is_ended_and_the_next_one_is_not(erp: Erp) -> None:
-    token = token_of(erp)
-    revoke(erp, token)
-    new = token_of(erp)
-    assert (is_ended(token), is_ended(new)) == (True, False)
-    revoke(erp, token)
-    assert not is_ended(new)
-
-
-def test_it_ends_those_of_the_same_secret_and_taxpayer_and_no_others(intermediary: Erp) -> None:
+def test_a_token_that_its_client_revokes_is_ended_with_those_of_its_secret_and_taxpayer(
+    intermediary: Erp,
+) -> None:
     token, sibling = token_of(intermediary), token_of(intermediary)
-    other = token_of(intermediary, on_behalf_of=represented_by(intermediary))
+    issued = issue_secret(system_user=intermediary.system_user, **by())
+    second = {"client_secret": issued.credentials.client_secret}
+    others = [
+        token_of(intermediary, on_behalf_of=represented_by(intermediary)),
+        token_of(intermediary, **second),
+    ]
     revoke(intermediary, token)
-    assert [is_ended(each) for each in (sibling, other)] == [True, False]
-
-
-def test_a_revoked_secret_leaves_the_tokens_of_the_other_one(erp: Erp) -> None:
-    issued = issue_secret(system_user=erp.system_user, **by())
-    old, new = token_of(erp), token_of(erp, client_secret=issued.credentials.client_secret)
-    revoke_credential(credential=Credential.objects.order_by("pk")[0], **why())
-    assert (is_ended(old), is_ended(new)) == (True, False)
+    new = token_of(intermediary)
+    for _ in range(2):
+        assert [is_ended(each) for each in (token, sibling, new, *others)] == [
+            *(True, True, False, False, False)
+        ]
+        revoke(intermediary, token)
 
 
 # --- Logins ---------------------------------------------------------------------------------------
@@ -499,14 +321,12 @@ def test_the_list_that_another_node_may_have_begun_is_published_too() -> None:
     assert set(bits_of(read_list("http://127.0.0.1:8000/status/1"))) == {0}
 
 
-@pytest.mark.parametrize(
-    "number", ["2", "00", "01", "-1", "+1", "1.0", "x", "%00", "٣", "9" * 6, "9" * 5000, "1/"]
-)
-def test_there_is_no_other_list(number: str) -> None:
-    answer = get(f"/status/{number}")
-    assert answer.status_code == 404
-    assert "no-store" in answer["Cache-Control"], "the next list may begin at any moment"
-    assert body_of(answer)["error"] == "not_found"
+def test_there_is_no_other_list() -> None:
+    for number in ("2", "00", "01", "-1", "+1", "1.0", "x", "%00", "٣", "9" * 6, "9" * 5000, "1/"):
+        answer = get(f"/status/{number}")
+        assert answer.status_code == 404
+        assert "no-store" in answer["Cache-Control"], "the next list may begin at any moment"
+        assert body_of(answer)["error"] == "not_found"
 
 
 @pytest.mark.parametrize("path", [LIST, "/status"])

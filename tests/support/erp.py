@@ -86,6 +86,17 @@ def claims_of(response: HttpResponse) -> dict[str, Any]:
     return claims
 
 
+def reason_of(response: HttpResponse) -> str:
+    """Why the login was refused, as it is recorded; empty if there is a token."""
+    return LoginEvent.objects.get(pk=response["correlationId"]).reason
+
+
+def description_of(response: HttpResponse) -> str:
+    """What the client is told, without the reference."""
+    text: str = json.loads(response.content)["error_description"]
+    return text.partition(" Reference: ")[0]
+
+
 def assert_every_answer(response: HttpResponse) -> str:
     """What holds for good and bad answers alike; returns the reference."""
     assert response["Content-Type"] == "application/json"

@@ -1,0 +1,293 @@
+"""A login with a secret, a key or a certificate: what holds for each kind of credentials."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import permutations
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from taxpayers.credentials import new_client_id
+from taxpayers.models import Credential, RateLimitCounter, SystemUser
+from taxpayers.services import block_system_user, revoke_credential
+from tests.certificates.certificate_erp import certificate
+from tests.client_auth.key_erp import BY, KeyErp, new_pair
+from tests.client_auth.kinds import CERTIFICATE, KEY, KINDS, SECRET, Kind, newest
+from tests.support.erp import (
+    Erp,
+    assert_every_answer,
+    assert_refused,
+    claims_of,
+    description_of,
+    new_erp,
+    reason_of,
+)
+from tests.support.queries import statements_sent
+from tokens.models import LoginEvent
+from tokens.operations.node import this_node
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.name.value)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    found: Kind = request.param
+    return found
+
+
+# What tests of secrets elsewhere prove is left out for them here.
+not_secrets = pytest.mark.parametrize("kind", [KEY, CERTIFICATE], ids=["key", "certificate"])
+
+
+def why() -> dict[str, Any]:
+    return {"reason": "r", "by": BY, "at": timezone.now()}
+
+
+def assert_not_accepted(kind: Kind, response: Any) -> None:
+    says, fixed_by = kind.not_accepted
+    assert_refused(
+        response,
+        reason="invalid_credentials",
+        status=400,
+        error="invalid_client",
+        says=says,
+        fixed_by=fixed_by,
+    )
+
+
+def test_what_is_right_gives_a_token_and_is_recorded_as_used(kind: Kind, erp: Any) -> None:
+    response = erp.login()
+    assert_every_answer(response)
+    assert json.loads(response.content)["token_type"] == "Bearer"
+    assert claims_of(response)["client_id"] == erp.client_id
+    assert response["X-Rate-Limit-Remaining"] == "11"
+    assert ("X-Client-Secret-Expires-At" in response) is (kind is SECRET)
+    event, row = LoginEvent.objects.get(pk=response["correlationId"]), newest(erp)
+    assert (event.client_id, event.system_user_id) == (erp.client_id, erp.system_user.pk)
+    assert (event.secret_id, row.kind) == (row.pk, kind.name)
+    assert RateLimitCounter.objects.get().last_use_of(row.pk) is not None
+
+
+def test_two_log_in_until_the_old_one_is_removed(kind: Kind, erp: Any) -> None:
+    old, new = newest(erp), kind.add(erp)
+    for one in (erp, new):
+        assert one.login().status_code == 200
+    revoke_credential(credential=old, **why())
+    assert new.login().status_code == 200
+    refused = erp.login()
+    assert reason_of(refused) == "secret_revoked"
+    assert kind.removed in description_of(refused)
+
+
+def test_one_that_has_expired_is_named_with_its_date(kind: Kind, erp: Any) -> None:
+    now = timezone.now()
+    Credential.objects.update(created_at=now - 2 * DAY, expires_at=now - DAY)
+    assert_refused(
+        erp.login(),
+        reason="secret_expired",
+        status=400,
+        error="invalid_client",
+        says=kind.expired,
+        fixed_by="The person who rotates the secrets",
+        headers={
+            "X-Rate-Limit-Limit": "12",
+            "X-Rate-Limit-Remaining": "12",
+            **({"X-Client-Secret-Expires-At": ".*"} if kind is SECRET else {}),
+        },
+    )
+
+
+@pytest.mark.parametrize(("kind", "other"), [*permutations(KINDS, 2)])
+def test_a_client_has_the_path_of_its_own_kind_and_no_other(
+    kind: Kind, other: Kind, erp: Any
+) -> None:
+    """Also where what it would need is stored, because somebody wrote it by SQL."""
+    elsewhere = other.new()
+    Credential.objects.filter(system_user=elsewhere.system_user).update(
+        system_user=erp.system_user, slot=None
+    )
+    if isinstance(elsewhere, Erp):
+        elsewhere.client_id = erp.client_id
+    else:
+        elsewhere.system_user = erp.system_user
+    assert_not_accepted(other, elsewhere.login())
+    assert erp.login().status_code == 200
+    SystemUser.objects.filter(pk=erp.system_user.pk).update(token_endpoint_auth_method=other.method)
+    assert_not_accepted(kind, erp.login())
+    assert elsewhere.login().status_code == 200
+
+
+def test_strangers_get_one_answer(kind: Kind, erp: Any) -> None:
+    blocked = kind.new()
+    block_system_user(system_user=blocked.system_user, **why())
+    others = [other.new() for other in KINDS if other is not kind]
+    unknown = Erp(new_client_id("test"), "")
+    answers = [kind.stranger(one) for one in (erp, blocked, unknown, *others)]
+    if isinstance(erp, KeyErp):
+        rsa = new_pair("PS256", erp.pair.kid)
+        wrong = (erp.assertion(pair=new_pair()), erp.assertion(pair=rsa))
+        answers += [erp.login(assertion) for assertion in wrong]
+        answers.append(erp.login(erp.assertion(header={"kid": "x" * 200})))
+    for answer in answers:
+        assert_not_accepted(kind, answer)
+    assert len({description_of(answer) for answer in answers}) == 1
+    assert "was blocked on" in description_of(blocked.login()), "it has proved who it is"
+
+
+# --- What it costs --------------------------------------------------------------------------------
+
+
+def statements(log_in: Callable[[], Any], status: int = 200) -> list[str]:
+    with statements_sent() as words:
+        assert log_in().status_code == status
+    return sorted(words)
+
+
+@not_secrets
+def test_a_login_costs_what_one_with_a_secret_costs(kind: Kind, erp: Any) -> None:
+    secret = new_erp()
+    for one in (erp, secret):  # the first login of a process reads the signing keys, too
+        assert one.login().status_code == 200
+    expected = statements(secret.login)
+    if kind is KEY and "UPDATE" in expected:  # SQLite writes row by row: that it is used, too
+        expected = sorted([*expected, "INSERT"])
+    assert statements(erp.login) == expected
+
+
+@not_secrets
+def test_an_unknown_client_and_a_wrong_proof_cost_the_same_queries(kind: Kind, erp: Any) -> None:
+    unknown, found = Erp(new_client_id("test"), ""), []
+    for one in (erp, unknown):
+        assert erp.login().status_code == 200
+        found.append(statements(lambda one=one: kind.stranger(one), 400))  # type: ignore[misc]
+    assert found[0] == found[1]
+
+
+@not_secrets
+def test_over_its_limit_it_costs_nothing_and_a_stranger_is_not_told(
+    kind: Kind, takes_certificates: None
+) -> None:
+    erp = kind.new(logins_per_minute=1)
+    assert erp.login().status_code == 200
+    refused = erp.login()
+    assert refused.status_code == 429
+    assert "X-Client-Secret-Expires-At" not in refused
+    sent = statements(erp.login, 429)
+    assert sent == [] or connection.vendor == "sqlite"
+    assert_not_accepted(kind, kind.stranger(erp))
+
+
+@not_secrets
+def test_a_stranger_does_not_slow_down_the_client(kind: Kind, erp: Any) -> None:
+    assert [kind.stranger(erp).status_code for _ in range(15)][-1] == 429
+    assert erp.login().status_code == 200
+
+
+# --- What a node remembers ------------------------------------------------------------------------
+
+
+@pytest.mark.postgresql
+def test_a_stranger_fills_no_memory_of_a_node(
+    kind: Kind, erp: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[Any] = []
+    monkeypatch.setattr(
+        type(this_node().local_facts), "store", lambda self, query, facts: stored.append(query)
+    )
+    assert reason_of(kind.stranger(erp)) == "invalid_credentials"
+    assert stored == []
+    assert erp.login().status_code == 200
+    assert {query.client_id for query in stored} == {erp.client_id}
+
+
+def sql(**values: Any) -> Callable[[Any], object]:
+    return lambda erp: Credential.objects.filter(system_user=erp.system_user).update(**values)
+
+
+def other_key(erp: KeyErp) -> None:
+    sql(public_jwk=json.dumps(new_pair(kid=erp.pair.kid).public_jwk))(erp)
+
+
+ENDED = {"created_at": timezone.now() - 3 * DAY, "expires_at": timezone.now() - DAY}
+CHANGES: dict[str, tuple[Callable[[Any], object], str]] = {
+    "block": (
+        lambda erp: block_system_user(system_user=erp.system_user, **why()),
+        "system_user_blocked",
+    ),
+    "revoked": (lambda erp: revoke_credential(credential=newest(erp), **why()), "secret_revoked"),
+    "removed by SQL": (lambda erp: newest(erp).delete(), "invalid_credentials"),
+    "expired by SQL": (sql(**ENDED), "secret_expired"),
+    "method": (lambda erp: SECRET.use(erp.system_user), "invalid_credentials"),
+    "method by SQL": (
+        lambda erp: SystemUser.objects.update(token_endpoint_auth_method=""),
+        "invalid_credentials",
+    ),
+}
+OF_ONE_KIND: list[tuple[Kind, str, Callable[[Any], object], str]] = [
+    (KEY, "another key of the same name by SQL", other_key, "invalid_credentials"),
+    (CERTIFICATE, "another name by SQL", sql(lookup="tls$x"), "invalid_credentials"),
+    (CERTIFICATE, "no certificate by SQL", sql(certificate_name=None), "invalid_credentials"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "expected"),
+    [
+        *(
+            pytest.param(kind, *change, id=f"{kind.name.value}, {name}")
+            for kind in (KEY, CERTIFICATE)
+            for name, change in CHANGES.items()
+        ),
+        *(pytest.param(kind, *change, id=name) for kind, name, *change in OF_ONE_KIND),
+    ],
+)
+def test_the_next_login_obeys_a_change(
+    erp: Any, change: Callable[[Any], object], expected: str
+) -> None:
+    """Those of a secret: tests/facts/test_confirmation.py."""
+    for _ in range(2):
+        assert erp.login().status_code == 200
+    change(erp)
+    assert reason_of(erp.login()) == expected
+
+
+@not_secrets
+def test_a_new_one_logs_in_at_once_where_it_was_refused_before(kind: Kind, erp: Any) -> None:
+    refused = kind.new()
+    new = kind.add(erp)
+    row = newest(erp)
+    Credential.objects.filter(pk=row.pk).update(system_user=refused.system_user, slot=2)
+    assert reason_of(new.login()) == "invalid_credentials"
+    Credential.objects.filter(pk=row.pk).update(system_user=erp.system_user)
+    assert new.login().status_code == 200
+
+
+# --- From where -----------------------------------------------------------------------------------
+
+
+@not_secrets
+def test_it_is_used_from_its_networks_only(kind: Kind, erp: Any) -> None:
+    """Every form of networks: tests/narrow_credentials."""
+    for networks, status in (("203.0.113.0/24", 400), ("127.0.0.1/32", 200)):
+        Credential.objects.update(allowed_networks=networks)
+        response = erp.login()
+        assert response.status_code == status
+        if status == 400:
+            assert reason_of(response) == "source_network_not_allowed"
+            assert "from another address: 127.0.0.1. " in description_of(response)
+
+
+def test_a_certificate_beside_another_proof_changes_nothing(takes_certificates: None) -> None:
+    other = certificate("CN=other,C=MY")
+    for kind in (SECRET, KEY):
+        erp = kind.new()
+        for headers in (
+            {"SSL-Client-Cert": other.escaped, "SSL-Client-Verify": "SUCCESS"},
+            {"SSL-Client-Cert": other.escaped, "SSL-Client-Verify": "FAILED:x"},
+            {"Client-Cert": "x"},
+        ):
+            assert "cnf" not in claims_of(erp.login(headers=headers))
