@@ -39,7 +39,7 @@ def insecure() -> HttpResponse:
 def ended_secret(**fields: Any) -> HttpResponse:
     """Of the sandbox such a login does not count as a failure."""
     erp = new_erp()
-    erp.system_user.secrets.update(**fields)
+    erp.system_user.credentials.update(**fields)
     return erp.login()
 
 

@@ -132,10 +132,10 @@ def test_the_lines_to_try_in_a_shell_work_as_they_are_shown(
     (of_sandbox,) = re.findall(r"<code>(curl .*?)</code>", sandbox, re.DOTALL)
     environment = {"PATH": os.environ["PATH"], **client}
     assert "TOKEN" in ran("sh", "-c", to_ask, env=environment).stderr  # it is not set yet
-    for line in (of_sandbox, to_log_in):
-        answer = json.loads(ran("sh", "-c", line, env=environment).stdout)
-        assert answer["expires_in"] == 3600
-    environment["TOKEN"] = answer["access_token"]
+    lines = (of_sandbox, to_log_in)
+    answers = [json.loads(ran("sh", "-c", line, env=environment).stdout) for line in lines]
+    assert [answer["expires_in"] for answer in answers] == [3600, 3600]
+    environment["TOKEN"] = answers[1]["access_token"]
     assert json.loads(ran("sh", "-c", to_ask, env=environment).stdout)["subject"] == INTERMEDIARY
 
 
