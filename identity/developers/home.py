@@ -34,8 +34,6 @@ _ADDRESSES = (
     ("", reverse("jwks"), _("the keys that sign tokens")),
     ("", "/openapi.json", _("the OpenAPI description of all of these")),
     ("", "/openapi.yaml", _("the same in YAML")),
-    ("", "/postman.json", _("ready requests for Postman, made from it")),
-    ("", "/bruno.zip", _("the same for Bruno: unpack it and open the folder")),
     ("", "/health", _("is this service ready, and which version is it")),
 )
 # What other parts of the service may add; shown where they are served.

@@ -34,7 +34,5 @@ urlpatterns: list[URLPattern] = [
     ),
     path("openapi.json", imported_on_first_use(f"{_ROOM}.openapi.view.as_json")),
     path("openapi.yaml", imported_on_first_use(f"{_ROOM}.openapi.view.as_yaml")),
-    path("postman.json", imported_on_first_use(f"{_ROOM}.collections.view.postman")),
-    path("bruno.zip", imported_on_first_use(f"{_ROOM}.collections.view.bruno")),
     path("developers/<str:name>", imported_on_first_use(f"{_ROOM}.downloads.download")),
 ]

@@ -23,9 +23,9 @@ _PORTS = {"http": 80, "https": 443}
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 # Answered by the nearest machine that takes them, which may be one of ours: a NAT, a 6to4 relay.
 _ANYCAST = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"))
-_DOCUMENTATION = IPv6Network("3fff::/20")  # RFC 9637: not known to Python 3.11
-# IPv6 addresses that stand for an IPv4 one: what is behind them is not what the address shows.
-_TRANSITION = tuple(map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")))
+# For documentation (RFC 9637), and 6to4, behind which is an IPv4 address: public to Python 3.11.
+# NAT64 is outside of the global unicast addresses, and Teredo is not public to Python either.
+_CLOSED = (IPv6Network("3fff::/20"), IPv6Network("2002::/16"))
 
 
 class NotAllowed(ValueError):
@@ -89,5 +89,4 @@ def _is_public(ip: IPv4Address | IPv6Address) -> bool:
         return False
     if isinstance(ip, IPv4Address):
         return not any(ip in network for network in _ANYCAST)
-    closed = (*_TRANSITION, _DOCUMENTATION)
-    return ip in _GLOBAL_UNICAST and not any(ip in network for network in closed)
+    return ip in _GLOBAL_UNICAST and not any(ip in network for network in _CLOSED)

@@ -1,70 +1,46 @@
-"""For each reason a real login that is refused for it, and its whole answer."""
+"""For each reason a real login that is refused for it: mostly that of a client of the sandbox."""
 
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 from unittest.mock import patch
 
 from django.http import HttpResponse
 from django.test import Client, override_settings
 
+from identity.sandbox.catalogue import CLIENTS, TOKEN, SandboxClient
+from identity.sandbox.registry import make_sandbox
 from taxpayers.credentials import new_client_secret
-from taxpayers.facts.token_binding import TokenBinding
+from taxpayers.models import SystemUser
 from taxpayers.rules import RegistryReason
 from tests.dpop.dpop_erp import new_dpop_erp
-from tests.narrow_credentials.test_logins import allow_networks, granted, limit, login_from
+from tests.narrow_credentials.test_logins import allow_networks, login_from
 from tests.support.erp import PATH, Erp, new_erp, post
-from tests.support.factories import (
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    TaxpayerFactory,
-)
 from tests.support.outages import database_out_of_reach
 from tokens.refusals.table import ProtocolReason
 
-NOW = datetime.now(UTC)
-DAY = timedelta(days=1)
+NOW, DAY = datetime.now(UTC), timedelta(days=1)
 
 
-def intermediary(**role: object) -> Erp:
-    return new_erp(taxpayer=IntermediaryFactory.create(**role).taxpayer)
-
-
-def secret(**fields: object) -> HttpResponse:
-    erp = new_erp()
-    erp.system_user.credentials.update(**fields)
-    return erp.login()
-
-
-def permission(**dates: datetime) -> HttpResponse:
-    erp = intermediary()
-    of = GrantedPermissionFactory.create(intermediary=erp.role, **dates)
-    return erp.login(on_behalf_of=str(of.taxpayer.identifier))
-
-
-def no_permission() -> HttpResponse:
-    return intermediary().login(on_behalf_of=str(TaxpayerFactory.create().identifier))
-
-
-def inactive_intermediary() -> HttpResponse:
-    erp = intermediary()
-    of = GrantedPermissionFactory.create(intermediary=erp.role)
-    type(erp.role).objects.update(active_until=NOW - DAY)
-    return erp.login(on_behalf_of=str(of.taxpayer.identifier))
+def of_sandbox(client: SandboxClient) -> HttpResponse:
+    make_sandbox(datetime.now(UTC))
+    SystemUser.objects.update(logins_per_minute=12)  # as usual; those of the sandbox have no limit
+    erp = Erp(client.credentials.client_id, client.credentials.client_secret)
+    return erp.login(on_behalf_of=client.on_behalf_of or None)
 
 
 def insecure() -> HttpResponse:
-    erp = new_erp()
     with override_settings(AUTH_URL="https://id.example.org"):
-        return erp.login()
+        return new_erp().login()
 
 
-def limited_to(*codes: str, own: bool = False, taxpayers: bool = False) -> HttpResponse:
-    erp = intermediary()
-    subject = granted(erp, "documents:view")
-    other = (TaxpayerFactory.create().identifier,) if taxpayers else ()
-    limit(erp, *codes, taxpayers=other)
-    return erp.login() if own else erp.login(on_behalf_of=str(subject))
+def ended_secret(**fields: Any) -> HttpResponse:
+    """Of the sandbox such a login does not count as a failure."""
+    erp = new_erp()
+    erp.system_user.credentials.update(**fields)
+    return erp.login()
 
 
 def another_network() -> HttpResponse:
@@ -75,12 +51,7 @@ def another_network() -> HttpResponse:
 
 def over_the_limit() -> HttpResponse:
     erp = new_erp()
-    answers = [erp.login() for _ in range(13)]
-    return answers[-1]
-
-
-def no_proof() -> HttpResponse:
-    return new_dpop_erp(nonce=False).erp.login()
+    return [erp.login() for _ in range(13)][-1]
 
 
 def old_proof() -> HttpResponse:
@@ -100,45 +71,26 @@ def fault_of_ours() -> HttpResponse:
         return erp.login()
 
 
-BLOCKED = {"blocked_at": NOW - DAY, "blocked_by": "officer", "blocked_reason": "abuse"}
-
 LOGINS: dict[str, Callable[[], HttpResponse]] = {
+    **{client.gets: partial(of_sandbox, client) for client in CLIENTS if client.gets != TOKEN},
     ProtocolReason.METHOD_NOT_ALLOWED: lambda: Client().get(PATH),  # type: ignore[dict-item, return-value]
     ProtocolReason.INSECURE_TRANSPORT: insecure,
     ProtocolReason.MALFORMED_REQUEST: lambda: post("scope=a&scope=b"),
     ProtocolReason.MISSING_PARAMETER: lambda: new_erp().login(client_secret=None),
     ProtocolReason.UNSUPPORTED_GRANT_TYPE: lambda: new_erp().login(grant_type="password"),
-    ProtocolReason.MALFORMED_ON_BEHALF_OF: lambda: new_erp().login(
-        headers={"On-Behalf-Of": "C1234567890"}
-    ),
+    ProtocolReason.MALFORMED_ON_BEHALF_OF: lambda: new_erp().login(headers={"On-Behalf-Of": "C1"}),
     ProtocolReason.MALFORMED_CREDENTIALS: lambda: new_erp().login(client_secret="cs_test_abc"),
     ProtocolReason.INVALID_CREDENTIALS: lambda: new_erp().login(
         client_secret=new_client_secret("test")
     ),
-    RegistryReason.SECRET_EXPIRED: lambda: secret(created_at=NOW - 9 * DAY, expires_at=NOW - DAY),
-    RegistryReason.SECRET_REVOKED: lambda: secret(revoked_at=NOW - DAY, slot=None),
+    RegistryReason.SECRET_EXPIRED: lambda: ended_secret(
+        created_at=NOW - 9 * DAY, expires_at=NOW - DAY
+    ),
+    RegistryReason.SECRET_REVOKED: lambda: ended_secret(revoked_at=NOW - DAY, slot=None),
     RegistryReason.SOURCE_NETWORK_NOT_ALLOWED: another_network,
     ProtocolReason.RATE_LIMITED: over_the_limit,
-    RegistryReason.DPOP_PROOF_MISSING: no_proof,
     ProtocolReason.INVALID_DPOP_PROOF: old_proof,
     ProtocolReason.USE_DPOP_NONCE: lambda: new_dpop_erp(nonce=False).post(),
-    RegistryReason.CERTIFICATE_MISSING: lambda: new_erp(token_binding=TokenBinding.TLS).login(),
-    RegistryReason.SYSTEM_USER_BLOCKED: lambda: new_erp(**BLOCKED).login(),
-    RegistryReason.SYSTEM_USER_EXPIRED: lambda: new_erp(expires_at=NOW - DAY).login(),
-    RegistryReason.TAXPAYER_INACTIVE: lambda: new_erp(taxpayer__is_active=False).login(),
-    RegistryReason.NOT_AN_INTERMEDIARY: lambda: new_erp().login(on_behalf_of="C1234567890"),
-    RegistryReason.INTERMEDIARY_INACTIVE: inactive_intermediary,
-    RegistryReason.OWN_TAXPAYER_NOT_ALLOWED: lambda: limited_to("documents:view", own=True),
-    RegistryReason.TAXPAYER_NOT_ALLOWED: lambda: limited_to(taxpayers=True),
-    RegistryReason.NO_PERMISSION: no_permission,
-    RegistryReason.PERMISSION_NOT_YET_VALID: lambda: permission(valid_from=NOW + DAY),
-    RegistryReason.PERMISSION_EXPIRED: lambda: permission(
-        valid_from=NOW - 2 * DAY, valid_until=NOW - DAY
-    ),
-    RegistryReason.PERMISSION_REVOKED: lambda: permission(
-        valid_from=NOW - 2 * DAY, revoked_at=NOW - DAY
-    ),
-    RegistryReason.PERMISSIONS_NOT_ALLOWED: lambda: limited_to("documents:submit"),
     RegistryReason.INVALID_SCOPE: lambda: new_erp().login(scope="Unknown"),
     ProtocolReason.TEMPORARILY_UNAVAILABLE: out_of_reach,
     ProtocolReason.SERVER_ERROR: fault_of_ours,

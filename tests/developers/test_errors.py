@@ -2,18 +2,20 @@
 
 import json
 import re
-from html import unescape
 
 import pytest
+from django.conf import settings
+from django.http import HttpResponse
 from django.test import Client
 from django.utils import translation
 
+from identity.developers.examples import ACCESS_TOKEN, issued_example, refused_example
 from taxpayers.rules import RegistryReason
 from tests.developers.pages import page_of, text_of
+from tests.developers.refused_logins import LOGINS
+from tests.support.erp import Erp
 from tokens.answers.description import TOO_MANY_FAILED
-from tokens.refusals.table import REFUSALS, Check, ProtocolReason
-
-# These tests may not query a database: one that did would fail.
+from tokens.refusals.table import REFUSALS, Check
 
 
 @pytest.mark.parametrize("reason", REFUSALS)
@@ -25,53 +27,40 @@ def test_each_reason_has_a_page_that_says_what_happened_and_who_can_fix_it(reaso
     assert f"<code>{reason}</code>" in page
     assert f"<code>{refusal.status} {refusal.error}</code>" in page
     assert '<p class="lead">' in page
+    shown = text_of(page)
+    assert shown.index(refusal.staff_text) < shown.index("Who can fix it") < shown.index("Example")
     prose = re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)
     assert not {"{", "}"} & set(prose)  # no placeholder is left
+
+
+RETRY_AFTER, NEVER = "Yes, after as many seconds as Retry-After says", "No. The same request gets"
 
 
 @pytest.mark.parametrize(
     ("reason", "text"),
     [
+        ("secret_expired", "This client_secret expired on the date in error_description. The pers"),
+        ("missing_parameter", "The parameter named in error_description is missing or empty. "),
+        ("malformed_request", "The request is malformed: error_description names the fault. The "),
         (
-            RegistryReason.SECRET_EXPIRED,
-            "This client_secret expired on the date in error_description. The person who rotates",
-        ),
-        (
-            ProtocolReason.MISSING_PARAMETER,
-            "The parameter named in error_description is missing or empty. ",
-        ),
-        (
-            ProtocolReason.MALFORMED_REQUEST,
-            "The request is malformed: error_description names the fault. The developer of",
-        ),
-        (
-            ProtocolReason.MALFORMED_CREDENTIALS,
+            "malformed_credentials",
             "client_id, client_secret, client_assertion or the client certificate does not have the"
             " right form: error_description names the fault. The operator of",
         ),
-        (RegistryReason.INVALID_SCOPE, "A scope that was asked for is unknown, or "),
-        (RegistryReason.INVALID_SCOPE, "This client may have none of the scopes that it asks for."),
-        (ProtocolReason.RATE_LIMITED, "Too many logins. Wait as long as Retry-After says. "),
-        (ProtocolReason.RATE_LIMITED, TOO_MANY_FAILED),
+        ("invalid_scope", "A scope that was asked for is unknown, or "),
+        ("invalid_scope", "This client may have none of the scopes that it asks for."),
+        ("rate_limited", "Too many logins. Wait as long as Retry-After says. "),
+        ("rate_limited", TOO_MANY_FAILED),
+        *((reason, RETRY_AFTER) for reason in ("rate_limited", "temporarily_unavailable")),
+        ("use_dpop_nonce", "Yes, at once"),
+        ("server_error", "Yes, and wait longer after each failure"),
+        *((reason, NEVER) for reason in ("invalid_credentials", "no_permission")),
     ],
 )
-def test_the_cause_is_that_of_any_login_with_this_reason(reason: str, text: str) -> None:
-    assert re.search(rf"<p[^>]*>{re.escape(text)}", page_of(f"/errors/{reason}"))
-
-
-@pytest.mark.parametrize(
-    ("reason", "advice"),
-    [
-        (ProtocolReason.RATE_LIMITED, "Yes, after as many seconds as Retry-After says"),
-        (ProtocolReason.TEMPORARILY_UNAVAILABLE, "Yes, after as many seconds as Retry-After says"),
-        (ProtocolReason.USE_DPOP_NONCE, "Yes, at once"),
-        (ProtocolReason.SERVER_ERROR, "Yes, and wait longer after each failure"),
-        (ProtocolReason.INVALID_CREDENTIALS, "No. The same request gets the same answer"),
-        (RegistryReason.NO_PERMISSION, "No. The same request gets the same answer"),
-    ],
-)
-def test_a_page_says_whether_to_try_again(reason: str, advice: str) -> None:
-    assert f"<dt>Try again?</dt><dd>{advice}" in page_of(f"/errors/{reason}")
+def test_a_page_names_the_cause_of_any_such_login_and_whether_to_try_again(
+    reason: str, text: str
+) -> None:
+    assert f">{text}" in page_of(f"/errors/{reason}")
 
 
 def test_a_page_names_its_check_and_leads_to_the_reasons_before_and_after_it() -> None:
@@ -98,9 +87,6 @@ def test_the_list_has_every_reason_in_the_order_of_the_checks() -> None:
     ]
 
 
-# --- In Malay -------------------------------------------------------------------------------------
-
-
 def test_a_page_in_malay_has_the_texts_of_the_table_in_malay_and_the_answer_in_english() -> None:
     refusal = REFUSALS[RegistryReason.NO_PERMISSION]
     with translation.override("ms"):
@@ -109,31 +95,20 @@ def test_a_page_in_malay_has_the_texts_of_the_table_in_malay_and_the_answer_in_e
     assert title != refusal.staff_text
     assert f"<h1>{title}</h1>" in page
     assert f'<p class="lead">{cause}</p>' in page
-    assert refusal.text in page.partition("<pre")[2]
-    assert refusal.text not in page.partition("<pre")[0]
+    before, _, answer = page.partition("<pre")
+    assert refusal.text in answer
+    assert refusal.text not in before
     assert 'href="/ms/errors/permission_not_yet_valid"' in page
-
-
-def test_the_list_in_malay_leads_to_pages_in_malay() -> None:
-    page = page_of("/ms/errors/")
-    assert '<a href="/ms/errors/no_permission">' in page
-    assert 'href="/errors/' not in page
-
-
-# --- As an address --------------------------------------------------------------------------------
+    listed = page_of("/ms/errors/")
+    assert '<a href="/ms/errors/no_permission">' in listed
+    assert 'href="/errors/' not in listed
 
 
 def test_a_page_is_only_read() -> None:
-    for path in (
-        "/",
-        "/errors/",
-        "/errors/no_permission",
-        "/openapi.json",
-        "/developers/style.css",
-    ):
-        answer = Client().post(path)
+    for path in ("", "errors/", "errors/no_permission", "openapi.json", "developers/style.css"):
+        answer = Client().post(f"/{path}")
         assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
-        assert Client().head(path).status_code == 200
+        assert Client().head(f"/{path}").status_code == 200
 
 
 @pytest.mark.parametrize("name", ["unknown", "no_permission/", "No_Permission", "<script>"])
@@ -144,6 +119,46 @@ def test_an_unknown_reason_is_a_404_in_json(name: str) -> None:
     assert b"<" not in answer.content
 
 
-def test_a_reader_without_a_style_sheet_can_read_a_page() -> None:
-    text = text_of(unescape(page_of("/errors/no_permission")))
-    assert text.index("No permission") < text.index("Who can fix it") < text.index("Example")
+# --- The example of each page: what a real login is answered, but for references and dates --------
+
+# What differs from login to login: references, moments, a nonce, and where a limit stands.
+_VARIES = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
+    r"|(?<=DPoP-Nonce: )\S+|(?<=Retry-After: )\d+"
+)
+
+
+def on_the_wire(response: HttpResponse) -> str:
+    lines = [f"HTTP/1.1 {response.status_code} {response.reason_phrase}"]
+    lines += [f"{name}: {value}" for name, value in response.items()]
+    return "\n".join([*lines, "", response.content.decode()])
+
+
+def essence(text: str) -> str:
+    return _VARIES.sub("*", text)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_the_example_of_a_reason_is_a_real_answer(reason: str) -> None:
+    real = on_the_wire(LOGINS[reason]()).replace("https://id.example.org", settings.AUTH_URL)
+    example = refused_example(reason, settings.AUTH_URL).text
+    assert essence(example) == essence(real)
+    assert example in page_of(f"/errors/{reason}")
+
+
+def test_the_example_of_a_token_is_a_real_answer(erp: Erp) -> None:
+    answer = erp.login()
+    token = json.loads(answer.content)["access_token"]
+    real = on_the_wire(answer).replace(token, ACCESS_TOKEN).replace(erp.tin, "C1234567890")
+    example = issued_example(settings.AUTH_URL).text
+    length = re.compile(r"Content-Length: \d+")
+    assert length.sub("*", essence(example)) == length.sub("*", essence(real))
+    assert example in page_of("/")
+
+
+def test_what_is_compared_is_almost_everything() -> None:
+    example = refused_example("rate_limited", settings.AUTH_URL).text
+    assert essence(example).count("*") == 5
+    assert "X-Rate-Limit-Remaining: 0" in essence(example)

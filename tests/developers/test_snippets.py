@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
@@ -24,13 +24,14 @@ from pytest_django import DjangoDbBlocker
 from identity.developers.examples import issued_example, refused_example
 from identity.developers.snippets.catalogue import AUTH_URL_OF_THE_FILES, SNIPPETS, Snippet
 from tests.developers.pages import page_of
-from tests.servers.processes import NotAvailable
+from tests.servers.npm import install_locked
+from tests.servers.processes import CHECKOUT, NotAvailable
 from tests.servers.service import Service
 from tokens.refusals.table import ProtocolReason
 
 TIN, INTERMEDIARY = "C8888888811", "C8888888812"
 SECONDS = 60.0
-# How each is run here. C# and ABAP are only parsed, in test_readers.py: their tools cannot be had.
+# How each is run here. C# and ABAP are only parsed, below: their tools cannot be had.
 COMMANDS = {
     "token_client.sh": ("sh",),
     "token_client.py": (sys.executable, "-W", "error"),
@@ -39,128 +40,103 @@ COMMANDS = {
     "token_client.php": ("php",),
 }
 every_program = pytest.mark.parametrize("file", COMMANDS)
+Ran = subprocess.CompletedProcess[str]
 
 
-@dataclass
-class Ran:
-    """How a program ended."""
-
-    code: int
-    shown: str
-    error: str
+def downloaded(file: str) -> str:
+    answer = Client().get(f"/developers/{file}")
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    return answer.content.decode()
 
 
-@pytest.fixture(autouse=True)
-def _program_is_installed(request: pytest.FixtureRequest) -> None:
-    callspec = getattr(request.node, "callspec", None)
-    command = COMMANDS.get(callspec.params.get("file")) if callspec else None
-    if command and shutil.which(command[0]) is None:
-        raise NotAvailable(f"{command[0]} is not installed")
-
-
-def run(folder: Path, file: str, url: str, **environment: str) -> Ran:
-    """The program as it is downloaded from the service at `url`."""
-    downloaded = httpx.get(f"{url}/developers/{file}")
-    assert downloaded.status_code == 200
-    return run_text(folder, file, downloaded.text, **environment)
-
-
-def run_text(folder: Path, file: str, text: str, **environment: str) -> Ran:
-    path = folder / file
-    path.write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [*COMMANDS[file], str(path)],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), **environment},
+def ran(*command: str, given: str = "", **options: Any) -> Ran:
+    return subprocess.run(
+        command,
+        input=given,
         capture_output=True,
         text=True,
         timeout=SECONDS,
         check=False,
+        **options,
     )
-    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def run(folder: Path, file: str, url: str, **environment: str) -> Ran:
+    """The program with another address of the service, and with what a developer enters."""
+    if shutil.which(COMMANDS[file][0]) is None:
+        raise NotAvailable(f"{COMMANDS[file][0]} is not installed")
+    text = downloaded(file)
+    assert text.count(AUTH_URL_OF_THE_FILES) == 1
+    path = folder / file
+    path.write_text(text.replace(AUTH_URL_OF_THE_FILES, url), encoding="utf-8")
+    known = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    return ran(*COMMANDS[file], str(path), cwd=folder, env={**known, **environment})
 
 
 @pytest.fixture(scope="module")
-def issued(node: Service, django_db_blocker: DjangoDbBlocker) -> dict[str, dict[str, str]]:
+def client(node: Service, django_db_blocker: DjangoDbBlocker) -> Mapping[str, str]:
+    """The credentials of an intermediary, which may act for one taxpayer."""
     with django_db_blocker.unblock():  # of the service that runs
         for tin in (TIN, INTERMEDIARY):
             node.manage("register_taxpayer", tin, "--name", "Company")
         node.manage("register_intermediary", INTERMEDIARY)
         parties = ("--taxpayer", TIN, "--intermediary", INTERMEDIARY)
         node.manage("grant_permission", *parties, "--permission", "documents:submit")
-        found = {}
-        for tin in (TIN, INTERMEDIARY):
-            made = node.manage(
-                "issue_credentials", tin, "--name", "ERP", "--logins-per-minute", "0"
-            )
-            names = ("client_id", "client_secret")
-            found[tin] = {name.upper(): made[name] for name in names}
-    return found
+        limit = ("--logins-per-minute", "0")
+        issued = node.manage("issue_credentials", INTERMEDIARY, "--name", "ERP", *limit)
+        node.manage("sandbox")
+    return {name.upper(): issued[name] for name in ("client_id", "client_secret")}
 
 
 @every_program
-def test_a_program_logs_in_and_uses_one_token_for_two_calls(
-    node: Service, issued: dict[str, dict[str, str]], tmp_path: Path, file: str
+def test_a_program_acts_for_another_taxpayer_with_one_token_for_two_calls(
+    node: Service, client: Mapping[str, str], tmp_path: Path, file: str
 ) -> None:
-    ran = run(tmp_path, file, node.url, **issued[TIN])
-    assert (ran.code, ran.error) == (0, "")
-    answers = ran.shown.replace("}{", "}\n{").split("\n")
+    done = run(tmp_path, file, node.url, **client, ONBEHALFOF=TIN)
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = done.stdout.replace("}{", "}\n{").split("\n")
     first, second = (json.loads(answer) for answer in answers if answer)
     assert first == second
-    assert (first["subject"], first["actor"]) == (TIN, None)
-
-
-@every_program
-def test_a_program_acts_for_another_taxpayer(
-    node: Service, issued: dict[str, dict[str, str]], tmp_path: Path, file: str
-) -> None:
-    ran = run(tmp_path, file, node.url, **issued[INTERMEDIARY], ONBEHALFOF=TIN)
-    assert (ran.code, ran.error) == (0, "")
-    answer = json.loads(ran.shown.replace("}{", "}\n{").split("\n")[0])
-    assert (answer["subject"], answer["actor"]) == (TIN, INTERMEDIARY)
+    assert (first["subject"], first["actor"]) == (TIN, INTERMEDIARY)
 
 
 @every_program
 def test_a_program_shows_why_it_was_refused(
-    node: Service, issued: dict[str, dict[str, str]], tmp_path: Path, file: str
+    node: Service, client: Mapping[str, str], tmp_path: Path, file: str
 ) -> None:
-    ran = run(tmp_path, file, node.url, **issued[INTERMEDIARY], ONBEHALFOF="C0000000001")
-    assert ran.code == 1
-    assert "The represented taxpayer must grant it. Reference: " in ran.error
-    assert issued[INTERMEDIARY]["CLIENT_SECRET"] not in ran.error + ran.shown
+    done = run(tmp_path, file, node.url, **client, ONBEHALFOF="C0000000001")
+    assert done.returncode == 1
+    assert "The represented taxpayer must grant it. Reference: " in done.stderr
+    assert client["CLIENT_SECRET"] not in done.stderr + done.stdout
 
 
+@pytest.mark.processes
 @every_program
 @pytest.mark.parametrize("missing", ["CLIENT_ID", "CLIENT_SECRET"])
 def test_a_program_without_credentials_names_what_is_missing(
-    node: Service, issued: dict[str, dict[str, str]], tmp_path: Path, file: str, missing: str
+    tmp_path: Path, file: str, missing: str
 ) -> None:
-    given = {name: value for name, value in issued[TIN].items() if name != missing}
-    ran = run(tmp_path, file, node.url, **given)
-    assert ran.code != 0
-    assert missing in ran.error
+    given = {"CLIENT_ID": "a", "CLIENT_SECRET": "b"}
+    del given[missing]
+    done = run(tmp_path, file, "http://127.0.0.1:9", **given)
+    assert done.returncode != 0
+    assert missing in done.stderr
 
 
 def test_the_lines_to_try_in_a_shell_work_as_they_are_shown(
-    node: Service, issued: dict[str, dict[str, str]], tmp_path: Path
+    node: Service, client: Mapping[str, str]
 ) -> None:
-    page = unescape(httpx.get(f"{node.url}/").text)
-    to_log_in, to_ask = re.findall(r"<code>(curl .*?)</code>", page, re.DOTALL)
-    environment = {"PATH": os.environ["PATH"], **issued[TIN]}
-
-    def shown(line: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["sh", "-c", line],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-
-    assert "TOKEN" in shown(to_ask).stderr  # it is not set yet
-    environment["TOKEN"] = json.loads(shown(to_log_in).stdout)["access_token"]
-    assert json.loads(shown(to_ask).stdout)["subject"] == TIN
+    home, sandbox = (unescape(httpx.get(f"{node.url}/{page}").text) for page in ("", "sandbox"))
+    assert "No credentials yet? Those of the client <code>works</code>" in home
+    to_log_in, to_ask = re.findall(r"<code>(curl .*?)</code>", home, re.DOTALL)
+    (of_sandbox,) = re.findall(r"<code>(curl .*?)</code>", sandbox, re.DOTALL)
+    environment = {"PATH": os.environ["PATH"], **client}
+    assert "TOKEN" in ran("sh", "-c", to_ask, env=environment).stderr  # it is not set yet
+    lines = (of_sandbox, to_log_in)
+    answers = [json.loads(ran("sh", "-c", line, env=environment).stdout) for line in lines]
+    assert [answer["expires_in"] for answer in answers] == [3600, 3600]
+    environment["TOKEN"] = answers[1]["access_token"]
+    assert json.loads(ran("sh", "-c", to_ask, env=environment).stdout)["subject"] == INTERMEDIARY
 
 
 # --- 429 and 503 ----------------------------------------------------------------------------------
@@ -190,11 +166,11 @@ def serve(busy: BusyService) -> Iterator[str]:
             self.answer(200, json.dumps({"token": self.headers["Authorization"]}), {})
 
         def answer(self, status: int, body: str, headers: dict[str, str]) -> None:
-            self.send_response(status)
-            for name, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(name, value)
             encoded = body.replace("…", "").encode()
-            self.send_header("Content-Length", str(len(encoded)))
+            more = {"Content-Type": "application/json", "Content-Length": str(len(encoded))}
+            self.send_response(status)
+            for name, value in {**more, **headers}.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(encoded)
 
@@ -213,27 +189,50 @@ def serve(busy: BusyService) -> Iterator[str]:
 def test_a_program_waits_as_long_as_it_is_told_and_logs_in_once_for_all_calls(
     tmp_path: Path, file: str
 ) -> None:
-    refused = [
-        (example.status, example.body)
+    examples = [
+        refused_example(reason, settings.AUTH_URL)
         for reason in (ProtocolReason.RATE_LIMITED, ProtocolReason.TEMPORARILY_UNAVAILABLE)
-        for example in [refused_example(reason, settings.AUTH_URL)]
     ]
-    busy = BusyService(refused)
-    (snippet,) = (each for each in SNIPPETS if each.file == file)
+    busy = BusyService([(example.status, example.body) for example in examples])
     with serve(busy) as url:
-        ran = run_text(tmp_path, file, text_for(snippet, url), CLIENT_ID="a", CLIENT_SECRET="b")
-    assert ran.code == 0, ran.error
-    # Twice refused, then a token; two calls with it.
+        done = run(tmp_path, file, url, CLIENT_ID="a", CLIENT_SECRET="b")
+    assert done.returncode == 0, done.stderr
+    # Twice refused, then a token for the client's own taxpayer; two calls with it.
     assert busy.logins == [None] * 3
     token = json.loads(issued_example("").body)["access_token"].replace("…", "")
-    assert ran.shown.count(f"Bearer {token}") == 2
+    assert done.stdout.count(f"Bearer {token}") == 2
 
 
-def text_for(snippet: Snippet, url: str) -> str:
-    downloaded = Client().get(f"/developers/{snippet.file}").content.decode()
-    assert settings.AUTH_URL == AUTH_URL_OF_THE_FILES
-    assert downloaded.count(AUTH_URL_OF_THE_FILES) == 1
-    return downloaded.replace(AUTH_URL_OF_THE_FILES, url)
+# --- Programs that cannot be run here -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def parsers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = CHECKOUT / "tests" / "real_clients" / "node"
+    return install_locked(source, tmp_path_factory.mktemp("parsers") / "node")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("file", "parser", "right", "wrong"),
+    [
+        ("z_token_client.abap", "faults_of_abap.cjs", "ENDDO.", "ENDO."),
+        ("z_token_client.abap", "faults_of_abap.cjs", "answer-error_desc", "answr-error_desc"),
+        ("TokenClient.cs", "faults_of_csharp.js", "return body;", "return body"),
+    ],
+)
+def test_a_program_is_of_its_language(
+    parsers: Path, file: str, parser: str, right: str, wrong: str
+) -> None:
+    def faults_of(text: str) -> Any:
+        done = ran("node", parser, given=text, cwd=parsers)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return json.loads(done.stdout)
+
+    text = downloaded(file)
+    assert faults_of(text) == []
+    assert right in text
+    assert faults_of(text.replace(right, wrong)) != []
 
 
 # --- On the page ----------------------------------------------------------------------------------
@@ -242,9 +241,7 @@ def text_for(snippet: Snippet, url: str) -> str:
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.name)
 def test_the_page_shows_each_program_whole_and_offers_it_to_download(snippet: Snippet) -> None:
     page = page_of("/")
-    downloaded = Client().get(f"/developers/{snippet.file}")
-    assert downloaded["Content-Type"] == "text/plain; charset=utf-8"
-    assert f"<code>{downloaded.content.decode()}</code></pre>" in page
+    assert f"<code>{downloaded(snippet.file)}</code></pre>" in page
     assert f'href="/developers/{snippet.file}" download>' in page
     # Each is shown by its own tab.
     assert f'id="tab-{snippet.id}"' in page
@@ -255,7 +252,7 @@ def test_the_page_shows_each_program_whole_and_offers_it_to_download(snippet: Sn
 def test_the_programs_have_the_address_of_this_service(settings: Any) -> None:
     settings.AUTH_URL = "https://id.example.org"
     for snippet in SNIPPETS:
-        text = Client().get(f"/developers/{snippet.file}").content.decode()
+        text = downloaded(snippet.file)
         assert text.count("https://id.example.org") == 1
         assert AUTH_URL_OF_THE_FILES not in text
     page = page_of("/")

@@ -26,13 +26,7 @@ from identity.staff.accounts.changes import accounts, second_steps
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.duties import MANAGEMENT_SCOPES, Duty
-from taxpayers.models import (
-    Change,
-    GrantedPermission,
-    Intermediary,
-    SystemUser,
-    Taxpayer,
-)
+from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
 from taxpayers.operations import Operation
 from taxpayers.services import granted_permissions, intermediaries, system_users, taxpayers
 from tests.client_auth.key_erp import new_pair

@@ -20,81 +20,69 @@ from identity.staff.models import StaffAccount
 from taxpayers.models import Change, PermissionCode
 from tests.introspection.api import new_api
 from tests.support.accounts import new_staff, signed_in, with_totp
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-)
+from tests.support.factories import CredentialFactory, GrantedPermissionFactory
 from tests.support.staff import staff_client, task_url
 from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent, ProtectedApi, SigningKey
 
 pytestmark = pytest.mark.django_db
 NOBODY = "nobody"
+# Tasks that need a permission of another name; all others need that of their own.
+OTHER_NAMES = {
+    "import_intermediaries": "taxpayers.register_intermediary",
+    **dict.fromkeys(
+        ("extend_intermediary", "end_intermediary_earlier"), "taxpayers.change_intermediary"
+    ),
+    "import_permissions": "taxpayers.grant_permission",
+    "end_permission_earlier": "taxpayers.extend_permission",
+    "import_system_users": "taxpayers.register_system_user",
+    **dict.fromkeys(
+        ("use_private_key", "use_certificate", "use_client_secret", "bind_tokens"),
+        "taxpayers.change_login_method",
+    ),
+    "end_system_user_earlier": "taxpayers.extend_system_user",
+    **{name: f"taxpayers.{name}" for name in ("rotate_secret", "revoke_secret")},
+}
+
+
+def tasks(app: str, *names: str) -> dict[str, str]:
+    return {name: OTHER_NAMES.get(name, f"{app}.{name}") for name in names}
+
+
 # The tasks on the pages of each kind of record, with the permission that each needs.
 TASKS: dict[str, dict[str, str]] = {
-    "taxpayers_taxpayer": {
-        "register_taxpayer": "taxpayers.register_taxpayer",
-        "import_registry": "taxpayers.import_registry",
-        "rename_taxpayer": "taxpayers.rename_taxpayer",
-        "activate_taxpayer": "taxpayers.activate_taxpayer",
-        "deactivate_taxpayer": "taxpayers.deactivate_taxpayer",
-    },
-    "taxpayers_intermediary": {
-        "register_intermediary": "taxpayers.register_intermediary",
-        "import_intermediaries": "taxpayers.register_intermediary",
-        "change_intermediary": "taxpayers.change_intermediary",
-        "extend_intermediary": "taxpayers.change_intermediary",
-        "end_intermediary_earlier": "taxpayers.change_intermediary",
-    },
-    "taxpayers_grantedpermission": {
-        "grant_permission": "taxpayers.grant_permission",
-        "import_permissions": "taxpayers.grant_permission",
-        "extend_permission": "taxpayers.extend_permission",
-        "end_permission_earlier": "taxpayers.extend_permission",
-        "revoke_permission": "taxpayers.revoke_permission",
-    },
-    "taxpayers_permissioncode": {"set_permission_code": "taxpayers.set_permission_code"},
-    "taxpayers_systemuser": {
-        "issue_credentials": "taxpayers.issue_credentials",
-        "import_system_users": "taxpayers.register_system_user",
-        "block_system_user": "taxpayers.block_system_user",
-        "unblock_system_user": "taxpayers.unblock_system_user",
-        "rotate_secret": "taxpayers.rotate_secret",
-        "register_client_key": "taxpayers.register_client_key",
-        "register_client_certificate": "taxpayers.register_client_certificate",
-        "use_private_key": "taxpayers.change_login_method",
-        "use_certificate": "taxpayers.change_login_method",
-        "use_client_secret": "taxpayers.change_login_method",
-        "bind_tokens": "taxpayers.change_login_method",
-        "extend_system_user": "taxpayers.extend_system_user",
-        "end_system_user_earlier": "taxpayers.extend_system_user",
-        "change_system_user": "taxpayers.change_system_user",
-        "limit_system_user": "taxpayers.limit_system_user",
-        "change_secret": "taxpayers.change_secret",
-        "retire_secret": "taxpayers.retire_secret",
-        "revoke_secret": "taxpayers.revoke_secret",
-    },
+    "taxpayers_taxpayer": tasks(
+        *("taxpayers", "register_taxpayer", "import_registry", "rename_taxpayer"),
+        *("activate_taxpayer", "deactivate_taxpayer"),
+    ),
+    "taxpayers_intermediary": tasks(
+        *("taxpayers", "register_intermediary", "import_intermediaries", "change_intermediary"),
+        *("extend_intermediary", "end_intermediary_earlier"),
+    ),
+    "taxpayers_grantedpermission": tasks(
+        *("taxpayers", "grant_permission", "import_permissions", "extend_permission"),
+        *("end_permission_earlier", "revoke_permission"),
+    ),
+    "taxpayers_permissioncode": tasks("taxpayers", "set_permission_code"),
+    "taxpayers_systemuser": tasks(
+        *("taxpayers", "issue_credentials", "import_system_users", "block_system_user"),
+        *("unblock_system_user", "rotate_secret", "register_client_key", "use_private_key"),
+        *("register_client_certificate", "use_certificate", "use_client_secret", "bind_tokens"),
+        *("extend_system_user", "end_system_user_earlier", "change_system_user"),
+        *("limit_system_user", "change_secret", "retire_secret", "revoke_secret"),
+    ),
     "taxpayers_change": {},
     "tokens_loginevent": {},
-    "tokens_signingkey": {"rotate_signing_key": "tokens.rotate_signing_key"},
-    "tokens_protectedapi": {
-        "register_protected_api": "tokens.register_protected_api",
-        "rotate_secret": "taxpayers.rotate_secret",
-        "revoke_secret": "taxpayers.revoke_secret",
-        "deactivate_protected_api": "tokens.deactivate_protected_api",
-        "activate_protected_api": "tokens.activate_protected_api",
-    },
-    "staff_staffaccount": {
-        "create_account": "staff.create_account",
-        "confirm_account": "staff.confirm_account",
-        "decline_account": "staff.decline_account",
-        "change_role": "staff.change_role",
-        "set_first_password": "staff.set_first_password",
-        "reset_second_factor": "staff.reset_second_factor",
-        "rename_account": "staff.rename_account",
-        "activate_account": "staff.activate_account",
-        "deactivate_account": "staff.deactivate_account",
-    },
+    "tokens_signingkey": tasks("tokens", "rotate_signing_key"),
+    "tokens_protectedapi": tasks(
+        *("tokens", "register_protected_api", "rotate_secret", "revoke_secret"),
+        *("deactivate_protected_api", "activate_protected_api"),
+    ),
+    "staff_staffaccount": tasks(
+        *("staff", "create_account", "confirm_account", "decline_account", "change_role"),
+        *("set_first_password", "reset_second_factor", "rename_account", "activate_account"),
+        "deactivate_account",
+    ),
 }
 EXPORTS = {
     "taxpayers_taxpayer": "taxpayers.export_registry",

@@ -1,19 +1,14 @@
 """Intermediaries, permissions and system users from a file: read, registered, all or none."""
 
 import io
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from taxpayers.models import (
-    Change,
-    Credential,
-    GrantedPermission,
-    Intermediary,
-    SystemUser,
-)
+from taxpayers.models import Change, Credential, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services import (
     IMPORT_KINDS,
     Author,
@@ -38,7 +33,7 @@ __all__ = ["another_import"]  # the fixture
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 BY = Author("alice")
-TIN, AGENT = "C0000000001", "C0000000002"
+TIN, AGENT, HUB = "C0000000001", "C0000000002", "C0000000003"
 LAST = datetime(2027, 12, 31, 15, 59, 59, 999999, tzinfo=UTC)  # of 2027 in Kuala Lumpur
 
 
@@ -63,37 +58,53 @@ def pair(db: None) -> tuple[Any, Any]:
     return TaxpayerFactory.create(tin=TIN), IntermediaryFactory.create(taxpayer__tin=AGENT)
 
 
-# --- Each kind ----------------------------------------------------------------------------------
+LAST_DAY = "2027-12-31"
+# Of each kind: a file, and of each row what is registered then.
+FILES: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = {
+    "intermediaries": (
+        ("tin,rob,active_until", f"{TIN},,{LAST_DAY}", f"{HUB},R-123,"),
+        [(TIN, True, LAST), (HUB, True, None)],
+    ),
+    "permissions": (
+        (
+            "taxpayer,intermediary,codes,valid_from,valid_until",
+            f"{TIN},{AGENT},{SUBMIT} {VIEW},,{LAST_DAY}",
+            f"{TIN},{AGENT},{VIEW},2026-05-01,",
+        ),
+        [({SUBMIT, VIEW}, AT, LAST), ({VIEW}, datetime(2026, 4, 30, 16, tzinfo=UTC), None)],
+    ),
+    "system_users": (
+        (
+            "taxpayer,name,scopes,logins_per_minute,expires_at",
+            *(f"{TIN},ERP,,,", f"{AGENT},Hub,InvoicingAPI,600,{LAST_DAY}"),
+        ),
+        [(TIN, "InvoicingAPI", 12, None), (AGENT, "InvoicingAPI", 600, LAST)],
+    ),
+}
+REGISTERED: dict[str, Callable[[], list[tuple[Any, ...]]]] = {
+    "intermediaries": lambda: [
+        (row.taxpayer.tin, row.is_active, row.active_until)
+        for row in Intermediary.objects.exclude(taxpayer__tin=AGENT).order_by("taxpayer__tin")
+    ],
+    "permissions": lambda: [
+        ({code.pk for code in row.codes.all()}, row.valid_from, row.valid_until)
+        for row in GrantedPermission.objects.order_by("pk")
+    ],
+    "system_users": lambda: [
+        (row.taxpayer.tin, row.scopes, row.logins_per_minute, row.expires_at)
+        for row in SystemUser.objects.order_by("pk")
+    ],
+}
 
 
-def test_intermediaries_get_their_role_until_a_last_day() -> None:
-    for tin, rob in ((TIN, ""), (AGENT, "R-123")):
-        TaxpayerFactory.create(tin=tin, rob=rob)
-    rows = ("tin,rob,active_until", f"{TIN},,2027-12-31", f"{AGENT},R-123,")
-    assert run("intermediaries", *rows) == ImportResult(registered=2, unchanged=0)
-    assert run("intermediaries", *rows) == ImportResult(registered=0, unchanged=2)
-    found = Intermediary.objects.order_by("taxpayer__tin")
-    assert [(row.taxpayer.tin, row.is_active, row.active_until) for row in found] == [
-        (TIN, True, LAST),
-        (AGENT, True, None),
-    ]
-
-
-def test_permissions_are_granted_with_their_codes_and_dates(pair: tuple[Any, Any]) -> None:
-    header = "taxpayer,intermediary,codes,valid_from,valid_until"
-    rows = (
-        header,
-        f"{TIN},{AGENT},{SUBMIT} {VIEW},,2027-12-31",
-        f"{TIN},{AGENT},{VIEW},2026-05-01,",
-    )
-    assert run("permissions", *rows) == ImportResult(registered=2, unchanged=0)
-    again = AT + DAY
-    assert run("permissions", *rows, at=again) == ImportResult(registered=0, unchanged=2)
-    first, second = GrantedPermission.objects.order_by("pk")
-    assert {code.pk for code in first.codes.all()} == {SUBMIT, VIEW}
-    assert (first.valid_from, first.valid_until) == (AT, LAST)
-    assert second.valid_from == datetime(2026, 4, 30, 16, tzinfo=UTC)
-    assert second.valid_until is None
+@pytest.mark.parametrize("kind", FILES)
+def test_each_kind_is_registered_with_its_values_once(kind: str, pair: tuple[Any, Any]) -> None:
+    TaxpayerFactory.create(tin=HUB, rob="R-123")
+    rows, expected = FILES[kind]
+    assert run(kind, *rows) == ImportResult(registered=2, unchanged=0)
+    assert run(kind, *rows, at=AT + DAY) == ImportResult(registered=0, unchanged=2)
+    assert REGISTERED[kind]() == expected
+    assert not Credential.objects.exists()
 
 
 def test_a_first_day_in_the_past_means_now(pair: tuple[Any, Any]) -> None:
@@ -130,9 +141,6 @@ def test_the_history_names_the_file_of_each_row_and_shows_one_task(pair: tuple[A
         "logins_per_minute": 12,
         "expires_at": None,
     }
-
-
-# --- Bad rows -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -214,19 +222,15 @@ def test_a_system_user_of_that_name_with_other_values_is_a_bad_row(pair: tuple[A
     assert bad_rows("system_users", header, f"{TIN},ERP,12") == []
 
 
-def test_one_bad_row_stops_the_import(pair: tuple[Any, Any]) -> None:
-    with pytest.raises(BadRowsError, match="1 of 2 rows are bad"):
-        run("system_users", "taxpayer,name", f"{TIN},One", "C9999999999,Two")
-    assert not SystemUser.objects.exists()
-    assert not Change.objects.exists()
-
-
-def test_a_preview_changes_nothing(pair: tuple[Any, Any]) -> None:
+def test_one_bad_row_stops_the_import_and_a_preview_changes_nothing(pair: tuple[Any, Any]) -> None:
     SystemUserFactory.create(taxpayer=pair[0], name="Old")
-    shown = preview("system_users", "taxpayer,name", f"{TIN},New", f"{TIN},Old", "C9999999999,X")
+    rows = ("taxpayer,name", f"{TIN},New", f"{TIN},Old", "C9999999999,X")
+    shown = preview("system_users", *rows)
     assert [row.name for row in shown.new] == ["New"]
     assert shown.unchanged == 1
     assert [row.line for row in shown.bad_rows] == [4]
+    with pytest.raises(BadRowsError, match="1 of 3 rows are bad"):
+        run("system_users", *rows)
     assert SystemUser.objects.count() == 1
     assert not Change.objects.exists()
 
@@ -239,46 +243,27 @@ def test_nothing_is_imported_while_another_import_runs(
     assert not SystemUser.objects.exists()
 
 
-# --- Dates as spreadsheets and exports write them ------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("text", "moment"),
     [
-        "2027-12-31",
-        "2027-12-31T00:00:00",  # a day in a workbook
-        "2027-12-31T23:59:59+08:00",  # an export
-        "2027-12-31T15:59:59Z",
+        ("2027-12-31", LAST),
+        ("2027-12-31T00:00:00", LAST),  # a day in a workbook
+        ("2027-12-31T23:59:59+08:00", LAST),  # an export
+        ("2027-12-31T15:59:59Z", LAST),
+        ("2027-12-31T18:00", datetime(2027, 12, 31, 10, tzinfo=UTC)),  # no whole day
     ],
 )
-def test_a_last_day_ends_with_its_last_moment(text: str, pair: tuple[Any, Any]) -> None:
+def test_a_last_day_ends_with_its_last_moment(
+    text: str, moment: datetime, pair: tuple[Any, Any]
+) -> None:
     run("system_users", "taxpayer,name,expires_at", f"{TIN},ERP,{text}")
-    assert SystemUser.objects.get().expires_at == LAST
-
-
-def test_a_moment_that_is_no_whole_day_stays_as_it_is(pair: tuple[Any, Any]) -> None:
-    run("system_users", "taxpayer,name,expires_at", f"{TIN},ERP,2027-12-31T18:00")
-    assert SystemUser.objects.get().expires_at == datetime(2027, 12, 31, 10, tzinfo=UTC)
+    assert SystemUser.objects.get().expires_at == moment
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31T23:00:00-14:00"])
 def test_a_day_outside_the_calendar_is_a_bad_row(day: str, pair: tuple[Any, Any]) -> None:
     (fault,) = bad_rows("system_users", "taxpayer,name,expires_at", f"{TIN},ERP,{day}")
     assert "expires_at must be a date" in fault or "in the past" in fault
-
-
-def test_a_revoked_permission_is_not_granted_again_by_its_export() -> None:
-    GrantedPermissionFactory.create(revoked_at=AT)
-    row = GrantedPermission.objects.get()
-    (fault,) = bad_rows(
-        "permissions",
-        "taxpayer,intermediary,codes,revoked_at",
-        f"{row.taxpayer.identifier},{row.intermediary.taxpayer.identifier},{VIEW},{AT.isoformat()}",
-    )
-    assert "it is revoked" in fault
-
-
-# --- While others work --------------------------------------------------------------------------
 
 
 def test_the_transaction_only_stores_with_one_statement_for_each_table(

@@ -20,9 +20,9 @@ class Party:
         self.erp = service.manage("issue_credentials", tin, "--name", "ERP")
         self.api = service.manage("register_protected_api", name, "--audience", audience)
 
-    def token(self) -> str:
+    def token(self, **headers: str) -> str:
         form = {"grant_type": "client_credentials", **credentials(self.erp)}
-        answer = httpx.post(f"{self.service.url}/connect/token", data=form)
+        answer = httpx.post(f"{self.service.url}/connect/token", data=form, headers=headers)
         token: str = answer.raise_for_status().json()["access_token"]
         return token
 

@@ -10,14 +10,7 @@ from taxpayers.models import Change, Taxpayer
 from taxpayers.services import Author, rename_taxpayer
 from taxpayers.services.feed import numbering
 from taxpayers.services.history import ChangeContext, record_export
-from tests.management_api.portal import (
-    Portal,
-    assert_ok,
-    assert_problem,
-    errors_of,
-    new_portal,
-    send,
-)
+from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of, new_portal
 from tests.support.factories import TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
@@ -100,12 +93,8 @@ def test_a_place_of_a_history_that_a_restore_has_replaced_is_noticed(portal: Por
     assert_problem(portal.get(f"{BASE}?after={after}"), 400, "malformed_request")
 
 
-def test_who_may_only_read_reads_it_and_nobody_else(portal: Portal) -> None:
+def test_who_may_only_read_reads_it(portal: Portal) -> None:
     assert_ok(new_portal("RegistryAPI:read").get(BASE))
-    stranger = send("GET", f"/api/v1/management{BASE}", None)
-    challenge = {"WWW-Authenticate": stranger["WWW-Authenticate"]}
-    assert_problem(stranger, 401, "invalid_token", **challenge)
-    assert_problem(portal.post(BASE), 405, "method_not_allowed")
     assert_problem(portal.get(f"{BASE}?cursor=x"), 400, "malformed_request")
 
 

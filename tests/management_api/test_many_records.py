@@ -49,13 +49,7 @@ def registry(db: None) -> Taxpayer:
     with connection.cursor() as cursor:
         for statement in _FILL.strip().strip(";").split(";\n"):
             cursor.execute(statement, {"n": ROWS, "role": role.pk, "other": other.pk})
-        for table in (
-            "taxpayers",
-            "system_users",
-            "granted_permissions",
-            "changes",
-            "login_events",
-        ):
+        for table in TABLES:
             cursor.execute(f"ANALYZE {table}")
     taxpayer: Taxpayer = role.taxpayer
     taxpayer.pk = role.pk  # the history above is of this number

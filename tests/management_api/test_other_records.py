@@ -1,4 +1,4 @@
-"""Intermediaries, permissions, permission codes and logins."""
+"""Intermediaries, permissions and the explanation of a login."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,18 +6,11 @@ from typing import Any
 import pytest
 
 from taxpayers.models import Change, GrantedPermission, Intermediary, PermissionCode
-from tests.management_api.portal import (
-    BASE,
-    Portal,
-    assert_ok,
-    assert_problem,
-    errors_of,
-)
+from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem
 from tests.support.answers import body_of
 from tests.support.erp import new_erp
 from tests.support.factories import (
     SUBMIT,
-    VIEW,
     GrantedPermissionFactory,
     IntermediaryFactory,
     TaxpayerFactory,
@@ -26,10 +19,6 @@ from tests.support.factories import (
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 AGENT, CLIENT = "C9876543210", "C2584563222"
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def text_of(moment: datetime) -> str:
@@ -114,11 +103,7 @@ def test_a_permission_is_granted_extended_shortened_and_revoked(portal: Portal) 
     assert assert_ok(revoked)["state"] == "revoked"
     assert agent.login(on_behalf_of=CLIENT).status_code == 400
     actions = [change["action"] for change in body_of(portal.get(f"{path}/history"))["items"]]
-    assert actions == [
-        "revoke_permission",
-        *["extend_permission"] * 2,
-        "grant_permission",
-    ]
+    assert actions == ["revoke_permission", *["extend_permission"] * 2, "grant_permission"]
 
 
 def test_what_is_granted_is_checked_by_the_service(portal: Portal) -> None:
@@ -132,89 +117,19 @@ def test_what_is_granted_is_checked_by_the_service(portal: Portal) -> None:
     assert not Change.objects.exists()
 
 
-STATES: list[tuple[dict[str, Any], str]] = [
-    ({}, "in_force"),
-    ({"valid_from": DAY}, "not_yet_valid"),
-    ({"valid_from": -2 * DAY, "valid_until": -DAY}, "expired"),
-    ({"revoked_at": -DAY}, "revoked"),
-]
-
-
-@pytest.mark.parametrize(("moments", "state"), STATES)
+@pytest.mark.parametrize(
+    ("moments", "state"),
+    [
+        ({}, "in_force"),
+        ({"valid_from": DAY}, "not_yet_valid"),
+        ({"valid_from": -2 * DAY, "valid_until": -DAY}, "expired"),
+        ({"revoked_at": -DAY}, "revoked"),
+    ],
+)
 def test_a_permission_has_a_state(portal: Portal, moments: dict[str, Any], state: str) -> None:
-    fields = {name: now() + moment for name, moment in moments.items()}
+    fields = {name: datetime.now(UTC) + moment for name, moment in moments.items()}
     row = GrantedPermissionFactory.create(**fields)
     assert assert_ok(portal.get(f"/permissions/{row.pk}"))["state"] == state
-
-
-@pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 18, "9" * 40, "%00", "\u0661"])
-def test_a_permission_that_is_not_there_is_a_404(portal: Portal, number: str) -> None:
-    assert_problem(portal.get(f"/permissions/{number}"), 404, "not_found", "no such permission")
-
-
-def ids(portal: Portal, query: str) -> list[int]:
-    return [item["id"] for item in assert_ok(portal.get(f"/permissions{query}"))["items"]]
-
-
-def test_permissions_are_listed_by_who_grants_and_who_acts(portal: Portal) -> None:
-    role = IntermediaryFactory.create(taxpayer__tin=AGENT)
-    mine = [GrantedPermissionFactory.create(intermediary=role).pk for _ in range(3)]
-    other = GrantedPermissionFactory.create(taxpayer__tin=CLIENT).pk
-    assert ids(portal, "") == [*mine, other]
-    assert ids(portal, f"?intermediary={AGENT}") == mine
-    assert ids(portal, f"?taxpayer={CLIENT}") == [other]
-    assert ids(portal, f"?taxpayer={CLIENT}&intermediary={AGENT}") == []
-    assert ids(portal, "?taxpayer=C1111111111") == []
-    page = body_of(portal.get(f"/permissions?intermediary={AGENT}&limit=2"))
-    assert ids(portal, f"?intermediary={AGENT}&cursor={page['next_cursor']}") == mine[2:]
-
-
-def test_permission_codes_are_listed(portal: Portal) -> None:
-    items = assert_ok(portal.get("/permission-codes?limit=500"))["items"]
-    codes = [item["code"] for item in items]
-    assert {SUBMIT, VIEW} <= set(codes)
-    assert codes == sorted(codes)
-
-
-def test_intermediaries_are_listed(portal: Portal) -> None:
-    IntermediaryFactory.create()
-    IntermediaryFactory.create(taxpayer__tin=AGENT)
-    assert len(assert_ok(portal.get("/intermediaries"))["items"]) == 2
-    (only,) = assert_ok(portal.get(f"/intermediaries?tin={AGENT}"))["items"]
-    assert only["taxpayer"] == AGENT
-
-
-# --- Logins -----------------------------------------------------------------------------------
-
-
-def references(portal: Portal, query: str) -> list[str]:
-    return [item["reference"] for item in assert_ok(portal.get(f"/logins{query}"))["items"]]
-
-
-def test_logins_are_found_by_client_taxpayer_intermediary_outcome_and_time(portal: Portal) -> None:
-    granted = GrantedPermissionFactory.create(
-        taxpayer__tin=CLIENT, intermediary__taxpayer__tin=AGENT
-    )
-    agent = new_erp(taxpayer=granted.intermediary.taxpayer)
-    acting = agent.login(on_behalf_of=CLIENT)["correlationId"]
-    refused = agent.login(on_behalf_of="C1111111111")["correlationId"]
-    own = agent.login()["correlationId"]
-    first = references(portal, "?limit=500")[-1]  # that of the portal itself
-    assert references(portal, "") == [own, refused, acting, first]
-    assert references(portal, f"?client_id={agent.client_id}") == [own, refused, acting]
-    assert references(portal, f"?taxpayer={CLIENT}") == [acting]
-    assert references(portal, f"?intermediary={AGENT}") == [refused, acting]
-    assert references(portal, "?outcome=no_permission") == [refused]
-    assert references(portal, f"?since={text_of(now() + DAY)}") == []
-    yesterday = text_of(now() - DAY)
-    assert references(portal, f"?client_id={agent.client_id}&since={yesterday}&limit=2") == [
-        own,
-        refused,
-    ]
-    both = portal.get(f"/logins?client_id={agent.client_id}&taxpayer={CLIENT}")
-    assert_problem(both, 400, "malformed_request", "Filter by one of client_id, taxpayer")
-    wrong = errors_of(body_of(portal.get("/logins?since=yesterday&taxpayer=x")))
-    assert wrong.keys() == {"since", "taxpayer"}
 
 
 def test_a_login_is_explained(portal: Portal) -> None:
@@ -231,8 +146,3 @@ def test_a_login_is_explained(portal: Portal) -> None:
     states = {check["state"] for check in body["checks"]}
     assert {"passed", "failed"} <= states
     assert agent.client_secret not in str(body)
-
-
-@pytest.mark.parametrize("reference", ["x", "%00", "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f"])
-def test_a_login_that_is_not_recorded_is_a_404(portal: Portal, reference: str) -> None:
-    assert_problem(portal.get(f"/logins/{reference}"), 404, "not_found", "There is no such login.")

@@ -60,13 +60,13 @@ def is_accepted(verifier: TokenVerifier, token: str) -> bool:
 
 @dataclass
 class Issuer:
-    """Serves what an identity service publishes. `answers` replaces the body at a path."""
+    """Serves what an identity service publishes; at a path with another body or more headers."""
 
     server: ThreadingHTTPServer
     clock: SetClock = field(default_factory=SetClock)
     keys: list[Key] = field(default_factory=lambda: [new_key()])  # the last one signs
     answers: dict[str, bytes] = field(default_factory=dict)
-    redirects: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, dict[str, str]] = field(default_factory=dict)
     requests: Counter[str] = field(default_factory=Counter)
     is_away: bool = False
     may_answer: threading.Event = field(default_factory=threading.Event)
@@ -184,12 +184,10 @@ def start_issuer() -> Issuer:
                 status, body = 404, b"{}"
             if issuer.is_away:
                 status = 503  # whatever the body is
-            if self.path in issuer.redirects:
-                status = 302
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", issuer.redirects[self.path])
-            self.send_header("Content-Length", str(len(body)))
+            more = issuer.headers.get(self.path, {})
+            self.send_response(302 if "Location" in more else status)
+            for name, value in {**more, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
 

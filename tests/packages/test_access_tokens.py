@@ -56,24 +56,22 @@ def test_a_token_of_an_intermediary_says_whom_it_represents_and_what_it_may_do(
     assert [token.may(code) for code in codes] == [True, False, False, False]
 
 
-def test_a_token_without_permissions_is_the_taxpayers_own_and_may_do_everything(
-    issuer: Issuer,
+@pytest.mark.parametrize(
+    ("claims", "permissions", "allowed"),
+    [
+        ({}, None, {"documents:submit", "documents:view"}),  # the taxpayer's own: everything
+        ({"is_intermediary": True, "permissions": []}, (), set()),
+        ({"permissions": ["documents:view"]}, ("documents:view",), {"documents:view"}),
+    ],
+    ids=str,
+)
+def test_a_token_is_limited_by_its_permissions_if_it_has_some(
+    issuer: Issuer, claims: dict[str, Any], permissions: Any, allowed: set[str]
 ) -> None:
-    token = issuer.verifier().verify(issuer.token())
-    assert (token.actor, token.permissions) == (None, None)
-    assert token.may("documents:submit")
-    token.require(scope="InvoicingAPI", permission="documents:cancel")
-
-
-def test_an_intermediary_without_any_permission_left_may_do_nothing(issuer: Issuer) -> None:
-    token = issuer.verifier().verify(issuer.token(is_intermediary=True, permissions=[]))
-    assert token.permissions == ()
-    assert not token.may("documents:submit")
-
-
-def test_a_token_with_permissions_is_limited_by_them(issuer: Issuer) -> None:
-    token = issuer.verifier().verify(issuer.token(permissions=["documents:view"]))
-    assert not token.may("documents:submit")
+    token = issuer.verifier().verify(issuer.token(**claims))
+    assert token.permissions == permissions
+    codes = ("documents:submit", "documents:view")
+    assert {code for code in codes if token.may(code)} == allowed
 
 
 def test_what_a_token_lacks_is_403_and_named(issuer: Issuer) -> None:
@@ -90,13 +88,11 @@ def test_what_a_token_lacks_is_403_and_named(issuer: Issuer) -> None:
 
 
 @pytest.mark.parametrize("alg", ["ES256", "RS256", "PS256"])
-def test_every_algorithm_of_the_service_is_accepted(issuer: Issuer, alg: str) -> None:
-    issuer.keys = [new_key(alg)]
-    assert issuer.verifier().verify(issuer.token()).client_id == "ci_test_1"
-
-
 @pytest.mark.parametrize("typ", ["at+jwt", "application/at+jwt"])
-def test_both_spellings_of_the_type_are_accepted(issuer: Issuer, typ: str) -> None:
+def test_every_algorithm_and_both_spellings_of_the_type_are_accepted(
+    issuer: Issuer, alg: str, typ: str
+) -> None:
+    issuer.keys = [new_key(alg)]
     assert issuer.verifier().verify(issuer.token(typ=typ)).client_id == "ci_test_1"
 
 
@@ -117,24 +113,20 @@ def test_a_token_without_a_signature_is_refused(issuer: Issuer, alg: str) -> Non
     refusal_of(issuer, unsigned + issuer.token().rpartition(".")[2])
 
 
-def test_the_public_key_is_no_shared_secret(issuer: Issuer) -> None:
+def test_no_shared_secret_verifies_a_token(issuer: Issuer) -> None:
+    """Neither the public key taken for one, nor one among the published keys."""
     jwk = issuer.signer.public_jwk
-    header = {"typ": "at+jwt", "alg": "HS256", "kid": issuer.signer.kid}
-    signed = f"{encoded(header)}.{encoded(issuer.claims())}"
-    for secret in (json.dumps(jwk), jwk["x"], "", base64.urlsafe_b64decode(jwk["x"] + "=")):
-        key = secret if isinstance(secret, bytes) else secret.encode()
-        mac = hmac.new(key, signed.encode(), hashlib.sha256).digest()
+    published = {"kty": "oct", "k": encoded(b"s" * 32), "alg": "HS256", "kid": "shared"}
+    issuer.answers[JWKS] = json.dumps({"keys": [published, jwk]}).encode()
+    x = base64.urlsafe_b64decode(jwk["x"] + "=")
+    for kid, secret in (
+        *((issuer.signer.kid, s) for s in (json.dumps(jwk).encode(), jwk["x"].encode(), b"", x)),
+        ("shared", b"s" * 32),
+    ):
+        header = {"typ": "at+jwt", "alg": "HS256", "kid": kid}
+        signed = f"{encoded(header)}.{encoded(issuer.claims())}"
+        mac = hmac.new(secret, signed.encode(), hashlib.sha256).digest()
         refusal_of(issuer, f"{signed}.{encoded(mac)}")
-
-
-def test_a_shared_secret_among_the_keys_is_not_used(issuer: Issuer) -> None:
-    secret = {"kty": "oct", "k": encoded(b"s" * 32), "alg": "HS256", "kid": "shared"}
-    keys = [secret, issuer.signer.public_jwk]
-    issuer.answers[JWKS] = json.dumps({"keys": keys}).encode()
-    header = {"typ": "at+jwt", "alg": "HS256", "kid": "shared"}
-    signed = f"{encoded(header)}.{encoded(issuer.claims())}"
-    mac = hmac.new(b"s" * 32, signed.encode(), hashlib.sha256).digest()
-    refusal_of(issuer, f"{signed}.{encoded(mac)}")
     assert is_accepted(issuer.verifier(), issuer.token())
 
 
@@ -162,15 +154,21 @@ def test_a_changed_token_is_refused(issuer: Issuer) -> None:
     refusal_of(issuer, issuer.token()[:-4] + "AAAA")
 
 
-def test_a_header_that_must_be_understood_is_refused(issuer: Issuer) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"crit": ["x"], "x": 1},  # a header that must be understood
+        # The key chooses the algorithm, not the header.
+        *({"alg": alg} for alg in ("RS256", "PS256", "ES384", "HS256", "none", None, ["ES256"])),
+    ],
+    ids=str,
+)
+def test_another_header_of_a_right_signature_is_refused(
+    issuer: Issuer, more: dict[str, Any]
+) -> None:
     header = {"typ": "at+jwt", "alg": "ES256", "kid": issuer.signer.kid}
     assert is_accepted(issuer.verifier(), signed(issuer, header))
-    refusal_of(issuer, signed(issuer, header | {"crit": ["x"], "x": 1}))
-
-
-@pytest.mark.parametrize("alg", ["RS256", "PS256", "ES384", "HS256", "none", None, ["ES256"]])
-def test_the_key_chooses_the_algorithm_and_not_the_header(issuer: Issuer, alg: Any) -> None:
-    refusal_of(issuer, signed(issuer, {"typ": "at+jwt", "alg": alg, "kid": issuer.signer.kid}))
+    refusal_of(issuer, signed(issuer, header | more))
 
 
 @pytest.mark.parametrize(
@@ -182,27 +180,14 @@ def test_a_text_that_is_no_token_is_refused(issuer: Issuer, text: str) -> None:
     assert not issuer.requests
 
 
-def test_a_token_that_is_too_long_is_not_even_read(issuer: Issuer) -> None:
+def test_a_token_that_is_too_long_and_claims_that_are_no_object_are_refused(issuer: Issuer) -> None:
     assert is_accepted(issuer.verifier(), issuer.token(more="x" * 10_000))
     refusal_of(issuer, issuer.token(more="x" * 16_000))
-
-
-def test_claims_that_are_no_object_are_refused(issuer: Issuer) -> None:
     for claims in (["a"], "text", 5, None):
         refusal_of(issuer, sign(claims, issuer.signer))  # type: ignore[arg-type]
 
 
 # --- What it says ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "claim", ["iss", "sub", "aud", "client_id", "jti", "iat", "exp", "scope", "taxpayer"]
-)
-def test_a_token_without_one_of_the_claims_of_the_contract_is_refused(
-    issuer: Issuer, claim: str
-) -> None:
-    without: dict[str, Any] = {claim: None}
-    refusal_of(issuer, issuer.token(**without))
 
 
 def each(claim: str, *values: Any) -> list[dict[str, Any]]:
@@ -212,7 +197,11 @@ def each(claim: str, *values: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "changes",
     [
-        *each("iss", "https://other.example.org", "", ["x"]),
+        # Without one of the claims of the contract.
+        *({claim: None} for claim in ("iss", "sub", "aud", "client_id", "jti", "iat", "exp")),
+        *({claim: None} for claim in ("scope", "taxpayer")),
+        # An issuer is compared letter by letter.
+        *each("iss", "https://other.example.org", "", ["x"], "{url}/", "HTTP://{host}", "{url}0"),
         *each("exp", "soon", 10**30, True, 1.5, -(10**30)),
         *each("iat", "now", 1.5, False, []),
         *each("nbf", "now", 1.5),
@@ -231,12 +220,8 @@ def each(claim: str, *values: Any) -> list[dict[str, Any]]:
     ids=str,
 )
 def test_claims_of_another_shape_are_refused(issuer: Issuer, changes: dict[str, Any]) -> None:
+    changes = {name: issuer.in_place(value, issuer) for name, value in changes.items()}
     assert "not issued by the identity service" in str(refusal_of(issuer, issuer.token(**changes)))
-
-
-def test_an_issuer_is_compared_letter_by_letter(issuer: Issuer) -> None:
-    for other in (f"{issuer.url}/", issuer.url.upper(), issuer.url[:-1]):
-        refusal_of(issuer, issuer.token(iss=other))
 
 
 @pytest.mark.parametrize("audience", ["Other", "InvoicingAPI2", "", [], ["Other"], "invoicingapi"])
@@ -261,24 +246,17 @@ def test_a_token_is_accepted_from_its_first_to_its_last_second_with_little_leewa
 ) -> None:
     verifier, token = issuer.verifier(), issuer.token()
     not_before = issuer.token(nbf=int(AT.timestamp()) + 100)
-
-    def is_accepted_at(seconds: float, encoded: str) -> bool:
-        issuer.clock.seconds = seconds
-        return is_accepted(verifier, encoded)
-
-    seconds = [-10.1, -10, 0, 3600, 3609.9, 3610]
     assert LEEWAY_SECONDS == 10
-    assert [is_accepted_at(at, token) for at in seconds] == [False, True, True, True, True, False]
-    accepted = [is_accepted_at(at, not_before) for at in (0, 89.9, 90, 100)]
-    assert accepted == [False, False, True, True]
-
-
-def test_an_expired_token_says_when_it_expired(issuer: Issuer) -> None:
-    token = issuer.token()
+    for sent, moments in (
+        (token, {-10.1: False, -10: True, 0: True, 3600: True, 3609.9: True, 3610: False}),
+        (not_before, {0: False, 89.9: False, 90: True, 100: True}),
+    ):
+        for seconds, accepted in moments.items():
+            issuer.clock.seconds = seconds
+            assert is_accepted(verifier, sent) is accepted, seconds
     issuer.clock.seconds = 3610
-    assert (
-        str(refusal_of(issuer, token)) == "The token expired at 2026-11-21T11:00:00Z. Log in again."
-    )
+    expired = "The token expired at 2026-11-21T11:00:00Z. Log in again."
+    assert str(refusal_of(issuer, token)) == expired
 
 
 # --- The header -----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -17,15 +17,17 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView, exception_handler
 
-from einvoicing_tokens import AccessToken, TokenVerifier
+from einvoicing_tokens import AccessToken, ClientCertificates, TokenVerifier
 from einvoicing_tokens import django as for_django
 from einvoicing_tokens import fastapi as for_fastapi
 from einvoicing_tokens import flask as for_flask
+from tests.certificates.addresses import PROXY, STRANGER
+from tests.certificates.certificate_erp import nginx, rfc9440
 from tests.packages.issuer import Issuer
+from tests.packages.test_certificates import OTHER, OWN, bound_token
 from tests.packages.test_dpop import ALGS, API, Client
 
 SCOPE, PERMISSION = "InvoicingAPI", "documents:submit"
-INVALID = 'Bearer error="invalid_token"'
 
 
 @dataclass
@@ -35,7 +37,27 @@ class Answer:
     body: Any
 
 
-Call = Callable[..., Answer]
+@dataclass
+class Sent:
+    """A request with several headers of one name, and the address that it comes from."""
+
+    path: str
+    authorization: tuple[str, ...] = ()
+    proofs: tuple[str, ...] = ()
+    host: str = "api"
+    peer: str = "127.0.0.1"
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        return [
+            *(("Authorization", value) for value in self.authorization),
+            *(("DPoP", value) for value in self.proofs),
+            *{"Host": self.host, **self.more}.items(),
+        ]
+
+
+Call = Callable[[Sent], Answer]
 
 
 def flask_api(verifier: TokenVerifier) -> Call:
@@ -53,19 +75,17 @@ def flask_api(verifier: TokenVerifier) -> Call:
     def reports() -> dict[str, str]:
         return {}
 
-    def call(
-        path: str, *authorization: str, proofs: tuple[str, ...] = (), host: str = "api"
-    ) -> Answer:
-        headers = [("Authorization", value) for value in authorization]
-        headers += [("DPoP", value) for value in proofs] + [("Host", host)]
-        answer = app.test_client().post(path, headers=headers)
+    def call(sent: Sent) -> Answer:
+        address = {"REMOTE_ADDR": sent.peer}
+        answer = app.test_client().post(sent.path, headers=sent.headers, environ_overrides=address)
         return Answer(answer.status_code, dict(answer.headers), answer.get_json())
 
     return call
 
 
-def client_of(app: FastAPI) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api")
+def client_of(app: FastAPI, peer: str = "127.0.0.1") -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, client=(peer, 1))
+    return httpx.AsyncClient(transport=transport, base_url="http://api")
 
 
 def fastapi_api(verifier: TokenVerifier) -> Call:
@@ -83,15 +103,10 @@ def fastapi_api(verifier: TokenVerifier) -> Call:
     def reports(token: Annotated[AccessToken, Depends(reads)]) -> dict[str, str]:
         return {}
 
-    def call(
-        path: str, *authorization: str, proofs: tuple[str, ...] = (), host: str = "api"
-    ) -> Answer:
-        headers = [("Authorization", value) for value in authorization]
-        headers += [("DPoP", value) for value in proofs] + [("Host", host)]
-
+    def call(sent: Sent) -> Answer:
         async def post() -> httpx.Response:
-            async with client_of(app) as client:
-                return await client.post(path, headers=headers)
+            async with client_of(app, sent.peer) as client:
+                return await client.post(sent.path, headers=sent.headers)
 
         answer = asyncio.run(post())
         return Answer(answer.status_code, answer.headers, answer.json())
@@ -123,73 +138,24 @@ def django_api(verifier: TokenVerifier) -> Call:
 
     views = {"/documents": Documents.as_view(), "/reports": Reports.as_view()}
 
-    def call(
-        path: str, *authorization: str, proofs: tuple[str, ...] = (), host: str = "api"
-    ) -> Answer:
-        # Two headers of one name reach Django as one, joined by a comma (PEP 3333).
-        sent = {"HTTP_AUTHORIZATION": ",".join(authorization)} if authorization else {}
-        sent |= {"HTTP_DPOP": ",".join(proofs)} if proofs else {}
-        sent |= {"HTTP_HOST": host}
-        view = views[path if path in views else "/documents"]
-        answer = view(APIRequestFactory().post(path, **sent))
+    def call(sent: Sent) -> Answer:
+        headers: dict[str, str] = {}
+        for name, value in sent.headers:
+            # Two headers of one name reach Django as one, joined by a comma (PEP 3333).
+            known = f"HTTP_{name.upper().replace('-', '_')}"
+            headers[known] = f"{headers[known]},{value}" if known in headers else value
+        view = views[sent.path if sent.path in views else "/documents"]
+        request = APIRequestFactory().post(sent.path, REMOTE_ADDR=sent.peer, **headers)
+        answer = view(request)
         answer.render()
         return Answer(answer.status_code, answer.headers, json.loads(answer.content))
 
     return call
 
 
+Api = Callable[[TokenVerifier], Call]
 each_framework = pytest.mark.parametrize("api", [flask_api, fastapi_api, django_api])
-
-
-@each_framework
-def test_a_bound_token_needs_its_proof(
-    api: Callable[[TokenVerifier], Call], issuer: Issuer
-) -> None:
-    client = Client(issuer)
-    call = api(issuer.verifier(address=API))
-    sent, proof = f"DPoP {client.token}", client.proof()
-    accepted = call("/documents", sent, proofs=(proof,))
-    assert (accepted.status, accepted.body) == (200, {"taxpayer": "C2584563222:202001234567"})
-    challenge = f'DPoP error="invalid_dpop_proof", {ALGS}'
-    for proofs in ((), (proof,), (client.proof(jti="1"), client.proof(jti="2"))):
-        answer = call("/documents", sent, proofs=proofs)
-        assert_refused(answer, 401, "invalid_dpop_proof", challenge)
-    of_another_path = call("/reports", sent, proofs=(client.proof(jti="3"),))
-    assert_refused(of_another_path, 401, "invalid_dpop_proof", challenge)
-    as_bearer = call("/documents", f"Bearer {client.token}", proofs=(client.proof(jti="4"),))
-    assert_refused(as_bearer, 401, "invalid_token", f'DPoP error="invalid_token", {ALGS}')
-
-
-@each_framework
-@pytest.mark.parametrize("sent", ["C1:R1", "C1%3AR1", "(%C3%A9)", "%2541"])
-@pytest.mark.parametrize("signed", ["C1:R1", "C1%3AR1", "(%C3%A9)", "%2541", "A"])
-def test_a_proof_is_for_the_path_however_its_letters_are_escaped(
-    api: Callable[[TokenVerifier], Call], issuer: Issuer, sent: str, signed: str
-) -> None:
-    client = Client(issuer)
-    proof = client.proof(htu=f"{API}/documents/{signed}")
-    call = api(issuer.verifier(address=API))
-    answer = call(f"/documents/{sent}", f"DPoP {client.token}", proofs=(proof,))
-    assert answer.status == (200 if unquote(sent) == unquote(signed) else 401)
-
-
-@each_framework
-@pytest.mark.parametrize("host", ["api/documents?", "api/documents#", "api.example.org/x"])
-def test_what_is_in_host_is_no_part_of_the_path(
-    api: Callable[[TokenVerifier], Call], issuer: Issuer, host: str
-) -> None:
-    client = Client(issuer)
-    call = api(issuer.verifier(address=API))
-    for path in ("/documents", "/x/documents/C1"):
-        proof = client.proof(htu=f"{API}{path}", jti=path)
-        authorization = f"DPoP {client.token}"
-        assert call("/documents/C1", authorization, proofs=(proof,), host=host).status in (400, 401)
-
-
-@pytest.fixture(params=[flask_api, fastapi_api, django_api])
-def call(request: pytest.FixtureRequest, issuer: Issuer) -> Call:
-    made: Call = request.param(issuer.verifier())
-    return made
+INVALID_PROOF = ("invalid_dpop_proof", f'DPoP error="invalid_dpop_proof", {ALGS}')
 
 
 def assert_refused(answer: Answer, status: int, error: str, challenge: str | None) -> None:
@@ -199,40 +165,88 @@ def assert_refused(answer: Answer, status: int, error: str, challenge: str | Non
     assert answer.headers.get("WWW-Authenticate") == challenge
 
 
-def test_a_valid_token_reaches_the_view(call: Call, issuer: Issuer) -> None:
-    for token in (issuer.token(), issuer.token(is_intermediary=True)):
-        answer = call("/documents", f"Bearer {token}")
-        assert (answer.status, answer.body) == (200, {"taxpayer": "C2584563222:202001234567"})
+@each_framework
+def test_a_bound_token_needs_its_proof(api: Api, issuer: Issuer) -> None:
+    client, call = Client(issuer), api(issuer.verifier(address=API))
+    bound = Sent("/documents", (f"DPoP {client.token}",), (client.proof(),))
+    accepted = call(bound)
+    assert (accepted.status, accepted.body) == (200, {"taxpayer": "C2584563222:202001234567"})
+    another, third = client.proof(jti="1"), client.proof(jti="2")
+    for proofs in ((), bound.proofs, (another, third)):
+        assert_refused(call(replace(bound, proofs=proofs)), 401, *INVALID_PROOF)
+    other_path = replace(bound, path="/reports", proofs=(client.proof(jti="3"),))
+    assert_refused(call(other_path), 401, *INVALID_PROOF)
+    as_bearer = replace(bound, authorization=(f"Bearer {client.token}",), proofs=(another,))
+    challenge = f'DPoP error="invalid_token", {ALGS}'
+    assert_refused(call(as_bearer), 401, "invalid_token", challenge)
 
 
-def test_no_token_or_a_bad_one_is_401(call: Call, issuer: Issuer) -> None:
-    token = issuer.token()
-    for authorization in (
-        [],
-        ["Basic eDp5"],
-        [f"Bearer {token[:-4]}AAAA"],
-        [f"Bearer {issuer.token(aud='Other')}"],
-        [f"Bearer {token}", f"Bearer {token}"],
-        [f"Bearer {token}", "Basic eDp5"],
+@each_framework
+@pytest.mark.parametrize("sent", ["C1:R1", "C1%3AR1", "(%C3%A9)", "%2541"])
+@pytest.mark.parametrize("signed", ["C1:R1", "C1%3AR1", "(%C3%A9)", "%2541", "A"])
+def test_a_proof_is_for_the_path_however_its_letters_are_escaped(
+    api: Api, issuer: Issuer, sent: str, signed: str
+) -> None:
+    client, call = Client(issuer), api(issuer.verifier(address=API))
+    proof = client.proof(htu=f"{API}/documents/{signed}")
+    answer = call(Sent(f"/documents/{sent}", (f"DPoP {client.token}",), (proof,)))
+    assert answer.status == (200 if unquote(sent) == unquote(signed) else 401)
+
+
+@each_framework
+@pytest.mark.parametrize("host", ["api/documents?", "api/documents#", "api.example.org/x"])
+def test_what_is_in_host_is_no_part_of_the_path(api: Api, issuer: Issuer, host: str) -> None:
+    client, call = Client(issuer), api(issuer.verifier(address=API))
+    for path in ("/documents", "/x/documents/C1"):
+        proofs = (client.proof(htu=f"{API}{path}", jti=path),)
+        answer = call(Sent("/documents/C1", (f"DPoP {client.token}",), proofs, host))
+        assert answer.status in (400, 401)
+
+
+@each_framework
+def test_the_certificate_of_a_trusted_proxy_alone_opens_a_token_bound_to_it(
+    api: Api, issuer: Issuer
+) -> None:
+    call = api(issuer.verifier(certificates=ClientCertificates([PROXY, "10.0.0.0/8"])))
+    bound = Sent("/documents", (f"Bearer {bound_token(issuer)}",), peer=PROXY)
+    for headers, peer, status in (
+        *((of(OWN), PROXY, 200) for of in (nginx, rfc9440)),
+        *((of(OWN), STRANGER, 401) for of in (nginx, rfc9440)),
+        *((headers, PROXY, 401) for headers in ({}, nginx(OTHER), nginx(OWN, "FAILED:x"))),
     ):
-        assert_refused(call("/documents", *authorization), 401, "invalid_token", INVALID)
+        assert call(replace(bound, more=headers, peer=peer)).status == status
+    unbound = replace(bound, authorization=(f"Bearer {issuer.token()}",), peer=STRANGER)
+    assert call(unbound).status == 200
 
 
-def test_too_little_permission_is_403(call: Call, issuer: Issuer) -> None:
-    token = issuer.token(is_intermediary=True, permissions=["documents:view"])
-    answer = call("/documents", f"Bearer {token}")
-    assert_refused(answer, 403, "insufficient_scope", 'Bearer error="insufficient_scope"')
+@each_framework
+def test_each_outcome_of_a_token_has_its_answer(api: Api, issuer: Issuer) -> None:
+    call, token = api(issuer.verifier()), issuer.token()
+    for valid in (token, issuer.token(is_intermediary=True)):
+        answer = call(Sent("/documents", (f"Bearer {valid}",)))
+        assert (answer.status, answer.body) == (200, {"taxpayer": "C2584563222:202001234567"})
+    for authorization in (
+        (),
+        ("Basic eDp5",),
+        (f"Bearer {token[:-4]}AAAA",),
+        (f"Bearer {issuer.token(aud='Other')}",),
+        (f"Bearer {token}", f"Bearer {token}"),
+        (f"Bearer {token}", "Basic eDp5"),
+    ):
+        refused = call(Sent("/documents", authorization))
+        assert_refused(refused, 401, "invalid_token", 'Bearer error="invalid_token"')
+    lacks = 'Bearer error="insufficient_scope"'
+    other = issuer.token(is_intermediary=True, permissions=["documents:view"])
+    refused = call(Sent("/documents", (f"Bearer {other}",)))
+    assert_refused(refused, 403, "insufficient_scope", lacks)
+    refused = call(Sent("/reports", (f"Bearer {token}",)))
+    assert_refused(refused, 403, "insufficient_scope", f'{lacks}, scope="Reports"')
 
 
-def test_too_little_scope_is_403_and_named(call: Call, issuer: Issuer) -> None:
-    answer = call("/reports", f"Bearer {issuer.token()}")
-    challenge = 'Bearer error="insufficient_scope", scope="Reports"'
-    assert_refused(answer, 403, "insufficient_scope", challenge)
-
-
-def test_a_token_that_cannot_be_checked_is_503(call: Call, issuer: Issuer) -> None:
+@each_framework
+def test_a_token_that_cannot_be_checked_is_503(api: Api, issuer: Issuer) -> None:
     issuer.is_away = True
-    answer = call("/documents", f"Bearer {issuer.token()}")
+    answer = api(issuer.verifier())(Sent("/documents", (f"Bearer {issuer.token()}",)))
     assert_refused(answer, 503, "temporarily_unavailable", None)
     assert answer.headers["Retry-After"] == "5"
 

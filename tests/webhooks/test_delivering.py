@@ -4,10 +4,11 @@ import contextlib
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, transaction
 from pytest_django import Settings
 from standardwebhooks.webhooks import Webhook
 
@@ -34,11 +35,13 @@ from taxpayers.services import (
 )
 from taxpayers.validation import ServiceError
 from tests.management_api.portal import SCOPES
+from tests.support.at_once import begin, end
 from tests.support.erp import new_erp
 from tests.support.factories import SystemUserFactory
 from tests.webhooks.endpoints import BY, deliver_all, make_due, new_endpoint, now, states
 from tests.webhooks.receiver import Receiver, receiving, status
 
+pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 BECAUSE: dict[str, Any] = {"reason": "x", "by": BY, "at": now()}
 
@@ -50,7 +53,6 @@ def changes_of(user: Any, count: int = 1) -> None:
         service(system_user=user, reason="x", by=BY, at=now())
 
 
-@pytest.mark.django_db
 def test_a_block_is_delivered_and_its_signature_is_right(receiver: Receiver) -> None:
     issued = register_webhook(url=receiver.url, by=BY, at=now())
     user = SystemUserFactory.create()
@@ -67,7 +69,6 @@ def test_a_block_is_delivered_and_its_signature_is_right(receiver: Receiver) -> 
     assert endpoint.last_delivered_at is not None
 
 
-@pytest.mark.django_db
 def test_for_a_day_the_former_secret_signs_as_well(receiver: Receiver) -> None:
     first = register_webhook(url=receiver.url, by=BY, at=now())
     second = rotate_webhook_secret(endpoint=first.endpoint, reason="x", by=BY, at=now())
@@ -84,7 +85,6 @@ def test_for_a_day_the_former_secret_signs_as_well(receiver: Receiver) -> None:
     assert len(after.headers["webhook-signature"].split()) == 1
 
 
-@pytest.mark.django_db
 def test_what_failed_is_tried_again_with_the_same_id_and_body_and_a_new_timestamp() -> None:
     with receiving(status(500)) as receiver:
         new_endpoint(receiver.url)
@@ -100,17 +100,14 @@ def test_what_failed_is_tried_again_with_the_same_id_and_body_and_a_new_timestam
     assert (first.body, first.headers["webhook-id"]) == (second.body, second.headers["webhook-id"])
 
 
-@pytest.mark.django_db
 def test_after_ten_attempts_it_is_given_up_and_can_be_repeated() -> None:
     with receiving(*[status(400)] * 10) as receiver:
         endpoint = new_endpoint(receiver.url)
         changes_of(SystemUserFactory.create())
-        for _attempt in range(10):
+        for _attempt in range(11):
             make_due()
             deliver_all()
         assert states() == [("failed", 10, "HTTP 400")]
-        make_due()
-        deliver_all()
         assert len(receiver.received) == 10
         assert repeat_failed(endpoint=endpoint, since=now(), at=now()) == 0
         assert repeat_failed(endpoint=endpoint, since=now() - DAY, at=now()) == 1
@@ -121,7 +118,6 @@ def test_after_ten_attempts_it_is_given_up_and_can_be_repeated() -> None:
     assert (endpoint.delivered, endpoint.failed_attempts, endpoint.given_up) == (1, 10, 1)
 
 
-@pytest.mark.django_db
 def test_events_of_one_record_come_in_their_order_and_others_do_not_wait() -> None:
     with receiving(status(500)) as receiver:
         new_endpoint(receiver.url)
@@ -140,7 +136,6 @@ def test_events_of_one_record_come_in_their_order_and_others_do_not_wait() -> No
     assert {state for state, *_ in states()} == {"delivered"}
 
 
-@pytest.mark.django_db
 def test_410_disables_the_endpoint_with_its_reason_in_the_history() -> None:
     with receiving(status(410)) as receiver:
         endpoint = new_endpoint(receiver.url)
@@ -157,7 +152,6 @@ def test_410_disables_the_endpoint_with_its_reason_in_the_history() -> None:
     assert "410 Gone" in change.reason
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("code", [429, 503])
 def test_a_receiver_that_has_too_much_gets_nothing_until_it_wants_it(code: int) -> None:
     with receiving(status(code, "Retry-After: 3600")) as receiver:
@@ -179,7 +173,6 @@ def test_a_receiver_that_has_too_much_gets_nothing_until_it_wants_it(code: int) 
     assert WebhookEndpoint.objects.filter(failures=0, paused_until=None).exists()
 
 
-@pytest.mark.django_db
 def test_a_receiver_that_is_away_is_asked_once_and_then_left_alone() -> None:
     with receiving() as receiver:
         url = receiver.url
@@ -198,7 +191,6 @@ def test_a_receiver_that_is_away_is_asked_once_and_then_left_alone() -> None:
     assert endpoint.failed_attempts == before + 1
 
 
-@pytest.mark.django_db
 def test_one_receiver_that_hangs_does_not_hold_up_another(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     sent: list[str] = []
@@ -223,7 +215,6 @@ def test_one_receiver_that_hangs_does_not_hold_up_another(monkeypatch: pytest.Mo
     assert sorted(sent[5:]) == ["https://slow.example/"] * 5
 
 
-@pytest.mark.django_db
 def test_a_disabled_endpoint_gets_what_waits_when_it_is_enabled_again(receiver: Receiver) -> None:
     endpoint = new_endpoint(receiver.url)
     user = SystemUserFactory.create()
@@ -239,20 +230,17 @@ def test_a_disabled_endpoint_gets_what_waits_when_it_is_enabled_again(receiver: 
     assert sorted(kinds) == [b"system_user.unblocked", b"webhook.test"]
 
 
-def block(user: SystemUser) -> None:
-    block_system_user(system_user=user, **BECAUSE)
+def act(service: Callable[..., object], **more: Any) -> Callable[[SystemUser], object]:
+    """The service for the client, or for its taxpayer."""
+
+    def do(user: SystemUser) -> object:
+        about = {"taxpayer": user.taxpayer} if more else {"system_user": user}
+        return service(**about, **more, **BECAUSE)
+
+    return do
 
 
-def unblock(user: SystemUser) -> None:
-    unblock_system_user(system_user=user, **BECAUSE)
-
-
-def deactivate(user: SystemUser) -> None:
-    set_taxpayer_active(taxpayer=user.taxpayer, is_active=False, **BECAUSE)
-
-
-def activate(user: SystemUser) -> None:
-    set_taxpayer_active(taxpayer=user.taxpayer, is_active=True, **BECAUSE)
+block, unblock = act(block_system_user), act(unblock_system_user)
 
 
 def revoke_last(user: SystemUser) -> None:
@@ -281,29 +269,21 @@ def owner(settings: Settings) -> SystemUser:
     return new_erp(scopes="RegistryAPI").system_user
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("ends", "begins", "goes_on"),
     [
-        pytest.param(block, unblock, False, id="blocked"),
-        pytest.param(deactivate, activate, False, id="taxpayer inactive"),
-        pytest.param(
-            is_changed_to(expires_at=now() - DAY),
-            is_changed_to(expires_at=None),
-            True,
-            id="expired",
+        (block, unblock, False),
+        (
+            act(set_taxpayer_active, is_active=False),
+            act(set_taxpayer_active, is_active=True),
+            False,
         ),
-        pytest.param(
-            is_changed_to(scopes="InvoicingAPI"),
-            is_changed_to(scopes="RegistryAPI"),
-            True,
-            id="without the scope",
-        ),
-        pytest.param(
-            credentials_end(now() - DAY), credentials_end(now() + DAY), True, id="secret expired"
-        ),
-        pytest.param(revoke_last, issue_another, True, id="secret revoked"),
+        (is_changed_to(expires_at=now() - DAY), is_changed_to(expires_at=None), True),
+        (is_changed_to(scopes="InvoicingAPI"), is_changed_to(scopes="RegistryAPI"), True),
+        (credentials_end(now() - DAY), credentials_end(now() + DAY), True),
+        (revoke_last, issue_another, True),
     ],
+    ids=["blocked", "taxpayer inactive", "expired", "without the scope", "no secret", "revoked"],
 )
 def test_a_webhook_ends_with_its_owner(
     receiver: Receiver, owner: SystemUser, ends: Any, begins: Any, goes_on: bool
@@ -328,7 +308,6 @@ def test_a_webhook_ends_with_its_owner(
         assert len(receiver.received) == 1
 
 
-@pytest.mark.django_db
 def test_a_block_counts_though_it_was_lifted_before_a_deliverer_ran(
     receiver: Receiver, owner: SystemUser
 ) -> None:
@@ -351,21 +330,14 @@ def test_a_block_waits_for_a_registration_that_is_under_way(owner: SystemUser) -
     refused: list[type] = []
 
     def lock(model: Any) -> None:
-        try:
-            with transaction.atomic():
-                model.objects.select_for_update(nowait=True).get()
-        except OperationalError as error:
-            refused.append(type(error))
-        finally:
-            connection.close()
+        with pytest.raises(OperationalError), transaction.atomic():
+            model.objects.select_for_update(nowait=True).get()
+        refused.append(model)
 
     with transaction.atomic():
         new_endpoint(client_id=owner.client_id)
-        for model in (SystemUser, Taxpayer):
-            thread = threading.Thread(target=lock, args=(model,))
-            thread.start()
-            thread.join(20)
-    assert refused == [OperationalError] * 2
+        end(*(begin(partial(lock, model)) for model in (SystemUser, Taxpayer)))
+    assert set(refused) == {SystemUser, Taxpayer}
 
 
 HOSTILE = [
@@ -385,7 +357,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.django_db
 def test_whatever_one_receiver_answers_is_a_failed_attempt_of_one_delivery(
     receiver: Receiver,
 ) -> None:
@@ -400,7 +371,6 @@ def test_whatever_one_receiver_answers_is_a_failed_attempt_of_one_delivery(
     assert honest == ("delivered", 1, "HTTP 204")
 
 
-@pytest.mark.django_db
 def test_a_row_that_cannot_be_sent_is_a_failed_attempt_of_one_delivery(receiver: Receiver) -> None:
     broken, honest = new_endpoint(receiver.url), new_endpoint(receiver.url)
     WebhookEndpoint.objects.filter(pk=broken.pk).update(secret=encrypt("whsec_!"))
@@ -413,7 +383,6 @@ def test_a_row_that_cannot_be_sent_is_a_failed_attempt_of_one_delivery(receiver:
     ]
 
 
-@pytest.mark.django_db
 def test_a_message_to_an_address_inside_is_not_sent(receiver: Receiver, settings: Settings) -> None:
     new_endpoint(receiver.url)
     settings.WEBHOOK_ALLOWED_NETWORKS = []
@@ -423,7 +392,6 @@ def test_a_message_to_an_address_inside_is_not_sent(receiver: Receiver, settings
     assert states() == [("pending", 1, "not allowed: it must begin with https://")]
 
 
-@pytest.mark.django_db
 def test_a_secret_that_cannot_be_decrypted_is_named_and_replaced(
     receiver: Receiver, settings: Settings
 ) -> None:
@@ -440,7 +408,6 @@ def test_a_secret_that_cannot_be_decrypted_is_named_and_replaced(
     assert len(receiver.received) == 1
 
 
-@pytest.mark.django_db
 def test_what_a_dead_deliverer_had_begun_is_sent_by_another_when_its_lease_has_ended() -> None:
     endpoint = new_endpoint()
     send_test(endpoint=endpoint, at=now())
@@ -463,17 +430,7 @@ def test_of_several_deliverers_each_sends_other_messages(receiver: Receiver) -> 
     for user in users:
         changes_of(user, 2)
 
-    def deliver() -> None:
-        try:
-            deliver_all()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=deliver) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    end(*(begin(deliver_all) for _ in range(3)))
     deliver_all()
     assert len(receiver.ids) == len(set(receiver.ids)) == 40
     endpoint.refresh_from_db()

@@ -56,10 +56,7 @@ def test_its_receiver_accepts_what_its_commands_send(
     assert "8443" in RECEIVER
     program.write_text(RECEIVER.replace("8443", str(port)), encoding="utf-8")
     receiver = start_process(
-        [sys.executable, str(program)],
-        log,
-        lambda: listens(port),
-        cwd=tmp_path,
+        [sys.executable, str(program)], log, lambda: listens(port), cwd=tmp_path
     )
     try:
         shown = shell(others)

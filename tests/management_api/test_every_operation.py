@@ -1,0 +1,410 @@
+"""Each operation, as OpenAPI names it, with each bad request: the problem that it answers."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import jsonschema_rs
+import pytest
+import schemathesis
+from django.db import transaction
+from django.http import HttpResponse
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+
+from identity.api.urls import records, urlpatterns
+from taxpayers.duties import MANAGEMENT_SCOPES
+from taxpayers.models import Change
+from tests.client_auth.key_erp import new_pair
+from tests.introspection.api import token_of
+from tests.management_api.portal import (
+    BASE,
+    Portal,
+    assert_ok,
+    assert_problem,
+    errors_of,
+    new_portal,
+    send,
+)
+from tests.support.answers import body_of
+from tests.support.erp import Erp, new_erp
+from tests.support.factories import (
+    SUBMIT,
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    TaxpayerFactory,
+)
+from tests.support.outages import database_out_of_reach
+from tests.tokens.test_protected_api import MISSING
+from tests.webhooks.endpoints import new_endpoint
+
+pytestmark = pytest.mark.django_db
+EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES", "1"))  # of each operation, right and wrong
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "NONSENSE")
+# A right value of each field that an operation needs.
+VALUES: dict[str, Any] = {
+    **dict.fromkeys(("reason", "name"), "x"),
+    "taxpayer": "C2584563222",
+    "intermediary": "C9876543210",
+    "permissions": [SUBMIT],
+    **dict.fromkeys(("valid_until", "active_until", "expires_at"), "2037-12-31"),
+    **dict.fromkeys(("taxpayers", "allowed_networks"), ()),
+    "token_binding": "dpop",
+    "keys": new_pair().public_jwk,
+    "certificate": "erp.example.org",
+    "name_kind": "san_dns",
+    "url": "https://x.example.org",
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One of the description; `path` is below the base, with its parameters in braces."""
+
+    method: str
+    path: str
+    described: dict[str, Any]
+    schemas: dict[str, Any]
+
+    def sent(self, place: str) -> set[str]:
+        found = self.described.get("parameters", ())
+        return {one["name"] for one in found if one["in"] == place}
+
+    @property
+    def scopes(self) -> list[str]:
+        return [scope for one in self.described["security"] for scope in one["accessToken"]]
+
+    @property
+    def has_body(self) -> bool:
+        return "requestBody" in self.described
+
+    def takes(self, what: str) -> bool:
+        return self.has_body if what == "a body" else what in self.sent("header")
+
+    @property
+    def body(self) -> Any:
+        """A right one."""
+        if not self.has_body:
+            return None if self.method == "GET" else {}
+        content = self.described["requestBody"]["content"]["application/json"]["schema"]
+        return self._right(content)
+
+    def _right(self, schema: dict[str, Any]) -> dict[str, Any]:
+        schema = self.schemas[schema["$ref"].rpartition("/")[2]]
+        row = schema["properties"].get("rows", {}).get("items")
+        if row:
+            return {"rows": [self._right(row)]}
+        return {name: VALUES[name] for name in schema.get("required", ())}
+
+    def call(self, portal: Portal, real: dict[str, Any], **changes: Any) -> HttpResponse:
+        """A right request but for these changes: body, query, or headers; None: left out."""
+        body = changes.pop("body", self.body)
+        query = changes.pop("query", "")
+        headers = {"If_Match": "*"} if "If-Match" in self.sent("header") else {}
+        headers = {k: v for k, v in {**headers, **changes}.items() if v is not None}
+        answer = portal.call(self.method, f"{self.path.format(**real)}{query}", body, **headers)
+        self.check(answer)
+        return answer
+
+    def check(self, answer: HttpResponse) -> None:
+        """It is one of those that the description has."""
+        described = self.described["responses"].get(str(answer.status_code))
+        assert described, (self.method, self.path, answer.content)
+        assert set(described["headers"]) - set(answer.headers) <= {"Location"}
+        schema = described["content"][answer["Content-Type"]]["schema"]
+        rules = {**schema, "components": {"schemas": self.schemas}}
+        jsonschema_rs.validator_for(rules, validate_formats=True).validate(body_of(answer))
+
+
+@pytest.fixture(scope="module")
+def description() -> Any:
+    return json.loads(send("GET", f"{BASE}/openapi.json", None).content)
+
+
+@pytest.fixture(scope="module")
+def operations(description: Any) -> list[Operation]:
+    schemas = description["components"]["schemas"]
+    return [
+        Operation(method.upper(), path.removeprefix(BASE), described, schemas)
+        for path, methods in description["paths"].items()
+        for method, described in methods.items()
+    ]
+
+
+@pytest.fixture
+def real(portal: Portal) -> dict[str, Any]:
+    """Of each part of a path one that there is."""
+    granted: Any = GrantedPermissionFactory.create(
+        taxpayer__tin=VALUES["taxpayer"],
+        taxpayer__name="x",
+        intermediary__taxpayer__tin=VALUES["intermediary"],
+    )
+    client = new_erp(taxpayer=IntermediaryFactory.create(taxpayer=granted.taxpayer).taxpayer)
+    return {
+        "taxpayer": VALUES["taxpayer"],
+        "client_id": client.client_id,
+        "permission": granted.pk,
+        "credential": client.system_user.credentials.get().pk,
+        "webhook": new_endpoint(client_id=portal.erp.client_id).pk,
+        "reference": client.login()["correlationId"],
+    }
+
+
+def test_a_right_request_is_done(
+    portal: Portal, operations: list[Operation], real: dict[str, Any]
+) -> None:
+    """Or refused by a rule of the registry: so each answer below is that of its one fault."""
+    assert {op.method for op in operations} == {"GET", "POST", "PATCH"}
+    for operation in operations:
+        with transaction.atomic():
+            answer = operation.call(portal, real)
+            transaction.set_rollback(True)
+        problem = body_of(answer).get("type", "")
+        assert answer.status_code < 300 or problem.endswith("/change_refused"), answer.content
+
+
+def test_without_a_token_or_its_scope_or_a_database_nothing_opens(
+    portal: Portal, operations: list[Operation], real: dict[str, Any], erp: Erp
+) -> None:
+    token, before = token_of(erp), Change.objects.count()
+    for operation in operations:
+        path = f"{BASE}{operation.path.format(**real)}"
+        challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+        answer = send(operation.method, path, None, operation.body)
+        problem = assert_problem(answer, 401, "invalid_token", MISSING, **challenge)
+        assert (problem["error"], problem["error_description"]) == ("invalid_token", MISSING)
+        scope = operation.scopes[0]
+        challenge["WWW-Authenticate"] = f'Bearer error="insufficient_scope", scope="{scope}"'
+        answer = send(operation.method, path, token, operation.body)
+        says = f"needs a token with the scope {scope}."
+        assert_problem(answer, 403, "insufficient_scope", says, **challenge)
+        with database_out_of_reach():
+            answer = operation.call(portal, real)
+        assert_problem(answer, 503, "temporarily_unavailable", "Retry-After", Retry_After="5")
+        assert b"10.1.2.3" not in answer.content
+    assert Change.objects.count() == before
+
+
+def test_another_method_is_answered_with_those_that_are_allowed(
+    portal: Portal, operations: list[Operation], real: dict[str, Any]
+) -> None:
+    for path in {operation.path for operation in operations}:
+        known = {operation.method for operation in operations if operation.path == path}
+        known |= {"HEAD"} if "GET" in known else set()
+        for method in set(METHODS) - known:
+            answer = portal.call(method, path.format(**real))
+            says = f"Method '{method}' not allowed."
+            assert_problem(answer, 405, "method_not_allowed", says)
+            assert set(answer["Allow"].split(", ")) == known, path
+
+
+HOSTILE = ["0", "-1", "x", "9" * 18, "9" * 40, "%00", "\u0661", "%C3%A9" * 9, "a" * 5000]
+HOSTILE += ["C9999999999", "C2584563222:12345", "C2584563222%3A", "ci_live_x", "cs_test_x"]
+HOSTILE += ["ci_test_%00", "ci_test_" * 90, "01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f"]
+
+
+def test_a_record_that_is_not_there_is_a_404(
+    portal: Portal, operations: list[Operation], real: dict[str, Any]
+) -> None:
+    for operation in operations:
+        names = operation.sent("path")
+        is_read = operation.method == "GET" and operation.path.endswith("}")
+        for name in names:
+            for value in HOSTILE if is_read else ["999999"]:
+                answer = operation.call(portal, real | {name: value})
+                assert_problem(answer, 404, "not_found", "no such")
+    credential = next(op for op in operations if op.path.endswith("{credential}/revoke"))
+    other = new_erp().system_user.credentials.get().pk
+    for number in (other, 0, 10**18, 10**40):
+        answer = credential.call(portal, real | {"credential": number})
+        assert_problem(answer, 404, "not_found", "no such secret, key or certificate")
+
+
+NOT_ONE_ETAG = ["abc", '"abc', 'abc"', '"a" "b"', "*, *", '"a",', 'w/"a"']
+NO_KEY = ['"', '""', "a b", '"a', "\u00e9", '"a", "b"', "a" * 256, "{}"]
+# What is wrong with the headers or the body, which operations take it, and the answer.
+FAULTS: list[tuple[str, list[dict[str, Any]], int, str, str]] = [
+    ("If-Match", [{"If_Match": None}, {"If_Match": " "}], 428, "precondition_required", "its ETag"),
+    ("If-Match", [{"If_Match": t} for t in NOT_ONE_ETAG], 400, "malformed_request", "If-Match mus"),
+    ("If-Match", [{"If_Match": '"other"'}], 412, "changed_meanwhile", "Read it again, decide agai"),
+    ("Idempotency-Key", [{"Idempotency_Key": k} for k in NO_KEY], 400, "malformed_request", "text"),
+    ("a body", [{"Content_Type": "text/plain"}], 415, "unsupported_media_type", "application/json"),
+    ("a body", [{"body": b"{"}], 400, "malformed_request", "The body cannot be read: it is no JSO"),
+    ("a body", [{"body": b"[" * 600_000}], 413, "content_too_large", "A body has at most"),
+    ("a body", [{"body": {"nme": 1}}], 422, "invalid_fields", "Correct the fields listed in error"),
+]
+
+
+@pytest.mark.parametrize(("takes", "faults", "status", "kind", "says"), FAULTS)
+def test_a_wrong_header_or_body_is_named_and_nothing_is_changed(
+    portal: Portal,
+    operations: list[Operation],
+    real: dict[str, Any],
+    takes: str,
+    faults: list[dict[str, Any]],
+    status: int,
+    kind: str,
+    says: str,
+) -> None:
+    before = Change.objects.count()
+    chosen = [op for op in operations if op.takes(takes)]
+    assert len(chosen) > 20
+    for number, operation in enumerate(chosen):
+        for fault in faults if number == 0 else faults[:1]:  # one reader reads them for all
+            problem = assert_problem(operation.call(portal, real, **fault), status, kind, says)
+            if status == 422:
+                assert "There is no such field here." in errors_of(problem)["#/nme"]
+    assert Change.objects.count() == before
+
+
+BAD_QUERIES = {
+    "?limit=0": ("limit", "greater than or equal to 1"),
+    "?limit=501": ("limit", "less than or equal to 500"),
+    f"?limit={'9' * 3000}": ("limit", "String value too large."),
+    "?limit=1&limit=2": ("limit", "Send it once."),
+    "?page=2": ("page", "There is no such field here. Choose from: cursor, limit"),
+    "?cursor=abc": ("cursor", "Send the next_cursor of the page before"),
+    "?cursor=%00": ("cursor", "Null characters are not allowed."),
+}
+
+
+def lists(operations: list[Operation]) -> Iterator[Operation]:
+    yield from (operation for operation in operations if "cursor" in operation.sent("query"))
+
+
+@pytest.mark.parametrize("query", BAD_QUERIES, ids=map(str, range(len(BAD_QUERIES))))
+def test_a_parameter_that_is_wrong_is_named(
+    portal: Portal, operations: list[Operation], real: dict[str, Any], query: str
+) -> None:
+    name, says = BAD_QUERIES[query]
+    for operation in lists(operations):
+        answer = operation.call(portal, real, query=query)
+        found = errors_of(assert_problem(answer, 400, "malformed_request"))
+        assert found.keys() == {name}
+        assert says in found[name]
+
+
+@pytest.mark.parametrize("query", ["?a=%zz", "?a=%ff", "?" + "&".join(["a=1"] * 101)])
+def test_a_query_that_cannot_be_read_is_refused(portal: Portal, query: str) -> None:
+    answer = portal.get(f"/taxpayers{query}")
+    assert_problem(answer, 400, "malformed_request", "The request is malformed: the query string")
+
+
+def test_a_cursor_is_taken_by_its_own_list_alone(
+    portal: Portal, operations: list[Operation], real: dict[str, Any]
+) -> None:
+    """Also where two lists have the same order: a place of one means nothing in the other."""
+    TaxpayerFactory.create()
+    new_erp().login()
+    GrantedPermissionFactory.create()
+    new_endpoint(client_id=portal.erp.client_id)
+    cursors = {}
+    for operation in lists(operations):
+        page = assert_ok(operation.call(portal, real, query="?limit=1"))
+        if cursor := page["next_cursor"]:
+            cursors[operation.path] = cursor
+    assert len(cursors) >= 7
+    for operation in lists(operations):
+        for path, cursor in cursors.items():
+            answer = operation.call(portal, real, query=f"?cursor={cursor}")
+            if path == operation.path:
+                assert assert_ok(answer)["items"]
+            else:
+                found = errors_of(assert_problem(answer, 400, "malformed_request"))
+                assert found.keys() == {"cursor"}, (path, operation.path)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/taxpayers/", "/Taxpayers", "/taxpayers/C1000000001/nonsense", "/users/1/2"]
+)
+def test_a_path_that_is_not_there_is_a_404(path: str) -> None:
+    for method in ("GET", "POST", "DELETE"):
+        answer = send(method, f"{BASE}{path}", None, {} if method == "POST" else None)
+        assert_problem(answer, 404, "not_found", "There is nothing at this path.", Allow="")
+
+
+def test_a_client_without_the_scope_is_refused_before_its_body_is_read(erp: Erp) -> None:
+    answer = send("POST", f"{BASE}/taxpayers", token_of(erp), b"{" * 100_000)
+    assert answer.status_code == 403
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_whatever_is_sent_the_answer_is_one_of_the_description(
+    portal: Portal,
+    description: Any,
+    operations: list[Operation],
+    real: dict[str, Any],
+    mode: GenerationMode,
+) -> None:
+    statuses: set[int] = set()
+    made = schemathesis.openapi.from_dict(description).get_all_operations()
+    for found, operation in zip(made, operations, strict=True):
+        case_of: Any = found.ok()  # type: ignore[union-attr]
+        if mode == GenerationMode.NEGATIVE and not (case_of.body or case_of.query):
+            continue  # nothing of it can be wrong but the path
+
+        @settings(
+            max_examples=EXAMPLES,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=case_of.as_strategy(generation_mode=mode))
+        def check(case: Any, operation: Operation) -> None:
+            sent = case.as_transport_kwargs(base_url="http://localhost:8000")
+            body = sent.get("json", sent.get("data"))
+            query = f"?{urlencode(case.query, doseq=True)}" if case.query else ""
+            statuses.add(operation.call(portal, real, body=body, query=query).status_code)
+
+        check(operation=operation)
+    assert statuses >= ({200} if mode == GenerationMode.POSITIVE else {400, 422})
+
+
+# What each scope changes, and what else it reads: the beginning of addresses.
+CHANGES: dict[str, tuple[str, ...]] = {
+    "RegistryAPI": ("",),
+    "RegistryAPI:read": (),
+    "RegistryAPI:taxpayers": (
+        *("taxpayers", "intermediaries", "imports/taxpayers", "imports/intermediaries"),
+    ),
+    "RegistryAPI:permissions": ("permissions", "imports/permissions"),
+    "RegistryAPI:credentials": ("system-users", "imports/system-users"),
+    "RegistryAPI:webhooks": ("webhooks",),
+}
+ALSO_READS: dict[str, tuple[str, ...]] = {
+    "RegistryAPI:read": ("",),
+    "RegistryAPI:permissions": ("taxpayers", "intermediaries", "permission-codes"),
+    "RegistryAPI:credentials": ("taxpayers", "permission-codes", "logins"),
+    "RegistryAPI:webhooks": ("changes",),
+}
+
+
+@pytest.mark.parametrize("scope", sorted(MANAGEMENT_SCOPES))
+def test_each_scope_opens_its_addresses_and_no_other(
+    scope: str, operations: list[Operation], real: dict[str, Any]
+) -> None:
+    caller, before = new_portal(scope), Change.objects.count()
+    for operation in operations:
+        reads = ALSO_READS.get(scope, ()) if operation.method == "GET" else ()
+        if operation.path[1:].startswith(CHANGES[scope] + reads):
+            # A change is refused for its body alone.
+            answer = operation.call(caller, real, body=None if operation.method == "GET" else b"{")
+            assert answer.status_code in (200, 400, 404), (operation.path, answer.content)
+        else:
+            answer = operation.call(caller, real)
+            says = f"Log in with scope={operation.scopes[0]}."
+            lacks = f'Bearer error="insufficient_scope", scope="{operation.scopes[0]}"'
+            assert_problem(answer, 403, "insufficient_scope", says, WWW_Authenticate=lacks)
+    assert Change.objects.count() == before
+
+
+def test_what_is_open_to_everybody_is_decided() -> None:
+    """What the API is, and what its problems mean."""
+    own = {str(path.pattern).removeprefix(BASE[1:]) for path in urlpatterns if path not in records}
+    assert own == {"/openapi.json", "/problems/<str:kind>", "", "/", "/<path:rest>"}
