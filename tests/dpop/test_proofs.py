@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as new_ec
 from django.conf import settings
 
+from proofs.fuzz.signed.signer import RIGHT, raw_object
 from tests.client_auth.key_erp import KeyPair, new_pair, signed_as
 from tests.dpop.dpop_erp import DpopErp
-from tests.fuzz.proofs.signer import RIGHT, raw_object
 from tests.support.erp import Erp
 from tokens.dpop.proof import InvalidProof, Proof, ProofFault, read_proof, verified_thumbprint
 from tokens.dpop.target import is_same_target
