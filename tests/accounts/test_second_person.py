@@ -241,7 +241,7 @@ def test_only_what_was_seen_is_confirmed() -> None:
 
 def test_a_superuser_does_not_count_as_the_last_account_manager() -> None:
     new_staff("", "boss")
-    end = {"is_active": False, "reason": WHY, "by": OPERATOR, "at": AT}
+    end: dict[str, Any] = {"is_active": False, "reason": WHY, "by": OPERATOR, "at": AT}
     set_account_active(account=account("mariam"), **end)
     with pytest.raises(ServiceError, match="the last active account"):
         set_account_active(account=account("osman"), **end)

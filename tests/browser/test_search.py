@@ -183,4 +183,4 @@ def test_a_long_name_and_a_long_key_id_widen_no_page(office: Office, tmp_path: P
         for task in ("change/", "register_client_key/", "revoke_secret/", "use_client_secret/"):
             page.goto(record + task)
             assert too_wide_parts(page) == [], (size, task)
-    assert violations(page) == []
+        assert violations(page) == []

@@ -86,8 +86,7 @@ def test_what_has_passed_is_extended_from_today_and_what_has_no_end_not(officer:
     today = timezone.localtime().date()
     assert page.context["form"].initial["expires"].year == today.year + 1
     SystemUser.objects.update(expires_at=None)
-    page = text_of(officer.get(url, follow=True))
-    assert "To give it one, use “Set an earlier end”." in page
+    assert "To give it one, use “Set an earlier end”." in text_of(officer.get(url, follow=True))
     assert "Set an earlier end" in text_of(officer.get(page_url(record)))
 
 

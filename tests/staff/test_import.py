@@ -108,6 +108,7 @@ def test_a_taxpayer_registered_after_the_preview_is_an_error_at_confirmation(
 
 def test_an_upload_is_only_for_the_person_who_sent_it_and_for_a_day(registrar: Client) -> None:
     save_upload(name="x", content=b"", by=Author("badrul"), at=timezone.now())
+    url = ""
     for number in range(MAX_UPLOADS + 2):
         url = send(registrar, GOOD, f"{number}.csv").redirect_chain[-1][0]
     names = UploadedFile.objects.filter(by="nurul").order_by("pk").values_list("name", flat=True)

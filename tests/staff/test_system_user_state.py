@@ -24,7 +24,7 @@ DAY = timedelta(days=1)
 BY: dict[str, Any] = {"by": Author("mariam")}
 
 
-Change = Callable[[SystemUser], None]
+Change = Callable[[SystemUser], object]
 
 
 def set_secrets(**values: Any) -> Change:
@@ -36,7 +36,7 @@ def set_secrets(**values: Any) -> Change:
 
 
 def set_user(**values: Any) -> Change:
-    return lambda user: SystemUser.objects.filter(pk=user.pk).update(**values) and None
+    return lambda user: SystemUser.objects.filter(pk=user.pk).update(**values)
 
 
 def deactivate(user: SystemUser) -> None:
