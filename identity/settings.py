@@ -74,6 +74,7 @@ OTEL_TRACES_SAMPLER_ARG: float = read("OTEL_TRACES_SAMPLER_ARG")
 
 # Warnings that the server starts with in `live` all the same.
 ACCEPTED_RISKS: list[str] = read("ACCEPTED_RISKS")
+_SILENCED = sorted(DANGERS.intersection(ACCEPTED_RISKS))
 
 # --- Django -----------------------------------------------------------------------------------
 
@@ -163,10 +164,15 @@ LOGGING: dict[str, Any] = {
 # --- The staff pages --------------------------------------------------------------------------
 
 if SERVE == "login":  # no page, cookie or form is served, so these need no protection
-    SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003"]
+    SILENCED_SYSTEM_CHECKS = ["security.W001", "security.W002", "security.W003", *_SILENCED]
 else:
     from identity.staff_settings import *  # noqa: F403 - each of its names is a setting
-    from identity.staff_settings import STAFF_LIBRARIES, STAFF_MIDDLEWARE, STAFF_URLCONF
+    from identity.staff_settings import (
+        STAFF_LIBRARIES,
+        STAFF_MIDDLEWARE,
+        STAFF_SILENCED_CHECKS,
+        STAFF_URLCONF,
+    )
 
     # First our commands for accounts, which replace those of django.contrib.auth. Then the
     # libraries: unfold replaces templates of the admin. Our pages last: they unregister the admin
@@ -181,4 +187,4 @@ else:
     ]
     MIDDLEWARE = [*MIDDLEWARE, *STAFF_MIDDLEWARE]
     ROOT_URLCONF = STAFF_URLCONF
-SILENCED_SYSTEM_CHECKS += sorted(DANGERS.intersection(ACCEPTED_RISKS))
+    SILENCED_SYSTEM_CHECKS = [*STAFF_SILENCED_CHECKS, *_SILENCED]

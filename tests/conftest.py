@@ -31,6 +31,7 @@ from tests.servers.service import (
 )
 
 if TYPE_CHECKING:
+    from django.test import Client
     from pytest_django.plugin import DjangoDbBlocker
 
     from tests.introspection.api import Api
@@ -300,3 +301,23 @@ def blocked(db: None) -> "Erp":
 
     yesterday = datetime.now(UTC) - timedelta(days=1)
     return new_erp(blocked_at=yesterday, blocked_by="officer", blocked_reason="abuse")
+
+
+# --- Staff, each signed in ------------------------------------------------------------------------
+
+
+def _staff(role: str | None, name: str) -> Any:
+    @pytest.fixture
+    def signed_in(db: None) -> "Client":
+        from tests.support.staff import staff_client
+
+        return staff_client(role, name)
+
+    return signed_in
+
+
+viewer = _staff("viewer", "siti")
+registrar = _staff("registrar", "nurul")
+officer = _staff("security officer", "kumar")
+auditor = _staff("auditor", "farid")
+boss = _staff(None, "boss")

@@ -1,44 +1,20 @@
 """Account managers who change each other at the same moment: one of them stays."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
-from identity.staff.accounts.changes.accounts import (
-    change_role,
-    create_account,
-    set_account_active,
-)
+from identity.staff.accounts.changes.accounts import change_role, create_account, set_account_active
 from identity.staff.accounts.roles import ACCOUNT_MANAGER
 from identity.staff.models import StaffAccount
 from taxpayers.services import Author, ServiceError
+from tests.registry.test_services_at_once import at_once
 from tests.support.accounts import new_staff
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHY: dict[str, Any] = {"reason": "Ticket 4711"}
-
-
-def at_once(*acts: Callable[[], object]) -> list[object]:
-    """What each got that ran in its own thread: a result, or its ServiceError."""
-    barrier = Barrier(len(acts))
-
-    def one(act: Callable[[], object]) -> object:
-        try:
-            connection.ensure_connection()
-            barrier.wait()
-            return act()
-        except ServiceError as fault:
-            return fault
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(one, acts))
 
 
 def deactivate(row: StaffAccount, by: str) -> object:

@@ -1,7 +1,7 @@
 """No person makes themselves able to register and to issue: a second one confirms, or it stops."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -12,17 +12,9 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from identity.staff.accounts.changes.accounts import (
-    change_role,
-    create_account,
-    set_account_active,
-)
+from identity.staff.accounts.changes.accounts import change_role, create_account, set_account_active
 from identity.staff.accounts.changes.first_passwords import IssuedPassword, set_first_password
-from identity.staff.accounts.changes.second_person import (
-    LIFETIME,
-    confirm_account,
-    decline_account,
-)
+from identity.staff.accounts.changes.second_person import LIFETIME, confirm_account, decline_account
 from identity.staff.accounts.changes.second_steps import reset_second_factor
 from identity.staff.accounts.roles import ACCOUNT_MANAGER
 from identity.staff.models import StaffAccount, WaitingChange
@@ -71,53 +63,48 @@ def colleague(role: str, **fields: Any) -> StaffAccount:
 class Asked:
     """What an account manager asks for, of an account with this role before; None: of a new one."""
 
-    name: str
+    service: Callable[..., Any]
     role: str | None
-    ask: Callable[[Author], Any]
-    was_active: bool = True
+    name: str
+    given: dict[str, Any] = field(default_factory=dict)
+    gives: str = "registrar"  # the role after it
 
     def __str__(self) -> str:
         return f"{self.name} {self.role or ''}".strip()
 
     def prepare(self) -> None:
         if self.role is not None:
-            colleague(self.role, is_active=self.was_active)
+            colleague(self.role, is_active="is_active" not in self.given)
+
+    def ask(self, by: Author, at: Any = AT) -> Any:
+        about = {"account": account()} if self.role else {"username": "badrul", "name": "Badrul"}
+        return self.service(**about, **self.given, reason=WHY, by=by, at=at)
 
 
-def _create(by: Author, role: str = "registrar") -> Any:
-    given = {"username": "badrul", "name": "Badrul", "role": role}
-    return create_account(**given, reason=WHY, by=by, at=AT)
-
-
-def _password(by: Author) -> Any:
-    return set_first_password(account=account(), reason=WHY, by=by, at=AT)
-
-
-def _reset(by: Author) -> Any:
-    return reset_second_factor(account=account(), reason=WHY, by=by, at=AT)
-
-
-def _activate(by: Author) -> Any:
-    return set_account_active(account=account(), is_active=True, reason=WHY, by=by, at=AT)
-
-
-def _officer(by: Author) -> Any:
-    return change_role(account=account(), role="security officer", reason=WHY, by=by, at=AT)
-
-
-CLOSING = [
-    Asked("create_account", None, _create),
-    Asked("set_first_password", "registrar", _password),
-    Asked("set_first_password", "auditor", _password),
-    Asked("set_first_password", ACCOUNT_MANAGER, _password),
-    Asked("reset_second_factor", "security officer", _reset),
-    Asked("activate_account", "registrar", _activate, was_active=False),
+NEW = Asked(create_account, None, "create_account", {"role": "registrar"})
+OFFICER = {"role": "security officer"}
+PASSWORD_OF = [
+    Asked(set_first_password, role, "set_first_password", gives=role)
+    for role in ("registrar", "auditor", ACCOUNT_MANAGER, "viewer")
 ]
+RESET_OF = [
+    Asked(reset_second_factor, role, "reset_second_factor", gives=role)
+    for role in ("security officer", "viewer")
+]
+ACTIVATE_OF = [
+    Asked(set_account_active, role, "activate_account", {"is_active": True}, role)
+    for role in ("registrar", "viewer")
+]
+CLOSING = [NEW, *PASSWORD_OF[:3], RESET_OF[0], ACTIVATE_OF[0]]
 ROLES_ASKED = [
-    Asked("change_role", "viewer", _officer),
-    Asked("change_role", "registrar", _officer),
+    Asked(change_role, role, "change_role", OFFICER, "security officer")
+    for role in ("viewer", "registrar")
 ]
 ASKED = [*CLOSING, *ROLES_ASKED]
+NO_DUTY = [PASSWORD_OF[3], RESET_OF[1], ACTIVATE_OF[1]]
+TO_OFFICER = ROLES_ASKED[1]
+
+
 each = pytest.mark.parametrize("asked", ASKED, ids=str)
 
 
@@ -139,16 +126,14 @@ def test_it_takes_effect_when_a_second_person_confirms(asked: Asked, second: Aut
     asked.prepare()
     asked.ask(MARIAM)
     before = state()
-    assert before == (
-        (False, asked.role or "registrar") if asked in CLOSING else (True, asked.role)
-    )
+    is_closed = asked in CLOSING
+    assert before == (not is_closed, asked.gives if is_closed else asked.role)
     for who in (MARIAM, Author("badrul")):
         with pytest.raises(ServiceError, match=r"You asked for this|your own account"):
             confirm(who)
     assert state() == before
     confirm(second)
-    role = "security officer" if asked in ROLES_ASKED else asked.role or "registrar"
-    assert state() == (True, role)
+    assert state() == (True, asked.gives)
     assert not WaitingChange.objects.exists()
     request, confirmation = Change.objects.order_by("pk")
     assert (request.action, request.by, request.reason) == (asked.name, "mariam", WHY)
@@ -159,34 +144,22 @@ def test_it_takes_effect_when_a_second_person_confirms(asked: Asked, second: Aut
         confirm(OPERATOR)
 
 
-@each
-def test_an_operator_needs_no_second_person(asked: Asked) -> None:
+@pytest.mark.parametrize(
+    ("asked", "by", "is_required"),
+    [
+        *((asked, OPERATOR, True) for asked in ASKED),
+        *((asked, MARIAM, False) for asked in ASKED),
+        *((asked, MARIAM, True) for asked in NO_DUTY),
+    ],
+    ids=str,
+)
+def test_nothing_waits_for_an_operator_where_none_is_required_and_without_a_duty(
+    asked: Asked, by: Author, is_required: bool, live: Settings
+) -> None:
+    live.SECOND_PERSON_REQUIRED = is_required
     asked.prepare()
-    asked.ask(OPERATOR)
-    role = "security officer" if asked in ROLES_ASKED else asked.role or "registrar"
-    assert (state(), WaitingChange.objects.count()) == ((True, role), 0)
-
-
-@each
-def test_nothing_waits_where_no_second_person_is_required(asked: Asked, live: Settings) -> None:
-    live.SECOND_PERSON_REQUIRED = False
-    asked.prepare()
-    asked.ask(MARIAM)
-    assert (account().is_active, WaitingChange.objects.count()) == (True, 0)
-
-
-@pytest.mark.parametrize("ask", [_password, _reset, _activate])
-def test_an_account_that_only_reads_needs_no_second_person(ask: Callable[[Author], Any]) -> None:
-    colleague("viewer", is_active=ask is not _activate)
-    ask(MARIAM)
-    assert (account().is_active, WaitingChange.objects.count()) == (True, 0)
-
-
-def test_to_take_a_duty_away_needs_no_second_person() -> None:
-    colleague("registrar")
-    _officer(MARIAM)
-    change_role(account=account(), role="viewer", reason=WHY, by=MARIAM, at=AT)
-    assert (state(), WaitingChange.objects.count()) == ((True, "viewer"), 0)
+    asked.ask(by)
+    assert (state(), WaitingChange.objects.count()) == ((True, asked.gives), 0)
 
 
 @pytest.mark.parametrize("give", ["own permission", "role that waits", "superuser"])
@@ -195,16 +168,16 @@ def test_a_duty_is_seen_wherever_it_comes_from(give: str) -> None:
     if give == "own permission":
         row.user_permissions.add(Permission.objects.get(codename="import_registry"))
     if give == "role that waits":
-        _officer(OSMAN)
+        TO_OFFICER.ask(OSMAN)
     new_staff("", "boss")
-    _password(Author("boss"))
+    PASSWORD_OF[0].ask(Author("boss"))
     assert not account().is_active
 
 
 @pytest.mark.parametrize("asked", CLOSING, ids=str)
 def test_no_way_in_is_open_before(asked: Asked) -> None:
     asked.prepare()
-    session = signed_in(account()) if asked.role and asked.was_active else Client()
+    session = signed_in(account()) if asked.role and account().is_active else Client()
     issued = asked.ask(MARIAM)
     words = [PASSWORD, *([issued.password] if isinstance(issued, IssuedPassword) else [])]
     for word in words:
@@ -227,12 +200,9 @@ def test_what_waited_too_long_is_not_confirmed_and_can_be_asked_for_again(asked:
     with pytest.raises(ServiceError, match="waited too long"):
         confirm(OSMAN, at=late)
     assert state() == before
-    if asked in ROLES_ASKED:
-        change_role(account=account(), role="auditor", reason=WHY, by=MARIAM, at=late)
-    else:
-        set_account_active(account=account(), is_active=True, reason=WHY, by=MARIAM, at=late)
+    (asked if asked in ROLES_ASKED else ACTIVATE_OF[0]).ask(MARIAM, late)
     confirm(OSMAN, at=late)
-    assert account().is_active
+    assert state() == (True, asked.gives)
 
 
 @each
@@ -246,43 +216,36 @@ def test_what_is_declined_never_happens(asked: Asked, by: Author) -> None:
     with pytest.raises(ServiceError, match="Nothing waits"):
         confirm(OSMAN)
     User.objects.update(is_active=True)
-    if isinstance(issued, IssuedPassword):  # who asked knows it
+    if isinstance(issued, IssuedPassword):  # its sender knows it
         assert authenticate(None, username="badrul", password=issued.password) is None
     row = Change.objects.latest("pk")
     assert (row.action, row.by, row.before["asked_by"]) == ("decline_account", by.name, "mariam")
 
 
-def test_of_two_who_asked_each_confirms_what_the_other_asked() -> None:
+def test_only_what_was_seen_is_confirmed() -> None:
     colleague("registrar")
-    _password(MARIAM)
-    _reset(OSMAN)
+    PASSWORD_OF[0].ask(MARIAM)
+    seen = frozenset([str(WaitingChange.objects.get().pk)])
+    RESET_OF[0].ask(OSMAN)
+    with pytest.raises(ServiceError, match="Something else waits"):
+        confirm(OPERATOR, shown=seen)
     confirm(MARIAM)
     assert not account().is_active
     with pytest.raises(ServiceError, match="You asked for this"):
         confirm(MARIAM)
     confirm(OSMAN)
-    assert account().is_active
-
-
-def test_only_what_was_seen_is_confirmed() -> None:
-    colleague("viewer")
-    change_role(account=account(), role="auditor", reason=WHY, by=MARIAM, at=AT)
-    seen = frozenset([str(WaitingChange.objects.get().pk)])
-    _officer(MARIAM)
-    with pytest.raises(ServiceError, match="Something else waits"):
-        confirm(OSMAN, shown=seen)
-    assert state() == (True, "viewer")
+    TO_OFFICER.ask(MARIAM)  # and to take a duty away needs no second person
+    change_role(account=account(), role="viewer", reason=WHY, by=MARIAM, at=AT)
+    assert (state(), WaitingChange.objects.count()) == ((True, "viewer"), 0)
 
 
 def test_a_superuser_does_not_count_as_the_last_account_manager() -> None:
     new_staff("", "boss")
-    for name in ("mariam", "osman"):
-        row = account(name)
-        if name == "mariam":
-            set_account_active(account=row, is_active=False, reason=WHY, by=OPERATOR, at=AT)
-            continue
-        with pytest.raises(ServiceError, match="the last active account"):
-            set_account_active(account=row, is_active=False, reason=WHY, by=OPERATOR, at=AT)
+    end: dict[str, Any] = {"is_active": False, "reason": WHY, "by": OPERATOR, "at": AT}
+    set_account_active(account=account("mariam"), **end)
+    with pytest.raises(ServiceError, match="the last active account"):
+        set_account_active(account=account("osman"), **end)
+    assert json_output_of("deactivate_account", "boss")["is_active"] is False
 
 
 # --- Commands: the way out ------------------------------------------------------------------------
@@ -299,19 +262,13 @@ def test_an_operator_creates_the_first_account_without_a_superuser() -> None:
 
 
 def test_an_operator_confirms_for_a_manager_who_has_no_colleague() -> None:
-    _create(MARIAM)
+    NEW.ask(MARIAM)
     [row] = json_output_of("confirm_account")["waiting"]
     assert (row["username"], row["asked_by"], row["role"]) == ("badrul", "mariam", "registrar")
     assert "create_account (registrar), asked by mariam" in output_of("confirm_account")
     assert json_output_of("confirm_account", "badrul")["is_active"]
     assert output_of("confirm_account") == "Nothing waits for a second person.\n"
     assert error_of("confirm_account", "badrul") == "Nothing waits for a second person."
-
-
-def test_an_operator_ends_a_superuser() -> None:
-    new_staff("", "boss")
-    assert json_output_of("deactivate_account", "boss")["is_active"] is False
-    assert not account("boss").is_active
 
 
 # --- Duties that meet in one account --------------------------------------------------------------
@@ -387,28 +344,18 @@ def test_one_manager_asks_on_the_page_and_another_one_confirms() -> None:
     done = osman.post(url, form | {"reason": "Met them"}, follow=True)
     assert "can sign in." in text_of(done)
     assert state() == (True, "registrar")
-
-
-@pytest.mark.parametrize(
-    ("task", "values", "says"),
-    [
-        ("change_role", {"role": "security officer"}, "waits for a second person"),
+    for task, values, says in (
+        ("change_role", OFFICER, "waits for a second person"),
         ("reset_second_factor", {}, "can sign in when a second person has confirmed"),
-        ("activate_account", {}, "can sign in when a second person has confirmed"),
-    ],
-)
-def test_a_page_says_that_it_waits_and_it_can_be_declined(
-    task: str, values: dict[str, str], says: str
-) -> None:
-    colleague("registrar", is_active=task != "activate_account")
-    mariam = signed_in(with_totp(User.objects.get(username="mariam")))
-    url = task_url(account(), task)
-    assert "a second person must confirm this" in text_of(mariam.get(url))
-    form = opened(mariam, url) | {"reason": WHY} | values
-    assert says in text_of(mariam.post(url, form, follow=True))
-    decline = task_url(account(), "decline_account")
-    assert "Declined." in text_of(mariam.post(decline, {"reason": WHY}, follow=True))
-    assert not WaitingChange.objects.exists()
+    ):
+        with_totp(User.objects.get(username="badrul")) if not values else None
+        url = task_url(account(), task)
+        assert "a second person must confirm this" in text_of(mariam.get(url))
+        sent = opened(mariam, url) | {"reason": WHY} | values
+        assert says in text_of(mariam.post(url, sent, follow=True))
+        decline = task_url(account(), "decline_account")
+        assert "Declined." in text_of(mariam.post(decline, {"reason": WHY}, follow=True))
+        assert not WaitingChange.objects.exists()
 
 
 def test_what_waited_too_long_is_said_and_has_a_way_on() -> None:

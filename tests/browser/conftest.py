@@ -56,7 +56,7 @@ def whole_office(
 def office(whole_office: "Office") -> Iterator["Office"]:
     """The same; the test fails if a page breaks its content security policy or a script fails."""
     yield whole_office
-    assert whole_office.complaints() == []
+    assert whole_office.close_windows() == []
 
 
 # --- A new service in production ------------------------------------------------------------------

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from tests.browser import Browser, open_window
+from tests.browser import open_window
 from tests.browser.support.accessibility import violations
 from tests.browser.support.clicks import Clicks, find, press, says
 from tests.browser.support.office import Office
@@ -19,10 +19,10 @@ OWN_PASSWORD = "the-rain-in-Ipoh-4711"
 
 
 @pytest.fixture
-def newcomer(office: Office) -> Iterator[Browser]:
-    """The window of somebody who has never signed in."""
+def newcomer(office: Office) -> Iterator[Any]:
+    """The page of somebody who has never signed in."""
     window = open_window(office.chromium, base_url=office.url, locale="en-GB")
-    yield window
+    yield window.page
     window.page.context.close()
     assert window.complaints == []
 
@@ -39,9 +39,9 @@ def give_password(page: Any, name: str, password: str) -> None:
 
 
 def test_a_colleague_gets_an_account_in_5_clicks_another_role_in_3_and_leaves_in_2(
-    office: Office, newcomer: Browser
+    office: Office, newcomer: Any
 ) -> None:
-    manager, colleague = office.page("account manager"), newcomer.page
+    manager, colleague = office.page("account manager"), newcomer
     clicks = Clicks(manager)
     password = _create(manager)
     assert clicks.count == 5  # the last one copies the password
@@ -81,10 +81,7 @@ def _start(page: Any, password: str) -> None:
     """Choose a password; then the second step comes next."""
     sign_in(page, "chong", password)
     page.wait_for_url("**/password/own/")
-    found = violations(page)
-    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    page.locator("html.dark").wait_for(state="attached")
-    assert found + violations(page) == []
+    assert violations(page) == []
     page.get_by_label("Your new password").fill(OWN_PASSWORD)
     page.get_by_label("The same password again").fill(OWN_PASSWORD)
     press(page, "Save my password")
@@ -109,8 +106,8 @@ def _deactivate(page: Any) -> None:
     assert violations(page) == []
 
 
-def test_a_form_comes_back_after_the_session_has_ended(office: Office, newcomer: Browser) -> None:
-    page, codes = newcomer.page, office.service.run(_new_registrar)
+def test_a_form_comes_back_after_the_session_has_ended(office: Office, newcomer: Any) -> None:
+    page, codes = newcomer, office.service.run(_new_registrar)
     page.goto("/admin/taxpayers/taxpayer/register_taxpayer/")
     give_password(page, "hafiz", PASSWORD)
     page.locator("[name=code]").fill(codes[0])
@@ -144,11 +141,8 @@ def _end_sessions_of_hafiz() -> None:
             Session.objects.filter(pk=session.pk).update(expire_date=timezone.now())
 
 
-def test_a_form_warns_before_its_session_ends_and_1_click_keeps_it(
-    office: Office, newcomer: Browser
-) -> None:
-    page = newcomer.page
-    page.context.add_cookies(office.page("registrar").context.cookies())
+def test_a_form_warns_before_its_session_ends_and_1_click_keeps_it(office: Office) -> None:
+    page = office.page("registrar")
     page.clock.install()
     page.goto("/admin/taxpayers/taxpayer/register_taxpayer/")
     warning = page.locator("[data-session-seconds]")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.browser import Browser, open_window
-from tests.browser.support.accessibility import violations
+from tests.browser.support.accessibility import THEME_RULES, violations
 from tests.browser.support.office import Office
 from tests.support.accounts import PASSWORD, new_staff, totp_code
 
@@ -94,13 +94,13 @@ def _at(page: Any, path: str) -> list[str]:
 
 
 def _here(page: Any) -> list[str]:
-    """What axe finds on the page as it stands, light and dark: some are shown only once."""
-    found = []
-    for theme, drawn in (("light", "html:not(.dark)"), ("dark", "html.dark")):
-        page.emulate_media(color_scheme=theme)
-        page.locator(drawn).wait_for(state="attached")
-        found += [f"{theme}: {violation}" for violation in violations(page)]
+    """What axe finds on the page as it stands, dark as well: some are shown only once."""
+    found = violations(page)
+    page.emulate_media(color_scheme="dark")
+    page.locator("html.dark").wait_for(state="attached")
+    found += violations(page, THEME_RULES)
     page.emulate_media(color_scheme="light")
+    page.locator("html:not(.dark)").wait_for(state="attached")
     return found
 
 
@@ -113,3 +113,64 @@ def _give_password(page: Any, password: str) -> None:
 def _give_code(page: Any, code: str) -> None:
     page.locator("[name=code]").fill(code)
     page.locator("[name=code]").press("Enter")
+
+
+def test_a_first_officer_sets_up_a_passkey_and_signs_in_with_it(
+    staff_pages: str, browser: Browser
+) -> None:
+    page = browser.page
+    browser.add_passkey_device()
+    page.goto(f"{staff_pages}/admin/")
+    page.fill("[name=login]", "boss")
+    page.fill("[name=password]", PASSWORD)
+    page.click("text=Sign in >> nth=1")
+    page.wait_for_url("**/signin/second/")
+    page.click("text=Add a key")
+    page.click("#mfa_webauthn_add")
+    page.wait_for_url("**/recovery-codes/")
+    codes = page.input_value("#recovery_codes").split()
+    assert len(codes) == 10
+    page.check("#codes_saved")
+    page.click("text=Go to the staff pages")
+    page.wait_for_url("**/admin/")
+
+    page.goto(f"{staff_pages}/signin/out/")
+    page.click("main button[type=submit]")
+    page.wait_for_url("**/signin/")
+    page.click("#passkey_login")
+    page.wait_for_url("**/admin/")
+
+    # The passkey as the second step of a password, and a recovery code instead of it.
+    for second_step in ("passkey", "code"):
+        page.goto(f"{staff_pages}/signin/out/")
+        page.click("main button[type=submit]")
+        page.fill("[name=login]", "boss")
+        page.fill("[name=password]", PASSWORD)
+        page.press("[name=password]", "Enter")
+        page.wait_for_url("**/authenticate/")
+        if second_step == "passkey":
+            page.click("#mfa_webauthn_authenticate")
+        else:
+            page.fill("[name=code]", codes[0])
+            page.press("[name=code]", "Enter")
+        page.wait_for_url("**/admin/")
+
+
+def test_a_passkey_that_cannot_be_used_is_explained(staff_pages: str, browser: Browser) -> None:
+    page = browser.page
+    page.goto(staff_pages.replace("localhost", "127.0.0.1") + "/signin/")
+    page.click("#passkey_login")
+    page.wait_for_selector("#passkey-problem:visible")
+    assert f"Passkeys work only at {staff_pages}" in page.inner_text("#passkey-problem")
+
+
+def test_the_content_security_policy_is_in_force(staff_pages: str, browser: Browser) -> None:
+    page = browser.page
+    page.goto(f"{staff_pages}/signin/")
+    page.evaluate(
+        "document.body.append(Object.assign("
+        "document.createElement('script'), {textContent: 'window.injected = true'}))"
+    )
+    assert page.evaluate("window.injected") is None
+    assert any("Content Security Policy" in complaint for complaint in browser.complaints)
+    browser.complaints.clear()

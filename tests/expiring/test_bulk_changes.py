@@ -11,31 +11,15 @@ from uuid_utils.compat import uuid7
 from identity.demo.sample_logins import set_last_used
 from taxpayers.models import Change, Credential, GrantedPermission, SystemUser
 from taxpayers.services import Author, block_system_user
-from tests.staff.test_bulk import act_on
+from tests.staff.test_bulk import act_on, button_of
 from tests.support.erp import new_erp
-from tests.support.factories import (
-    CredentialFactory,
-    GrantedPermissionFactory,
-    SystemUserFactory,
-)
-from tests.support.staff import (
-    REGISTRAR,
-    SECURITY_OFFICER,
-    errors_of,
-    list_url,
-    staff_client,
-    text_of,
-)
+from tests.support.factories import CredentialFactory, GrantedPermissionFactory, SystemUserFactory
+from tests.support.staff import errors_of, list_url, text_of
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def officer(db: None) -> Client:
-    return staff_client(SECURITY_OFFICER)
 
 
 def blocked(**facts: Any) -> SystemUser:
@@ -45,9 +29,16 @@ def blocked(**facts: Any) -> SystemUser:
     )
 
 
+def live() -> set[Credential]:
+    return set(Credential.objects.filter(revoked_at=None))
+
+
 def test_unblocking_several_shows_why_each_was_blocked_and_what_works_again(
     officer: Client,
 ) -> None:
+    none = act_on(officer, SystemUser, "unblock_system_user", [SystemUserFactory.create()])
+    assert "None of them can be changed." in text_of(none)
+    assert 'name="confirmed"' not in none.content.decode()
     users = [blocked(), blocked(created_at=timezone.now() - 400 * DAY), SystemUserFactory.create()]
     shown = text_of(act_on(officer, SystemUser, "unblock_system_user", users))
     assert "Blocked by badrul since" in shown
@@ -75,8 +66,7 @@ def test_every_secret_of_several_is_revoked_and_none_can_log_in(officer: Client)
     assert "Not changed It has no valid secret." in shown
     form = {"confirmed": "1", "which": "every", "reason": "leaked at the maker"}
     act_on(officer, SystemUser, "revoke_secrets", [*users, without], **form)
-    live = Credential.objects.filter(revoked_at=None)
-    assert [secret.system_user.client_id for secret in live] == [other.client_id]
+    assert [secret.system_user.client_id for secret in live()] == [other.client_id]
     changes = Change.objects.filter(reason="leaked at the maker")
     assert changes.count() == 2
     assert changes.values("task_id").distinct().count() == 1
@@ -91,10 +81,6 @@ def rotated(db: None) -> tuple[SystemUser, Credential, Credential]:
         system_user=old.system_user, slot=2, created_at=at - 19 * DAY, last_used_at=at
     )
     return SystemUser.objects.get(), old, new
-
-
-def live() -> set[Credential]:
-    return set(Credential.objects.filter(revoked_at=None))
 
 
 def test_of_several_only_the_secrets_that_nobody_uses_are_revoked(
@@ -158,20 +144,12 @@ def test_a_secret_that_is_used_again_meanwhile_is_not_revoked(
     form = {"which": "unused", "reason": "rotation is done"}
     page = act_on(officer, SystemUser, "revoke_secrets", [user], **form)
     set_last_used(old, timezone.now())
-    sent = {
-        "action": "bulk_revoke_secrets",
-        "_selected_action": [user.pk],
-        "confirmed": "1",
-        "previewed": page.context["fingerprint"],
-        **form,
-    }
-    again = officer.post(list_url(SystemUser), sent, follow=True)
+    again = officer.post(list_url(SystemUser), button_of(page) | form, follow=True)
     assert "The preview has changed." in errors_of(again)
     assert live() == set(rotated[1:])
 
 
-def test_several_permissions_are_revoked_and_their_last_use_is_shown() -> None:
-    client = staff_client(REGISTRAR)
+def test_several_permissions_are_revoked_and_their_last_use_is_shown(registrar: Client) -> None:
     used, unused, over = GrantedPermissionFactory.create_batch(3)
     GrantedPermission.objects.filter(pk=over.pk).update(revoked_at=timezone.now())
     LoginEvent(
@@ -181,30 +159,12 @@ def test_several_permissions_are_revoked_and_their_last_use_is_shown() -> None:
         actor=str(used.intermediary.taxpayer.identifier),
     ).save()
     rows = [used, unused, over]
-    shown = text_of(act_on(client, GrantedPermission, "revoke_permission", rows))
+    shown = text_of(act_on(registrar, GrantedPermission, "revoke_permission", rows))
     today = timezone.localtime()
     assert f"Revoked Last used: {today.day} {today:%b %Y}" in shown
     assert "Revoked Last used: Not in 30 days." in shown
     assert "Not changed It is already revoked." in shown
     form = {"confirmed": "1", "reason": "contract ended"}
-    done = act_on(client, GrantedPermission, "revoke_permission", rows, **form)
+    done = act_on(registrar, GrantedPermission, "revoke_permission", rows, **form)
     assert "2 done. 1 was not changed." in text_of(done)
     assert not GrantedPermission.objects.filter(revoked_at=None).exists()
-
-
-def test_if_none_can_be_changed_there_is_no_button(officer: Client) -> None:
-    user = SystemUserFactory.create()
-    page = act_on(officer, SystemUser, "unblock_system_user", [user])
-    assert "None of them can be changed." in text_of(page)
-    assert 'name="confirmed"' not in page.content.decode()
-
-
-@pytest.mark.parametrize("task", ["unblock_system_user", "revoke_secrets"])
-def test_a_registrar_neither_unblocks_nor_revokes_secrets(task: str) -> None:
-    user = blocked()
-    changes = Change.objects.count()
-    act_on(
-        staff_client(REGISTRAR), SystemUser, task, [user], confirmed="1", reason="x", which="every"
-    )
-    assert Change.objects.count() == changes
-    assert Credential.objects.get().revoked_at is None

@@ -9,11 +9,7 @@ from taxpayers.models import Change, GrantedPermission
 from taxpayers.moments import a_year_after
 from taxpayers.services import Author, ServiceError, end_earlier, extend
 from taxpayers.services.ends import a_year_longer, end_of
-from tests.support.factories import (
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-)
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, SystemUserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -38,38 +34,42 @@ def as_stored(record: Any) -> datetime | None:
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("until", [END + DAY, None])
-def test_to_extend_sets_a_later_end_or_none(new: Any, until: datetime | None) -> None:
-    record = new(END)
-    extend(record=record, until=until, **WHY)
+@pytest.mark.parametrize(
+    ("change", "end", "until"),
+    [
+        *((extend, END, until) for until in (END + DAY, None)),
+        *((end_earlier, end, AT + DAY) for end in (END, None)),
+    ],
+)
+def test_to_extend_sets_a_later_end_or_none_and_the_other_an_earlier_one(
+    new: Any, change: Any, end: datetime | None, until: datetime | None
+) -> None:
+    record = new(end)
+    change(record=record, until=until, **WHY)
     assert as_stored(record) == until
     assert Change.objects.get().reason == "new contract"
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("until", [END, END - DAY, AT - DAY])
-def test_to_extend_refuses_an_end_that_is_not_later(new: Any, until: datetime) -> None:
-    record = new(END)
-    with pytest.raises(ServiceError, match="is not later"):
-        extend(record=record, until=until, **WHY)
-    assert as_stored(record) == END
+@pytest.mark.parametrize(
+    ("change", "end", "until", "refusal"),
+    [
+        *((extend, END, until, "is not later") for until in (END, END - DAY, AT - DAY)),
+        (extend, None, END, "It has no end date"),
+        (extend, AT - 9 * DAY, AT - DAY, "in the past"),
+        *((end_earlier, END, until, "is not earlier") for until in (END, END + DAY)),
+        (end_earlier, END, AT - DAY, "in the past"),
+        (end_earlier, AT - DAY, AT - 2 * DAY, "has already ended"),
+    ],
+)
+def test_neither_changes_an_end_in_the_wrong_direction_or_into_the_past(
+    new: Any, change: Any, end: datetime | None, until: datetime, refusal: str
+) -> None:
+    record = new(end)
+    with pytest.raises(ServiceError, match=refusal):
+        change(record=record, until=until, **WHY)
+    assert as_stored(record) == end
     assert not Change.objects.exists()
-
-
-@EVERY_KIND
-def test_what_has_no_end_cannot_be_extended(new: Any) -> None:
-    record = new(None)
-    with pytest.raises(ServiceError, match="It has no end date"):
-        extend(record=record, until=END, **WHY)
-    assert as_stored(record) is None
-
-
-@EVERY_KIND
-def test_a_later_end_must_be_in_the_future(new: Any) -> None:
-    record = new(AT - 9 * DAY)
-    with pytest.raises(ServiceError, match="in the past"):
-        extend(record=record, until=AT - DAY, **WHY)
-    assert as_stored(record) == AT - 9 * DAY
 
 
 @pytest.mark.parametrize("name", ["system user", "intermediary"])
@@ -89,32 +89,6 @@ def test_a_permission_that_has_ended_is_granted_anew_and_its_own_dates_stay() ->
     assert (new.taxpayer, new.intermediary) == (old.taxpayer, old.intermediary)
     assert set(new.codes.all()) == set(old.codes.all())
     assert Change.objects.get().reason == "new contract"
-
-
-@EVERY_KIND
-@pytest.mark.parametrize("end", [END, None])
-def test_an_earlier_end_is_set(new: Any, end: datetime | None) -> None:
-    record = new(end)
-    end_earlier(record=record, until=AT + DAY, **WHY)
-    assert as_stored(record) == AT + DAY
-
-
-@EVERY_KIND
-@pytest.mark.parametrize("until", [END, END + DAY])
-def test_an_earlier_end_is_earlier(new: Any, until: datetime) -> None:
-    record = new(END)
-    with pytest.raises(ServiceError, match="is not earlier"):
-        end_earlier(record=record, until=until, **WHY)
-    assert as_stored(record) == END
-
-
-@EVERY_KIND
-def test_an_earlier_end_is_in_the_future_of_what_has_not_ended(new: Any) -> None:
-    with pytest.raises(ServiceError, match="in the past"):
-        end_earlier(record=new(END), until=AT - DAY, **WHY)
-    with pytest.raises(ServiceError, match="has already ended"):
-        end_earlier(record=new(AT - DAY), until=AT - 2 * DAY, **WHY)
-    assert not Change.objects.exists()
 
 
 def test_a_revoked_permission_neither_goes_on_nor_ends_again() -> None:

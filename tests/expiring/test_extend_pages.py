@@ -5,16 +5,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services.ends import end_of
-from tests.staff.test_bulk import act_on
-from tests.support.factories import (
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    SystemUserFactory,
-)
+from tests.staff.test_bulk import act_on, button_of
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, SystemUserFactory
 from tests.support.staff import (
     REGISTRAR,
     SECURITY_OFFICER,
@@ -50,11 +47,7 @@ KINDS: dict[str, tuple[str, Any]] = {
         ),
     ),
 }
-MODELS = {
-    "system_user": SystemUser,
-    "intermediary": Intermediary,
-    "permission": GrantedPermission,
-}
+MODELS = {"system_user": SystemUser, "intermediary": Intermediary, "permission": GrantedPermission}
 
 
 def as_stored(record: Any) -> datetime | None:
@@ -63,58 +56,44 @@ def as_stored(record: Any) -> datetime | None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_year_more_is_proposed_and_one_click_sets_it(kind: str) -> None:
+def test_one_year_more_is_proposed_and_an_earlier_day_has_a_task_of_its_own(kind: str) -> None:
     role, new = KINDS[kind]
     client, record = staff_client(role), new(END)
+    extend, earlier = task_url(record, f"extend_{kind}"), task_url(record, f"end_{kind}_earlier")
     assert "Extend" in text_of(client.get(page_url(record)))
-    url = task_url(record, f"extend_{kind}")
-    page = client.get(url)
+    page = client.get(extend)
     text = text_of(page)
     assert "Last moment now: 31 May 2098, 23:59 ." in text
     assert "Proposed: 31 May 2099, 23:59, + 1 year from the old end." in text
     assert page.context["form"].initial["expires"].isoformat() == "2099-05-31"
-    done = client.post(
-        url, opened(client, url) | {"expires": "2099-05-31", "reason": "renewed"}, follow=True
-    )
-    assert "is now 31 May 2099, 23:59." in text_of(done)
-    assert as_stored(record) == last_moment(2099, 5, 31)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_earlier_day_is_refused_by_name_and_has_a_task_of_its_own(kind: str) -> None:
-    role, new = KINDS[kind]
-    client, record = staff_client(role), new(END)
-    extend, earlier = task_url(record, f"extend_{kind}"), task_url(record, f"end_{kind}_earlier")
     entered = {"expires": "2098-01-31", "reason": "moved"}
     refused = errors_of(client.post(extend, opened(client, extend) | entered))
     assert "It ends 2098-05-31 23:59, and 2098-01-31 23:59 is not later." in refused
     assert "use “Set an earlier end”" in refused
-    assert as_stored(record) == END
+    sent = opened(client, extend) | {"expires": "2099-05-31", "reason": "renewed"}
+    assert "is now 31 May 2099, 23:59." in text_of(client.post(extend, sent, follow=True))
+    assert as_stored(record) == last_moment(2099, 5, 31)
     assert "required" in errors_of(client.post(earlier, opened(client, earlier) | {"reason": "x"}))
     client.post(earlier, opened(client, earlier) | entered)
     assert as_stored(record) == last_moment(2098, 1, 31)
 
 
-def test_what_has_passed_is_extended_from_today() -> None:
-    client = staff_client(SECURITY_OFFICER)
+def test_what_has_passed_is_extended_from_today_and_what_has_no_end_not(officer: Client) -> None:
     record = SystemUserFactory.create(expires_at=timezone.now() - 9 * DAY)
-    page = client.get(task_url(record, "extend_system_user"))
+    url = task_url(record, "extend_system_user")
+    page = officer.get(url)
     assert "from today, because the old end has passed" in text_of(page)
     today = timezone.localtime().date()
     assert page.context["form"].initial["expires"].year == today.year + 1
+    SystemUser.objects.update(expires_at=None)
+    assert "To give it one, use “Set an earlier end”." in text_of(officer.get(url, follow=True))
+    assert "Set an earlier end" in text_of(officer.get(page_url(record)))
 
 
-def test_to_extend_what_has_no_end_leads_to_the_other_task() -> None:
-    client, record = staff_client(SECURITY_OFFICER), SystemUserFactory.create()
-    page = text_of(client.get(task_url(record, "extend_system_user"), follow=True))
-    assert "To give it one, use “Set an earlier end”." in page
-    assert "Set an earlier end" in text_of(client.get(page_url(record)))
-
-
-def test_a_change_of_an_intermediary_leaves_its_end() -> None:
-    client, record = staff_client(REGISTRAR), IntermediaryFactory.create(active_until=END)
+def test_a_change_of_an_intermediary_leaves_its_end(registrar: Client) -> None:
+    record = IntermediaryFactory.create(active_until=END)
     url = task_url(record, "change_intermediary")
-    client.post(url, opened(client, url) | {"reason": "fraud"})
+    registrar.post(url, opened(registrar, url) | {"reason": "fraud"})
     record.refresh_from_db()
     assert (record.is_active, record.active_until) == (False, END)
 
@@ -158,29 +137,21 @@ def test_rows_that_would_be_shortened_are_refused_by_name_and_the_others_extende
     assert ends == [last_moment(2098, 12, 31), last_moment(2099, 9, 9), None]
 
 
-def test_only_what_was_shown_is_done() -> None:
-    client, user = staff_client(SECURITY_OFFICER), SystemUserFactory.create(expires_at=END)
-    shown = act_on(client, SystemUser, "extend_system_user", [user])
-    sent = {
-        "action": "bulk_extend_system_user",
-        "_selected_action": [user.pk],
-        "previewed": shown.context["fingerprint"],
-        "confirmed": "1",
-        "length": "year",
-        "expires": "",
-        "reason": "renewed",
-    }
-    another = sent | {"length": "day", "expires": "2100-01-01"}
-    again = client.post(list_url(SystemUser), another)
+def test_only_what_was_shown_is_done(officer: Client) -> None:
+    user, url = SystemUserFactory.create(expires_at=END), list_url(SystemUser)
+    shown = act_on(officer, SystemUser, "extend_system_user", [user], reason="typed before")
+    assert errors_of(shown) == ""  # before it is confirmed
+    assert 'value="typed before"' in shown.content.decode()
+    sent = button_of(shown) | {"length": "year", "expires": "", "reason": "renewed"}
+    again = officer.post(url, sent | {"length": "day", "expires": "2100-01-01"})
     assert "The preview has changed." in errors_of(again)
     assert "1 Jan 2100" in text_of(again)
     SystemUser.objects.update(expires_at=last_moment(2097, 1, 1))  # by a colleague
-    again = client.post(list_url(SystemUser), sent)
+    again = officer.post(url, sent)
     assert "The preview has changed." in errors_of(again)
     assert "1 Jan 2098" in text_of(again)
     assert not Change.objects.exists()
-    confirmed = sent | {"previewed": again.context["fingerprint"]}
-    assert "1 done" in text_of(client.post(list_url(SystemUser), confirmed, follow=True))
+    assert "1 done" in text_of(officer.post(url, sent | button_of(again), follow=True))
 
 
 @pytest.mark.parametrize(
@@ -201,10 +172,3 @@ def test_a_choice_that_does_not_fit_its_day_changes_nothing(
     )
     assert error in errors_of(sent)
     assert as_stored(user) == END
-
-
-def test_a_preview_shows_no_errors_before_it_is_confirmed() -> None:
-    client, user = staff_client(SECURITY_OFFICER), SystemUserFactory.create(expires_at=END)
-    shown = act_on(client, SystemUser, "extend_system_user", [user], reason="typed before")
-    assert errors_of(shown) == ""
-    assert 'value="typed before"' in shown.content.decode()

@@ -10,9 +10,9 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from identity.staff.framework.records import RecordAdmin
-from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.models import SystemUser, Taxpayer
 from tests.support.factories import CredentialFactory, GrantedPermissionFactory, TaxpayerFactory
-from tests.support.staff import list_url, page_url, staff_client, task_url, text_of
+from tests.support.staff import list_url, page_url, task_url, text_of
 
 pytestmark = pytest.mark.django_db
 SIGN_IN = "/signin/"
@@ -28,11 +28,6 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
-
-
-@pytest.fixture
-def boss(db: None) -> Client:
-    return staff_client()
 
 
 @pytest.fixture
@@ -74,13 +69,6 @@ def test_no_attribute_is_code(boss: Client, paths: list[str]) -> None:
             assert not [name for name in attributes if code.match(name)], (path, tag, attributes)
             if tag == "script" and "src" not in attributes:
                 assert attributes.get("type") == "application/json", (path, attributes)
-
-
-def test_the_title_of_a_list_is_its_name(boss: Client) -> None:
-    for model, name in ((SystemUser, "System users"), (Change, "History")):
-        assert (
-            f"<title>{name} | Token service</title>" in boss.get(list_url(model)).content.decode()
-        )
 
 
 def test_names_of_icons_are_not_read_aloud(boss: Client, paths: list[str]) -> None:
@@ -135,18 +123,15 @@ def shown(client: Client, path: str) -> Any:
     return text_of(client.get(path))
 
 
-def test_an_empty_list_says_what_to_do_next() -> None:
-    registrar = staff_client("registrar")
+def test_an_empty_list_says_what_to_do_next(registrar: Client, viewer: Client) -> None:
     text = shown(registrar, list_url(Taxpayer))
     assert "Nothing here yet" in text
     assert text.count("Register taxpayer") == 2  # above the list, and in it
-    viewer = staff_client("viewer", "siti")
     assert "Register taxpayer" not in shown(viewer, list_url(Taxpayer))
 
 
-def test_a_search_without_a_result_names_the_term_and_leads_back() -> None:
+def test_a_search_without_a_result_names_the_term_and_leads_back(registrar: Client) -> None:
     TaxpayerFactory.create()
-    registrar = staff_client("registrar")
     for query, sentence in {
         "?q=nobody": "No record matches “nobody”.",
         "?is_active__exact=0": "No record matches the filters.",
@@ -156,10 +141,53 @@ def test_a_search_without_a_result_names_the_term_and_leads_back() -> None:
         assert sentence in text
         assert "Show the whole list" in text
         assert "yielded" not in text
+        assert ("Filters (active)" in text) is ("=0" in query)
     assert "No record matches" not in shown(registrar, list_url(Taxpayer))
+    title = "<title>Taxpayers | Token service</title>"
+    assert title in registrar.get(list_url(Taxpayer)).content.decode()
 
 
-def test_active_filters_are_marked_with_a_word(boss: Client) -> None:
-    TaxpayerFactory.create()
-    assert "Filters (active)" not in shown(boss, list_url(Taxpayer))
-    assert "Filters (active)" in shown(boss, f"{list_url(Taxpayer)}?is_active__exact=1")
+PRIVATE = ("/admin/", "/signin/second/", "/signin/password/")
+
+
+def policy(client: Client, path: str) -> dict[str, list[str]]:
+    header = client.get(path).headers["Content-Security-Policy"]
+    parts = (directive.split() for directive in header.split(";"))
+    return {name: sources for name, *sources in parts}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path",
+    [SIGN_IN, "/admin/", "/admin/taxpayers/systemuser/", "/admin/search/", "/signin/second/"],
+)
+def test_every_page_runs_and_styles_by_our_own_files_only(path: str, boss: Client) -> None:
+    client = Client() if path == SIGN_IN else boss
+    directives, again = policy(client, path), policy(client, path)
+    scripts = directives.pop("script-src")
+    styles = directives.pop("style-src")
+    assert directives == {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "object-src": ["'none'"],
+        "base-uri": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+    for sources in (scripts, styles):
+        assert sources[0] == "'self'"
+        assert len(sources) == 1 or sources not in (again["script-src"], again["style-src"])
+        assert all(re.fullmatch(r"'nonce-[\w+/]{22}=='", source) for source in sources[1:])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", [*PRIVATE, SIGN_IN, "/no-such-page"])
+def test_pages_have_security_headers(path: str, boss: Client) -> None:
+    headers = boss.get(path).headers
+    assert path not in PRIVATE or "no-store" in headers["Cache-Control"]
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "camera=()" in headers["Permissions-Policy"]
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]

@@ -12,16 +12,12 @@ from django.db import connection, models, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations import AlterField
 from django.test.utils import CaptureQueriesContext
-from pytest_django import Settings
 
-from taxpayers.certificates.names import NameKind
 from taxpayers.checks import check_triggers
 from taxpayers.facts import status_triggers
 from taxpayers.facts import triggers as installed
 from taxpayers.facts.epochs.row import DECIDING_COLUMNS
 from taxpayers.facts.epochs.triggers import trigger_names
-from taxpayers.facts.token_binding import TokenBinding
-from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
     Credential,
     GrantedPermission,
@@ -29,38 +25,10 @@ from taxpayers.models import (
     RateLimitCounter,
     SystemUser,
 )
-from taxpayers.services import (
-    Author,
-    bind_tokens,
-    block_system_user,
-    change_credential,
-    change_system_user,
-    extend_system_user,
-    grant_permission,
-    issue_secret,
-    limit_system_user,
-    register_client_certificate,
-    register_intermediary,
-    register_system_user,
-    register_taxpayer,
-    rename_taxpayer,
-    retire_credential,
-    revoke_codes,
-    revoke_credential,
-    revoke_permission,
-    set_intermediary_active,
-    set_permission_code,
-    set_taxpayer_active,
-    unblock_system_user,
-    use_certificate,
-    use_client_secret,
-    use_private_key,
-)
-from tests.registry.test_services_history import KEY
+from taxpayers.services import Author, block_system_user
 from tests.support.erp import Erp
 from tests.support.factories import (
     SUBMIT,
-    VIEW,
     CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
@@ -141,111 +109,11 @@ def renewed_by(registry: Registry, change: Callable[[], object]) -> set[str]:
     return {name for name in before | after if before.get(name) != after.get(name)}
 
 
-@pytest.fixture(autouse=True)
-def certificates_are_taken(settings: Settings) -> None:
-    settings.MTLS_URL = "https://mtls.id.example.org"
-
-
-def _second_certificate(registry: Registry) -> None:
-    user = registry.shop
-    SystemUser.objects.filter(pk=user.pk).update(token_endpoint_auth_method="tls_client_auth")
-    register_client_certificate(
-        system_user=user, text="erp.example.com", kind=NameKind.SAN_DNS, **BY
-    )
-
-
 SHOP = {"shop", "second_of_shop"}
-SUBJECT = NameKind.SUBJECT_DN
 AGENTS = {"agent", "former_agent"}
 
-# Each change by a service, and the clients that it concerns.
-SERVICES: dict[str, tuple[Callable[[Registry], object], set[str]]] = {
-    "block": (lambda r: block_system_user(system_user=r.shop, **WHY), {"shop"}),
-    "unblock": (lambda r: unblock_system_user(system_user=r.blocked, **WHY), {"blocked"}),
-    "expiry": (
-        lambda r: extend_system_user(system_user=r.shop, expires_at=AT + DAY, **WHY), {"shop"},
-    ),
-    "limit": (
-        lambda r: change_system_user(system_user=r.shop, logins_per_minute=3, **WHY), {"shop"},
-    ),
-    "limit of what it may do for others": (
-        lambda r: limit_system_user(
-            system_user=r.agent, permissions=[SUBMIT], taxpayers=[r.shop.taxpayer.identifier], **WHY
-        ),
-        {"agent"},
-    ),
-    "networks of a secret": (
-        lambda r: change_credential(credential=r.secret, allowed_networks=["192.0.2.0/24"], **WHY),
-        {"shop"},
-    ),
-    "name of a system user": (
-        lambda r: change_system_user(system_user=r.shop, name="New", **WHY), set(),
-    ),
-    "new system user": (
-        lambda r: register_system_user(taxpayer=r.shop.taxpayer, name="New", **BY), {"new"},
-    ),
-    "new secret": (lambda r: issue_secret(system_user=r.shop, **BY), {"shop"}),
-    "key for a secret": (
-        lambda r: use_private_key(system_user=r.shop, keys=KEY, **WHY), {"shop"},
-    ),
-    "secret for a key": (
-        lambda r: (
-            use_private_key(system_user=r.agent, keys=KEY, **WHY),
-            use_client_secret(system_user=r.agent, **WHY),
-        ),
-        {"agent"},
-    ),
-    "certificate for a secret": (
-        lambda r: use_certificate(system_user=r.shop, text="CN=a", kind=SUBJECT, **WHY), {"shop"},
-    ),
-    "new certificate": (_second_certificate, {"shop"}),
-    "bound tokens only": (
-        lambda r: bind_tokens(system_user=r.shop, binding=TokenBinding.DPOP, **WHY), {"shop"},
-    ),
-    "secret that ends earlier": (
-        lambda r: retire_credential(credential=r.secret, last_moment=AT + DAY, **WHY), {"shop"},
-    ),
-    "revoked secret": (lambda r: revoke_credential(credential=r.secret, **WHY), {"shop"}),
-    "new taxpayer": (
-        lambda r: register_taxpayer(taxpayer=TaxpayerId("C9999999999"), name="New", **BY), set(),
-    ),
-    "name of a taxpayer": (
-        lambda r: rename_taxpayer(taxpayer=r.shop.taxpayer, name="New", **WHY), set(),
-    ),
-    "inactive taxpayer": (
-        lambda r: set_taxpayer_active(taxpayer=r.shop.taxpayer, is_active=False, **WHY),
-        SHOP | AGENTS,
-    ),
-    "new intermediary": (
-        lambda r: register_intermediary(taxpayer=r.shop.taxpayer, **BY), SHOP,
-    ),
-    "inactive intermediary": (
-        lambda r: set_intermediary_active(
-            intermediary=r.role, is_active=False, until=None, **WHY
-        ),
-        {"agent"},
-    ),
-    "new permission": (
-        lambda r: grant_permission(
-            taxpayer=r.other_shop.taxpayer, intermediary=r.role, codes=[VIEW], **BY
-        ),
-        {"agent"},
-    ),
-    "revoked permission": (
-        lambda r: revoke_permission(permission=r.permission, **WHY), {"agent"},
-    ),
-    "revoked codes": (
-        lambda r: revoke_codes(
-            taxpayer=r.shop.taxpayer, intermediary=r.role, codes=[SUBMIT], **WHY
-        ),
-        {"agent"},
-    ),
-    "permission code": (
-        lambda r: set_permission_code(code="documents:sign", description="Sign", **BY), set(),
-    ),
-}  # fmt: skip
 
-# The same by hand.
+# Each change by hand, and the clients that it concerns: services write the same rows.
 NEW_USER = (
     "INSERT INTO system_users (client_id, taxpayer_id, name, scopes, logins_per_minute, created,"
     " updated, blocked_by, blocked_reason) SELECT {values} FROM system_users WHERE {where}"
@@ -301,11 +169,11 @@ SQL: dict[str, tuple[str, set[str]]] = {
     ),
     "system user that is gone": ("DELETE FROM system_users WHERE id = {agent}", {"agent"}),
     "new secret": (
-        "INSERT INTO credentials (system_user_id, lookup, hint, created_at, expires_at)"
-        " SELECT {agent}, lookup, hint, created_at, expires_at FROM credentials", {"agent"},
+        "INSERT INTO credentials (system_user_id, hashed, hint, created_at, expires_at)"
+        " SELECT {agent}, hashed, hint, created_at, expires_at FROM credentials", {"agent"},
     ),
     "hash of a secret": (
-        "UPDATE credentials SET lookup = 'x' WHERE id = {secret}", {"shop"},
+        "UPDATE credentials SET hashed = 'x' WHERE id = {secret}", {"shop"},
     ),
     "owner of a secret": (
         "UPDATE credentials SET system_user_id = {agent} WHERE id = {secret}",
@@ -379,14 +247,6 @@ SQL: dict[str, tuple[str, set[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_a_service_renews_the_epochs_of_the_clients_concerned(
-    name: str, registry: Registry
-) -> None:
-    change, concerned = SERVICES[name]
-    assert renewed_by(registry, lambda: change(registry)) == concerned
-
-
 @pytest.mark.parametrize("name", SQL)
 def test_sql_by_hand_renews_the_epochs_of_the_clients_concerned(
     name: str, registry: Registry
@@ -442,29 +302,26 @@ def test_a_client_has_a_row_that_was_never_used_from_its_registration_on(
     assert (row.window_started_at, row.used) == (datetime(1970, 1, 1, tzinfo=UTC), 0)
     assert registry.secret.last_used_at is None
     assert current_quota(CounterState(row.window_started_at, row.used), 12, AT).remaining == 12
-
-
-def test_a_row_that_is_deleted_by_hand_comes_back_without_logins(registry: Registry) -> None:
     RateLimitCounter.objects.update(used=5)
-    RateLimitCounter.objects.filter(pk=registry.shop.pk).delete()
+    row.delete()  # by hand: it comes back without logins
     assert RateLimitCounter.objects.get(pk=registry.shop.pk).used == 0
     assert RateLimitCounter.objects.get(pk=registry.agent.pk).used == 5
-
-
-def test_the_row_of_a_client_goes_with_it(registry: Registry) -> None:
-    registry.blocked.delete()
-    assert set(registry.epochs()) == SHOP | AGENTS | {"other_shop", "other_agent"}
 
 
 def test_a_row_that_is_left_of_an_earlier_client_gets_another_epoch(registry: Registry) -> None:
     key = registry.blocked.pk
     registry.blocked.delete()
+    assert set(registry.epochs()) == SHOP | AGENTS | {"other_shop", "other_agent"}
     left = RateLimitCounter.objects.create(pk=key, window_started_at=AT, used=1)
     SystemUserFactory.create(pk=key)
     assert RateLimitCounter.objects.get(pk=key).epoch != left.epoch
 
 
-def test_every_trigger_is_there_after_all_migrations() -> None:
+def test_every_trigger_is_there_after_all_migrations_and_left_alone() -> None:
+    with CaptureQueriesContext(connection) as queries:
+        installed.install(connection)
+    words = {query["sql"].split()[0] for query in queries}
+    assert words == {"SELECT"}, "no lock on tables that logins and changes use"
     assert dict(triggers()) == trigger_names(connection.vendor)
     assert dict(triggers("then_")) == status_triggers.trigger_names(connection.vendor)
     assert installed.fault(connection) == ""
@@ -537,36 +394,26 @@ def test_those_of_another_version_are_replaced_and_no_epoch_with_them(registry: 
             cursor.execute("COMMENT ON FUNCTION renew_epochs(bigint[]) IS 'of an earlier version'")
     assert installed.fault(connection) == "The triggers are those of another version."
     migrate()
-    test_every_trigger_is_there_after_all_migrations()
+    test_every_trigger_is_there_after_all_migrations_and_left_alone()
     assert registry.epochs() == before
 
 
 @pytest.mark.django_db(transaction=True)
 def test_one_that_this_version_does_not_know_is_dropped(registry: Registry) -> None:
+    trigger = "CREATE TRIGGER then_do_nothing AFTER DELETE ON taxpayers"
+    statements = {
+        "sqlite": [f"{trigger} BEGIN SELECT 1; END"],
+        "postgresql": [
+            "CREATE FUNCTION then_do_nothing() RETURNS trigger LANGUAGE plpgsql"
+            " AS $$BEGIN RETURN NULL; END$$",
+            f"{trigger} EXECUTE FUNCTION then_do_nothing()",
+        ],
+    }
     with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute(
-                "CREATE TRIGGER then_do_nothing AFTER DELETE ON taxpayers BEGIN SELECT 1; END"
-            )
-        else:
-            cursor.execute(
-                "CREATE FUNCTION then_do_nothing() RETURNS trigger LANGUAGE plpgsql"
-                " AS $$BEGIN RETURN NULL; END$$"
-            )
-            cursor.execute(
-                "CREATE TRIGGER then_do_nothing AFTER DELETE ON taxpayers"
-                " EXECUTE FUNCTION then_do_nothing()"
-            )
+        for statement in statements[connection.vendor]:
+            cursor.execute(statement)
     migrate()
-    test_every_trigger_is_there_after_all_migrations()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_is_in_place_is_left_alone(registry: Registry) -> None:
-    with CaptureQueriesContext(connection) as queries:
-        installed.install(connection)
-    words = {query["sql"].split()[0] for query in queries}
-    assert words == {"SELECT"}, "no lock on tables that logins and changes use"
+    test_every_trigger_is_there_after_all_migrations_and_left_alone()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -581,5 +428,5 @@ def test_a_later_migration_can_make_a_table_anew(registry: Registry) -> None:
     with connection.schema_editor(atomic=True) as editor:
         change.database_forwards("taxpayers", editor, state, changed)
     installed.install(connection)
-    test_every_trigger_is_there_after_all_migrations()
+    test_every_trigger_is_there_after_all_migrations_and_left_alone()
     assert renewed_by(registry, lambda: registry.sql(SQL["limit"][0])) == {"shop"}

@@ -19,7 +19,7 @@ from taxpayers.files.taxpayer_rows import read_taxpayers
 from taxpayers.files.workbook_program import MEMORY_BYTES
 from taxpayers.identifiers import Notation
 from taxpayers.validation import ServiceError
-from tests.registry.workbooks import SHEET, raw_workbook, workbook
+from tests.registry.workbooks import SHEET, raw_workbook
 from tests.servers.processes import CHECKOUT
 
 FAR = '<row r="1"><c r="A1"><v>1</v></c></row><row r="{0}"><c r="{1}{0}"><v>2</v></c></row>'
@@ -106,52 +106,11 @@ except ServiceError:
     assert 0 < int(taken) <= MEMORY_BYTES
 
 
-def test_a_workbook_as_spreadsheets_save_it_is_read() -> None:
-    rows = workbook(
-        ["TIN", "Name", None, "Active"],
-        [],
-        [70000000011, "Acme", 1.5, True],
-        [None, "two\nlines", None, False],
-    )
-    assert workbook_to_csv(io.BytesIO(rows)).decode().split("\r\n") == [
-        "TIN,Name,,Active",
-        "",
-        "70000000011,Acme,1.5,yes",
-        ",two\vlines,,no",
-        "",
-    ]
-
-
 def test_formatted_cells_far_away_and_many_empty_rows_do_no_harm() -> None:
     book = raw_workbook(
         '<row r="3"><c r="B3"><v>1</v></c></row><row r="1048576"><c r="XFD1048576" s="0"/></row>'
     )
     assert workbook_to_csv(io.BytesIO(book)) == b"\r\n\r\n,1\r\n"
-
-
-# --- CSV ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (HEADER + b"," * 1_000_000, "Line 2 is too long"),
-        (HEADER + b'C0000000001,"a\n' + b'","\n' * 100_000, "Line .* is too long"),
-        (HEADER + b'C0000000001,"' + b"a\n" * 100_000, "Line 2 and what follows cannot be read"),
-        (HEADER + b"C0000000001,A\nC0000000002,B\0\n", "Line 3 has a NUL character"),
-        ("tin,name\nC0000000001,Café\n".encode("utf-16"), "Line 1 is not UTF-8"),
-        ("tin,name\nC0000000001,Café\n".encode("utf-16-le"), "Line 1 has a NUL character"),
-        ("tin,name\nC0000000001,Café\n".encode("cp1252"), "Line 2 is not UTF-8"),
-        (HEADER + b"C0000000001,\xed\xa0\x80\n", "Line 2 is not UTF-8"),  # half a pair (UTF-8)
-    ],
-    ids=[
-        *("a million columns", "a row of many lines", "an open quotation mark", "NUL"),
-        *("UTF-16", "UTF-16 without its mark", "Windows-1252", "a surrogate"),
-    ],
-)
-def test_a_hostile_csv_file_is_refused_with_its_line(content: bytes, message: str) -> None:
-    with pytest.raises(ServiceError, match=message):
-        read_taxpayers(io.BytesIO(content), Notation())
 
 
 def test_a_file_of_blank_lines_ends(monkeypatch: pytest.MonkeyPatch) -> None:

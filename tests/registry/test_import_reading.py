@@ -123,9 +123,14 @@ def test_a_taxpayer_in_a_bad_row_does_not_make_its_good_row_a_repetition() -> No
             b"PK\x03\x04\x14\x00\x06\x00",
             "This is a spreadsheet, not a CSV file. Save it as CSV UTF",
         ),
-        (b"tin,name\n" + b"x" * 70_000, "Line 2 is too long: this is not a CSV file."),
         (b'tin,name\nC1234567890,"Ac"me\n', "Line 2 and what follows cannot be read as CSV"),
         (b'tin,name\nC1234567890,A\nC1234567891,"open\n\nend', "Line 3 and what follows cannot be"),
+        (b"tin,name\n" + b"," * 1_000_000, "Line 2 is too long"),
+        (b'tin,name\nC1,"a\n' + b'","\n' * 100_000, "is too long"),  # a row of many lines
+        (b'tin,name\nC1,"' + b"a\n" * 100_000, "Line 2 and what follows cannot be read"),
+        (b"tin,name\nC0000000001,A\nC0000000002,B\0\n", "Line 3 has a NUL character"),
+        ("tin,name\nC1,Café\n".encode("utf-16-le"), "Line 1 has a NUL character"),
+        (b"tin,name\nC1,\xed\xa0\x80\n", "Line 2 is not UTF-8"),  # half a pair
     ],
 )
 def test_a_malformed_file_is_refused_with_its_fault(content: bytes, message: str) -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 
-from taxpayers.models import GrantedPermission, PermissionCode, Taxpayer
+from taxpayers.models import GrantedPermission, PermissionCode
 from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
@@ -23,6 +24,60 @@ NOW = timezone.now()
 TICK = timedelta(microseconds=1)
 
 
+def _permission(**length: Any) -> Any:
+    return GrantedPermissionFactory.create(valid_from=NOW, **length)
+
+
+def _again(factory: Any, **facts: Any) -> Callable[[], Any]:
+    """Twice with the same values."""
+    return lambda: (factory.create(**facts), factory.create(**facts))
+
+
+def _one_of(factory: Any, name: str, **facts: Any) -> Callable[[], Any]:
+    """Another row with the same value of that field."""
+    return lambda: factory.create(**{name: getattr(factory.create(), name)}, **facts)
+
+
+def _shortened() -> Any:
+    rows = GrantedPermission.objects.filter(pk=_permission().pk)
+    return rows.update(valid_until=NOW - TICK)
+
+
+def _third_live_secret(slot: int) -> Any:
+    owner = SystemUserFactory.create()
+    for number in (1, 2, slot):
+        CredentialFactory.create(system_user=owner, slot=number)
+
+
+def _stored_twice() -> Any:
+    secret = CredentialFactory.create()
+    CredentialFactory.create(system_user=secret.system_user, slot=2, lookup=secret.lookup)
+
+
+REFUSED: list[tuple[str, Callable[[], Any]]] = [
+    ("taxpayer_named_once", _again(TaxpayerFactory, tin="C1234567890", rob="")),
+    ("taxpayer_named_once", _again(TaxpayerFactory, tin="C1234567890", rob="201901234567")),
+    ("rob", lambda: TaxpayerFactory.create(rob=None)),
+    ("taxpayer_has_tin", lambda: TaxpayerFactory.create(tin="")),
+    ("intermediaries_taxpayer_id", _one_of(IntermediaryFactory, "taxpayer")),
+    ("permission_from_before_until", lambda: _permission(valid_until=NOW)),
+    ("permission_from_before_until", lambda: _permission(valid_until=NOW - TICK)),
+    ("permission_from_before_until", _shortened),
+    ("client_id", _one_of(SystemUserFactory, "client_id")),
+    ("secret_two_live_at_most", lambda: _third_live_secret(1)),
+    ("secret_two_live_at_most", lambda: _third_live_secret(2)),
+    ("secret_slot_is_1_or_2", lambda: CredentialFactory.create(slot=0)),
+    ("secret_slot_is_1_or_2", lambda: CredentialFactory.create(slot=3)),
+    ("secret_revoked_leaves_its_slot", lambda: CredentialFactory.create(slot=1, revoked_at=NOW)),
+    (
+        "secret_created_before_expiry",
+        lambda: CredentialFactory.create(created_at=NOW, expires_at=NOW),
+    ),
+    ("secret_stored_once", _stored_twice),
+    ("logins_per_minute", lambda: SystemUserFactory.create(logins_per_minute=-1)),
+]
+
+
 def refuses(write: Callable[[], object], constraint: str) -> bool:
     """Whether the write fails by that constraint; SQLite names columns where it is a unique one."""
     with pytest.raises(IntegrityError) as fault, transaction.atomic():
@@ -31,55 +86,9 @@ def refuses(write: Callable[[], object], constraint: str) -> bool:
     return constraint in message or message.startswith("UNIQUE constraint failed")
 
 
-@pytest.mark.parametrize("rob", ["", "201901234567"])
-def test_a_taxpayer_is_unique_also_without_a_rob_number(rob: str) -> None:
-    TaxpayerFactory.create(tin="C1234567890", rob=rob)
-    assert refuses(
-        lambda: TaxpayerFactory.create(tin="C1234567890", rob=rob), "taxpayer_named_once"
-    )
-
-
-def test_a_tin_may_occur_alone_and_with_several_rob_numbers() -> None:
-    for rob in ("", "201901234567", "201901234568"):
-        TaxpayerFactory.create(tin="C1234567890", rob=rob)
-    assert Taxpayer.objects.filter(tin="C1234567890").count() == 3
-
-
-def test_none_is_no_rob_number() -> None:
-    with pytest.raises(IntegrityError), transaction.atomic():
-        TaxpayerFactory.create(rob=None)
-
-
-def test_a_taxpayer_has_a_tin() -> None:
-    assert refuses(lambda: TaxpayerFactory.create(tin=""), "taxpayer_has_tin")
-
-
-def test_a_taxpayer_is_an_intermediary_once() -> None:
-    taxpayer = TaxpayerFactory.create()
-    IntermediaryFactory.create(taxpayer=taxpayer)
-    assert refuses(
-        lambda: IntermediaryFactory.create(taxpayer=taxpayer), "intermediaries_taxpayer_id"
-    )
-
-
-@pytest.mark.parametrize("length", [timedelta(0), -TICK, timedelta(days=-1)])
-def test_a_permission_begins_before_it_ends(length: timedelta) -> None:
-    assert refuses(
-        lambda: GrantedPermissionFactory.create(valid_from=NOW, valid_until=NOW + length),
-        "permission_from_before_until",
-    )
-
-
-def test_a_permission_may_last_a_microsecond_or_for_ever() -> None:
-    GrantedPermissionFactory.create(valid_from=NOW, valid_until=NOW + TICK)
-    GrantedPermissionFactory.create(valid_from=NOW, valid_until=None)
-    assert GrantedPermission.objects.count() == 2
-
-
-def test_a_permission_cannot_be_shortened_below_its_beginning_either() -> None:
-    permission = GrantedPermissionFactory.create(valid_from=NOW)
-    one = GrantedPermission.objects.filter(pk=permission.pk)
-    assert refuses(lambda: one.update(valid_until=NOW - TICK), "permission_from_before_until")
+def test_the_database_refuses_what_breaks_a_rule() -> None:
+    for constraint, write in REFUSED:
+        assert refuses(write, constraint), constraint
 
 
 @pytest.mark.parametrize("code", ["", "Documents:Submit", "a b", "a:", ":a", "a::b", "dé", "a,b"])
@@ -87,82 +96,30 @@ def test_a_permission_code_has_its_form(code: str) -> None:
     assert refuses(lambda: PermissionCode.objects.create(code=code), "permission_code_form")
 
 
-def test_the_contracts_permission_codes_exist_from_the_start() -> None:
-    assert set(PermissionCode.objects.values_list("code", flat=True)) == {
-        "documents:submit",
-        "documents:view",
-        "documents:cancel",
-        "documents:reject",
-    }
-
-
-def test_a_client_id_is_given_once() -> None:
-    owner = SystemUserFactory.create()
-    assert refuses(lambda: SystemUserFactory.create(client_id=owner.client_id), "client_id")
-
-
-def test_a_third_live_secret_has_no_slot() -> None:
-    owner = SystemUserFactory.create()
-    CredentialFactory.create(system_user=owner, slot=1)
-    CredentialFactory.create(system_user=owner, slot=2)
-    for slot in (1, 2):
+@pytest.mark.parametrize("at", [{}, {"blocked_at": NOW}])
+@pytest.mark.parametrize("by", [{}, {"blocked_by": "alice"}])
+@pytest.mark.parametrize("why", [{}, {"blocked_reason": "leaked"}])
+def test_a_block_has_who_when_and_why_or_nothing(at: Any, by: Any, why: Any) -> None:
+    facts = at | by | why
+    if len(facts) in (0, 3):
+        SystemUserFactory.create(**facts)
+    else:
         assert refuses(
-            lambda slot=slot: CredentialFactory.create(system_user=owner, slot=slot),  # type: ignore[misc]
-            "secret_two_live_at_most",
+            lambda: SystemUserFactory.create(**facts), "system_user_block_has_who_and_why"
         )
 
 
-def test_secrets_without_a_slot_are_not_limited() -> None:
-    owner = SystemUserFactory.create()
-    for _ in range(3):
-        CredentialFactory.create(system_user=owner, slot=None)
-    assert owner.credentials.count() == 3
-
-
-@pytest.mark.parametrize("slot", [0, 3])
-def test_there_is_no_third_slot(slot: int) -> None:
-    assert refuses(lambda: CredentialFactory.create(slot=slot), "secret_slot_is_1_or_2")
-
-
-def test_a_revoked_secret_has_no_slot() -> None:
-    assert refuses(
-        lambda: CredentialFactory.create(slot=1, revoked_at=NOW), "secret_revoked_leaves_its_slot"
-    )
-
-
-def test_a_secret_expires_after_it_was_created() -> None:
-    assert refuses(
-        lambda: CredentialFactory.create(created_at=NOW, expires_at=NOW),
-        "secret_created_before_expiry",
-    )
-
-
-def test_a_secret_is_stored_once() -> None:
-    secret = CredentialFactory.create()
-    assert refuses(
-        lambda: CredentialFactory.create(
-            system_user=secret.system_user, slot=2, lookup=secret.lookup
-        ),
-        "secret_stored_once",
-    )
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"blocked_at": NOW},
-        {"blocked_at": NOW, "blocked_by": "alice"},
-        {"blocked_at": NOW, "blocked_reason": "leaked"},
-        {"blocked_by": "alice"},
-        {"blocked_reason": "leaked"},
-    ],
-)
-def test_a_block_has_who_when_and_why_or_nothing(facts: dict[str, object]) -> None:
-    assert refuses(lambda: SystemUserFactory.create(**facts), "system_user_block_has_who_and_why")
-
-
-def test_a_number_of_logins_is_not_negative() -> None:
-    assert refuses(lambda: SystemUserFactory.create(logins_per_minute=-1), "logins_per_minute")
+def test_what_keeps_the_rules_is_stored() -> None:
+    for rob in ("", "201901234567", "201901234568"):  # a TIN alone, and with several ROB numbers
+        TaxpayerFactory.create(tin="C1234567890", rob=rob)
+    for until in (NOW + TICK, None):
+        _permission(valid_until=until)
+    user = SystemUserFactory.create()
+    for _ in range(3):  # without a slot they are not limited
+        CredentialFactory.create(system_user=user, slot=None)
+    assert set(PermissionCode.objects.values_list("code", flat=True)) == {
+        f"documents:{name}" for name in ("submit", "view", "cancel", "reject")
+    }
 
 
 def test_what_others_depend_on_cannot_be_deleted() -> None:

@@ -18,7 +18,6 @@ from taxpayers.services import (
     revoke_permission,
     set_intermediary_active,
     set_permission_code,
-    set_taxpayer_active,
 )
 from taxpayers.services.granted_permissions import codes_of
 from tests.support.factories import (
@@ -47,14 +46,10 @@ def test_registering_a_taxpayer_again_changes_nothing() -> None:
     assert first == again
     assert (first.identifier, first.name, first.is_active) == (ID, "Acme Sdn Bhd", True)
     assert first.created_at == AT
-    assert Change.objects.count() == 1
-
-
-def test_a_registered_taxpayer_does_not_get_another_name_by_registering_it_again() -> None:
-    register_taxpayer(taxpayer=ID, name="Acme", **BY)
-    with pytest.raises(ServiceError, match=r"C1234567890:201901234567 .* under the name Acme\."):
+    with pytest.raises(ServiceError, match=r"C1234567890:201901234567 .* under the name Acme Sdn"):
         register_taxpayer(taxpayer=ID, name="Other", **BY)
-    assert Taxpayer.objects.get().name == "Acme"
+    assert Taxpayer.objects.get().name == "Acme Sdn Bhd"
+    assert Change.objects.count() == 1
 
 
 @pytest.mark.parametrize("name", ["", " \t", "a" * 256, "two\nlines", "nul\x00"])
@@ -63,15 +58,6 @@ def test_a_name_is_one_line_of_text(name: str) -> None:
         register_taxpayer(taxpayer=ID, name=name, **BY)
     with pytest.raises(ServiceError, match="a name"):
         rename_taxpayer(taxpayer=TaxpayerFactory.create(), name=name, **WHY)
-
-
-def test_a_taxpayer_is_renamed_and_switched_off_and_on() -> None:
-    row = TaxpayerFactory.create(name="Old")
-    assert rename_taxpayer(taxpayer=row, name="New", **WHY).name == "New"
-    assert not set_taxpayer_active(taxpayer=row, is_active=False, **WHY).is_active
-    assert set_taxpayer_active(taxpayer=row, is_active=True, **WHY).is_active
-    row.refresh_from_db()
-    assert (row.name, row.is_active) == ("New", True)
 
 
 def test_a_deleted_record_cannot_be_changed() -> None:
@@ -157,32 +143,20 @@ def test_a_permission_is_valid_from_now_on_by_default(pair: dict[str, Any]) -> N
     assert (later.valid_from, later.valid_until) == (AT + DAY, AT + 2 * DAY)
 
 
-def test_granting_the_same_again_creates_nothing(pair: dict[str, Any]) -> None:
+def test_granting_the_same_again_creates_nothing_before_it_is_revoked(pair: dict[str, Any]) -> None:
     row = grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
     tomorrow = {**BY, "at": AT + DAY}
     assert grant_permission(**pair, codes=[SUBMIT, VIEW], **tomorrow) == row
     assert Change.objects.count() == 1
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"codes": [VIEW]},
-        {"codes": [VIEW, SUBMIT], "valid_until": AT + DAY},
-        {"codes": [VIEW, SUBMIT], "valid_from": AT - DAY},
-    ],
-)
-def test_granting_something_else_creates_another_permission(
-    pair: dict[str, Any], other: dict[str, Any]
-) -> None:
-    row = grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
-    assert grant_permission(**pair, **other, **BY) != row
-
-
-def test_what_was_revoked_can_be_granted_again(pair: dict[str, Any]) -> None:
-    row = grant_permission(**pair, codes=[VIEW], **BY)
-    revoke_permission(permission=row, **WHY)
-    assert grant_permission(**pair, codes=[VIEW], **BY) != row
+    other: dict[str, Any]
+    for other in ({"codes": [VIEW]}, {"valid_until": AT + DAY}, {"valid_from": AT - DAY}):
+        assert grant_permission(**pair, **{"codes": [VIEW, SUBMIT]} | other, **BY) != row
+    changes = Change.objects.count()
+    for days in (1, 2):
+        revoked = revoke_permission(permission=row, **WHY | {"at": AT + days * DAY})
+        assert revoked.revoked_at == AT + DAY
+    assert Change.objects.count() == changes + 1
+    assert grant_permission(**pair, codes=[VIEW, SUBMIT], **BY) != row
 
 
 @pytest.mark.parametrize(
@@ -217,14 +191,6 @@ def test_an_intermediary_is_not_granted_a_permission_by_itself() -> None:
         grant_permission(
             taxpayer=intermediary.taxpayer, intermediary=intermediary, codes=[VIEW], **BY
         )
-
-
-def test_a_permission_is_revoked_once_at_its_first_moment(pair: dict[str, Any]) -> None:
-    row = grant_permission(**pair, codes=[VIEW], **BY)
-    assert revoke_permission(permission=row, **WHY).revoked_at == AT
-    later = {**WHY, "at": AT + DAY}
-    assert revoke_permission(permission=row, **later).revoked_at == AT
-    assert Change.objects.count() == 2
 
 
 def test_a_code_is_revoked_and_the_codes_granted_with_it_stay(pair: dict[str, Any]) -> None:
@@ -293,31 +259,6 @@ def test_a_code_is_added_and_its_description_changed() -> None:
     set_permission_code(code="reports:read", description="Read all reports", **BY)
     assert PermissionCode.objects.get(code="reports:read").description == "Read all reports"
     assert Change.objects.count() == 2
-
-
-@pytest.mark.parametrize("code", ["", "Reports:Read", "a b", "a:", "a\n", "a" * 65])
-def test_a_malformed_code_is_refused_with_an_example(code: str) -> None:
-    with pytest.raises(ServiceError, match="for example documents:submit"):
-        set_permission_code(code=code, description="?", **BY)
-
-
-# --- Reasons ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("reason", ["", "  \t ", "a" * 501, "two\nlines"])
-def test_a_change_that_needs_a_reason_is_not_made_without_one(reason: str) -> None:
-    permission = GrantedPermissionFactory.create()
-    taxpayer, intermediary = permission.taxpayer, permission.intermediary
-    unexplained: dict[str, Any] = {**BY, "reason": reason}
-    for attempt in (
-        lambda: rename_taxpayer(taxpayer=taxpayer, name="New", **unexplained),
-        lambda: set_taxpayer_active(taxpayer=taxpayer, is_active=False, **unexplained),
-        lambda: set_intermediary_active(
-            intermediary=intermediary, is_active=False, until=None, **unexplained
-        ),
-        lambda: revoke_permission(permission=permission, **unexplained),
-        lambda: revoke_codes(taxpayer=taxpayer, intermediary=intermediary, **unexplained),
-    ):
-        with pytest.raises(ServiceError, match="a reason"):
-            attempt()
-    assert not Change.objects.exists()
+    for code in ("", "Reports:Read", "a b", "a:", "a\n", "a" * 65):
+        with pytest.raises(ServiceError, match="for example documents:submit"):
+            set_permission_code(code=code, description="?", **BY)

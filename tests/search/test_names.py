@@ -2,13 +2,7 @@
 
 import pytest
 
-from taxpayers.names import (
-    distinctive_words,
-    folded,
-    glob_of,
-    similarity,
-    words_of,
-)
+from taxpayers.names import distinctive_words, folded, glob_of, similarity, words_of
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,13 @@ from identity.staff.logins import named_taxpayers
 from identity.staff.registry.taxpayers import TaxpayerAdmin
 from taxpayers.models import Change, Taxpayer
 from tests.support.factories import TaxpayerFactory
-from tests.support.staff import list_url, staff_client, text_of
+from tests.support.staff import list_url, text_of
 from tokens.models import LoginEvent
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
 TEXT = "This search is too general, and was stopped. Add another word, or search for a number."
 TAXPAYERS = list_url(Taxpayer)
-
-
-@pytest.fixture
-def registrar(db: None) -> Client:
-    return staff_client("registrar")
 
 
 @pytest.fixture
@@ -56,7 +51,7 @@ def test_there_is_no_empty_export_of_it_and_there_are_no_suggestions(registrar: 
 
 
 def test_logins_by_the_name_of_a_taxpayer_too(
-    registrar: Client, monkeypatch: pytest.MonkeyPatch
+    registrar: Client, auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "SEARCH_SECONDS", 0.05)
     minute = Taxpayer.objects.filter(
@@ -69,7 +64,7 @@ def test_logins_by_the_name_of_a_taxpayer_too(
         page = registrar.get(logins, asked | more)
         assert page.status_code == 200
         assert (TEXT in text_of(page)) is (not more)
-    answer: Any = staff_client("auditor", "badrul").get(f"{logins}export.csv", asked)
+    answer: Any = auditor.get(f"{logins}export.csv", asked)
     assert (answer.status_code, answer["Location"]) == (302, f"{logins}?q=sdn+bhd+trading")
     assert not Change.objects.exists()
 

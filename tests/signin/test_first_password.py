@@ -12,21 +12,12 @@ from identity.staff.accounts.changes.first_passwords import IssuedPassword, set_
 from identity.staff.models import FirstPassword, StaffAccount
 from taxpayers.services import Author
 from tests.signin.passkey import Passkey, sign_in_with
-from tests.signin.steps import (
-    ADMIN,
-    SIGN_IN,
-    give_code,
-    give_password,
-    html_of,
-    is_signed_in,
-    production,
-)
+from tests.signin.steps import ADMIN, SIGN_IN, give_code, give_password, html_of
 from tests.support.accounts import PASSWORD, new_staff, totp_code, with_totp
 
 pytestmark = pytest.mark.django_db
 CHOOSE = "/signin/password/own/"
 OWN = "another-long-Password-2"
-__all__ = ["production"]  # the fixture
 
 
 @pytest.fixture
@@ -55,6 +46,11 @@ def test_nothing_opens_before_the_first_password_is_replaced(
     assert not FirstPassword.objects.exists()
 
 
+def test_also_who_signs_in_by_passkey_replaces_it(client: Client, issued: IssuedPassword) -> None:
+    sign_in_with(Passkey(User.objects.get(username="badrul")), client)
+    assert client.get(ADMIN).headers["Location"] == CHOOSE
+
+
 @pytest.mark.parametrize(
     ("asked_for", "opened"),
     [
@@ -70,7 +66,9 @@ def test_the_page_that_was_asked_for_opens_after_the_first_password_is_replaced(
     with_totp(User.objects.get(username="badrul"))
     sent = {"login": "badrul", "password": issued.password, "next": asked_for}
     client.post(SIGN_IN, sent)
+    assert client.get(CHOOSE).headers["Location"].startswith(SIGN_IN)  # not yet signed in
     client.get(give_code(client, totp_code()).headers["Location"])  # leads to CHOOSE
+    assert client.get(ADMIN).headers["Location"] == CHOOSE
     answer = client.post(CHOOSE, {"password1": OWN, "password2": OWN})
     assert answer.headers["Location"] == opened
     assert client.get(opened).status_code == 200
@@ -101,23 +99,6 @@ def test_a_first_password_works_for_a_week(client: Client, issued: IssuedPasswor
     )
     assert "_auth_user_id" not in client.session
     assert "expired" not in html_of(give_password(Client(), "badrul", "wrong"))  # says nothing
-
-
-def test_the_second_step_stays_and_is_asked_for_first(
-    client: Client, issued: IssuedPassword
-) -> None:
-    with_totp(User.objects.get(username="badrul"))
-    give_password(client, "badrul", issued.password)
-    assert client.get(CHOOSE).headers["Location"].startswith(SIGN_IN)  # not yet signed in
-    give_code(client, totp_code())
-    assert client.get(ADMIN).headers["Location"] == CHOOSE
-    choose(client, OWN)
-    assert is_signed_in(client)
-
-
-def test_also_who_signs_in_by_passkey_replaces_it(client: Client, issued: IssuedPassword) -> None:
-    sign_in_with(Passkey(User.objects.get(username="badrul")), client)
-    assert client.get(ADMIN).headers["Location"] == CHOOSE
 
 
 def test_somebody_else_who_signed_in_with_it_is_signed_out(issued: IssuedPassword) -> None:

@@ -1,6 +1,5 @@
 """What people change of their own sign-in is in the history: who, when, from where; no secret."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,14 +16,13 @@ from identity.staff.models import StaffAccount
 from taxpayers.models import Change
 from taxpayers.services import Author
 from tests.signin.passkey import Passkey, set_up
-from tests.signin.steps import give_password, officer, production
-from tests.support.accounts import PASSWORD, TOTP_SECRET, new_staff, signed_in, totp_code
+from tests.signin.steps import give_password
+from tests.support.accounts import PASSWORD, new_staff, signed_in, totp_code
 from tests.support.staff import staff_client, text_of
 
 pytestmark = pytest.mark.django_db
 OWN = "another-long-Password-2"
 CODES = "recovery_codes_created_at"
-__all__ = ["officer", "production"]  # the fixtures
 
 
 def post(client: Client, name: str, sent: dict[str, Any] | None = None, *keys: int) -> Any:
@@ -46,18 +44,14 @@ def only_change(owner: User, action: str) -> Change:
 def test_a_new_password_is_in_the_history_without_the_password(officer: User) -> None:
     client = signed_in(officer)
     sent = {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN}
+    post(client, "account_change_password", sent | {"oldpassword": "wrong"})
+    assert not Change.objects.exists()
     post(client, "account_change_password", sent)
     officer.refresh_from_db()
     assert officer.check_password(OWN)
     assert client.get("/admin/").status_code == 200  # this session goes on
     row = only_change(officer, "change_own_password")
     assert (row.before, row.after, row.reason) == ({}, {}, "")
-
-
-def test_a_password_that_was_not_changed_is_not_in_the_history(officer: User) -> None:
-    sent = {"oldpassword": "wrong", "password1": OWN, "password2": OWN}
-    post(signed_in(officer), "account_change_password", sent)
-    assert not Change.objects.exists()
 
 
 def test_the_replacement_of_a_first_password_is_in_the_history(client: Client) -> None:
@@ -76,10 +70,14 @@ def test_the_replacement_of_a_first_password_is_in_the_history(client: Client) -
 # --- The second step ----------------------------------------------------------------------------
 
 
-def test_an_app_that_is_set_up_is_in_the_history_without_its_secret(client: Client) -> None:
+def test_an_app_that_is_set_up_or_removed_is_in_the_history_without_its_secret(
+    client: Client,
+) -> None:
     owner = new_staff("viewer")
     give_password(client, owner.username)
     secret = client.get(reverse("mfa_activate_totp")).context["form"].secret
+    post(client, "mfa_activate_totp", {"code": "000000"})
+    assert not Change.objects.exists()
     post(client, "mfa_activate_totp", {"code": totp_code(secret)})
     row = only_change(owner, "change_own_second_step")
     codes = Authenticator.objects.get(type="recovery_codes")
@@ -88,41 +86,34 @@ def test_an_app_that_is_set_up_is_in_the_history_without_its_secret(client: Clie
     stored = str(list(Change.objects.values()))
     assert secret not in stored
     assert not any(code in stored for code in codes.wrap().get_unused_codes())
+    Change.objects.all().delete()
+    post(client, "mfa_deactivate_totp")
+    row = only_change(owner, "change_own_second_step")
+    assert row.before["second_step"] == ["authenticator app"]
+    assert row.after["second_step"] == []
+    account = reverse("admin:staff_staffaccount_change", args=[owner.pk])
+    page = text_of(staff_client("account manager").get(account))
+    assert "Changed their own second step" in page
+    assert "authenticator app" in page
 
 
-def test_an_app_that_is_removed_is_in_the_history(officer: User) -> None:
-    post(signed_in(officer), "mfa_deactivate_totp")
-    row = only_change(officer, "change_own_second_step")
-    assert row.before == {"second_step": ["authenticator app"]}
-    assert row.after == {"second_step": []}
-    assert TOTP_SECRET not in str(list(Change.objects.values()))
-
-
-def test_a_passkey_that_is_added_is_in_the_history_by_its_name(officer: User) -> None:
-    passkey = Passkey(officer, is_registered=False)
-    set_up(passkey, signed_in(officer), "My laptop")
+def test_a_passkey_is_in_the_history_by_its_name(officer: User) -> None:
+    client, app = signed_in(officer), "authenticator app"
+    set_up(Passkey(officer, is_registered=False), client, "My laptop")
     codes = Authenticator.objects.get(type="recovery_codes")
     row = only_change(officer, "change_own_second_step")
-    assert row.before == {"second_step": ["authenticator app"], CODES: None}
-    assert row.after == {
-        "second_step": ["authenticator app", "passkey My laptop"],
-        CODES: codes.created_at.isoformat(),
-    }
-
-
-def test_a_passkey_that_is_renamed_or_removed_is_in_the_history_by_its_name(officer: User) -> None:
-    Passkey(officer)
+    assert row.before == {"second_step": [app], CODES: None}
+    added = {CODES: codes.created_at.isoformat()}
+    assert row.after == {"second_step": [app, "passkey My laptop"]} | added
     key = Authenticator.objects.get(type="webauthn").pk
-    client = signed_in(officer)
-    post(client, "mfa_edit_webauthn", {"name": "Old phone"}, key)
-    row = only_change(officer, "change_own_second_step")
-    assert row.before == {"second_step": ["authenticator app", "passkey A phone"]}
-    assert row.after == {"second_step": ["authenticator app", "passkey Old phone"]}
-    Change.objects.all().delete()
-    post(client, "mfa_remove_webauthn", {}, key)
-    row = only_change(officer, "change_own_second_step")
-    assert row.before == {"second_step": ["authenticator app", "passkey Old phone"]}
-    assert row.after == {"second_step": ["authenticator app"]}
+    for name, sent, before, after in (
+        ("mfa_edit_webauthn", {"name": "Old"}, [app, "passkey My laptop"], [app, "passkey Old"]),
+        ("mfa_remove_webauthn", {}, [app, "passkey Old"], [app]),
+    ):
+        Change.objects.all().delete()
+        post(client, name, sent, key)
+        row = only_change(officer, "change_own_second_step")
+        assert (row.before, row.after) == ({"second_step": before}, {"second_step": after})
 
 
 def test_new_recovery_codes_are_in_the_history_by_their_date(officer: User) -> None:
@@ -130,18 +121,7 @@ def test_new_recovery_codes_are_in_the_history_by_their_date(officer: User) -> N
     post(signed_in(officer), "mfa_generate_recovery_codes")
     after = Authenticator.objects.get(type="recovery_codes").created_at
     row = only_change(officer, "change_own_second_step")
-    assert (row.before, row.after) == (
-        {CODES: before.isoformat()},
-        {CODES: after.isoformat()},
-    )
-
-
-def test_a_form_with_an_error_changes_and_records_nothing(officer: User) -> None:
-    Authenticator.objects.all().delete()
-    Passkey(officer)
-    client = signed_in(officer)
-    post(client, "mfa_activate_totp", {"code": "000000"})
-    assert not Change.objects.exists()
+    assert (row.before, row.after) == ({CODES: before.isoformat()}, {CODES: after.isoformat()})
 
 
 # --- Both ---------------------------------------------------------------------------------------
@@ -155,25 +135,10 @@ def test_what_cannot_be_recorded_is_not_changed(
         raise RuntimeError("no history")
 
     monkeypatch.setattr(module, "record_change", fail)
-    client = signed_in(officer)
-    change: Callable[[], Any] = {
-        first_passwords: lambda: post(
-            client,
-            "account_change_password",
-            {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN},
-        ),
-        second_steps: lambda: post(client, "mfa_deactivate_totp"),
-    }[module]
+    own = {"oldpassword": PASSWORD, "password1": OWN, "password2": OWN}
+    page = "account_change_password" if module is first_passwords else "mfa_deactivate_totp"
     with pytest.raises(RuntimeError, match="no history"):
-        change()
+        post(signed_in(officer), page, own)
     officer.refresh_from_db()
     assert officer.check_password(PASSWORD)
     assert officer.authenticator_set.count() == 1
-
-
-def test_the_page_of_the_account_shows_it_to_its_manager(officer: User) -> None:
-    post(signed_in(officer), "mfa_deactivate_totp")
-    account = reverse("admin:staff_staffaccount_change", args=[officer.pk])
-    page = text_of(staff_client("account manager").get(account))
-    assert "Changed their own second step" in page
-    assert "authenticator app" in page

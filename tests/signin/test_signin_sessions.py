@@ -1,6 +1,7 @@
 """Sessions and cookies of the staff pages: timeouts, sign-out, confirmations, proxies."""
 
 import logging
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -17,20 +18,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from tests.servers.service import manage, service_environment
-from tests.signin.steps import (
-    ADMIN,
-    SIGN_IN,
-    give_code,
-    give_password,
-    html_of,
-    is_signed_in,
-    officer,
-    production,
-)
+from tests.signin.steps import ADMIN, SIGN_IN, give_code, give_password, html_of, is_signed_in
 from tests.support.accounts import PASSWORD, new_staff, signed_in, totp_code
 
 pytestmark = pytest.mark.django_db
-__all__ = ["officer", "production"]  # the fixtures
 
 
 def test_an_idle_session_ends(officer: User, settings: Settings) -> None:
@@ -38,30 +29,38 @@ def test_an_idle_session_ends(officer: User, settings: Settings) -> None:
     assert is_signed_in(client)
     left = Session.objects.get().expire_date - timezone.now()
     assert timedelta(minutes=29) < left <= timedelta(minutes=30)
-    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
-    assert not is_signed_in(client)
-
-
-def test_requests_restart_the_idle_time(officer: User) -> None:
-    client = signed_in(officer)
-    assert is_signed_in(client)
     session = client.session
     session["seen_at"] -= 61
     session.save()
     Session.objects.update(expire_date=timezone.now() + timedelta(seconds=30))
-    assert is_signed_in(client)
+    assert is_signed_in(client)  # which restarts the idle time
     assert Session.objects.get().expire_date > timezone.now() + timedelta(minutes=29)
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+    assert not is_signed_in(client)
 
 
 def test_a_long_session_ends_even_if_it_is_active(officer: User) -> None:
     client = signed_in(officer)
-    assert is_signed_in(client)
     session = client.session
-    session["signed_in_at"] -= timedelta(hours=10, seconds=1).total_seconds()
+    started = session["signed_in_at"] = time.time() - timedelta(hours=9.9).total_seconds()
+    session["seen_at"] -= 61
+    session.save()
+    assert is_signed_in(client)
+    assert client.get(f"{SIGN_IN}stay/").json()["seconds"] <= 0.1 * 3600
+    session = client.session
+    assert session["signed_in_at"] == started  # use does not make it younger
+    session["signed_in_at"] -= timedelta(hours=0.1, seconds=1).total_seconds()
     session.save()
     answer = client.get(ADMIN, follow=True)
     assert answer.redirect_chain[-1][0].startswith(SIGN_IN)
     assert "maximum length" in html_of(answer)
+
+
+def test_a_session_begins_at_the_sign_in(client: Client, officer: User) -> None:
+    give_password(client, officer.username)
+    give_code(client, totp_code())
+    assert is_signed_in(client)
+    assert abs(client.session["signed_in_at"] - time.time()) < 60
 
 
 def test_sign_out_needs_a_post_request(officer: User) -> None:
@@ -73,22 +72,28 @@ def test_sign_out_needs_a_post_request(officer: User) -> None:
     assert not Session.objects.filter(session_data__contains="_auth").exists()
 
 
-def test_the_session_gets_a_new_key_at_sign_in(client: Client, officer: User) -> None:
-    give_password(client, officer.username)
-    before = client.cookies["sessionid"].value
-    give_code(client, totp_code())
-    assert client.cookies["sessionid"].value != before
-
-
-def test_the_session_cookie_is_for_this_site_and_not_for_scripts(
+def test_the_session_cookie_is_new_for_this_site_and_not_for_scripts(
     client: Client, officer: User
 ) -> None:
     give_password(client, officer.username)
+    before = client.cookies["sessionid"].value
     give_code(client, totp_code())
     cookie = client.cookies["sessionid"]
+    assert cookie.value != before
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
     assert cookie["max-age"] == ""  # it ends with the browser
     assert client.cookies["csrftoken"]["samesite"] == "Strict"
+
+
+def test_behind_a_trusted_proxy_the_clients_own_address_counts(
+    settings: Settings, officer: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.TRUSTED_PROXIES, settings.SECURE_SSL_REDIRECT = ["127.0.0.1"], True
+    client = Client(headers={"x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https"})
+    with caplog.at_level(logging.INFO, "identity.staff.accounts"):
+        assert give_password(client, officer.username, "wrong").status_code == 200
+    assert [vars(record)["address"] for record in caplog.records] == ["203.0.113.7"]
+    assert Client().get(SIGN_IN).status_code == 301
 
 
 def test_with_https_cookies_are_secure_and_bound_to_the_host(tmp_path: Any) -> None:
@@ -105,24 +110,6 @@ def test_with_https_cookies_are_secure_and_bound_to_the_host(tmp_path: Any) -> N
         "STAFF_URL = 'https://identity.example.org'",
     ):
         assert line in output
-
-
-def test_behind_a_trusted_proxy_the_clients_own_address_counts(
-    settings: Settings, officer: User, caplog: pytest.LogCaptureFixture
-) -> None:
-    settings.TRUSTED_PROXIES = ["127.0.0.1"]
-    client = Client(headers={"x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https"})
-    with caplog.at_level(logging.INFO, "identity.signin"):
-        give_password(client, officer.username, "wrong")
-    assert [vars(record)["address"] for record in caplog.records] == ["203.0.113.7"]
-
-
-def test_behind_a_proxy_with_tls_the_pages_do_not_redirect_for_ever(
-    settings: Settings,
-) -> None:
-    settings.TRUSTED_PROXIES, settings.SECURE_SSL_REDIRECT = ["127.0.0.1"], True
-    assert Client(headers={"x-forwarded-proto": "https"}).get(SIGN_IN).status_code == 200
-    assert Client().get(SIGN_IN).status_code == 301
 
 
 # --- Before a second factor changes ---------------------------------------------------------------
@@ -196,13 +183,11 @@ def test_a_password_or_a_code_confirms_a_change_of_the_second_factor(
     assert Authenticator.objects.exists() is not is_right
 
 
-@pytest.mark.parametrize(
-    "path", ["/connect/token", "/.well-known/jwks.json", "/status/0", "/health/live"]
-)
-def test_the_public_paths_do_not_touch_the_session(path: str, officer: User) -> None:
+def test_the_public_paths_do_not_touch_the_session(officer: User) -> None:
     client = signed_in(officer)
     before = client.session.session_key, dict(client.session)
-    answer = client.post(path) if path == "/connect/token" else client.get(path)
-    assert not answer.cookies
-    assert "Vary" not in answer.headers
+    for path in ("/connect/token", "/.well-known/jwks.json", "/status/0", "/health/live"):
+        answer = client.post(path) if path == "/connect/token" else client.get(path)
+        assert not answer.cookies, path
+        assert "Vary" not in answer.headers, path
     assert (client.session.session_key, dict(client.session)) == before

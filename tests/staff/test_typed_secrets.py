@@ -14,7 +14,7 @@ from taxpayers.credentials import new_client_secret
 from taxpayers.models import Change, Intermediary, SystemUser, Taxpayer, UploadedFile
 from taxpayers.redaction import hide_pasted_secrets, holds_secret
 from tests.support.factories import SystemUserFactory, TaxpayerFactory
-from tests.support.staff import list_url, staff_client, task_url, text_of
+from tests.support.staff import list_url, task_url, text_of
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -43,11 +43,6 @@ ADDRESSES = {
     "filter": (list_url(LoginEvent), "reason", "period=1"),
     "no filter": (list_url(LoginEvent), "nothing", ""),
 }
-
-
-@pytest.fixture
-def registrar(db: None) -> Client:
-    return staff_client("registrar")
 
 
 def stored() -> str:
@@ -93,11 +88,8 @@ def test_before_the_sign_in_too(method: str) -> None:
     asked = f"/admin/login/?next={quote_plus(f'{TAXPAYERS}?q={SECRET}')}"
     answer = getattr(Client(), method)(asked)
     assert (answer.status_code, answer["Location"]) == (302, "/admin/login/")
-
-
-def test_a_path_with_one_leads_to_the_start(registrar: Client) -> None:
-    answer = registrar.get(f"{TAXPAYERS}{SECRET}/")
-    assert (answer.status_code, answer["Location"]) == (302, reverse("admin:index"))
+    in_path = getattr(Client(), method)(f"{TAXPAYERS}{SECRET}/")
+    assert (in_path.status_code, in_path["Location"]) == (302, reverse("admin:index"))
 
 
 def test_the_search_of_a_list_is_sent_in_the_body_and_gets_an_address_without_one(
@@ -114,8 +106,8 @@ def test_the_search_of_a_list_is_sent_in_the_body_and_gets_an_address_without_on
 
 
 @pytest.mark.parametrize("text", [SECRET, f"Bearer {TOKEN}"], ids=["secret", "token"])
-def test_a_form_with_one_is_stored_without_it(text: str) -> None:
-    user, officer = SystemUserFactory.create(), staff_client("security officer")
+def test_a_form_with_one_is_stored_without_it(text: str, officer: Client) -> None:
+    user = SystemUserFactory.create()
     save = reverse("admin:taxpayers_systemuser_save_view")
     officer.post(save, {"name": text, "query": f"q={quote_plus(text)}"})
     assert officer.post(task_url(user, "block_system_user"), {"reason": text}).status_code == 302
@@ -126,14 +118,14 @@ def test_a_form_with_one_is_stored_without_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["taxpayers", "intermediaries"])
-def test_an_imported_file_with_one_is_stored_without_it(kind: str) -> None:
+def test_an_imported_file_with_one_is_stored_without_it(kind: str, registrar: Client) -> None:
     """Neither in its name, which the history shows, nor in the names in it."""
     TaxpayerFactory.create(tin="C7000000001")
     model, task, row = {
         "taxpayers": (Taxpayer, "import_registry", f"tin,name\nC7000000002,Kedai {TOKEN}\n"),
         "intermediaries": (Intermediary, "import_intermediaries", "tin\nC7000000001\n"),
     }[kind]
-    registrar, url = staff_client("registrar"), task_url(model, task)
+    url = task_url(model, task)
     file = SimpleUploadedFile(f"{SECRET} {TOKEN}.csv", row.encode())
     preview: Any = registrar.post(url, {"file": file}, follow=True)
     assert not {part for part in PARTS if part in UploadedFile.objects.get().name}

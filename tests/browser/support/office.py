@@ -27,12 +27,13 @@ STAFF = {
 
 @dataclass
 class Office:
-    """A running service, and one window for each role that was asked for."""
+    """A running service; each test has a window of its own for each role that it asks for."""
 
     service: Service
     chromium: Any
     credentials: dict[str, Any]  # what the demo says about its two sample clients
     windows: dict[tuple[str, str], Browser] = field(default_factory=dict)
+    _signed_in: dict[str, Any] = field(default_factory=dict)  # a code is good once
 
     @property
     def url(self) -> str:
@@ -41,18 +42,16 @@ class Office:
     def page(self, role: str, size: str = "wide") -> Any:
         """The page of a window in which somebody of that role is signed in."""
         if (role, size) not in self.windows:
-            self.windows[role, size] = self._signed_in(role, size)
+            self.windows[role, size] = self._window(role, WIDE if size == "wide" else PHONE)
         return self.windows[role, size].page
 
-    def _signed_in(self, role: str, size: str) -> Browser:
-        viewport = {"width": 1280, "height": 800} if size == "wide" else PHONE
+    def _window(self, role: str, viewport: dict[str, int]) -> Browser:
         given: dict[str, Any] = {"base_url": self.url, "viewport": viewport, "locale": "en-GB"}
-        others = [window for (known, _), window in self.windows.items() if known == role]
-        if others:  # a code is good once, so the second window of somebody takes over the sign-in
-            given["storage_state"] = others[0].page.context.storage_state()
-        window = open_window(self.chromium, **given)
-        if not others:
+        window = open_window(self.chromium, storage_state=self._signed_in.get(role), **given)
+        window.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        if role not in self._signed_in:
             sign_in(window.page, STAFF[role])
+            self._signed_in[role] = window.page.context.storage_state()
         return window
 
     def log_in(self, client_id: str, client_secret: str) -> httpx.Response:
@@ -64,15 +63,16 @@ class Office:
         }
         return httpx.post(f"{self.url}/connect/token", data=form, timeout=30)
 
-    def complaints(self) -> list[str]:
-        """What the browser complained about since the last time, in any window."""
+    def close_windows(self) -> list[str]:
+        """Closes every window; returns what the browser complained about in them."""
         found = [complaint for window in self.windows.values() for complaint in window.complaints]
         for window in self.windows.values():
-            window.complaints.clear()
+            window.page.context.close()
+        self.windows.clear()
         return found
 
 
-PHONE = {"width": 390, "height": 844}
+WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
 def sign_in(page: Any, name: str) -> None:

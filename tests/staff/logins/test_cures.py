@@ -1,13 +1,13 @@
 """The tasks that cure a refused login: one table, filled in, for those who may do them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib import admin
+from django.test import Client
 from django.utils import timezone
 
 from identity.staff.framework.records import RecordAdmin
@@ -16,19 +16,19 @@ from identity.staff.logins.refused.involved import Involved
 from taxpayers.models import Credential, GrantedPermission, SystemUser, Taxpayer
 from taxpayers.rules import RegistryReason
 from taxpayers.services import Author, extend_system_user
-from tests.client_auth.key_erp import KeyErp, new_key_erp, new_pair
+from tests.client_auth.key_erp import new_key_erp, new_pair
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import (
     CredentialFactory,
     GrantedPermissionFactory,
     IntermediaryFactory,
-    SystemUserFactory,
     TaxpayerFactory,
 )
 from tests.support.staff import opened, page_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS
 
+pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 REASON = {"reason": "asked by the taxpayer"}
 
@@ -50,56 +50,24 @@ def event_of(response: Any) -> LoginEvent:
     return event
 
 
-def _of_key(erp: KeyErp) -> Any:
-    return erp.login(erp.assertion(pair=new_pair()))
-
-
-@dataclass
-class Case:
-    """A login that is refused, and the tasks that the page offers, with who may do them."""
-
-    refused: Callable[[], Any]
-    role: str
-    tasks: dict[str, dict[str, list[str]]]  # the name of each task, and the values in its form
-
-
-def _erp(**user: Any) -> Erp:
-    return new_erp(**user)
-
-
 def _agent(**role: Any) -> Erp:
     return new_erp(taxpayer=IntermediaryFactory.create(**role).taxpayer)
 
 
-def _blocked() -> Any:
-    at = timezone.now()
-    return _erp(blocked_at=at, blocked_by="kumar", blocked_reason="leaked").login()
+OTHER = "C8888888888"
 
 
-def _no_permission(represented: str) -> Any:
-    return _agent().login(on_behalf_of=represented)
-
-
-def _unknown_represented() -> Any:
-    return _no_permission("C8888888888")
-
-
-def _inactive_represented() -> Any:
-    TaxpayerFactory.create(tin="C8888888888", is_active=False)
-    return _no_permission("C8888888888")
-
-
-def _without_permission() -> Any:
-    TaxpayerFactory.create(tin="C8888888888")
-    return _no_permission("C8888888888")
+def _for_other(**values: Any) -> Any:
+    """A login for OTHER, which was registered with these values, or not at all."""
+    if values:
+        TaxpayerFactory.create(tin=OTHER, **values)
+    return _agent().login(on_behalf_of=OTHER)
 
 
 def _permission(**values: Any) -> Any:
     agent = _agent()
-    granted = GrantedPermissionFactory.create(
-        intermediary=agent.role, taxpayer__tin="C8888888888", **values
-    )
-    return agent.login(on_behalf_of=str(granted.taxpayer.identifier))
+    GrantedPermissionFactory.create(intermediary=agent.role, taxpayer__tin=OTHER, **values)
+    return agent.login(on_behalf_of=OTHER)
 
 
 def _secret(**values: Any) -> Any:
@@ -107,146 +75,104 @@ def _secret(**values: Any) -> Any:
     return Erp(secret.system_user.client_id, secret.clear, secret.system_user).login()
 
 
+def _wrong_key() -> Any:
+    erp = new_key_erp()
+    return erp.login(erp.assertion(pair=new_pair()))
+
+
 NOW = timezone.now
-PAIR = {"taxpayer": ["C8888888888"], "codes": ["documents:submit", "documents:view"]}
-CASES = {
-    "blocked": Case(_blocked, "security officer", {"unblock_system_user": {}}),
-    "expired": Case(
-        lambda: _erp(expires_at=NOW() - DAY).login(),
-        "security officer",
-        {"extend_system_user": {}},
-    ),
-    "tokens must be bound to a key": Case(
-        lambda: _erp(token_binding="dpop").login(), "security officer", {"bind_tokens": {}}
-    ),
-    "tokens must be bound to a certificate": Case(
-        lambda: _erp(token_binding="tls").login(), "security officer", {"bind_tokens": {}}
-    ),
-    "secret expired": Case(
+BLOCKED = {"blocked_at": NOW(), "blocked_by": "kumar", "blocked_reason": "leaked"}
+FOR_OTHER, PAIR = (
+    {"grant_permission": {"taxpayer": [OTHER], **codes}}
+    for codes in ({}, {"codes": ["documents:submit", "documents:view"]})
+)
+NOT_ROLE = {"taxpayer": ["C7777777777"]}
+# Logins that are refused, and the tasks that the page offers, with the values in their forms.
+Tasks = dict[str, dict[str, list[str]]]
+OF_OFFICERS: dict[str, tuple[Callable[[], Any], Tasks]] = {
+    "blocked": (lambda: new_erp(**BLOCKED).login(), {"unblock_system_user": {}}),
+    "expired": (lambda: new_erp(expires_at=NOW() - DAY).login(), {"extend_system_user": {}}),
+    "no key to bind to": (lambda: new_erp(token_binding="dpop").login(), {"bind_tokens": {}}),
+    "no certificate": (lambda: new_erp(token_binding="tls").login(), {"bind_tokens": {}}),
+    "secret expired": (
         lambda: _secret(created_at=NOW() - 2 * DAY, expires_at=NOW() - DAY),
-        "security officer",
         {"rotate_secret": {}},
     ),
-    "secret revoked": Case(
-        lambda: _secret(slot=None, revoked_at=NOW()), "security officer", {"rotate_secret": {}}
-    ),
-    "wrong secret": Case(
-        lambda: _erp().login(client_secret=new_erp().client_secret),
-        "security officer",
+    "secret revoked": (lambda: _secret(slot=None, revoked_at=NOW()), {"rotate_secret": {}}),
+    "wrong secret": (
+        lambda: new_erp().login(client_secret=new_erp().client_secret),
         {"rotate_secret": {}},
     ),
-    "wrong key": Case(
-        lambda: _of_key(new_key_erp()), "security officer", {"register_client_key": {}}
-    ),
-    "unknown client": Case(
-        lambda: _erp().login(client_id="ci_test_" + "0" * 32), "security officer", {}
-    ),
-    "no scope left": Case(
-        lambda: _erp(scopes="").login(), "security officer", {"change_system_user": {}}
-    ),
-    "unknown scope": Case(lambda: _erp().login(scope="nonsense"), "security officer", {}),
-    "taxpayer not active": Case(
-        lambda: _erp(taxpayer=TaxpayerFactory.create(is_active=False)).login(),
-        "registrar",
+    "wrong key": (_wrong_key, {"register_client_key": {}}),
+    "unknown client": (lambda: new_erp().login(client_id="ci_test_" + "0" * 32), {}),
+    "no scope left": (lambda: new_erp(scopes="").login(), {"change_system_user": {}}),
+    "unknown scope": (lambda: new_erp().login(scope="nonsense"), {}),
+    "missing parameter": (lambda: new_erp().login(grant_type=None), {}),
+}
+OF_REGISTRARS: dict[str, tuple[Callable[[], Any], Tasks]] = {
+    "taxpayer not active": (
+        lambda: new_erp(taxpayer=TaxpayerFactory.create(is_active=False)).login(),
         {"activate_taxpayer": {}},
     ),
-    "not an intermediary": Case(
-        lambda: _erp(taxpayer=TaxpayerFactory.create(tin="C7777777777")).login(
-            on_behalf_of="C8888888888"
-        ),
-        "registrar",
-        {"register_intermediary": {"taxpayer": ["C7777777777"]}},
+    "not an intermediary": (
+        lambda: new_erp(taxpayer__tin="C7777777777").login(on_behalf_of=OTHER),
+        {"register_intermediary": NOT_ROLE},
     ),
-    "intermediary not active": Case(
-        lambda: _agent(is_active=False).login(on_behalf_of="C8888888888"),
-        "registrar",
+    "intermediary not active": (
+        lambda: _agent(is_active=False).login(on_behalf_of=OTHER),
         {"change_intermediary": {}},
     ),
-    "represented unknown": Case(
-        _unknown_represented, "registrar", {"register_taxpayer": {"identifier": ["C8888888888"]}}
+    "represented unknown": (_for_other, {"register_taxpayer": {"identifier": [OTHER]}}),
+    "represented not active": (
+        lambda: _for_other(is_active=False),
+        {"activate_taxpayer": {}, **FOR_OTHER},
     ),
-    "represented not active": Case(
-        _inactive_represented,
-        "registrar",
-        {"activate_taxpayer": {}, "grant_permission": {"taxpayer": ["C8888888888"]}},
-    ),
-    "no permission": Case(
-        _without_permission, "registrar", {"grant_permission": {"taxpayer": ["C8888888888"]}}
-    ),
-    "permission expired": Case(
+    "no permission": (lambda: _for_other(is_active=True), FOR_OTHER),
+    "permission expired": (
         lambda: _permission(valid_from=NOW() - 2 * DAY, valid_until=NOW() - DAY),
-        "registrar",
-        {"grant_permission": PAIR},
+        PAIR,
     ),
-    "permission revoked": Case(
-        lambda: _permission(revoked_at=NOW()), "registrar", {"grant_permission": PAIR}
-    ),
-    "permission not yet valid": Case(
-        lambda: _permission(valid_from=NOW() + DAY), "registrar", {"grant_permission": PAIR}
-    ),
-    "missing parameter": Case(lambda: _erp().login(grant_type=None), "security officer", {}),
+    "permission revoked": (lambda: _permission(revoked_at=NOW()), PAIR),
+    "permission not yet valid": (lambda: _permission(valid_from=NOW() + DAY), PAIR),
+}
+CASES = {
+    name: (role, *case)
+    for role, cases in (("security officer", OF_OFFICERS), ("registrar", OF_REGISTRARS))
+    for name, case in cases.items()
 }
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_tasks_that_cure_it_are_offered_to_those_who_may(case: Case) -> None:
-    event = event_of(case.refused())
-    officer = staff_client(case.role)
-    buttons = officer.get(page_url(event)).context["answer"].cures.buttons
+@pytest.mark.parametrize("name", CASES)
+def test_the_tasks_that_cure_it_are_offered_to_those_who_may_and_others_read_who_may(
+    name: str, viewer: Client
+) -> None:
+    role, refused, tasks = CASES[name]
+    event = event_of(refused())
+    officer = staff_client(role)
     offered = {}
-    for button in buttons:
+    for button in officer.get(page_url(event)).context["answer"].cures.buttons:
         url = urlsplit(button.url)
         offered[url.path.rstrip("/").rpartition("/")[2]] = parse_qs(url.query)
         assert officer.get(button.url).status_code == 200
-    for task, values in case.tasks.items():
+    assert offered.keys() == tasks.keys()
+    for task, values in tasks.items():
         assert values.items() <= offered[task].items(), task
-    assert offered.keys() == case.tasks.keys()
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_nobody_else_is_offered_them_but_reads_who_may(case: Case) -> None:
-    event = event_of(case.refused())
-    page = staff_client("viewer").get(page_url(event))
+    page = viewer.get(page_url(event))
     cures = page.context["answer"].cures
     assert cures.buttons == []
-    assert len(cures.for_others) == len(case.tasks)
-    assert all(case.role in roles for _task, roles in cures.for_others)
-    if case.tasks:
-        assert f"({case.role})" in text_of(page)
+    assert len(cures.for_others) == len(tasks)
+    assert all(role in roles for _task, roles in cures.for_others)
+    assert (f"({role})" in text_of(page)) is bool(tasks)
 
 
-@pytest.mark.django_db
 def test_every_task_of_the_table_exists() -> None:
-    taxpayer = IntermediaryFactory.create().taxpayer
-    secret = CredentialFactory.create(system_user__taxpayer=taxpayer)
-    full = Involved(
-        LoginEvent(subject="C2", actor="C1"),
-        secret,
-        secret.system_user,
-        taxpayer.intermediary,
-        TaxpayerFactory.create(is_active=False),
-        GrantedPermissionFactory.create(),
-    )
-    bare = Involved(LoginEvent(subject="C2", actor="C1"))
-    with_key = Involved(LoginEvent(), system_user=new_key_erp().system_user)
-    user = SystemUserFactory.create(token_endpoint_auth_method="tls_client_auth")
-    with_certificate = Involved(LoginEvent(), system_user=user)
-    seen = set()
-    for cures in CURES.values():
-        for cure in cures:
-            others = (full, bare, with_key, with_certificate)
-            target = next((found for one in others if (found := cure.target(one))), None)
-            assert target is not None
-            pages = admin.site.get_model_admin(target.model)
-            assert isinstance(pages, RecordAdmin)
-            assert cure.task in {task.name for task in pages.get_tasks()}
-            seen.add(cure.task)
-    assert len(seen) == 14
+    pages = [one for one in admin.site._registry.values() if isinstance(one, RecordAdmin)]
+    tasks = {task.name for one in pages for task in one.get_tasks()}
+    cures = {cure.task for of_reason in CURES.values() for cure in of_reason}
+    assert cures <= tasks
+    assert len(cures) == 14
 
 
-@pytest.mark.django_db
 def test_a_task_that_is_not_possible_now_says_why() -> None:
     erp = new_erp()
     CredentialFactory.create(system_user=erp.system_user, slot=2)
@@ -256,7 +182,6 @@ def test_a_task_that_is_not_possible_now_says_why() -> None:
     assert "There are already two secrets." in text_of(page)
 
 
-@pytest.mark.django_db
 def test_a_permission_is_granted_again_with_the_codes_that_it_had() -> None:
     event = event_of(_permission(revoked_at=NOW(), codes=["documents:view"]))
     registrar = staff_client("registrar")
@@ -271,15 +196,13 @@ def test_a_permission_is_granted_again_with_the_codes_that_it_had() -> None:
     )
 
 
-@pytest.mark.django_db
 def test_a_reason_of_a_later_version_is_no_error(rf: Any) -> None:
     involved = Involved(LoginEvent(reason="of_the_future"))
     assert not offered_cures(rf.get("/"), "of_the_future", involved, NOW())
 
 
-@pytest.mark.django_db
-def test_the_task_cures_the_login_and_the_page_says_so() -> None:
-    erp = _erp(blocked_at=NOW(), blocked_by="kumar", blocked_reason="leaked")
+def test_the_task_cures_the_login_and_the_page_says_so(viewer: Client) -> None:
+    erp = new_erp(**BLOCKED)
     extend_system_user(
         system_user=erp.system_user,
         expires_at=NOW() + DAY,
@@ -300,16 +223,21 @@ def test_the_task_cures_the_login_and_the_page_says_so() -> None:
     assert "Unblocked the system user" in after
     assert "by ravi · Reason: asked by the taxpayer" in after
     assert not page.context["answer"].cures
+    states = [str(state.word) for _title, _row, state in page.context["records"]]
+    assert states == ["Active", "Active"]  # as they are now
+    assert "A token would be issued." in text_of(officer.get(page.context["what_if_url"]))
+    viewed = text_of(viewer.get(page_url(event)))  # not the history
+    assert "Fixed since then." in viewed
+    assert "ravi" not in viewed
     erp.login()
     assert "Its latest token was issued" in text_of(officer.get(page_url(event)))
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("binding", ["dpop", "tls"])
 def test_a_client_that_cannot_prove_its_binding_is_not_fixed_before_the_binding_ends(
     binding: str,
 ) -> None:
-    erp = _erp(token_binding=binding)
+    erp = new_erp(token_binding=binding)
     event = event_of(erp.login())
     officer = staff_client("security officer", "ravi")
     before = text_of(officer.get(page_url(event)))
@@ -322,9 +250,8 @@ def test_a_client_that_cannot_prove_its_binding_is_not_fixed_before_the_binding_
     assert erp.login().status_code == 200
 
 
-@pytest.mark.django_db
 def test_another_reason_that_holds_now_is_named_with_its_own_tasks() -> None:
-    erp = _erp(blocked_at=NOW(), blocked_by="kumar", blocked_reason="leaked")
+    erp = new_erp(**BLOCKED)
     event = event_of(erp.login())
     SystemUser.objects.update(blocked_at=None, blocked_by="", blocked_reason="")
     Taxpayer.objects.update(is_active=False)
@@ -334,15 +261,13 @@ def test_another_reason_that_holds_now_is_named_with_its_own_tasks() -> None:
     assert "activate_taxpayer" in button.url
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("form", [{"grant_type": "x"}, {"scope": "nonsense"}])
 def test_a_fault_of_the_request_is_fixed_when_a_later_login_got_a_token(
-    form: dict[str, str],
+    form: dict[str, str], viewer: Client
 ) -> None:
-    erp = _erp()
+    erp = new_erp()
     erp.login()
     event = event_of(erp.login(**form))
-    viewer = staff_client("viewer")
     assert "Fixed since then." not in text_of(viewer.get(page_url(event)))
     new_erp().login()  # another client
     assert "Fixed since then." not in text_of(viewer.get(page_url(event)))
@@ -351,21 +276,8 @@ def test_a_fault_of_the_request_is_fixed_when_a_later_login_got_a_token(
     assert "Fixed since then. Its latest token was issued" in page
 
 
-@pytest.mark.django_db
 def test_a_secret_that_expired_is_not_fixed_by_another_one_that_nobody_uses() -> None:
     event = event_of(_secret(created_at=NOW() - 2 * DAY, expires_at=NOW() - DAY))
     Credential.objects.update(slot=None)
     CredentialFactory.create(system_user_id=event.system_user_id)
     assert "Fixed since then." not in text_of(staff_client("viewer").get(page_url(event)))
-
-
-@pytest.mark.django_db
-def test_who_may_not_see_the_history_sees_no_change_of_it() -> None:
-    erp = _erp(blocked_at=NOW(), blocked_by="kumar", blocked_reason="leaked")
-    event = event_of(erp.login())
-    staff_client("security officer", "ravi").post(
-        task_url(erp.system_user, "unblock_system_user"), REASON
-    )
-    page = text_of(staff_client("viewer").get(page_url(event)))
-    assert "Fixed since then." in page
-    assert "ravi" not in page

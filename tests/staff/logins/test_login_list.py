@@ -1,0 +1,226 @@
+"""The list of logins: of a range of time, by who can fix them, by a taxpayer's part in them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from identity.staff.framework.filtering.time_ranges import MONTHS_BACK, parsed_moment
+from identity.staff.logins import login_search
+from taxpayers.models import Intermediary
+from taxpayers.rules import RegistryReason
+from tests.support.erp import Erp
+from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
+from tests.support.staff import csv_rows_of, list_url, page_url, text_of
+from tokens.login_events.partitions import first_id
+from tokens.models import LoginEvent
+from tokens.refusals.table import REFUSALS, ProtocolReason
+
+pytestmark = pytest.mark.django_db
+
+MIDNIGHT = datetime(2026, 3, 1, 16, tzinfo=UTC)  # of the second of March in Kuala Lumpur
+MINUTE = timedelta(minutes=1)
+
+
+def login(at: datetime, reason: str = "", **facts: str) -> LoginEvent:
+    return LoginEvent.objects.create(pk=first_id(at), at=at, reason=reason, **facts)
+
+
+def page_of(client: Client, **query: str) -> Any:
+    return client.get(list_url(LoginEvent), query)
+
+
+def moments(client: Client, **query: str) -> list[datetime]:
+    return [row.at for row in page_of(client, **query).context["cl"].result_list]
+
+
+@pytest.mark.parametrize(
+    ("query", "minutes"),
+    [
+        ({"from": "2026-03-02T00:00"}, [1, 0]),
+        ({"to": "2026-03-02T00:00"}, [-1]),
+        ({"from": "2026-03-02T00:00", "to": "2026-03-02T00:01"}, [0]),
+        ({"from": "2026-03-02"}, [1, 0]),
+        ({"to": "2026-03-01"}, [-1]),
+        ({"from": "2026-03-01T16:00:00+00:00", "to": "2026-03-01T16:01:00+00:00"}, [0]),
+        ({"from": "2026-03-03", "to": "2026-03-01"}, []),
+        ({"from": "nonsense"}, [1, 0, -1]),
+    ],
+)
+def test_a_range_begins_with_its_first_moment_and_ends_before_its_last(
+    query: dict[str, str], minutes: list[int], viewer: Client
+) -> None:
+    for minute in (-1, 0, 1):
+        login(MIDNIGHT + minute * MINUTE)
+    assert moments(viewer, **query) == [MIDNIGHT + minute * MINUTE for minute in minutes]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "9999-12-31", "9999-12-31T23:59Z", "0001-01-01T00:00", "2026-02-30", "x\0"]
+)
+def test_a_moment_beyond_the_calendar_is_none(text: str) -> None:
+    assert parsed_moment(text, is_end=True) is None
+
+
+def test_a_month_is_that_of_the_authority(viewer: Client) -> None:
+    begin = datetime(2026, 2, 28, 16, tzinfo=UTC)  # midnight in Kuala Lumpur
+    end = datetime(2026, 3, 31, 16, tzinfo=UTC)
+    for at in (begin - MINUTE, begin, end - MINUTE, end):
+        login(at)
+    assert moments(viewer, month="2026-03") == [end - MINUTE, begin]
+    assert moments(viewer, month="2026-13") == []
+
+
+def test_the_latest_months_are_offered_by_name(viewer: Client) -> None:
+    specs = page_of(viewer).context["cl"].filter_specs
+    (months,) = [spec for spec in specs if spec.title == "month"]
+    names = [name for name, _title in months.lookup_choices]
+    assert len(names) == MONTHS_BACK
+    assert sorted(names, reverse=True) == names
+
+
+def test_logins_are_filtered_by_who_can_fix_them(viewer: Client) -> None:
+    reasons = {
+        RegistryReason.SYSTEM_USER_BLOCKED: "the-tax-authority",
+        RegistryReason.TAXPAYER_INACTIVE: "the-tax-authority",
+        RegistryReason.PERMISSION_EXPIRED: "the-represented-taxpayer",
+    }
+    for minute, reason in enumerate(reasons):
+        login(MIDNIGHT + minute * MINUTE, reason)
+    login(MIDNIGHT + 9 * MINUTE)
+    assert len(moments(viewer, fixed_by="the-tax-authority")) == 2
+    assert len(moments(viewer, fixed_by="the-represented-taxpayer")) == 1
+    assert moments(viewer, fixed_by="nobody-at-all") == []
+
+
+def test_everybody_who_can_fix_a_recorded_login_is_offered(viewer: Client) -> None:
+    specs = page_of(viewer).context["cl"].filter_specs
+    (people,) = [spec for spec in specs if spec.title == "who can fix it"]
+    assert {str(title) for _key, title in people.lookup_choices} == {
+        row.fixed_by for row in REFUSALS.values() if row.recorded
+    }
+    nobody = REFUSALS[ProtocolReason.TEMPORARILY_UNAVAILABLE].fixed_by
+    assert nobody not in text_of(page_of(viewer))
+
+
+def test_the_form_of_a_range_keeps_the_other_filters(viewer: Client) -> None:
+    page = page_of(viewer, reason="refused", q="C1", **{"from": "2026-03-02T00:00"})
+    form = page.content.decode().partition('id="filter-from"')[0].rpartition("<form")[2]
+    assert '<input type="hidden" name="reason" value="refused">' in form
+    assert '<input type="hidden" name="q" value="C1">' in form
+    assert 'name="from" value="2026-03-02T00:00"' in page.content.decode()
+
+
+AGENT, OTHER = "C9000000001", "C9000000002"
+
+
+@pytest.fixture
+def logins(db: None) -> dict[str, LoginEvent]:
+    """Of an intermediary: by it, for it through another one, and for it by itself."""
+    login(MIDNIGHT, subject=OTHER)
+    return {
+        "by": login(MIDNIGHT + MINUTE, subject=OTHER, actor=AGENT),
+        "through": login(MIDNIGHT + 2 * MINUTE, subject=AGENT, actor=OTHER),
+        "itself": login(MIDNIGHT + 3 * MINUTE, subject=AGENT),
+    }
+
+
+def found(client: Client, query: str) -> list[LoginEvent]:
+    return list(client.get(f"{list_url(LoginEvent)}?{query}").context["cl"].result_list)
+
+
+def test_the_tin_of_an_intermediary_finds_the_logins_by_it_and_for_it(
+    viewer: Client, logins: dict[str, LoginEvent]
+) -> None:
+    assert found(viewer, f"q={AGENT.lower()}") == [
+        logins["itself"],
+        logins["through"],
+        logins["by"],
+    ]
+
+
+def test_the_name_of_one_taxpayer_finds_its_logins_and_of_several_leads_to_each(
+    viewer: Client, logins: dict[str, LoginEvent]
+) -> None:
+    TaxpayerFactory.create(tin=AGENT, name="Prisma Tax Agents Plt")
+    assert found(viewer, "q=agents+prism") == [logins["itself"], logins["through"], logins["by"]]
+    TaxpayerFactory.create(tin=OTHER, name="Prisma Accounting")
+    assert found(viewer, "q=prisma") == []
+    page = viewer.get(f"{list_url(LoginEvent)}?q=prisma").content.decode()
+    for tin in (AGENT, OTHER):
+        assert f'href="?q={tin}"' in page
+    assert "with such a name" not in text_of(viewer.get(f"{list_url(LoginEvent)}?q=nobody"))
+
+
+def test_the_part_of_the_taxpayer_is_chosen(viewer: Client, logins: dict[str, LoginEvent]) -> None:
+    parts = {"by": ["by"], "for": ["itself", "through"], "itself": ["itself"]}
+    for role, expected in parts.items():
+        assert found(viewer, f"q={AGENT}&role={role}") == [logins[name] for name in expected]
+    page = viewer.get(f"{list_url(LoginEvent)}?role=by")  # without a search it means nothing
+    assert len(page.context["cl"].result_list) == 4
+    assert page.context["chips"] == []
+
+
+def test_of_two_parts_the_newest_are_listed_and_all_are_exported(
+    auditor: Client, logins: dict[str, LoginEvent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(csv_rows_of(auditor.get(f"{list_url(LoginEvent)}export.csv"))) == 1 + 4
+    monkeypatch.setattr(login_search, "MAX_FOUND", 2)
+    assert found(auditor, f"q={AGENT}") == [logins["itself"], logins["through"]]
+    file = auditor.get(f"{list_url(LoginEvent)}export.csv?q={AGENT}")
+    exported = [row[0] for row in csv_rows_of(file)[1:]]
+    assert exported == [str(logins[name].pk) for name in ("itself", "through", "by")]
+
+
+def test_the_pages_of_taxpayer_and_intermediary_lead_to_their_logins(
+    viewer: Client, intermediary: Erp
+) -> None:
+    granted = GrantedPermissionFactory.create(intermediary=intermediary.role)
+    represented = granted.taxpayer
+    by_it = intermediary.login(on_behalf_of=str(represented.identifier))["correlationId"]
+    itself = intermediary.login()["correlationId"]
+    own = intermediary.system_user.taxpayer
+    for page, role, references in (
+        (intermediary.role, "by", [by_it]),
+        (own, "by", [by_it]),
+        (own, "for", [itself]),
+        (represented, "for", [by_it]),
+        (represented, "itself", []),
+    ):
+        tin = page.taxpayer.tin if isinstance(page, Intermediary) else page.tin
+        link = f"{list_url(LoginEvent)}?q={tin}&amp;role={role}"
+        assert link in viewer.get(page_url(page)).content.decode()
+        assert [str(row.pk) for row in found(viewer, f"q={tin}&role={role}")] == references
+    assert "Logins by it, for others" not in text_of(viewer.get(page_url(represented)))
+
+
+@pytest.mark.postgresql  # SQLite has no partitions, and its optimiser ignores the condition
+def test_the_newest_logins_by_an_intermediary_come_from_the_index_of_each_partition() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+    rows = LoginEvent.objects.filter(actor=AGENT).order_by("-pk")[:25]
+    plan = rows.explain()
+    assert "_actor_id_idx" in plan
+    assert "->  Sort" not in plan  # the index has the order of the list
+    assert "Seq Scan" not in plan
+
+
+@pytest.mark.postgresql  # SQLite has no partitions
+def test_every_partition_has_the_index_of_the_actor() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FILTER (WHERE isleaf) FROM pg_partition_tree('login_events')"
+        )
+        partitions = cursor.fetchone()[0]
+        cursor.execute(
+            "SELECT count(*) FROM pg_inherits h JOIN pg_index i ON i.indexrelid = h.inhrelid"
+            " WHERE h.inhparent = 'login_by_actor'::regclass AND i.indisvalid"
+        )
+        assert cursor.fetchone()[0] == partitions > 12
+        cursor.execute(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = 'login_by_actor'::regclass"
+        )
+        assert cursor.fetchone()[0]

@@ -1,0 +1,134 @@
+"""What was stored, uploaded or sent is a text on every page, and never markup."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import Model
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from identity.staff.framework.filtering.saved_view import SavedView
+from identity.staff.models import StaffAccount, WaitingChange
+from taxpayers.models import Change, PermissionCode, SystemUser, Taxpayer
+from tests.every_address.test_staff import NEEDED, url_of
+from tests.support.accounts import new_staff, with_totp
+from tests.support.erp import new_erp
+from tests.support.factories import (
+    GrantedPermissionFactory,
+    IntermediaryFactory,
+    ProtectedApiSecretFactory,
+)
+from tests.support.staff import list_url, opened, task_url
+from tokens.models import LoginEvent, SigningKey
+
+pytestmark = pytest.mark.django_db
+# Each is a text of its own, so that it is known which of them a page shows.
+TEXTS = (
+    *("taxpayer", "agent", "system-user", "blocked-by", "blocked-reason", "author", "reason"),
+    *("label", "before", "user-agent", "api", "account", "asked-by", "why-asked", "code", "view"),
+    *("revoked-by", "revoked-why"),
+    *("search", "person", "cell", "file", "filter"),  # sent, not stored
+)
+
+
+def hostile(name: str) -> str:
+    return f'"><x-{name}>'
+
+
+@pytest.fixture
+def records(settings: Settings) -> dict[str, Model]:
+    """One of each kind, with such a text in every field that holds one."""
+    settings.MTLS_URL = "https://mtls.id.example.org"
+    at, soon = timezone.now(), timezone.now() + timedelta(days=9)
+    role = IntermediaryFactory.create(taxpayer__name=hostile("agent"), active_until=soon)
+    erp = new_erp(taxpayer=role.taxpayer, name=hostile("system-user"), expires_at=soon)
+    user = erp.system_user
+    blocked = {"blocked_by": hostile("blocked-by"), "blocked_reason": hostile("blocked-reason")}
+    SystemUser.objects.filter(pk=user.pk).update(blocked_at=at, **blocked)
+    erp.login(headers={"user-agent": hostile("user-agent")})
+    permission = GrantedPermissionFactory.create(
+        intermediary=role, taxpayer__name=hostile("taxpayer"), valid_until=soon
+    )
+    revoked = GrantedPermissionFactory.create(intermediary=role, revoked_at=at)
+    change = {"by": hostile("author"), "reason": hostile("reason"), "label": hostile("label")}
+    renamed = {"before": {"name": hostile("before")}, "after": {"name": "x"}}
+    ended = {"by": hostile("revoked-by"), "reason": hostile("revoked-why")}
+    for row, action, values in (
+        (permission.taxpayer, "rename_taxpayer", renamed),
+        (user, "change_system_user", renamed),
+        (revoked, "revoke_permission", ended),
+        (permission, "extend_permission", renamed),
+    ):
+        kind = row._meta.model_name
+        about = {"action": action, "object_type": kind, "object_id": row.pk, "at": at}
+        Change.objects.create(**change | about | values)
+    api = ProtectedApiSecretFactory.create(protected_api__name=hostile("api")).protected_api
+    account = with_totp(new_staff("viewer", "canary"))
+    User.objects.filter(pk=account.pk).update(first_name=hostile("account"))
+    asked = {"asked_by": hostile("asked-by"), "reason": hostile("why-asked")}
+    WaitingChange.objects.create(
+        account_id=account.pk, action="activate_account", asked_at=at, expires_at=soon, **asked
+    )
+    PermissionCode.objects.update(description=hostile("code"))
+    boss = User.objects.get(username="boss")
+    for kind in ("tokens.loginevent", "taxpayers.taxpayer"):
+        SavedView.objects.create(owner=boss, list_name=kind, name=hostile("view"), query="q=x")
+    made: list[Model] = [
+        *(user, permission.taxpayer, permission, role, api, PermissionCode.objects.all()[0]),
+        *(Change.objects.latest("pk"), LoginEvent.objects.latest("pk")),
+        StaffAccount.objects.get(pk=account.pk),
+    ]
+    return {f"{row._meta.app_label}_{row._meta.model_name}": row for row in made}
+
+
+def pages(client: Client, records: dict[str, Model]) -> Any:
+    """Every page of the staff that shows what is stored, and those that show what was sent."""
+    client.post(task_url(SigningKey, "rotate_signing_key"))
+    records["tokens_signingkey"] = SigningKey.objects.latest("generation")
+    for name in NEEDED:
+        if not name.endswith(("_view", "_csv", "_xlsx", "_suggest")):
+            yield client.get(url_of(name, records), follow=True)
+    user: Any = records["taxpayers_systemuser"]
+    permission: Any = records["taxpayers_grantedpermission"]
+    text, today = hostile("search"), f"{timezone.localdate()}"
+    for url, query in {
+        "/admin/": {},
+        "/admin/search/": {"q": text},
+        "/admin/search/ ": {"q": "x-"},
+        "/admin/ending-soon/": {"within": "90"},
+        "/admin/ending-soon/ ": {"within": "90", "print": "1"},
+        f"{list_url(Taxpayer)}": {"q": text},
+        f"{list_url(LoginEvent)}": {"q": user.taxpayer.tin, "reason": hostile("filter")},
+        f"{list_url(Change)}report/": {"by": hostile("person")},
+        f"{list_url(Change)}report/ ": {},
+        f"{list_url(Change)}as_of/": {"about": user.client_id, "day": today},
+        f"{list_url(Change)}as_of/ ": {"about": permission.taxpayer.tin, "day": today},
+        f"{list_url(LoginEvent)}what_would_happen/": {"client_id": user.client_id},
+    }.items():
+        yield client.get(url.strip(), query)
+    for row, task in ((user, "unblock_system_user"), (permission, "revoke_permission")):
+        sent = {"action": f"bulk_{task}", "_selected_action": row.pk}
+        yield client.post(list_url(type(row)), sent)
+    yield client.post("/admin/ending-soon/", {"selected": f"permission:{permission.pk}"})
+    rotate = task_url(user, "rotate_secret")
+    yield client.post(rotate, opened(client, rotate))
+    rows = f"tin,name\nC0000000009,{hostile('cell')[2:]}\n"
+    file = SimpleUploadedFile(f"{hostile('file')[2:]}.csv", rows.encode())
+    yield client.post(task_url(Taxpayer, "import_registry"), {"file": file}, follow=True)
+
+
+def test_a_hostile_text_is_only_a_text_on_every_page(
+    boss: Client, records: dict[str, Model]
+) -> None:
+    wrong, seen = [], set()
+    for page in pages(boss, records):
+        content = page.content.decode()
+        path = page.request["PATH_INFO"]
+        wrong += [(path, name) for name in TEXTS if f"<x-{name}" in content]
+        seen |= {name for name in TEXTS if f"&lt;x-{name}&gt;" in content}
+    assert wrong == []
+    assert seen == {*TEXTS}
