@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.conftest import StartService
+from tests.live.clients import new_client
 from tests.live.cluster import Cluster, behind
-from tests.live.test_live_service import new_client
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping
 from tests.servers.service import Service, clean_environment, service_environment
