@@ -418,15 +418,19 @@ def test_a_path_is_the_login_only_as_it_is_written(
         assert read_answer(connection).status == 404
 
 
-@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/.well-known/jwks.json"])
-def test_head_names_the_length_and_has_no_body(node: Service, path: str) -> None:
-    head = f"HEAD {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
-    with connected(node.url) as connection:
-        connection.sendall(head)
-        received = read_to_end(connection)
-    assert received.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert received.endswith(b"\r\n\r\n")
-    assert re.search(rb"(?i)content-length: [1-9]", received)
+def test_head_names_the_length_and_has_no_body_that_could_be_read_as_the_next_answer(
+    node: Service,
+) -> None:
+    for path in (
+        *("/health", "/health/live", "/health/ready", "/metrics", "/api/v1/me", "/connect/token"),
+        *("/nothing", "/admin/", "/", "/errors/no_permission", "/.well-known/jwks.json"),
+    ):
+        request = f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+        with connected(node.url) as connection:
+            connection.sendall(request + LAST_GET)
+            head, _, rest = read_to_end(connection).partition(b"\r\n\r\n")
+        assert re.search(rb"(?i)content-length: [0-9]", head), path
+        assert rest.startswith(b"HTTP/1.1 200 OK\r\n"), path
 
 
 @pytest.mark.parametrize("size", [17_000, 200_000, 900_000])
