@@ -25,6 +25,12 @@ START = {"type": "http.response.start", "status": 200, "headers": [(b"Content-Le
 END = {"type": "http.response.body", "body": b"ok"}
 
 
+async def settled() -> None:
+    """Until what has arrived was read and answered: turns of the loop, however long one takes."""
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+
+
 class Peer:
     """A client, and the connection of the server that it has; deadlines pass when it says so."""
 
@@ -34,13 +40,13 @@ class Peer:
 
     async def send(self, data: bytes) -> None:
         await self.connection.loop.sock_sendall(self.socket, data)
-        await asyncio.sleep(0.02)
+        await settled()
 
     async def after(self, seconds: float) -> list[WireAnswer] | None:
         """What has come so many seconds after its beginning; None: it was cut off, or closed."""
         for _ in range(3):  # what it finds unsent is given its own time
             self.connection.enforce_deadlines(self.began + seconds)
-        await asyncio.sleep(0.02)
+        await settled()
         received = b""
         try:
             while chunk := self.socket.recv(1 << 20):
