@@ -196,7 +196,7 @@ def production(**changes: str | None) -> dict[str, str]:
 
 
 # Several at once: one process for each row. What each check finds is tested in process.
-OPEN = {"DATABASE_URL": None, "ALLOWED_HOSTS": None}
+OPEN: dict[str, str | None] = {"DATABASE_URL": None, "ALLOWED_HOSTS": None}
 
 
 @pytest.mark.processes
@@ -242,7 +242,7 @@ hsts = page.headers.get("Strict-Transport-Security")
 print([s.SECOND_FACTOR_REQUIRED, s.ALLOWED_HOSTS, page.status_code, hsts])
 """
 HOSTS, YEAR = PRODUCTION["ALLOWED_HOSTS"].split(","), "max-age=31536000"
-OF_STAFF = {"SERVE": "staff"}
+OF_STAFF: dict[str, str | None] = {"SERVE": "staff"}
 
 
 def assert_shown(changes: dict[str, str | None], *shown: object) -> None:

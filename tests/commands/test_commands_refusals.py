@@ -132,8 +132,11 @@ def registered() -> None:
     CredentialFactory.create(**{f"system_user__{name}": value for name, value in user.items()})
 
 
-def stored() -> list[dict[str, Any]]:
-    return [row for model in TABLES for row in model._default_manager.order_by("pk").values()]
+def stored() -> list[Any]:
+    rows: list[Any] = []
+    for model in TABLES:
+        rows += model._default_manager.order_by("pk").values()
+    return rows
 
 
 @pytest.mark.usefixtures("registered")

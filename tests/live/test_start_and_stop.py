@@ -368,7 +368,8 @@ def test_slow_bodies_that_are_too_long_take_no_place(
         slow = [stack.enter_context(connected(small.url)) for _ in range(60)]
         for connection in slow:
             connection.sendall(part)
-        assert {read_answer(connection).status for connection in slow} <= {303, 400, 401, 413}
+        # Each at once; 503: more refusals at the same moment than there are places.
+        assert {read_answer(one).status for one in slow} <= {303, 400, 401, 413, 503}
         assert {status_of(small, request_of) for _ in range(20)} == {200}
 
 
