@@ -224,9 +224,7 @@ def node(
 class StartService(Protocol):
     """Starts a service process; see the fixture `service`."""
 
-    def __call__(
-        self, database_url: str = "", *, quick: bool = False, **settings: str
-    ) -> Service: ...
+    def __call__(self, database_url: str = "", **settings: str) -> Service: ...
 
 
 @pytest.fixture
@@ -234,7 +232,7 @@ def service(migrated_sqlite: "MigratedSqlite", tmp_path: Path) -> Iterator[Start
     """Starts the real service, and again for a second node: `service(postgres_url)`.
 
     Without a database URL it is SQLite, the same for all nodes of one test. Further keyword
-    arguments are settings in the environment; `quick=True` shortens its deadlines
+    arguments are settings in the environment; `QUICK="1"` shortens its deadlines
     (tests/servers/quick_config.py). All are stopped at the end of the test.
     """
     yield from _services(migrated_sqlite, tmp_path)
@@ -251,14 +249,15 @@ def services(
 def _services(migrated: "MigratedSqlite", folder: Path) -> Iterator[StartService]:
     started: list[Service] = []
 
-    def start(database_url: str = "", *, quick: bool = False, **settings: str) -> Service:
+    def start(database_url: str = "", **settings: str) -> Service:
         given = ({"DATABASE_URL": database_url} if database_url else {}) | settings
         port = int(given.pop("PORT", "0")) or free_port()
+        configuration = QUICK if given.pop("QUICK", "") else CONFIGURATION
         environment = service_environment(folder, port, **given)
         if not database_url and not started:
             migrated.write_to(folder / "identity.sqlite3")
         log = folder / f"service-{len(started)}.log"
-        node = start_service(environment, log, QUICK if quick else CONFIGURATION)
+        node = start_service(environment, log, configuration)
         started.append(node)
         return node
 

@@ -12,9 +12,9 @@ from uvicorn.server import ServerState
 
 from identity.server import limits
 from identity.server.connection import Connection
-from identity.server.fair_share import ConnectionCounts
+from identity.server.fair_share import ConnectionCounts, counts
 from identity.server.wire import InvalidHeader, head
-from identity.server.worker import Process, counts
+from identity.server.worker import Process
 from tests.servers.nginx import CONFIGURATION
 from tests.servers.wire import WireAnswer, answers_in
 
@@ -216,8 +216,8 @@ def test_a_process_gives_way_to_one_that_has_fewer_connections() -> None:
 def test_nobody_gives_way_to_a_process_that_stops() -> None:
     process = Process(Config("identity.asgi:application"), slot=counts.take_slot())
     busy = counts.take_slot()
-    process.listeners, process.deadlines = [], SimpleNamespace(cancel=lambda: None)
-    process.lifespan: Any = SimpleNamespace(shutdown=lambda: asyncio.sleep(0))
+    nothing: Any = SimpleNamespace(cancel=lambda: None, shutdown=lambda: asyncio.sleep(0))
+    process.listeners, process.deadlines, process.lifespan = [], nothing, nothing
     try:
         counts.publish(busy, 20)
         assert counts.has_more_than_another(busy)
