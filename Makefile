@@ -22,7 +22,7 @@ LOCK    := $(BIN)/uv --quiet pip compile pyproject.toml --universal --python-ver
 TRACES  := --extra traces --constraint requirements.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run install quick test costs lint hooks format types check bench interleavings fuzz chaos container mutants messages screenshots \
+.PHONY: help run install quick test long costs lint hooks format types check bench interleavings fuzz chaos container mutants messages screenshots \
         sbom audit lock check-lock clean
 
 help:  ## say what each target does
@@ -44,9 +44,12 @@ quick: $(DEV) $(MALAY).mo  ## tests in process, on SQLite; ARGS="-k word" choose
 
 test: $(DEV) $(MALAY).mo  ## every test, on SQLite; then on a real PostgreSQL each statement that they executed
 	@echo "== tests on SQLite, and with servers, browser and manage.py"
-	@$(PYTEST) --database=sqlite --statements=var/statements.txt $(ARGS)
+	@$(PYTEST) -m "not long" --database=sqlite --statements=var/statements.txt $(ARGS)
 	@echo "== each of their statements on PostgreSQL"
-	@$(PYTEST) --database=postgresql --statements=var/statements.txt $(ARGS)
+	@$(PYTEST) -m "not long" --database=postgresql --statements=var/statements.txt $(ARGS)
+
+long: $(DEV) $(MALAY).mo  ## the proofs that `make test` leaves out, because they take long
+	@$(PYTEST) -m long $(ARGS)
 
 costs: $(DEV) $(MALAY).mo  ## processor time and seconds of each test and fixture: var/costs.tsv; ARGS="tests/staff" chooses
 	@$(PYTEST) --costs=var/costs.tsv $(ARGS)

@@ -22,6 +22,8 @@ from tests.servers import processes
 from tests.servers.postgres import Postgres, start_postgres
 from tests.servers.processes import NotAvailable, free_port, new_folder, stopping
 from tests.servers.service import (
+    CONFIGURATION,
+    QUICK,
     TEST_SECRETS,
     Service,
     clean_environment,
@@ -200,6 +202,14 @@ def postgres_url(postgres: Postgres, migrated_template: str) -> Iterator[str]:
     postgres.drop_database(url)
 
 
+@pytest.fixture(scope="module")
+def module_database(postgres: Postgres, migrated_template: str) -> Iterator[str]:
+    """As `postgres_url`, for all tests of a module."""
+    url = postgres.create_database(migrated_template)
+    yield url
+    postgres.drop_database(url)
+
+
 @pytest.fixture(scope="session")
 def node(
     migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
@@ -224,17 +234,32 @@ def service(migrated_sqlite: "MigratedSqlite", tmp_path: Path) -> Iterator[Start
     """Starts the real service, and again for a second node: `service(postgres_url)`.
 
     Without a database URL it is SQLite, the same for all nodes of one test. Further keyword
-    arguments are settings in the environment. All are stopped at the end of the test.
+    arguments are settings in the environment; `QUICK="1"` shortens its deadlines
+    (tests/servers/quick_config.py). All are stopped at the end of the test.
     """
+    yield from _services(migrated_sqlite, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def services(
+    migrated_sqlite: "MigratedSqlite", tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StartService]:
+    """As `service`, for all tests of a module; mark those with `processes`."""
+    yield from _services(migrated_sqlite, tmp_path_factory.mktemp("services"))
+
+
+def _services(migrated: "MigratedSqlite", folder: Path) -> Iterator[StartService]:
     started: list[Service] = []
 
     def start(database_url: str = "", **settings: str) -> Service:
         given = ({"DATABASE_URL": database_url} if database_url else {}) | settings
         port = int(given.pop("PORT", "0")) or free_port()
-        environment = service_environment(tmp_path, port, **given)
+        configuration = QUICK if given.pop("QUICK", "") else CONFIGURATION
+        environment = service_environment(folder, port, **given)
         if not database_url and not started:
-            migrated_sqlite.write_to(tmp_path / "identity.sqlite3")
-        node = start_service(environment, tmp_path / f"service-{len(started)}.log")
+            migrated.write_to(folder / "identity.sqlite3")
+        log = folder / f"service-{len(started)}.log"
+        node = start_service(environment, log, configuration)
         started.append(node)
         return node
 

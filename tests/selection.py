@@ -22,10 +22,6 @@ NO_POSTGRES = pytest.StashKey[str]()
 
 # Tests that use one of these fixtures, also by way of another one, meet other programs.
 _PROGRAMS = {"postgres", "service", "node", "chromium"}
-# Processes that meet on a busy machine: CI tries such a test a second time, says so and shows why.
-# If more than these fail at first, the cause is not the machine.
-_MAX_TRIED_AGAIN = 2
-
 # Its tests share one Chromium, and no other test may run between them in their process.
 _BROWSER = "tests/browser/"
 
@@ -66,9 +62,6 @@ def pytest_collection_modifyitems(
         chosen = [item for item in chosen if item in wanted]
     left_out = set(items) - set(chosen)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-    for item in chosen if IS_CI else ():
-        if item.get_closest_marker("processes"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
     items[:] = chosen
     place = {item: _place(item, config.option.seed) for item in items}
     try:
@@ -154,10 +147,6 @@ def pytest_terminal_summary(
     for reason, count in _skipped(config).items():
         line = f"WARNING: {count} tests did not run. {reason.splitlines()[0]}"
         terminalreporter.write_line(line, yellow=True, bold=True)
-    for report in _tried_again(config):
-        line = f"WARNING: {report.nodeid} failed at first. A fault that comes and goes is a fault:"
-        terminalreporter.write_line(line, yellow=True, bold=True)
-        terminalreporter.write_line(report.longreprtext)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -165,13 +154,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if not IS_CI or exitstatus != 0:
         return
     # A green CI has run every test.
-    if _skipped(session.config) or len(_tried_again(session.config)) > _MAX_TRIED_AGAIN:
+    if _skipped(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def _tried_again(config: pytest.Config) -> list[pytest.TestReport]:
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    return reporter.stats.get("rerun", []) if reporter else []
 
 
 def _skipped(config: pytest.Config) -> Counter[str]:

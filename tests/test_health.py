@@ -1,31 +1,24 @@
 """Liveness and readiness, for load balancers: what fails is named, and nothing else shown."""
 
 import asyncio
-import socket
-import time
+import threading
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from identity import health
-from identity.server.readiness import PublicStatus
-from tests.conftest import StartService
-from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, children, suspended
-from tests.servers.service import Service
+from identity.server import readiness as server_readiness
+from identity.server.readiness import PublicStatus, Readiness
+from tests.servers.processes import CHECKOUT
 from tests.support.answers import body_of, headers_of
 from tests.support.outages import database_out_of_reach
 from tokens.keys.signer import clear_key_ring_cache
@@ -141,28 +134,58 @@ def test_a_signing_key_that_does_not_decrypt_is_named(settings: Settings) -> Non
     assert_not_ready(signing_key="no key can be decrypted: check KEY_ENCRYPTION_KEYS")
 
 
-@pytest.mark.processes
-def test_a_database_that_hangs_is_named_within_two_seconds(
-    service: StartService, postgres: Postgres, postgres_url: str
+class Hanging:
+    """A database that answers when it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.answers, self.asked = threading.Event(), 0
+        self.fault: Exception | None = None
+        monkeypatch.setattr(server_readiness, "readiness", self)
+        monkeypatch.setattr(server_readiness, "_DEADLINE_SECONDS", 0.2)
+
+    def __call__(self, at: datetime) -> dict[str, str]:
+        self.asked += 1
+        self.answers.wait(20)
+        if self.fault:
+            raise self.fault
+        return CHECKS
+
+
+def test_a_database_that_hangs_is_named_in_time_and_found_again(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    node = service(postgres_url)
-    with suspended(*children(postgres.process.pid), postgres.process.pid):
-        for _ in range(2):
-            began = time.monotonic()
-            answer = httpx.get(f"{node.url}/health/ready", timeout=5)
-            assert time.monotonic() - began < 2
-            assert answer.status_code == 503
-            database = answer.json()["checks"]["database"]
-            assert database in ("no answer within 1.5 seconds", "failed: see the log")
-        with ThreadPoolExecutor(8) as clients:
-            list(clients.map(lambda _: httpx.get(f"{node.url}/health/ready"), range(16)))
-        threads = [Path(f"/proc/{process}/task") for process in children(node.pid)]
-        # The loop, the two that read signing keys and wait for them, those of the status lists and
-        # of readiness, and the deadlines of what asks the database there.
-        assert all(len(list(folder.iterdir())) <= 8 for folder in threads)
-        assert httpx.get(f"{node.url}/health/live", timeout=1).status_code == 200
-    for _ in range(4):  # both processes
-        assert httpx.get(f"{node.url}/health/ready", timeout=5).status_code == 200
+    database = Hanging(monkeypatch)
+
+    async def work() -> None:
+        ready = Readiness()
+        late = {**NOT_CHECKED, "database": "no answer within 0.2 seconds"}
+        many = await asyncio.gather(*(ready.checks() for _ in range(16)))
+        assert (many, database.asked) == ([late] * 16, 1), "all wait for the same checks"
+        assert await ready.checks() == late
+        database.answers.set()
+        await asyncio.sleep(0.1)
+        assert await ready.checks() == CHECKS
+
+    asyncio.run(work())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_broke_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time the thread of the checks gives back what cannot be used any more."""
+    closed: list[bool] = []
+    monkeypatch.setattr(server_readiness, "close_old_connections", lambda: closed.append(True))
+    database = Hanging(monkeypatch)
+    database.answers.set()
+    database.fault = OperationalError("lost")
+
+    async def work() -> None:
+        ready = Readiness()
+        assert await ready.checks() == {}
+        database.fault = None
+        assert await ready.checks() == CHECKS
+
+    asyncio.run(work())
+    assert closed == [True, True]
 
 
 @pytest.mark.parametrize("path", ["/health", "/health/live", "/health/ready", "/metrics"])
@@ -172,25 +195,6 @@ def test_any_other_method_is_answered_in_json(path: str, method: str) -> None:
     assert response.status_code == 405
     assert headers_of(response) == {**JSON, "Allow": "GET, HEAD"}
     assert body_of(response)["error"] == "invalid_request"
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/health", "/health/ready", "/metrics", "/api/v1/me", "/connect/token", "/nothing"),
-        *("/admin/", "/", "/errors/no_permission"),
-    ],
-)
-def test_head_has_no_body_that_could_be_read_as_the_next_answer(node: Service, path: str) -> None:
-    host, port = urlsplit(node.url).netloc.split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        for method in ("HEAD", "GET"):
-            connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-            answer = connection.recv(65536)
-            while b"\r\n\r\n" not in answer:
-                answer += connection.recv(65536)
-            assert answer.startswith(b"HTTP/1.1 ")
-            assert method == "GET" or answer.endswith(b"\r\n\r\n")
 
 
 # --- For everybody --------------------------------------------------------------------------------

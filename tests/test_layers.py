@@ -222,194 +222,145 @@ EVERY_ROOM = {
     for root, floors in FLOORS.items()
     for room in chain.from_iterable(floors)
 }
-LOGINS_TAGS = "from identity.staff.logins.impact import impact\n"
 
 
-@pytest.mark.parametrize(
-    ("rule", "files", "violations"),
-    [
-        (
-            "a room imports only itself and those below",
-            {"taxpayers/rules.py": "from tokens import http", "tokens/http.py": ""},
-            ["taxpayers.rules imports tokens.http"],
-        ),
-        (
-            "a room imports only itself and those below",
-            {"tokens/http.py": "def f():\n    if 1:\n        import identity.urls"},
-            ["tokens.http imports identity.urls"],
-        ),
-        (
-            "a room imports only itself and those below",
-            {"taxpayers/rules.py": "from ..tokens.http import f"},
-            ["taxpayers.rules imports tokens.http.f"],
-        ),
-        (
-            "a room imports only itself and those below",
-            {"taxpayers/rules.py": "HOOK = 'tokens.http.f'", "tokens/http.py": ""},
-            ["taxpayers.rules names tokens.http.f"],
-        ),
-        (
-            "every room is on one floor",
-            EVERY_ROOM | {"tokens/new/a.py": "", "identity/staff/new.py": ""},
-            ["tokens.new is on no floor", "identity.staff.new is on no floor"],
-        ),
-        (
-            "every room is on one floor",
-            {name: "" for name in EVERY_ROOM if "tokens/keys" not in name},
-            ["tokens.keys is not there"],
-        ),
-        (
-            "a room uses only rooms on floors below",
-            {"identity/staff/framework/a.py": "import identity.staff.registry.taxpayers"}
-            | {"identity/staff/registry/taxpayers.py": ""},
-            ["identity.staff.framework.a uses identity.staff.registry.taxpayers"],
-        ),
-        (
-            "a room uses only rooms on floors below",
-            {"tokens/http.py": "", "tokens/uptime.py": "from tokens import http"},
-            ["tokens.uptime uses tokens.http"],
-        ),
-        (
-            "a room uses only rooms on floors below",
-            {"tokens/keys/a.py": "def f():\n    import tokens.store.b", "tokens/store/b.py": ""},
-            ["tokens.keys.a uses tokens.store.b"],
-        ),
-        (
-            "a room uses only rooms on floors below",
-            {"tokens/keys/a.py": "HOOK = 'tokens.store.b.f'", "tokens/store/b.py": ""},
-            ["tokens.keys.a uses tokens.store.b"],
-        ),
-        (
-            "folders do not use each other in a circle",
-            {
-                "tokens/keys/x/a.py": "from tokens.keys.y import d",
-                "tokens/keys/x/b.py": "",
-                "tokens/keys/y/c.py": "from tokens.keys.x import b",
-                "tokens/keys/y/d.py": "",
-            },
-            ["tokens.keys: x -> y -> x"],
-        ),
-        (
-            "imports stand at the top",
-            {
-                "identity/staff/apps.py": "class C:\n def ready(self):\n  from tokens import http",
-                "tokens/apps.py": "class C:\n def ready(self):\n  from tokens import http",
-                "tokens/http.py": "def f():\n    import decimal",
-            },
-            ["identity.staff.apps imports tokens.http"],
-        ),
-        (
-            "no circles",
-            {
-                "tokens/a.py": "from tokens import b",
-                "tokens/b.py": "from typing import TYPE_CHECKING\n"
-                "if TYPE_CHECKING:\n    from tokens.a import A",
-            },
-            ["tokens.a -> tokens.b -> tokens.a"],
-        ),
-        (
-            "pure modules",
-            {
-                **{f"{module.replace('.', '/')}.py": "" for module in PURE},
-                "taxpayers/rules.py": "from django.conf import settings\nimport tokens.http",
-                "tokens/http.py": "",
-            },
-            [
-                "taxpayers.rules imports django.conf.settings",
-                "taxpayers.rules imports tokens.http",
-            ],
-        ),
-        (
-            "settings",
-            {
-                "identity/settings.py": "from identity import env",
-                "identity/env.py": "if 1:\n    from identity.staff.navigation import sidebar",
-                "identity/staff/navigation.py": "",
-            },
-            ["identity.env imports identity.staff.navigation.sidebar"],
-        ),
-        (
-            "OAuth libraries",
-            {
-                "taxpayers/rules.py": "import oauthlib",
-                "taxpayers/models/system_user.py": "import oauthlib",
-            },
-            ["taxpayers.rules imports oauthlib"],
-        ),
-        (
-            "staff libraries",
-            {
-                "tokens/models.py": "from django.contrib.admin.models import LogEntry",
-                "identity/staff/admin.py": "from django.contrib import admin",
-            },
-            ["tokens.models imports django.contrib.admin.models.LogEntry"],
-        ),
-        (
-            "no signals",
-            {
-                "tokens/models.py": "from django.db.models.signals import post_save",
-                "identity/wsgi.py": "from django.core.signals import request_started",
-            },
-            ["tokens.models imports django.db.models.signals.post_save"],
-        ),
-        (
-            "no logic in save()",
-            {"tokens/models.py": "class A:\n    def save(self): ...\n    def clean(self): ..."},
-            ["tokens.models.A.save"],
-        ),
-        ("no drawers", {"tokens/utils/dates.py": ""}, ["tokens.utils.dates"]),
-        (
-            "templates are for staff",
-            {
-                "tokens/templates/a.html": "",
-                "taxpayers/templatetags/dates.py": "from django import template",
-                "taxpayers/models.py": "TEMPLATE = 'staff/a.html'",
-                "identity/staff/not_found.py": "from django.shortcuts import render",
-            },
-            [
-                "tokens/templates",
-                "tokens/templates/a.html",
-                "taxpayers/templatetags",
-                "taxpayers.templatetags.dates imports django.template",
-                "taxpayers.models names staff/a.html",
-            ],
-        ),
-        (
-            "templates know nothing above them",
-            {
-                "identity/staff/templatetags/logins.py": LOGINS_TAGS,
-                "templates/staff/framework/page.html": "{% load i18n logins %}"
-                '{% include "staff/registry/rows.html" with a=b %}',
-                "templates/staff/framework/task.html": "{% load impact from logins %}",
-                "templates/staff/registry/rows.html": "{% load logins %}"
-                '{% extends "staff/framework/page.html" %}',
-            },
-            [
-                "staff/framework/page.html loads logins",
-                "staff/framework/page.html uses staff/registry/rows.html",
-                "staff/framework/task.html loads logins",
-            ],
-        ),
-        (
-            "templates exist and are used",
-            {
-                "identity/staff/not_found.py": "PAGE = 'staff/framework/old.html'",
-                "templates/404.html": '{% include "staff/framework/page.html" %}',
-                "templates/staff/framework/page.html": "",
-                "templates/staff/framework/new.html": "",
-            },
-            [
-                "staff/framework/old.html is missing",
-                "staff/framework/new.html is not used",
-            ],
-        ),
-        (
-            "the service needs no package of its callers",
-            {"tokens/http.py": "from einvoicing_tokens import TokenVerifier"},
-            ["tokens.http imports einvoicing_tokens.TokenVerifier"],
-        ),
-    ],
-)
+# A rule, files with what stands in them, and what it finds.
+VIOLATIONS = r"""
+## a room imports only itself and those below
+taxpayers/rules.py: from tokens import http
+tokens/http.py:
+=> taxpayers.rules imports tokens.http
+## a room imports only itself and those below
+tokens/http.py: def f():\n    if 1:\n        import identity.urls
+=> tokens.http imports identity.urls
+## a room imports only itself and those below
+taxpayers/rules.py: from ..tokens.http import f
+=> taxpayers.rules imports tokens.http.f
+## a room imports only itself and those below
+taxpayers/rules.py: HOOK = 'tokens.http.f'
+tokens/http.py:
+=> taxpayers.rules names tokens.http.f
+## a room uses only rooms on floors below
+identity/staff/framework/a.py: import identity.staff.registry.taxpayers
+identity/staff/registry/taxpayers.py:
+=> identity.staff.framework.a uses identity.staff.registry.taxpayers
+## a room uses only rooms on floors below
+tokens/http.py:
+tokens/uptime.py: from tokens import http
+=> tokens.uptime uses tokens.http
+## a room uses only rooms on floors below
+tokens/keys/a.py: def f():\n    import tokens.store.b
+tokens/store/b.py:
+=> tokens.keys.a uses tokens.store.b
+## a room uses only rooms on floors below
+tokens/keys/a.py: HOOK = 'tokens.store.b.f'
+tokens/store/b.py:
+=> tokens.keys.a uses tokens.store.b
+## folders do not use each other in a circle
+tokens/keys/x/a.py: from tokens.keys.y import d
+tokens/keys/x/b.py:
+tokens/keys/y/c.py: from tokens.keys.x import b
+tokens/keys/y/d.py:
+=> tokens.keys: x -> y -> x
+## imports stand at the top
+identity/staff/apps.py: class C:\n def ready(self):\n  from tokens import http
+tokens/apps.py: class C:\n def ready(self):\n  from tokens import http
+tokens/http.py: def f():\n    import decimal
+=> identity.staff.apps imports tokens.http
+## no circles
+tokens/a.py: from tokens import b
+tokens/b.py: from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from tokens.a import A
+=> tokens.a -> tokens.b -> tokens.a
+## settings
+identity/settings.py: from identity import env
+identity/env.py: if 1:\n    from identity.staff.navigation import sidebar
+identity/staff/navigation.py:
+=> identity.env imports identity.staff.navigation.sidebar
+## OAuth libraries
+taxpayers/rules.py: import oauthlib
+taxpayers/models/system_user.py: import oauthlib
+=> taxpayers.rules imports oauthlib
+## staff libraries
+tokens/models.py: from django.contrib.admin.models import LogEntry
+identity/staff/admin.py: from django.contrib import admin
+=> tokens.models imports django.contrib.admin.models.LogEntry
+## no signals
+tokens/models.py: from django.db.models.signals import post_save
+identity/wsgi.py: from django.core.signals import request_started
+=> tokens.models imports django.db.models.signals.post_save
+## no logic in save()
+tokens/models.py: class A:\n    def save(self): ...\n    def clean(self): ...
+=> tokens.models.A.save
+## no drawers
+tokens/utils/dates.py:
+=> tokens.utils.dates
+## templates are for staff
+tokens/templates/a.html:
+taxpayers/templatetags/dates.py: from django import template
+taxpayers/models.py: TEMPLATE = 'staff/a.html'
+identity/staff/not_found.py: from django.shortcuts import render
+=> tokens/templates
+=> tokens/templates/a.html
+=> taxpayers/templatetags
+=> taxpayers.templatetags.dates imports django.template
+=> taxpayers.models names staff/a.html
+## templates know nothing above them
+identity/staff/templatetags/logins.py: from identity.staff.logins.impact import impact\n
+templates/staff/framework/p.html: {% load x logins %}{% include "staff/registry/r.html" with a=b %}
+templates/staff/framework/task.html: {% load impact from logins %}
+templates/staff/registry/r.html: {% load logins %}{% extends "staff/framework/p.html" %}
+=> staff/framework/p.html loads logins
+=> staff/framework/p.html uses staff/registry/r.html
+=> staff/framework/task.html loads logins
+## templates exist and are used
+identity/staff/not_found.py: PAGE = 'staff/framework/old.html'
+templates/404.html: {% include "staff/framework/page.html" %}
+templates/staff/framework/page.html:
+templates/staff/framework/new.html:
+=> staff/framework/old.html is missing
+=> staff/framework/new.html is not used
+## the service needs no package of its callers
+tokens/http.py: from einvoicing_tokens import TokenVerifier
+=> tokens.http imports einvoicing_tokens.TokenVerifier
+"""
+
+
+def violations() -> Iterator[tuple[str, dict[str, str], list[str]]]:
+    for case in VIOLATIONS.split("## ")[1:]:
+        rule, *lines = case.strip("\n").splitlines()
+        found = [line.removeprefix("=> ") for line in lines if line.startswith("=> ")]
+        files = (line.partition(": ") for line in lines if not line.startswith("=> "))
+        yield rule, {n.rstrip(":"): t.replace("\\n", "\n") for n, _, t in files}, found
+
+
+CASES = [
+    *violations(),
+    (
+        "every room is on one floor",
+        EVERY_ROOM | {"tokens/new/a.py": "", "identity/staff/new.py": ""},
+        ["tokens.new is on no floor", "identity.staff.new is on no floor"],
+    ),
+    (
+        "every room is on one floor",
+        {name: "" for name in EVERY_ROOM if "tokens/keys" not in name},
+        ["tokens.keys is not there"],
+    ),
+    (
+        "pure modules",
+        {
+            **{f"{module.replace('.', '/')}.py": "" for module in PURE},
+            "taxpayers/rules.py": "from django.conf import settings\nimport tokens.http",
+            "tokens/http.py": "",
+        },
+        [
+            "taxpayers.rules imports django.conf.settings",
+            "taxpayers.rules imports tokens.http",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "files", "violations"), CASES)
 def test_a_rule_finds_what_violates_it(
     rule: str, files: dict[str, str], violations: list[str], tmp_path: Path
 ) -> None:
@@ -421,6 +372,5 @@ def test_a_rule_finds_what_violates_it(
 
 
 def test_every_rule_was_seen_to_find_something() -> None:
-    marks = test_a_rule_finds_what_violates_it.pytestmark  # type: ignore[attr-defined]
-    proved = {case[0] for case in marks[0].args[1]}
+    proved = {rule for rule, _, _ in CASES}
     assert proved == rules(HOUSE).keys()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.utils import translation
 
 from identity.middleware import bypass_staff_middleware, set_content_length
@@ -68,3 +68,11 @@ def test_a_public_path_with_a_variable_part_skips_the_staff_middleware(reference
 def test_any_other_path_takes_the_whole_chain(path: str) -> None:
     page = HttpResponse("a page")
     assert bypass_staff_middleware(lambda _: page)(get(path)) is page
+
+
+def test_what_django_refuses_is_answered_in_json_to_machines() -> None:
+    browser = Client(raise_request_exception=False, headers={"host": "a,b"})
+    for path, kind in (("/nothing", "application/json"), ("/admin/", "text/html")):
+        answer = browser.get(path)
+        assert answer.status_code == 400
+        assert answer["Content-Type"].startswith(kind)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from taxpayers.credentials import Prefix, fault_of, hash_secret, new_client_id, new_client_secret
+from taxpayers.credentials import Prefix, fault_of, hash_secret
 from taxpayers.models import Change, Credential, SystemUser
 from tests.support.command_line import error_of, json_output_of, output_of
 from tests.support.factories import CredentialFactory, TaxpayerFactory
@@ -81,43 +81,6 @@ def test_issue_credentials_answers_machines() -> None:
     assert (user.logins_per_minute, user.scopes) == (0, "InvoicingAPI")
 
 
-def test_issue_credentials_repeated_creates_no_second_system_user() -> None:
-    TaxpayerFactory.create(tin=TIN)
-    first = json_output_of("issue_credentials", TIN, "--name", "ERP")
-    line = error_of("issue_credentials", TIN, "--name", "ERP")
-    assert (
-        f"already has a system user named ERP: {first['client_id']}. Issue a new secret for it, or"
-        in line
-    )
-    assert SystemUser.objects.count() == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ((TIN,), "the following arguments are required: --name"),
-        (("C0000000009", "--name", "ERP"), "There is no taxpayer C0000000009."),
-        (
-            ("x", "--name", "ERP"),
-            "argument TIN[:ROB]: 'x' is not a taxpayer identifier: the TIN does not",
-        ),
-        ((TIN, "--name", "ERP", "--scope", "X"), "There is no scope X. Choose from: InvoicingAPI."),
-        ((TIN, "--name", "ERP", "--expires", "2020-01-01"), "the system user would end"),
-        ((TIN, "--name", "ERP", "--secret-expires", "2020-01-01"), "the secret would end"),
-        (
-            (TIN, "--name", "ERP", "--expires", "31/12/2099"),
-            "'31/12/2099' is not a date. Write 2027",
-        ),
-        ((TIN, "--name", "ERP", "--logins-per-minute", "many"), "invalid int value: 'many'"),
-        ((TIN, "--name", "ERP", "--logins-per-minute", "-5"), "logins per minute, not -5."),
-    ],
-)
-def test_issue_credentials_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
-    TaxpayerFactory.create(tin=TIN)
-    assert line in error_of("issue_credentials", *arguments)
-    assert not SystemUser.objects.exists()
-
-
 # --- rotate_secret ------------------------------------------------------------------------------
 
 
@@ -188,11 +151,6 @@ def test_revoke_secret_takes_the_hint_as_it_is_shown_or_the_whole_secret(
     assert secret.revoked_at
 
 
-def test_revoke_secret_lists_the_secrets_if_none_has_the_hint(secret: Any, client_id: str) -> None:
-    line = error_of("revoke_secret", client_id, "zzzz")
-    assert line == f"{client_id} has no secret with this ending. Its secrets: {secret}."
-
-
 def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(secret: Any) -> None:
     owner = secret.system_user
     gone = CredentialFactory.create(
@@ -236,44 +194,3 @@ def test_unblock_system_user_undoes_it_and_is_safe_to_repeat(client_id: str) -> 
     )
     assert SystemUser.objects.get().blocked_at is None
     assert [c.reason for c in Change.objects.order_by("id")] == ["leaked", "replaced"]
-
-
-# --- A client id that is none -------------------------------------------------------------------
-
-BY_CLIENT_ID = {
-    "rotate_secret": (),
-    "revoke_secret": ("abcd",),
-    "block_system_user": ("--reason", "leaked"),
-    "unblock_system_user": ("--reason", "replaced"),
-    "change_system_user": ("--name", "ERP"),
-}
-
-
-@pytest.mark.parametrize("command", BY_CLIENT_ID)
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        (UNKNOWN, f"There is no system user {UNKNOWN}."),
-        (UNKNOWN[:-2], "This is not a client ID of this service: it is cut off."),
-        (UNKNOWN[:-1] + "0", "This is not a client ID of this service: it is mistyped."),
-        (f" {UNKNOWN}", "This is not a client ID of this service: it has blanks around it."),
-        ("erp", "This is not a client ID of this service: it does not begin with ci_."),
-        ("<client_id>", "This is not a client ID of this service: it is a placeholder."),
-    ],
-)
-def test_a_malformed_client_id_is_refused_with_its_fault(
-    command: str, given: str, line: str
-) -> None:
-    assert error_of(command, given, *BY_CLIENT_ID[command]) == line
-
-
-def test_a_secret_given_in_place_of_the_client_id_is_not_repeated() -> None:
-    clear = new_client_secret("test")
-    line = error_of("block_system_user", clear, "--reason", "leaked")
-    assert line.startswith("This is a client secret. Give the client ID (ci_…)")
-    assert clear not in line
-
-
-def test_a_client_id_of_the_other_environment_is_named() -> None:
-    line = error_of("rotate_secret", new_client_id("live"))
-    assert line == "This is not a client ID of this service: it belongs to the other environment."

@@ -47,32 +47,6 @@ def test_register_taxpayer_answers_machines_and_is_safe_to_repeat() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ((), "the following arguments are required: TIN, --name"),
-        ((TIN,), "the following arguments are required: --name"),
-        ((TIN, "--name"), "argument --name: expected one argument"),
-        ((TIN, "--name", " "), "Give a name: it is missing or blank."),
-        (
-            ("1234", "--name", "Acme"),
-            "This is not a taxpayer identifier: the TIN does not have the form [A-Z0-9]{5,20}.",
-        ),
-        (
-            (TIN, "--rob", "x", "--name", "Acme"),
-            "This is not a taxpayer identifier:"
-            " the ROB number does not have the form [A-Z0-9-]{5,20}.",
-        ),
-        ((TIN, "--name", "Acme", "--nam", "A"), "unrecognized arguments: --nam A"),
-        (("C0000000001", "--name", "Acme"), "is already registered under the name Known."),
-    ],
-)
-def test_register_taxpayer_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
-    TaxpayerFactory.create(tin="C0000000001", name="Known")
-    assert line in error_of("register_taxpayer", *arguments)
-    assert Taxpayer.objects.count() == 1
-
-
-@pytest.mark.parametrize(
     ("sudo_user", "name"),
     [
         (None, "{user} (manage.py)"),
@@ -115,29 +89,6 @@ def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
     assert Change.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (
-            ("C0000000002", "--rob", "R-123"),
-            "There is no taxpayer C0000000002:R-123. Check the identifier, or register it first:"
-            " manage.py register_taxpayer C0000000002 --rob R-123 --name NAME",
-        ),
-        (("C0000000001", "--until", "2020-01-01"), "the role would end 2020-01-01 23:59, in the p"),
-        (
-            ("C0000000001", "--until", "soon"),
-            "argument --until: 'soon' is not a date. Write 2027-12-",
-        ),
-        ((AGENT, "--until", "2099-01-01"), "is already an intermediary, with no end date."),
-    ],
-)
-def test_register_intermediary_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
-    TaxpayerFactory.create(tin="C0000000001")
-    IntermediaryFactory.create(taxpayer__tin=AGENT)
-    assert line in error_of("register_intermediary", *arguments)
-    assert Intermediary.objects.count() == 1
-
-
 # --- grant_permission ---------------------------------------------------------------------------
 
 
@@ -174,43 +125,6 @@ def test_grant_permission_without_dates_is_valid_from_now_on_without_an_end() ->
     row = GrantedPermission.objects.get()
     assert before <= row.valid_from <= timezone.now()
     assert row.valid_until is None
-
-
-@pytest.mark.usefixtures("pair")
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ((*PAIR, "--permission"), "argument --permission: expected at least one argument"),
-        (PAIR, "the following arguments are required: --permission"),
-        ((*PAIR, "--permission", "documents:veiw"), "There is no permission code documents:veiw."),
-        ((*PAIR, "--permission", VIEW, "--until", "2020-01-01"), "in the past"),
-        (
-            (*PAIR, "--permission", VIEW, "--from", "2099-02-01", "--until", "2099-01-01"),
-            "The permission would end 2099-01-01 23:59, before it begins 2099-02-01 00:00."
-            " Choose a later end.",
-        ),
-        (
-            ("--taxpayer", "X", "--intermediary", AGENT, "--permission", VIEW),
-            "argument --taxpayer: 'X' is not a taxpayer identifier: the TIN does not have the form",
-        ),
-        (
-            ("--taxpayer", "C0000000009", "--intermediary", AGENT, "--permission", VIEW),
-            "There is no taxpayer C0000000009.",
-        ),
-        (
-            ("--taxpayer", AGENT, "--intermediary", f"{TIN}:{ROB}", "--permission", VIEW),
-            f"{TIN}:{ROB} is not an intermediary. Register it as one first:"
-            f" manage.py register_intermediary {TIN} --rob {ROB}",
-        ),
-        (
-            ("--taxpayer", AGENT, "--intermediary", AGENT, "--permission", VIEW),
-            f"{AGENT} needs no permission to act for itself.",
-        ),
-    ],
-)
-def test_grant_permission_refuses_in_one_line(arguments: tuple[str, ...], line: str) -> None:
-    assert line in error_of("grant_permission", *arguments)
-    assert not GrantedPermission.objects.exists()
 
 
 # --- revoke_permission --------------------------------------------------------------------------

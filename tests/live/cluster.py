@@ -87,6 +87,7 @@ def behind(ports: Ports) -> dict[str, str]:
     """The settings of a node behind the proxy."""
     return {
         "SERVE": "login",
+        "ENVIRONMENT": "test",
         "AUTH_URL": ports.https_url,
         "MTLS_URL": ports.mtls_url,
         "TRUSTED_PROXIES": HOST,

@@ -10,7 +10,7 @@ from tests.conftest import StartService
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.postgres import Postgres
 from tests.servers.processes import stopping
-from tests.servers.service import Service, service_environment, start_service
+from tests.servers.service import QUICK, Service, service_environment, start_service
 
 if TYPE_CHECKING:
     from tests.live.cluster import Cluster
@@ -23,13 +23,13 @@ def databases_of_services(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def cluster(
     postgres: Postgres,
     migrated_template: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator["Cluster"]:
-    """Two login nodes and one for the staff; no test may stop them."""
+    """Two login nodes and one for the staff, with quick deadlines; no test may stop them."""
     from tests.live.cluster import Cluster, behind
 
     folder, ports = tmp_path_factory.mktemp("cluster"), free_ports()
@@ -42,7 +42,7 @@ def cluster(
                 settings = behind(ports) | {"DATABASE_URL": url, "SERVE": serve}
                 environment = service_environment(folder, port, **settings)
                 log = folder / f"node-{port}.log"
-                nodes.append(start_service(environment, log))
+                nodes.append(start_service(environment, log, QUICK))
             yield Cluster(balancer, nodes[1:])
         finally:
             with stopping(*nodes):
@@ -50,13 +50,18 @@ def cluster(
     postgres.drop_database(url)
 
 
-@pytest.fixture
-def mortal_cluster(service: StartService, postgres_url: str) -> Iterator["Cluster"]:
-    """Two nodes that the test may stop."""
+@pytest.fixture(scope="module")
+def mortal_cluster(services: StartService, module_database: str) -> Iterator["Cluster"]:
+    """Two nodes that a test may stop and suspend; it leaves both running again."""
     from tests.live.cluster import Cluster, behind
 
     ports = free_ports()
-    balancer = start_balancer(ports)
+    balancer = start_balancer(ports, (r"proxy_read_timeout 5s;", "proxy_read_timeout 2s;"))
     with stopping(balancer):
-        nodes = [service(postgres_url, PORT=str(port), **behind(ports)) for port in ports.nodes]
-        yield Cluster(balancer, nodes)
+        nodes = [services(module_database, PORT=str(p), **behind(ports)) for p in ports.nodes]
+        cluster = Cluster(balancer, nodes)
+        try:
+            yield cluster
+        finally:
+            with stopping(*cluster.nodes):
+                pass

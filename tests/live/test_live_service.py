@@ -1,13 +1,11 @@
-"""The service as it runs in production: several processes and nodes, and bytes on the wire."""
+"""Two nodes of two processes and one database: what is exact, and what spreads (contract 1)."""
 
-import http.client
-import json
-import socket
+import itertools
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from urllib.parse import urlencode, urlsplit
+from datetime import UTC, datetime
 
 import httpx
 import jwt
@@ -17,152 +15,75 @@ from tests.conftest import StartService
 from tests.introspection.api import INACTIVE
 from tests.introspection.api import claims_of as claims_in
 from tests.introspection.party import Party
+from tests.live.clients import login_at, logins, new_client, recorded
 from tests.servers.service import Service
 from tests.status_lists.reader import bits_of
 from tests.support.erp import PATH, Erp
-from tokens.models import LoginEvent
+from tests.support.over_http import SIGN_IN, new_boss, send_form, sign_in
+from tokens.models import FailureBucket, LoginEvent
 
-TIN = "C1000000001"
+pytestmark = pytest.mark.processes
 
-
-def new_client(node: Service, *options: str) -> Erp:
-    node.manage("register_taxpayer", TIN, "--name", "Sample")
-    issued = node.manage("issue_credentials", TIN, "--name", "ERP", *options)
-    return Erp(issued["client_id"], issued["client_secret"])
-
-
-def on_the_wire(node: Service, request: bytes) -> bytes:
-    """Everything that comes back for these bytes until the service closes or falls silent."""
-    host, port = urlsplit(node.url).netloc.split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
-        connection.sendall(request)
-        connection.settimeout(1.5)
-        answer = b""
-        try:
-            while chunk := connection.recv(65536):
-                answer += chunk
-        except TimeoutError:
-            pass
-        return answer
-
-
-def post_bytes(body: bytes, *headers: str) -> bytes:
-    lines = [
-        f"POST {PATH} HTTP/1.1",
-        "Host: localhost",
-        "Content-Type: application/x-www-form-urlencoded",
-        *headers,
-    ]
-    if not any(h.lower().startswith(("content-length", "transfer-encoding")) for h in headers):
-        lines.append(f"Content-Length: {len(body)}")
-    return "\r\n".join([*lines, "", ""]).encode() + body
+PROXY, DIRECT = "127.0.0.2", "127.0.0.1"
+OFFICE, ELSEWHERE = "198.51.100.7", "203.0.113.9"
+# The issuer is the same for all nodes.
+SETTINGS = {"AUTH_URL": "http://id.example.org", "TRUSTED_PROXIES": PROXY, "WEB_PROCESSES": "2"}
 
 
 @pytest.fixture(scope="module")
-def erp_of_node(node: Service) -> Erp:
-    return new_client(node)
+def start_node(services: StartService, module_database: str) -> Callable[..., Service]:
+    """Starts another node on the same database."""
+    return lambda **settings: services(module_database, **SETTINGS | settings)
 
 
-def test_the_reason_phrase_of_a_refusal_is_the_error_code(node: Service) -> None:
-    with closing(http.client.HTTPConnection(urlsplit(node.url).netloc)) as connection:
-        connection.request("POST", PATH, "grant_type=x", {"Content-Type": "text/plain"})
-        answer = connection.getresponse()
-        body = answer.read()
-    assert (answer.status, answer.reason) == (400, "invalid_request")
-    assert answer.headers["Content-Type"] == "application/json"
-    assert json.loads(body)["error"] == "invalid_request"
+@pytest.fixture(scope="module")
+def nodes(start_node: Callable[..., Service]) -> list[Service]:
+    return [start_node(), start_node(SERVE="login")]
 
 
-def test_a_doubled_on_behalf_of_is_refused(node: Service, erp_of_node: Erp) -> None:
-    body = urlencode(erp_of_node.form).encode()
-    answer = on_the_wire(
-        node,
-        post_bytes(body, "onbehalfof: C1000000001", "onbehalfof: C2000000002", "Connection: close"),
-    )
-    assert answer.startswith(b"HTTP/1.1 400 invalid_request\r\n")
-    assert b"onbehalfof is wrong" in answer
+def until(condition: Callable[[], object], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
-def test_a_chunked_body_is_a_login_or_a_clear_refusal_and_never_a_second_request(
-    node: Service, erp_of_node: Erp
-) -> None:
-    body = urlencode(erp_of_node.form).encode()
-    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
-    answer = on_the_wire(
-        node, post_bytes(chunked, "Transfer-Encoding: chunked", "Connection: close")
-    )
-    assert answer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 400 invalid_request"))
-    assert answer.count(b"HTTP/1.1 ") == 1
-
-
-def test_an_oversized_body_is_refused_with_json(node: Service) -> None:
-    answer = httpx.post(
-        f"{node.url}{PATH}",
-        content=b"a" * 20_000,
-        headers={"Content-Type": "application/x-www-form-urlencoded"},
-    )
-    assert answer.status_code == 400
-    assert "16384" in answer.json()["error_description"]
-
-
-def logins(nodes: list[Service], erp: Erp, count: int) -> Counter[int]:
-    def log_in(n: int) -> int:
-        node = nodes[n % len(nodes)]
-        return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=30).status_code
-
-    with ThreadPoolExecutor(8) as threads:
-        return Counter(threads.map(log_in, range(count)))
-
-
-def recorded(node: Service, erp: Erp) -> int:
-    return node.run(LoginEvent.objects.filter(client_id=erp.client_id).count)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest) -> str:
-    """Empty: SQLite."""
-    return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-
-
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_the_limit_and_the_record_are_exact_over_processes_and_nodes(
-    database_url: str, service: StartService
+    nodes: list[Service], node: Service, database: str
 ) -> None:
-    nodes = [service(database_url), service(database_url)]
-    erp = new_client(nodes[0], "--logins-per-minute", "20")
-    assert logins(nodes, erp, 60) == {200: 20, 429: 40}
-    assert recorded(nodes[0], erp) == 20
+    used = nodes if database == "postgresql" else [node]
+    erp = new_client(used[0], "--logins-per-minute", "20")
+    assert logins(used, erp, 60) == {200: 20, 429: 40}
+    assert recorded(used[0], erp) == 20
 
 
-def test_a_block_takes_effect_at_once_on_every_node(
-    service: StartService, postgres_url: str
-) -> None:
-    nodes = [service(postgres_url), service(postgres_url)]
+def test_a_block_takes_effect_at_once_on_every_node(nodes: list[Service]) -> None:
     erp = new_client(nodes[0])
     assert logins(nodes, erp, 2) == {200: 2}
     nodes[0].manage("block_system_user", erp.client_id, "--reason", "test")
     assert logins(nodes, erp, 4) == {400: 4}
 
 
-def test_a_rotated_key_is_picked_up_by_running_workers(
-    service: StartService, postgres_url: str
-) -> None:
-    node = service(postgres_url)
-    erp = new_client(node)
-    assert logins([node], erp, 1) == {200: 1}
-    node.manage("rotate_signing_key")
-    deadline, keys = time.monotonic() + 60, []
-    while time.monotonic() < deadline:
-        keys = httpx.get(f"{node.url}/.well-known/jwks.json").json()["keys"]
-        if len(keys) == 2:
-            break
-        time.sleep(2)
-    assert len(keys) == 2
+# --- Keys -----------------------------------------------------------------------------------------
+
+
+def published_by(node: Service) -> set[str]:
+    """By each of its processes: a new connection may reach any of them."""
+    answers = [httpx.get(f"{node.url}/.well-known/jwks.json").json() for _ in range(6)]
+    return {key["kid"] for answer in answers for key in answer["keys"]}
+
+
+def test_a_rotated_key_is_picked_up_by_running_workers(nodes: list[Service]) -> None:
+    before = published_by(nodes[1])
+    new = nodes[0].manage("rotate_signing_key")["kid"]
+    assert new not in before
+    until(lambda: published_by(nodes[1]) == {*before, new}, 60)
 
 
 def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
-    service: StartService, postgres_url: str
+    nodes: list[Service],
 ) -> None:
-    nodes = [service(postgres_url, AUTH_URL="http://id.example.org") for _ in range(2)]
     erp = new_client(nodes[0], "--logins-per-minute", "0")
     old = token_of(nodes[1], erp)
     kid = jwt.get_unverified_header(old)["kid"]
@@ -170,7 +91,7 @@ def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
     new = nodes[0].manage("rotate_signing_key", f"--compromised={kid}")["kid"]
     deadline = time.monotonic() + 10  # as promised; READ_EVERY is one second
     for node in nodes:
-        while accepts(node, old) or published_by(node) != {new}:
+        while accepts(node, old) or kid in published_by(node) or new not in published_by(node):
             assert time.monotonic() < deadline
             time.sleep(0.1)
         token = token_of(node, erp)
@@ -179,22 +100,19 @@ def test_a_compromised_key_is_stopped_on_every_running_node_within_seconds(
 
 
 def token_of(node: Service, erp: Erp) -> str:
-    token: str = httpx.post(f"{node.url}{PATH}", data=erp.form).json()["access_token"]
+    token: str = login_at(node, erp).json()["access_token"]
     return token
 
 
 def accepts(node: Service, token: str) -> bool:
-    """Whether each of its processes does: a new connection may reach any of them."""
+    """Whether any of its processes does."""
     headers = {"Authorization": f"Bearer {token}"}
     statuses = {httpx.get(f"{node.url}/api/v1/me", headers=headers).status_code for _ in range(6)}
     assert statuses <= {200, 401}
     return 200 in statuses
 
 
-def published_by(node: Service) -> set[str]:
-    answers = [httpx.get(f"{node.url}/.well-known/jwks.json").json() for _ in range(6)]
-    return {key["kid"] for answer in answers for key in answer["keys"]}
-
+# --- What is served -------------------------------------------------------------------------------
 
 PROTOCOL = {"login": 400, "keys": 200, "help": 200, "no help": 404, "health": 200, "metrics": 200}
 
@@ -208,9 +126,13 @@ PROTOCOL = {"login": 400, "keys": 200, "help": 200, "no help": 404, "health": 20
     ],
 )
 def test_a_process_answers_what_it_is_told_to_serve(
-    service: StartService, serve: str, answered: dict[str, int]
+    nodes: list[Service],
+    start_node: Callable[..., Service],
+    serve: str,
+    answered: dict[str, int],
 ) -> None:
-    url = service(SERVE=serve).url
+    running = {"both": lambda: nodes[0], "login": lambda: nodes[1]}
+    url = running.get(serve, lambda: start_node(SERVE=serve))().url
     answers = {
         "login": httpx.post(f"{url}/connect/token", data={"grant_type": "client_credentials"}),
         "keys": httpx.get(f"{url}/.well-known/jwks.json"),
@@ -223,28 +145,12 @@ def test_a_process_answers_what_it_is_told_to_serve(
     assert {name: answer.status_code for name, answer in answers.items()} == answered
     assert answers["no help"].json()["error"] == "not_found"
     if answers["help"].status_code == 200:
-        page = f"{url}/errors/missing_parameter"
+        page = f"{SETTINGS['AUTH_URL']}/errors/missing_parameter"
         assert answers["login"].headers["Link"] == f'<{page}>; rel="help"'
         assert "<h1>Parameter missing</h1>" in answers["help"].text
 
 
-def test_a_revocation_is_seen_by_every_node_and_after_a_restart(
-    service: StartService, postgres_url: str
-) -> None:
-    public = {"AUTH_URL": "http://id.example.org"}  # the issuer is the same for all nodes
-    first, second = service(postgres_url, **public), service(postgres_url, SERVE="login", **public)
-    party = Party(first)
-    token = party.token()
-    assert party.introspect(token, second)["active"] is True
-    party.revoke(token)
-    assert {str(party.introspect(token, node)) for node in (first, second)} == {str(INACTIVE)}
-    first.stop()
-    third = service(postgres_url, **public)
-    assert party.introspect(token, third) == INACTIVE
-    first.manage("block_system_user", party.erp["client_id"], "--reason", "abuse")
-    metrics = httpx.get(f"{second.url}/metrics").text
-    assert 'introspections_total{outcome="active"} 1.0' in metrics
-    assert 'introspections_total{outcome="inactive"} 1.0' in metrics
+# --- The end of a token ---------------------------------------------------------------------------
 
 
 def is_ended_in_the_list(node: Service, token: str) -> bool:
@@ -255,23 +161,93 @@ def is_ended_in_the_list(node: Service, token: str) -> bool:
     return bool(bits_of(claims)[reference["idx"] // 8] >> reference["idx"] % 8 & 1)
 
 
-def test_a_block_is_published_by_every_node_in_the_time_of_the_contract(
-    service: StartService, postgres_url: str
+def test_an_end_is_seen_by_every_node_published_in_time_and_known_after_a_restart(
+    nodes: list[Service], start_node: Callable[..., Service]
 ) -> None:
-    nodes = [service(postgres_url, SERVE="login", WEB_PROCESSES="2") for _ in range(2)]
-    party = Party(nodes[0])
-    tokens = [party.token() for _ in range(2)]
-    assert [is_ended_in_the_list(node, tokens[0]) for node in nodes] == [False, False]
-    blocked = time.monotonic()
+    party, by_index = Party(nodes[0]), [*nodes, *nodes]
+    revoked, *blocked = (party.token() for _ in range(3))
+    assert [party.introspect(revoked, node)["active"] for node in nodes] == [True, True]
+    assert [is_ended_in_the_list(node, blocked[0]) for node in nodes] == [False, False]
+    party.revoke(revoked)
+    assert [party.introspect(revoked, node) for node in nodes] == [INACTIVE] * 2
+    began = time.monotonic()
     nodes[0].manage("block_system_user", party.erp["client_id"], "--reason", "abuse")
     nodes[0].manage("unblock_system_user", party.erp["client_id"], "--reason", "sorry")
     new = party.token()
-    while not all(is_ended_in_the_list(node, token) for node in nodes for token in tokens):
-        assert time.monotonic() - blocked < 10
-        time.sleep(0.05)
+    assert [party.introspect(blocked[0], node) for node in nodes] == [INACTIVE] * 2
+    until(lambda: all(is_ended_in_the_list(n, t) for n in by_index for t in (revoked, *blocked)))
+    assert time.monotonic() - began < 10
     # Also in the processes that were not asked just now, and after a restart.
-    nodes.append(service(postgres_url, SERVE="login"))
-    assert [is_ended_in_the_list(node, tokens[0]) for node in nodes for _ in range(4)] == [
-        True
-    ] * 12
-    assert not any(is_ended_in_the_list(node, new) for node in nodes)
+    third = start_node(SERVE="login")
+    assert all(is_ended_in_the_list(node, blocked[0]) for node in (*by_index, third, third))
+    assert party.introspect(revoked, third) == INACTIVE
+    assert not any(is_ended_in_the_list(node, new) for node in (*nodes, third))
+    metrics = httpx.get(f"{nodes[1].url}/metrics").text
+    assert 'introspections_total{outcome="active"} 1.0' in metrics
+    assert 'introspections_total{outcome="inactive"} 2.0' in metrics
+
+
+# --- What is rejected, and who guesses ------------------------------------------------------------
+
+
+def test_rejected_requests_are_counted_exactly_over_processes_and_nodes(
+    nodes: list[Service],
+) -> None:
+    """As many are stored as before a pause, and no more."""
+
+    def reject(n: int) -> int:
+        url = f"{nodes[n % len(nodes)].url}{PATH}"
+        return httpx.post(url, data={"grant_type": "x"}, timeout=30).status_code
+
+    def at_once(count: int) -> Counter[int]:
+        with ThreadPoolExecutor(16) as threads:
+            return Counter(threads.map(reject, range(count)))
+
+    def bring_near_the_pause() -> None:
+        """The next rejected request begins a pause of 30 seconds."""
+        now = datetime.now(UTC)
+        FailureBucket.objects.update(failures=505, last_at=now, retry_at=now)
+
+    nodes[0].run(FailureBucket.objects.all().delete)
+    events = nodes[0].run(LoginEvent.objects.count)
+    assert at_once(80) == {400: 80}
+    assert nodes[0].run(FailureBucket.objects.get).failures == 80
+    nodes[0].run(bring_near_the_pause)
+    assert at_once(60) == {400: 1, 429: 59}
+    assert nodes[0].run(FailureBucket.objects.get).failures == 506
+    assert nodes[0].run(LoginEvent.objects.count) == events + 81
+    assert logins(nodes, new_client(nodes[0]), 12) == {200: 12}
+    nodes[0].run(FailureBucket.objects.all().delete)
+
+
+def browser(node: Service, hop: str, forwarded_for: str) -> httpx.Client:
+    """A new browser and a new connection, so that any process may answer."""
+    return httpx.Client(
+        base_url=node.url,
+        transport=httpx.HTTPTransport(local_address=hop),
+        headers={"X-Forwarded-For": forwarded_for},
+        timeout=30,
+    )
+
+
+def test_who_guesses_a_password_is_stopped_by_every_process_and_stops_nobody_else(
+    nodes: list[Service],
+) -> None:
+    node, boss = nodes[0], new_boss(nodes[0])
+
+    def guess(hop: str, forwarded_for: str) -> bool:
+        """Whether the password was checked, and not refused unseen."""
+        with browser(node, hop, forwarded_for) as client:
+            page = send_form(client, SIGN_IN, node.url, login="boss", password="wrong").text
+        assert ("is wrong" in page) is not ("Too many failed attempts" in page), page
+        return "is wrong" in page
+
+    # Behind the proxy the address is the last one, whatever the client wrote before it.
+    made_up = (f"192.0.2.{number}" for number in itertools.count())
+    through = [guess(PROXY, f"{next(made_up)}, {ELSEWHERE}") for _ in range(7)]
+    assert through == [True] * 5 + [False] * 2
+    # Without a trusted proxy the header is not believed at all.
+    assert [guess(DIRECT, next(made_up)) for _ in range(7)] == [True] * 5 + [False] * 2
+    with browser(node, PROXY, OFFICE) as officer:
+        assert sign_in(officer, node.url, boss).status_code == 302
+        assert officer.get("/admin/").status_code == 200

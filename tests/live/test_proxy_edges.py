@@ -5,13 +5,10 @@ for the whole body, as nginx does unless told otherwise.
 """
 
 import contextlib
-import os
 import re
 import resource
-import signal
 import socket
 import ssl
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,7 +32,7 @@ from tests.servers.nginx import (
 from tests.servers.processes import free_port, stopping
 from tests.servers.service import service_environment, start_service
 from tests.servers.wire import WireAnswer, answers_in, read_answer
-from tests.support.erp import FORM, PATH, Erp
+from tests.support.erp import FORM, PATH
 
 NAME = b"Host: id.example.org\r\n"
 CLOSE = b"Connection: close\r\n"
@@ -72,60 +69,66 @@ def assert_only_json(received: bytes) -> list[WireAnswer]:
 
 # --- Bytes that no library would send -------------------------------------------------------------
 
+# nginx refuses most of them by itself. `|` is the end of a line, NAME the header Host.
+LOGIN = b"POST /connect/token HTTP/1.1|NAME"
 REFUSED = {
-    "unknown method": (b"NONSENSE /connect/token HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
-    "method in small letters": (b"post /connect/token HTTP/1.1\r\n" + NAME + b"\r\n", 400),
-    "TRACE": (b"TRACE /connect/token HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 405),
-    "CONNECT": (b"CONNECT id.example.org:443 HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 405),
-    "CONNECT with a path": (b"CONNECT /connect/token HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
-    "OPTIONS *": (b"OPTIONS * HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
-    "HTTP/9.9": (b"POST /connect/token HTTP/9.9\r\n" + NAME + b"\r\n", 400),
-    "HTTP/2.0": (b"POST /connect/token HTTP/2.0\r\n" + NAME + b"\r\n", 400),
-    "HTTP/1.x": (b"POST /connect/token HTTP/1.x\r\n" + NAME + b"\r\n", 400),
-    "the preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
-    "no protocol": (b"hello\r\n\r\n", 400),
-    "another protocol": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
-    "NUL": (b"\0" * 100 + b"\r\n\r\n", 400),
-    "a header too long": (START + b"X: " + b"a" * 40_000 + b"\r\n\r\n", 400),
-    "a name too long": (START + b"X" * 40_000 + b": a\r\n\r\n", 400),
-    "too many headers": (START + b"".join(b"X-%d: a\r\n" % n for n in range(9000)) + b"\r\n", 400),
-    "an address too long": (b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\n" + NAME + b"\r\n", 400),
-    "no Host": (b"POST /connect/token HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 400),
-    "two Hosts": (START + NAME + CLOSE + b"\r\n", 400),
-    "an empty Host": (b"POST /connect/token HTTP/1.1\r\nHost:\r\n" + CLOSE + b"\r\n", 400),
-    "a wrong Host": (b"POST /connect/token HTTP/1.1\r\nHost: a/b\r\n" + CLOSE + b"\r\n", 400),
-    "a Host with NUL": (b"POST /connect/token HTTP/1.1\r\nHost: a\0b\r\n" + CLOSE + b"\r\n", 400),
-    "a wrong address": (b"GET http://[::1/ HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
-    "a path above the root": (b"GET /../../x HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
-    "NUL in the path": (b"GET /a\0b HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
-    "a coded NUL in the path": (b"GET /a%00b HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
-    "half a code in the path": (b"GET /%z HTTP/1.1\r\n" + NAME + CLOSE + b"\r\n", 400),
-    "NUL in a header": (START + b"X: a\0b\r\n" + CLOSE + b"\r\n", 400),
-    "a bare line break in a header": (START + b"X: a\rb\r\n" + CLOSE + b"\r\n", 400),
-    "two lengths": (START + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400),
-    "a length below zero": (START + b"Content-Length: -3\r\n\r\nabc", 400),
-    "a length that is no number": (START + b"Content-Length: abc\r\n\r\nabc", 400),
-    "a length without end": (START + b"Content-Length: " + b"9" * 40 + b"\r\n\r\n", 400),
-    "a body too long": (START + CLOSE + b"Content-Length: 90000\r\n\r\n", 400),
-    "a length and chunks": (CHUNKED[:-2] + b"Content-Length: 3\r\n\r\n0\r\n\r\n", 400),
-    "gzip": (START + CLOSE + b"Transfer-Encoding: gzip\r\n\r\nabc", 400),
-    "gzip, chunked": (START + CLOSE + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
-    "identity": (START + CLOSE + b"Transfer-Encoding: identity\r\n\r\nabc", 400),
-    "chunks of HTTP/1.0": (CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"0\r\n\r\n", 400),
-    "a chunk without a number": (CHUNKED + b"zz\r\nabc\r\n0\r\n\r\n", 400),
-    "a chunk below zero": (CHUNKED + b"-3\r\nabc\r\n0\r\n\r\n", 400),
-    "a chunk longer than it says": (CHUNKED + b"3\r\nabcd\r\n0\r\n\r\n", 400),
-    "a chunk without end": (CHUNKED + b"f" * 15 + b"\r\nabc", 400),
-    "a wrong chunk after a right one": (CHUNKED + b"3\r\na=b\r\nzz\r\n", 400),
-    "chunks that are too long": (CHUNKED + b"4000\r\n" + b"a" * 16384 + b"\r\n" * 2, 400),
+    "unknown method": b"NONSENSE /connect/token HTTP/1.1|NAME|",
+    "method in small letters": b"post /connect/token HTTP/1.1|NAME|",
+    "TRACE": b"TRACE /connect/token HTTP/1.1|NAME|",
+    "CONNECT": b"CONNECT id.example.org:443 HTTP/1.1|NAME|",
+    "CONNECT with a path": b"CONNECT /connect/token HTTP/1.1|NAME|",
+    "OPTIONS *": b"OPTIONS * HTTP/1.1|NAME|",
+    "HTTP/9.9": b"POST /connect/token HTTP/9.9|NAME|",
+    "HTTP/2.0": b"POST /connect/token HTTP/2.0|NAME|",
+    "HTTP/1.x": b"POST /connect/token HTTP/1.x|NAME|",
+    "the preface of HTTP/2": b"PRI * HTTP/2.0||SM||",
+    "no protocol": b"hello||",
+    "another protocol": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03||",
+    "NUL": b"\0" * 100 + b"||",
+    "a header too long": LOGIN + b"X: " + b"a" * 40_000 + b"||",
+    "a name too long": LOGIN + b"X" * 40_000 + b": a||",
+    "too many headers": LOGIN + b"".join(b"X-%d: a|" % n for n in range(9000)) + b"|",
+    "an address too long": b"GET /" + b"a" * 9_000 + b" HTTP/1.1|NAME|",
+    "no Host": b"POST /connect/token HTTP/1.1|Content-Length: 0||",
+    "two Hosts": LOGIN + b"NAME|",
+    "an empty Host": b"POST /connect/token HTTP/1.1|Host:||",
+    "a wrong Host": b"POST /connect/token HTTP/1.1|Host: a/b||",
+    "a Host with NUL": b"POST /connect/token HTTP/1.1|Host: a\0b||",
+    "a wrong address": b"GET http://[::1/ HTTP/1.1|NAME|",
+    "a path above the root": b"GET /../../x HTTP/1.1|NAME|",
+    "NUL in the path": b"GET /a\0b HTTP/1.1|NAME|",
+    "a coded NUL in the path": b"GET /a%00b HTTP/1.1|NAME|",
+    "half a code in the path": b"GET /%z HTTP/1.1|NAME|",
+    "NUL in a header": LOGIN + b"X: a\0b||",
+    "a bare line break in a header": LOGIN + b"X: a\rb||",
+    "two lengths": LOGIN + b"Content-Length: 3|Content-Length: 3||abc",
+    "a length below zero": LOGIN + b"Content-Length: -3||abc",
+    "a length that is no number": LOGIN + b"Content-Length: abc||abc",
+    "a length without end": LOGIN + b"Content-Length: " + b"9" * 40 + b"||",
+    "a body too long": LOGIN + b"Content-Length: 90000||",
+    "a length and chunks": LOGIN + b"Transfer-Encoding: chunked|Content-Length: 3||0||",
+    "gzip": LOGIN + b"Transfer-Encoding: gzip||abc",
+    "gzip, chunked": LOGIN + b"Transfer-Encoding: gzip, chunked||0||",
+    "identity": LOGIN + b"Transfer-Encoding: identity||abc",
+    "chunks of HTTP/1.0": b"POST /connect/token HTTP/1.0|NAMETransfer-Encoding: chunked||0||",
+    "a chunk without a number": LOGIN + b"Transfer-Encoding: chunked||zz|abc|0||",
+    "a chunk below zero": LOGIN + b"Transfer-Encoding: chunked||-3|abc|0||",
+    "a chunk longer than it says": LOGIN + b"Transfer-Encoding: chunked||3|abcd|0||",
+    "a chunk without end": LOGIN + b"Transfer-Encoding: chunked||" + b"f" * 15 + b"|abc",
+    "a wrong chunk after a right one": LOGIN + b"Transfer-Encoding: chunked||3|a=b|zz|",
+    "chunks too long": LOGIN + b"Transfer-Encoding: chunked||4000|" + b"a" * 16384 + b"||",
 }
+
+
+def refused(name: str, host: bytes = NAME) -> bytes:
+    """The bytes of that name, as the last request of its connection."""
+    return REFUSED[name].replace(b"NAME", host + CLOSE).replace(b"|", b"\r\n")
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_whatever_the_bytes_the_answer_is_json(proxy: Cluster, name: str) -> None:
-    request, status = REFUSED[name]
-    (answer,) = assert_only_json(proxy.on_the_wire(request))
-    assert answer.status == status
+    (answer,) = assert_only_json(proxy.on_the_wire(refused(name)))
+    assert answer.status == (405 if name in ("TRACE", "CONNECT") else 400)
     assert answer.json["error"] == "invalid_request"
     assert answer.headers["cache-control"] == "no-store"
     assert answer.json["error_description"].endswith(answer.headers["correlationid"])
@@ -167,8 +170,7 @@ def test_a_caller_is_let_in_so_often_and_an_ipv6_network_is_one_caller() -> None
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_whatever_the_bytes_the_staff_server_answers_json(cluster: Cluster, name: str) -> None:
-    request, _status = REFUSED[name]
-    request = request.replace(NAME, b"Host: staff.id.example.org\r\n")
+    request = refused(name, b"Host: staff.id.example.org\r\n")
     for answer in assert_only_json(cluster.on_the_wire(request)):
         assert answer.status in (400, 403, 405, 413)
 
@@ -424,13 +426,22 @@ def tls_connection(proxy: Cluster) -> Iterator[ssl.SSLSocket]:
 @pytest.fixture(scope="module")
 def slow(cluster: Cluster) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
     """All of them at once, because each waits for a deadline: seconds, and what came back."""
+    ports = Ports(free_port(), free_port(), cluster.ports.staff, cluster.ports.nodes)
+    quick = start_balancer(
+        ports,
+        (r"client_header_timeout 10s;", "client_header_timeout 2s;"),
+        (r"send_timeout 10s;", "send_timeout 2s;"),
+        # The kernel must not take all the answers.
+        (rf"listen {HOST}:{ports.http};", f"listen {HOST}:{ports.http} sndbuf=4k;"),
+    )
+    proxy = Cluster(quick, cluster.nodes)
 
     def trickle(first: bytes, piece: bytes) -> tuple[float, bytes]:
-        with tls_connection(cluster) as connection:
+        with tls_connection(proxy) as connection:
             began, received = time.monotonic(), b""
             connection.sendall(first)
             connection.settimeout(0.5)
-            while time.monotonic() < began + 35:
+            while time.monotonic() < began + 20:
                 with contextlib.suppress(TimeoutError, ssl.SSLWantReadError):
                     try:
                         chunk = connection.recv(65536)
@@ -444,24 +455,22 @@ def slow(cluster: Cluster) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
             return time.monotonic() - began, received
 
     def no_handshake() -> tuple[float, bytes]:
-        with socket.create_connection((HOST, cluster.ports.https), timeout=40) as connection:
+        with socket.create_connection((HOST, ports.https), timeout=40) as connection:
             began = time.monotonic()
             with contextlib.suppress(ConnectionResetError):
                 connection.recv(1)
             return time.monotonic() - began, b""
 
     def unread() -> tuple[float, bytes]:
-        """Reads nothing until the proxy has given up. The kernel must not take all the answers."""
-        ports = Ports(free_port(), free_port(), cluster.ports.staff, cluster.ports.nodes)
-        small_buffer = (rf"listen {HOST}:{ports.http};", f"listen {HOST}:{ports.http} sndbuf=4k;")
-        with stopping(start_balancer(ports, small_buffer)), socket.socket() as connection:
+        """Reads nothing until the proxy has given up."""
+        with socket.socket() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.settimeout(20)
             connection.connect((HOST, ports.http))
             one = b"GET /.well-known/oauth-authorization-server HTTP/1.1\r\n" + NAME + b"\r\n"
             connection.sendall(one * 400)
             began = time.monotonic()
-            time.sleep(14)
+            time.sleep(5)
             received = b""
             with contextlib.suppress(ConnectionResetError):
                 while chunk := connection.recv(65536):
@@ -479,7 +488,7 @@ def slow(cluster: Cluster) -> Iterator[dict[str, Future[tuple[float, bytes]]]]:
         "handshake": no_handshake,
         "answers": unread,
     }
-    with ThreadPoolExecutor(len(clients)) as threads:
+    with stopping(quick), ThreadPoolExecutor(len(clients)) as threads:
         yield {name: threads.submit(client) for name, client in clients.items()}
 
 
@@ -491,7 +500,7 @@ def test_a_slow_body_is_answered_with_408_by_the_node(
     (answer,) = assert_only_json(received)
     assert (answer.status, answer.reason) == (408, "invalid_request")
     assert "too long to arrive" in answer.json["error_description"]
-    assert 9 < seconds < 25  # the connection itself lingers for a moment
+    assert 2 < seconds < 12  # the connection itself lingers for a moment
 
 
 @pytest.mark.parametrize("name", ["headers", "first line", "nothing", "handshake"])
@@ -500,7 +509,7 @@ def test_a_connection_without_a_whole_request_is_closed_in_time(
 ) -> None:
     seconds, received = slow[name].result()
     assert received == b""  # nginx has no means to answer
-    assert 8 < seconds < 16
+    assert 1 < seconds < 10
 
 
 def test_a_client_that_does_not_read_its_answers_is_cut_off(
@@ -508,7 +517,7 @@ def test_a_client_that_does_not_read_its_answers_is_cut_off(
 ) -> None:
     seconds, received = slow["answers"].result()
     assert 0 < received.count(b"HTTP/1.1 200 OK") < 400
-    assert seconds < 18
+    assert seconds < 10
 
 
 def test_idle_connections_beyond_every_place_cost_no_login(cluster: Cluster) -> None:
@@ -550,49 +559,3 @@ def test_no_request_of_one_client_marks_a_node_as_failed_for_others(
             answers = assert_only_json(attack.result())
             assert all(400 <= answer.status < 500 for answer in answers)
     assert statuses == {200: 30}
-
-
-# --- A node that hangs ----------------------------------------------------------------------------
-
-
-def test_a_node_that_hangs_costs_few_logins_and_none_waits_long(mortal_cluster: Cluster) -> None:
-    cluster, erp = mortal_cluster, mortal_cluster.erp
-    seconds: list[float] = []
-    answers: list[httpx.Response] = []
-    is_over = threading.Event()
-
-    def log_in() -> None:
-        with cluster.client() as client:
-            while not is_over.is_set():
-                began = time.monotonic()
-                answers.append(client.post(PATH, data=erp.form))
-                seconds.append(time.monotonic() - began)
-
-    hung = cluster.nodes[0].pid
-    with ThreadPoolExecutor(4) as threads:
-        clients = [threads.submit(log_in) for _ in range(4)]
-        try:
-            time.sleep(1)
-            os.killpg(hung, signal.SIGSTOP)
-            time.sleep(8)
-        finally:
-            is_over.set()
-            for client in clients:
-                client.result()
-            os.killpg(hung, signal.SIGCONT)
-    failed = [answer for answer in answers if answer.status_code != 200]
-    for answer in failed:
-        assert_proxy_answer(answer, 503, "temporarily_unavailable", "try again")
-    assert 1 <= len(failed) <= 12
-    assert len(answers) > 20 * len(failed)
-    assert max(seconds) < 7
-    assert_is_in_use_again(cluster, erp)
-
-
-def assert_is_in_use_again(cluster: Cluster, erp: Erp) -> None:
-    before = cluster.nodes[0].log.count(erp.client_id)
-    with cluster.client() as client:
-        deadline = time.monotonic() + 15
-        while cluster.nodes[0].log.count(erp.client_id) < before + 5:
-            assert time.monotonic() < deadline
-            client.post(PATH, data=erp.form)

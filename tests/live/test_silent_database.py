@@ -19,9 +19,11 @@ from tests.servers.service import Service
 from tests.servers.tcp_proxy import TcpProxy
 from tests.support.command_line import other_database
 
-TCP_SECONDS = 10.0  # tcp_user_timeout of identity/databases.py
+pytestmark = pytest.mark.processes
+
+TCP_SECONDS = 3.0  # set by the test; it is 10: tests/test_databases.py
 ROOM = 5.0
-ANSWER_SECONDS, BUSY = 2.0, 0.5  # BUSY: with other tests
+ANSWER_SECONDS, BUSY = 2.0, 1.0  # BUSY: with other tests
 REQUESTS = 12  # over both processes of a node
 
 
@@ -49,23 +51,26 @@ def execute(sql: str) -> None:
         cursor.execute(sql)
 
 
-def test_a_host_that_vanishes_is_noticed_in_ten_seconds(
+def test_a_host_that_vanishes_is_noticed_in_the_time_of_tcp(
     door: TcpProxy, url: str, tmp_path: Path
 ) -> None:
+    keepalives = "keepalives_idle=1&keepalives_interval=1&keepalives_count=2"
+    quick = f"{url}?tcp_user_timeout={TCP_SECONDS * 1000:.0f}&{keepalives}"
+
     def wait_for_an_answer() -> float:
-        with other_database(url, tmp_path):
+        with other_database(quick, tmp_path):
             return seconds_until_it_fails(lambda: execute("SELECT pg_sleep(60)"))
 
     def send_a_statement() -> float:
-        with other_database(url, tmp_path):
+        with other_database(quick, tmp_path):
             execute("SELECT 1")
-            time.sleep(2)
+            time.sleep(1)
             return seconds_until_it_fails(lambda: execute("SELECT 1"))
 
     with ThreadPoolExecutor(2) as threads:
         waiting = threads.submit(wait_for_an_answer)
         sending = threads.submit(send_a_statement)
-        time.sleep(1)
+        time.sleep(0.5)
         door.vanish()
         for took in (waiting.result(60), sending.result(60)):
             assert TCP_SECONDS - 1 < took < TCP_SECONDS + ROOM
@@ -78,25 +83,10 @@ def test_what_waits_longer_than_it_may_fails_and_the_next_connection_works(
         execute("SELECT 1")
         door.strand()
         with answered_within(0.5):
-            assert 0.4 < seconds_until_it_fails(lambda: execute("SELECT 1")) < 2
+            assert 0.4 < seconds_until_it_fails(lambda: execute("SELECT 1")) < 2 + BUSY
         connection.close()
         with answered_within(10):
             execute("SELECT 1")
-
-
-def test_readiness_and_signing_keys_find_the_database_that_has_taken_over(
-    service: StartService, door: TcpProxy, url: str
-) -> None:
-    node = service(url)
-    assert keys_of(node) == {1}
-    door.strand()
-    began = time.monotonic()
-    while statuses(node, "/health/ready") != {200}:
-        assert time.monotonic() - began < 12
-    node.manage("rotate_signing_key")
-    while keys_of(node) != {2}:
-        assert time.monotonic() - began < 40
-        time.sleep(0.5)
 
 
 def statuses(node: Service, path: str) -> set[int]:
@@ -109,22 +99,31 @@ def keys_of(node: Service) -> set[int]:
     return {len(httpx.get(url, timeout=5).json()["keys"]) for _ in range(REQUESTS)}
 
 
-def test_a_database_that_falls_silent_is_a_503_within_two_seconds_on_both(
+def test_a_database_that_falls_silent_is_a_503_in_time_and_its_successor_is_found(
     service: StartService, door: TcpProxy, url: str
 ) -> None:
-    node = service(url)
+    node = service(url, WEB_PROCESSES="2")
     party = Party(node)
-    token = party.token()
-    assert party.introspect(token)["active"] is True
-    door.vanish()
+    tokens = [party.token(), party.token()]
+    assert party.introspect(tokens[0])["active"] is True
+    assert keys_of(node) == {1}
+    door.strand()
+    began = time.monotonic()
 
     def status_and_seconds(number: int) -> tuple[int, float]:
         path, who = ((INTROSPECT, party.api), (REVOKE, party.erp))[number % 2]
         began = time.monotonic()
-        answer = client.post(path, data={**credentials(who), "token": token})
+        answer = client.post(path, data={**credentials(who), "token": tokens[number % 2]})
         return answer.status_code, time.monotonic() - began
 
     with httpx.Client(base_url=node.url, timeout=10) as client, ThreadPoolExecutor(12) as threads:
         answers = list(threads.map(status_and_seconds, range(24)))
-    assert {status for status, _ in answers} == {503}
+    assert {status for status, _ in answers} <= {200, 503}
+    assert 503 in {status for status, _ in answers}
     assert max(seconds for _, seconds in answers) < ANSWER_SECONDS + BUSY
+    while statuses(node, "/health/ready") != {200}:
+        assert time.monotonic() - began < 15
+    node.manage("rotate_signing_key")
+    while keys_of(node) != {2}:
+        assert time.monotonic() - began < 40
+        time.sleep(0.5)

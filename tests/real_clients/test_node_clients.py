@@ -18,6 +18,8 @@ from tests.real_clients.registered import PERMISSION, WAYS, Client, Registered
 
 LIBRARIES = ("oauth4webapi", "openid_client")
 SECONDS = 60.0
+# `make test` runs each library once: with a key, and a token that is bound to one. Each takes a
+# Node.js of its own.
 
 
 def run(
@@ -57,6 +59,7 @@ def run(
     return returned
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_it_discovers_logs_in_introspects_and_revokes(
@@ -82,8 +85,14 @@ def test_it_discovers_logs_in_introspects_and_revokes(
         assert returned["signed"] == active
 
 
-@pytest.mark.parametrize("proofs", ["ES256", "Ed25519"])
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    ("library", "proofs"),
+    [
+        *(("oauth4webapi", "ES256"), ("openid_client", "Ed25519")),
+        pytest.param("oauth4webapi", "Ed25519", marks=pytest.mark.long),
+        pytest.param("openid_client", "ES256", marks=pytest.mark.long),
+    ],
+)
 def test_it_gets_a_token_that_is_bound_to_its_key_and_calls_an_api_with_it(
     programs: Path, registered: Registered, library: str, proofs: str
 ) -> None:
@@ -98,6 +107,7 @@ def test_it_gets_a_token_that_is_bound_to_its_key_and_calls_an_api_with_it(
     assert returned["resource"]["client_id"] == client.client_id
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(
     ("on_behalf_of", "cut", "error", "says"),
@@ -126,6 +136,7 @@ def test_it_shows_the_reason_of_a_refusal(
     assert " Reference: " in thrown["error_description"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_it_shows_an_error_that_is_spelled_as_the_specification_does(
     programs: Path, registered: Registered, library: str
@@ -138,6 +149,7 @@ def test_it_shows_an_error_that_is_spelled_as_the_specification_does(
     assert "blocked" in thrown["error_description"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_it_shows_why_an_assertion_is_refused(
     programs: Path, registered: Registered, library: str

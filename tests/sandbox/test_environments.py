@@ -6,39 +6,51 @@ import pytest
 
 from tests.servers.service import manage, service_environment
 
-PATHS = ["en/sandbox", "ms/sandbox", "sandbox", "sandbox.json", "sandbox/reset"]
-
 pytestmark = pytest.mark.processes
 
+PATHS = ["en/sandbox", "ms/sandbox", "sandbox", "sandbox.json", "sandbox/reset"]
+WARNING = {"text": "HTTP Basic is refused.", "from": "2027-01-31", "condition": "every_login"}
+
+# Also what a process says of it: nothing names what is not there.
 SHOWN = """
 import json
+from django.test import Client
 from identity.urls import urlpatterns
-from tokens.operations.login import log_in
 from tokens.operations.paths import OPERATIONS
+client = Client(headers={"host": "localhost"})
+pages = [client.get(path) for path in ("/", "/openapi.json", "/SANDBOX")]
 print(json.dumps({
     "paths": sorted(str(p.pattern) for p in urlpatterns if "sandbox" in str(p.pattern)),
-    "plain": OPERATIONS["/connect/token"].begin is log_in,
+    "login": OPERATIONS["/connect/token"].begin.__name__,
+    "named": ["/sandbox" in page.content.decode().lower() for page in pages],
 }))
 """
 
 
 @pytest.mark.parametrize(
-    ("environment", "serve", "paths", "plain"),
+    ("settings", "paths", "login", "named"),
     [
-        ("test", "login", PATHS, False),
-        ("test", "staff", [], False),
-        ("live", "both", [], True),
+        ({"SERVE": "login", "ENVIRONMENT": "test"}, PATHS, "log_in_with_sandbox", [True] * 3),
+        ({"SERVE": "staff", "ENVIRONMENT": "test"}, [], "log_in_with_sandbox", [False] * 3),
+        ({"SERVE": "both", "ENVIRONMENT": "live"}, [], "log_in", [False] * 3),
+        # The setting wraps the login, and without it nothing does.
+        (
+            {"ENVIRONMENT": "live", "SYSTEM_WARNINGS": json.dumps([WARNING])},
+            *([], "begin_warned", [False] * 3),
+        ),
     ],
+    ids=["test", "staff", "live", "warned"],
 )
 def test_the_sandbox_is_in_test_alone(
     tmp_path_factory: pytest.TempPathFactory,
-    environment: str,
-    serve: str,
+    settings: dict[str, str],
     paths: list[str],
-    plain: bool,
+    login: str,
+    named: list[bool],
 ) -> None:
-    shell = service_environment(
-        tmp_path_factory.mktemp("var"), 0, ENVIRONMENT=environment, SERVE=serve
-    )
-    output = manage(shell, "shell", "--no-imports", "-c", SHOWN)
-    assert json.loads(output) == {"paths": paths, "plain": plain}
+    shell = service_environment(tmp_path_factory.mktemp("var"), 0, **settings)
+    assert json.loads(manage(shell, "shell", "--no-imports", "-c", SHOWN)) == {
+        "paths": paths,
+        "login": login,
+        "named": named,
+    }

@@ -1,6 +1,5 @@
 """`X-System-Warning`: announced to those whom it concerns, and nothing where there is none."""
 
-import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,7 +9,6 @@ from django.utils import timezone
 
 from identity.sandbox.registry import make_sandbox
 from taxpayers.sandbox.clients import CREDENTIALS, SandboxName
-from tests.servers.service import manage, service_environment
 from tests.support.erp import FORM, PATH, Erp, new_erp
 from tokens.checks import check_settings
 from tokens.operations.login import log_in
@@ -132,28 +130,3 @@ def test_a_wrong_value_is_named(value: Any, fault: str, settings: Any) -> None:
 
 def test_a_right_value_is_not() -> None:
     assert list(faults_of([warning(condition) for condition in CONDITIONS])) == []
-
-
-WRAPPED = """
-import json
-from tokens.operations.login import log_in
-from tokens.operations.paths import OPERATIONS
-begin = OPERATIONS["/connect/token"].begin
-print(json.dumps([begin is log_in, begin.__name__]))
-"""
-
-
-@pytest.mark.processes
-def test_the_setting_wraps_the_login_and_without_it_nothing_does(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    plain, name = _begin(tmp_path_factory)
-    assert plain
-    plain, name = _begin(tmp_path_factory, SYSTEM_WARNINGS=json.dumps([warning("every_login")]))
-    assert (plain, name) == (False, "begin_warned")
-
-
-def _begin(factory: pytest.TempPathFactory, **settings: str) -> tuple[bool, str]:
-    shell = service_environment(factory.mktemp("var"), 0, ENVIRONMENT="live", **settings)
-    plain, name = json.loads(manage(shell, "shell", "--no-imports", "-c", WRAPPED))
-    return plain, name

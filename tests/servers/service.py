@@ -15,6 +15,9 @@ from identity.configuration.setting_list import SETTINGS as SETTING_LIST
 from tests.servers.forks import run_python
 from tests.servers.processes import CHECKOUT, Process, start_python, stop_process
 
+GUNICORN = str(Path(sys.executable).parent / "gunicorn")
+CONFIGURATION = CHECKOUT / "deploy" / "gunicorn.conf.py"
+QUICK = Path(__file__).with_name("quick_config.py")  # the same with shorter deadlines
 # What a service in production must be given; the values are good for tests only.
 TEST_SECRETS = {
     "SECRET_KEY": "only-for-tests-0123456789-abcdefghijklmnopqrstuvwxyz-0123456789",
@@ -125,14 +128,13 @@ def is_ready(url: str) -> bool:
         return False
 
 
-def start_service(environment: Mapping[str, str], log_file: Path) -> Service:
+def start_service(
+    environment: Mapping[str, str], log_file: Path, configuration: Path = CONFIGURATION
+) -> Service:
     """The service with the production configuration, as soon as it is ready."""
     url = f"http://127.0.0.1:{environment['PORT']}"
     process = start_python(
-        [
-            str(Path(sys.executable).parent / "gunicorn"),
-            *("--config", str(CHECKOUT / "deploy" / "gunicorn.conf.py")),
-        ],
+        [GUNICORN, "--config", str(configuration)],
         log_file,
         lambda: is_ready(url),
         env=environment,

@@ -7,28 +7,28 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.conftest import StartService
+from tests.live.clients import login_at, new_client
 from tests.live.cluster import Cluster, behind
-from tests.live.test_live_service import new_client
+from tests.servers.forks import run_python
 from tests.servers.nginx import free_ports, start_balancer
 from tests.servers.processes import CHECKOUT, STOP_SECONDS, free_port, stopping
-from tests.servers.service import Service, clean_environment, service_environment
-from tests.support.erp import PATH, Erp
+from tests.servers.service import (
+    CONFIGURATION,
+    GUNICORN,
+    Service,
+    clean_environment,
+    service_environment,
+)
 from tests.traces.collector import Collector, until
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("databases_of_services")]
 AT_ONCE = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_TRACES_SAMPLER_ARG": "1"}
 IN_AN_HOUR = {"OTEL_BSP_SCHEDULE_DELAY": "3600000", "OTEL_TRACES_SAMPLER_ARG": "1"}
-GUNICORN = [str(Path(sys.executable).with_name("gunicorn")), "--config", "deploy/gunicorn.conf.py"]
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 LOADED = "import identity.asgi, json, sys; print(json.dumps(sorted(sys.modules)))"
-
-
-def login(node: Service, erp: Erp) -> httpx.Response:
-    return httpx.post(f"{node.url}{PATH}", data=erp.form, timeout=10)
 
 
 def stop_in_order(node: Service) -> None:
@@ -42,7 +42,7 @@ def test_every_process_sends_its_spans_and_the_last_ones_when_it_stops(
 ) -> None:
     node = service(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **IN_AN_HOUR)
     erp = new_client(node)
-    answers = [login(node, erp) for _ in range(6)]
+    answers = [login_at(node, erp) for _ in range(6)]
     assert {answer.status_code for answer in answers} == {200}
     assert collector.spans == []
     stop_in_order(node)
@@ -67,10 +67,10 @@ def test_a_collector_that_hangs_delays_no_login_and_no_stop(
         **AT_ONCE,
     )
     erp = new_client(node, "--logins-per-minute", "0")
-    assert login(node, erp).status_code == 200
+    assert login_at(node, erp).status_code == 200
     until(lambda: collector.held)
     # More spans than the queue has room for.
-    assert {login(node, erp).status_code for _ in range(20)} == {200}
+    assert {login_at(node, erp).status_code for _ in range(20)} == {200}
     assert (collector.held, collector.spans) == (1, [])
     stop_in_order(node)
     assert collector.spans == []
@@ -80,7 +80,7 @@ def test_a_collector_that_is_away_costs_no_login(service: StartService) -> None:
     away = f"http://127.0.0.1:{free_port()}"
     node = service(OTEL_EXPORTER_OTLP_ENDPOINT=away, WEB_PROCESSES="1", **AT_ONCE)
     erp = new_client(node)
-    assert {login(node, erp).status_code for _ in range(5)} == {200}
+    assert {login_at(node, erp).status_code for _ in range(5)} == {200}
 
 
 def test_through_our_proxy_nobody_outside_decides_which_login_gets_a_trace(
@@ -103,65 +103,59 @@ def test_through_our_proxy_nobody_outside_decides_which_login_gets_a_trace(
 
 
 def modules_of(**given: str) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", LOADED],
-        cwd=CHECKOUT,
-        env=clean_environment() | {"VAR_DIR": os.environ["VAR_DIR"]} | given,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(json.loads(done.stdout))
+    environment = clean_environment() | {"VAR_DIR": os.environ["VAR_DIR"]} | given
+    command = [sys.executable, "-W", "error", "-c", LOADED]
+    return set(json.loads(subprocess.check_output(command, cwd=CHECKOUT, env=environment)))
 
 
-@pytest.mark.parametrize("serve", ["login", "staff"])
-def test_without_the_setting_nothing_of_it_is_imported(serve: str) -> None:
-    given = {} if serve == "login" else {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
-    modules = modules_of(SERVE=serve, **given)
-    assert "tokens.operations.asgi" in modules
-    parts = ("identity.traces", "opentelemetry.sdk", "opentelemetry.trace", "google.protobuf")
-    assert {name for name in modules if name.startswith(parts)} == set()
-
-
-def test_with_the_setting_a_login_node_imports_it() -> None:
-    given = {"SERVE": "login", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
-    assert "identity.traces.endpoint" in modules_of(**given)
+ENDPOINT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("given", "is_imported"),
+    [
+        *(({"SERVE": "login"}, False), ({"SERVE": "staff", **ENDPOINT}, False)),
+        ({"SERVE": "login", **ENDPOINT}, True),
+    ],
+)
+def test_it_is_imported_with_the_setting_where_logins_are_served(
+    given: dict[str, str], is_imported: bool
+) -> None:
+    modules = modules_of(**given)
+    assert "tokens.operations.asgi" in modules
+    assert ("identity.traces.endpoint" in modules) == is_imported
+    parts = ("identity.traces", "opentelemetry.sdk", "opentelemetry.trace", "google.protobuf")
+    assert is_imported or not [name for name in modules if name.startswith(parts)]
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"),
     [
         (
-            {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"},
-            "OTEL_EXPORTER_OTLP_ENDPOINT must be the http or https address of a collector, not"
-            " 'collector:4318'. Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318", "OTEL_TRACES_SAMPLER_ARG": "1 %"},
+            [
+                "OTEL_EXPORTER_OTLP_ENDPOINT must be the http or https address of a collector, not"
+                " 'collector:4318'. Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
+                "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not '1 %'."
+                " Example: OTEL_TRACES_SAMPLER_ARG=0.05",
+            ],
         ),
         (
-            {"OTEL_TRACES_SAMPLER_ARG": "1 %"},
-            "OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not '1 %'."
-            " Example: OTEL_TRACES_SAMPLER_ARG=0.05",
-        ),
-        (
-            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "PYTHONPATH": "{shadow}"},
-            "OTEL_EXPORTER_OTLP_ENDPOINT needs OpenTelemetry: install requirements-traces.txt, or"
-            " remove it. Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
+            {**ENDPOINT, "PYTHONPATH": "{shadow}"},
+            [
+                "OTEL_EXPORTER_OTLP_ENDPOINT needs OpenTelemetry: install requirements-traces.txt,"
+                " or remove it. Example: OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
+            ],
         ),
     ],
 )
 def test_a_wrong_value_or_a_missing_library_is_one_line_before_anything_starts(
-    tmp_path: Path, given: dict[str, str], line: str
+    tmp_path: Path, given: dict[str, str], lines: list[str]
 ) -> None:
     # In front of the installed library: as if it were not there.
     (tmp_path / "opentelemetry").mkdir()
     (tmp_path / "opentelemetry" / "__init__.py").touch()
     environment = service_environment(tmp_path / "var", 0)
-    done = subprocess.run(
-        GUNICORN,
-        cwd=CHECKOUT,
-        env=environment | {name: value.format(shadow=tmp_path) for name, value in given.items()},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr.splitlines()) == (1, [line])
+    environment |= {name: value.format(shadow=tmp_path) for name, value in given.items()}
+    done = run_python([GUNICORN, "--config", str(CONFIGURATION)], environment, timeout=120)
+    assert (done.returncode, sorted(done.stderr.splitlines())) == (1, lines)

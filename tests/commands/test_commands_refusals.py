@@ -1,0 +1,154 @@
+"""What a command refuses: one line on stderr, and nothing has changed (contract 6)."""
+
+import shlex
+from typing import Any
+
+import pytest
+
+from taxpayers.credentials import new_client_id, new_client_secret
+from taxpayers.models import (
+    Change,
+    Credential,
+    GrantedPermission,
+    Intermediary,
+    SystemUser,
+    Taxpayer,
+)
+from tests.support.command_line import error_of
+from tests.support.factories import CredentialFactory, IntermediaryFactory, TaxpayerFactory
+
+pytestmark = pytest.mark.django_db
+
+TIN, ROB, AGENT, KNOWN = "C1234567890", "201901234567", "C9876543210", "C0000000001"
+WHOLE = f"{TIN}:{ROB}"
+CLIENT, UNKNOWN = new_client_id("test"), "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
+PAIR = f"--taxpayer {WHOLE} --intermediary {AGENT}"
+CHANGE = f"change_system_user {CLIENT}"
+TABLES = (Taxpayer, Intermediary, GrantedPermission, SystemUser, Credential, Change)
+NOT_A_TAXPAYER = "This is not a taxpayer identifier: "
+# A command line, and what the line on stderr has.
+CASES = f"""
+register_taxpayer | the following arguments are required: TIN, --name
+register_taxpayer {TIN} | the following arguments are required: --name
+register_taxpayer {TIN} --name | argument --name: expected one argument
+register_taxpayer {TIN} --name ' ' | Give a name: it is missing or blank.
+register_taxpayer 1234 --name x | {NOT_A_TAXPAYER}the TIN does not have the form [A-Z0-9]{{5,20}}.
+register_taxpayer {TIN} --rob x --name x | the ROB number does not have the form [A-Z0-9-]{{5,20}}.
+register_taxpayer {TIN} --name x --nam x | unrecognized arguments: --nam x
+register_taxpayer {KNOWN} --name x | is already registered under the name Known.
+register_intermediary C0000000002 --rob R-123 | There is no taxpayer C0000000002:R-123. Check the
+register_intermediary C0000000002 --rob R-123 | manage.py register_taxpayer C0000000002 --rob R-123
+register_intermediary {KNOWN} --until 2020-01-01 | the role would end 2020-01-01 23:59, in the past
+register_intermediary {KNOWN} --until soon | argument --until: 'soon' is not a date. Write 2027-12-
+register_intermediary {AGENT} --until 2099-01-01 | is already an intermediary, with no end date.
+grant_permission {PAIR} --permission | argument --permission: expected at least one argument
+grant_permission {PAIR} | the following arguments are required: --permission
+grant_permission {PAIR} --permission documents:veiw | There is no permission code documents:veiw.
+grant_permission {PAIR} --permission documents:view --until 2020-01-01 | in the past
+grant_permission {PAIR} --permission documents:view --from 2099-02-01 --until 2099-01-01 | \
+The permission would end 2099-01-01 23:59, before it begins 2099-02-01 00:00. Choose a later end.
+grant_permission --taxpayer X --intermediary {AGENT} --permission documents:view | \
+argument --taxpayer: 'X' is not a taxpayer identifier: the TIN does not have the form
+grant_permission --taxpayer C0000000009 --intermediary {AGENT} --permission documents:view | \
+There is no taxpayer C0000000009.
+grant_permission --taxpayer {AGENT} --intermediary {WHOLE} --permission documents:view | \
+{WHOLE} is not an intermediary. Register it as one first: manage.py register_intermediary {TIN} --r
+grant_permission --taxpayer {AGENT} --intermediary {AGENT} --permission documents:view | \
+{AGENT} needs no permission to act for itself.
+revoke_permission {PAIR} | {WHOLE} has never granted anything to {AGENT}.
+issue_credentials {KNOWN} | the following arguments are required: --name
+issue_credentials {WHOLE} --name ERP | already has a system user named ERP: {CLIENT}. Issue a
+issue_credentials C0000000009 --name x | There is no taxpayer C0000000009.
+issue_credentials x --name x | argument TIN[:ROB]: 'x' is not a taxpayer identifier: the TIN does
+issue_credentials {KNOWN} --name x --scope X | There is no scope X. Choose from: InvoicingAPI.
+issue_credentials {KNOWN} --name x --expires 2020-01-01 | the system user would end
+issue_credentials {KNOWN} --name x --secret-expires 2020-01-01 | the secret would end
+issue_credentials {KNOWN} --name x --expires 31/12/2099 | '31/12/2099' is not a date. Write 2027
+issue_credentials {KNOWN} --name x --logins-per-minute many | invalid int value: 'many'
+issue_credentials {KNOWN} --name x --logins-per-minute -5 | logins per minute, not -5.
+rename_taxpayer {KNOWN} | the following arguments are required: --name
+rename_taxpayer {KNOWN} --name ' ' | Give a name
+{CHANGE} | --only-taxpayer, --not-limited, --auth-method or --token-binding.
+{CHANGE} --reason x | Nothing to change: give --name, --logins-per-minute, --scope, --e
+{CHANGE} --name ' ' | Give a name: it is missing or blank.
+{CHANGE} --scope | argument --scope: expected at least one argument
+{CHANGE} --scope X | There is no scope X. Choose from: InvoicingAPI.
+{CHANGE} --logins-per-minute many | argument --logins-per-minute: invalid int value: 'many'
+{CHANGE} --logins-per-minute -5 | logins per minute, not -5.
+{CHANGE} --expires soon | argument --expires: 'soon' is not a date. Write 2027-12-31
+{CHANGE} --expires '' | argument --expires: '' is not a date.
+{CHANGE} --expires 2020-01-01 | the system user would end 2020-01-01 23:59, in the past.
+{CHANGE} --name x --expires 2020-01-01 | would end 2020-01-01 23:59, in the past
+{CHANGE} --name x --reason ' ' | Give a reason: it is missing or blank.
+revoke_secret {CLIENT} zzzz | {CLIENT} has no secret with this ending. Its secrets:
+"""
+OF_TAXPAYERS = {
+    "deactivate_taxpayer": "",
+    "activate_taxpayer": "",
+    "rename_taxpayer": " --name After",
+}
+WRONG_TAXPAYERS = {
+    "": "the following arguments are required: TIN",
+    TIN: f"There is no taxpayer {TIN}. Check the identifier, or register it first: manage",
+    "x": f"{NOT_A_TAXPAYER}the TIN does not have the form",
+    f"{TIN}:": f"{NOT_A_TAXPAYER}there is no ROB number after the colon",
+    f"{WHOLE} --rob {ROB}": f"{NOT_A_TAXPAYER}the TIN does not",
+    f"{KNOWN} --reason ' '": "Give a reason: it is missing or blank.",
+}
+BY_CLIENT_ID = {
+    "rotate_secret": "",
+    "revoke_secret": " abcd",
+    "block_system_user": " --reason leaked",
+    "unblock_system_user": " --reason replaced",
+    "change_system_user": " --name x",
+}
+NOT_AN_ID = "This is not a client ID of this service: it "
+WRONG_CLIENT_IDS = {
+    UNKNOWN: f"There is no system user {UNKNOWN}.",
+    UNKNOWN[:-2]: f"{NOT_AN_ID}is cut off.",
+    UNKNOWN[:-1] + "0": f"{NOT_AN_ID}is mistyped.",
+    f"' {UNKNOWN}'": f"{NOT_AN_ID}has blanks around it.",
+    "erp": f"{NOT_AN_ID}does not begin with ci_.",
+    "'<client_id>'": f"{NOT_AN_ID}is a placeholder.",
+    new_client_id("live"): f"{NOT_AN_ID}belongs to the other environment.",
+}
+
+
+def cases() -> list[tuple[str, str]]:
+    found = [line.partition(" | ")[::2] for line in CASES.strip("\n").splitlines()]
+    for command, more in OF_TAXPAYERS.items():
+        found += [(f"{command} {given}{more}", says) for given, says in WRONG_TAXPAYERS.items()]
+    for command, more in BY_CLIENT_ID.items():
+        found += [(f"{command} {given}{more}", says) for given, says in WRONG_CLIENT_IDS.items()]
+    return found
+
+
+@pytest.fixture
+def registered() -> None:
+    TaxpayerFactory.create(tin=KNOWN, name="Known")
+    whole = TaxpayerFactory.create(tin=TIN, rob=ROB)
+    IntermediaryFactory.create(taxpayer__tin=AGENT)
+    user = {"client_id": CLIENT, "taxpayer": whole, "name": "ERP"}
+    CredentialFactory.create(**{f"system_user__{name}": value for name, value in user.items()})
+
+
+def stored() -> list[Any]:
+    rows: list[Any] = []
+    for model in TABLES:
+        rows += model._default_manager.order_by("pk").values()
+    return rows
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize(("line", "says"), cases(), ids=lambda text: text[:60])
+def test_a_command_refuses_in_one_line_and_nothing_has_changed(line: str, says: str) -> None:
+    before = stored()
+    assert says in error_of(*shlex.split(line))
+    assert stored() == before
+
+
+def test_a_secret_given_in_place_of_the_client_id_is_not_repeated() -> None:
+    clear = new_client_secret("test")
+    line = error_of("block_system_user", clear, "--reason", "leaked")
+    assert line.startswith("This is a client secret. Give the client ID (ci_…)")
+    assert clear not in line

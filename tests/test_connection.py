@@ -1,0 +1,230 @@
+"""One connection of the server: its deadlines, what it writes, and who accepts the next one."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from identity.server import limits
+from identity.server.connection import Connection
+from identity.server.fair_share import ConnectionCounts, counts
+from identity.server.wire import InvalidHeader, head
+from identity.server.worker import Process
+from tests.servers.nginx import CONFIGURATION
+from tests.servers.wire import WireAnswer, answers_in
+
+GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST /x HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
+START = {"type": "http.response.start", "status": 200, "headers": [(b"Content-Length", b"2")]}
+END = {"type": "http.response.body", "body": b"ok"}
+
+
+async def settled() -> None:
+    """Until what has arrived was read and answered: turns of the loop, however long one takes."""
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+
+
+class Peer:
+    """A client, and the connection of the server that it has; deadlines pass when it says so."""
+
+    def __init__(self, connection: Connection, its_socket: socket.socket) -> None:
+        self.connection, self.socket = connection, its_socket
+        self.began = connection.loop.time()
+
+    async def send(self, data: bytes) -> None:
+        await self.connection.loop.sock_sendall(self.socket, data)
+        await settled()
+
+    async def after(self, seconds: float) -> list[WireAnswer] | None:
+        """What has come so many seconds after its beginning; None: it was cut off, or closed."""
+        for _ in range(3):  # what it finds unsent is given its own time
+            self.connection.enforce_deadlines(self.began + seconds)
+        await settled()
+        received = b""
+        try:
+            while chunk := self.socket.recv(1 << 20):
+                received += chunk
+        except BlockingIOError:
+            return answers_in(received)
+        except ConnectionResetError:
+            return None
+        return answers_in(received) or None
+
+
+def meet(scenario: Callable[[Peer], Awaitable[None]], application: Any = None) -> None:
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await send(START)
+        await send(END)
+
+    async def run() -> None:
+        config = Config(application or answer, ws="none", log_config=None)
+        config.load()
+        ours, its = socket.socketpair()
+        its.setblocking(False)
+        loop = asyncio.get_running_loop()
+        with its:
+            _, connection = await loop.connect_accepted_socket(
+                lambda: Connection(config, ServerState(), {}), ours
+            )
+            await scenario(Peer(connection, its))
+            connection.abort()
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+
+# --- Deadlines ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sent", "part", "seconds"),
+    [
+        (b"P", "headers", limits.HEADER_SECONDS),
+        (POST, "headers", limits.HEADER_SECONDS),
+        (POST + b"Content-Length: 5000\r\n\r\na", "body", limits.BODY_SECONDS),
+        (CHUNKED, "body", limits.BODY_SECONDS),
+    ],
+    ids=["first line", "headers", "body", "chunks"],
+)
+def test_a_slow_request_is_answered_with_408(sent: bytes, part: str, seconds: float) -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(sent)
+        assert await peer.after(seconds - 0.1) == []
+        answers = await peer.after(seconds + 0.1)
+        assert answers
+        assert (answers[0].status, answers[0].reason) == (408, "invalid_request")
+        assert f"its {part} took too long to arrive" in answers[0].json["error_description"]
+
+    meet(scenario)
+
+
+def test_a_large_upload_on_a_slow_line_has_a_second_more_for_each_16_kib() -> None:
+    async def scenario(peer: Peer) -> None:
+        part = b"a" * limits.BODY_BYTES_PER_SECOND
+        await peer.send(POST + b"Content-Length: %d\r\n\r\n" % (5 * len(part)))
+        for _ in range(4):
+            await peer.send(part)
+        assert await peer.after(limits.BODY_SECONDS + 3.9) == []
+        await peer.send(part)
+        answers = await peer.after(limits.BODY_SECONDS + 4)
+        assert answers
+        assert answers[0].status == 200
+
+    meet(scenario)
+
+
+@pytest.mark.parametrize(("sent", "count"), [(b"", 0), (GET, 1)])
+def test_an_idle_connection_is_closed_after_its_time(sent: bytes, count: int) -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(sent) if sent else None
+        answers = await peer.after(limits.IDLE_SECONDS - 1)
+        assert answers is not None
+        assert len(answers) == count
+        assert await peer.after(limits.IDLE_SECONDS + 1) is None
+
+    meet(scenario)
+
+
+def test_the_proxy_closes_an_idle_connection_before_a_node_does() -> None:
+    """A login is never sent into a connection that is closing."""
+    text = CONFIGURATION.read_text()
+    assert "    keepalive_timeout 4s;" in text
+    assert limits.IDLE_SECONDS > limits.IDLE_SECONDS_WHEN_STOPPING > 4
+    assert "client_body_timeout 15s;" in text
+    assert limits.BODY_SECONDS < 15  # so that a slow body is answered
+
+
+def test_a_client_that_does_not_read_its_answers_is_cut_off() -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(GET)
+        peer.connection.enforce_deadlines(peer.began)
+        assert not peer.connection.transport.is_closing()
+        peer.connection.enforce_deadlines(peer.began + limits.WRITE_SECONDS + 0.1)
+        assert peer.connection.transport.is_closing()
+
+    async def large(scope: Any, receive: Any, send: Any) -> None:
+        await send(START | {"headers": [(b"Content-Length", b"9000000")]})
+        await send(END | {"body": b"a" * 9_000_000})
+
+    meet(scenario, large)
+
+
+def test_an_application_that_does_not_answer_is_a_503() -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(GET)
+        assert await peer.after(limits.ANSWER_SECONDS - 1) == []
+        answers = await peer.after(limits.ANSWER_SECONDS + 1)
+        assert answers
+        assert answers[0].status == 503
+
+    async def silent(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.Event().wait()
+
+    meet(scenario, silent)
+
+
+# --- What the application sends -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", ["\n", "\r", "\0", "a\r\nB: c", "\0b"])
+def test_no_header_or_reason_of_an_answer_has_a_line_break_or_nul(wrong: str) -> None:
+    text = f"x{wrong}".encode()
+    for reason, header in ((text, (b"A", b"a")), (None, (text, b"a")), (None, (b"A", text))):
+        with pytest.raises(InvalidHeader):
+            head(200, reason, [(b"First", b"f"), header])
+    assert head(200, None, [(b"A", b"a")]) == b"HTTP/1.1 200 OK\r\nA: a\r\n\r\n"
+
+
+def test_an_answer_that_cannot_be_written_is_a_500_and_nothing_of_it_is_sent() -> None:
+    async def scenario(peer: Peer) -> None:
+        await peer.send(GET)
+        answers = await peer.after(0)
+        assert answers
+        assert (answers[0].status, answers[0].json["error"]) == (500, "server_error")
+
+    async def wrong(scope: Any, receive: Any, send: Any) -> None:
+        await send(START | {"headers": [(b"A", b"\0")]})
+        await send(END)
+
+    meet(scenario, wrong)
+
+
+# --- Who accepts the next connection --------------------------------------------------------------
+
+
+def test_a_process_gives_way_to_one_that_has_fewer_connections() -> None:
+    shared = ConnectionCounts()
+    one, other = shared.take_slot(), shared.take_slot()
+    shared.publish(one, 3)
+    assert shared.has_more_than_another(one)
+    assert not shared.has_more_than_another(other)
+    assert shared.has_more_than_another(other, unpublished=4)
+    shared.release_slot(other)
+    assert not shared.has_more_than_another(one)
+    assert shared.take_slot() == other
+
+
+def test_nobody_gives_way_to_a_process_that_stops() -> None:
+    process = Process(Config("identity.asgi:application"), slot=counts.take_slot())
+    busy = counts.take_slot()
+    nothing: Any = SimpleNamespace(cancel=lambda: None, shutdown=lambda: asyncio.sleep(0))
+    process.listeners, process.deadlines, process.lifespan = [], nothing, nothing
+    try:
+        counts.publish(busy, 20)
+        assert counts.has_more_than_another(busy)
+        asyncio.run(process.shutdown())
+        process.server_state.connections.add(object())  # type: ignore[arg-type]  # of its queue
+        assert not counts.has_more_than_another(busy)
+        assert counts.next_step(process.slot) == 1
+    finally:
+        counts.release_slot(process.slot)
+        counts.release_slot(busy)
