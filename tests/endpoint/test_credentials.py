@@ -30,8 +30,6 @@ DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 ALPHABET = string.ascii_letters + string.digits + "_"
 CLIENT_ID = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 CLIENT_SECRET = "cs_test_6GKfzaScRpPgQkVDIuxfPaHQntHPKzeApvGRXlvM9NH2UpRB0"
-LIVE_SECRET = "cs_live_0FJBkbGyq4pTtOa6JYGHlAiVG85qYaSu0bcGaVHvOOz3X6jIZ"
-
 environments: st.SearchStrategy[Environment] = st.sampled_from(["live", "test"])
 kinds = st.sampled_from(Prefix)
 
@@ -55,10 +53,6 @@ def with_checksum(text: str) -> str:
         number, digit = divmod(number, 62)
         digits = DIGITS[digit] + digits
     return text + digits
-
-
-def other(environment: Environment) -> Environment:
-    return "test" if environment == "live" else "live"
 
 
 @given(kinds, environments)
@@ -116,17 +110,6 @@ def test_every_truncation_is_detected(
     assert fault_of(credential[-length:] if length else "", kind, environment) is not None
 
 
-@given(kinds, environments, st.data())
-def test_every_single_character_that_changes_is_detected(
-    kind: Prefix, environment: Environment, data: st.DataObject
-) -> None:
-    credential = new(kind, environment)
-    at = data.draw(st.integers(0, len(credential) - 1))
-    replacement = data.draw(st.sampled_from(ALPHABET.replace(credential[at], "")))
-    changed = credential[:at] + replacement + credential[at + 1 :]
-    assert fault_of(changed, kind, environment) is not None
-
-
 def test_every_character_of_one_secret_counts() -> None:
     for at, present in enumerate(CLIENT_SECRET):
         for replacement in ALPHABET.replace(present, ""):
@@ -144,29 +127,6 @@ def test_two_swapped_neighbouring_characters_are_detected(
     if one != two:
         swapped = credential[:at] + two + one + credential[at + 2 :]
         assert fault_of(swapped, kind, environment) is not None
-
-
-@given(environments)
-def test_swapped_id_and_secret_are_named(environment: Environment) -> None:
-    secret, client_id = new_client_secret(environment), new_client_id(environment)
-    assert fault_of(secret, Prefix.CLIENT_ID, environment) is Fault.SWAPPED
-    assert fault_of(client_id, Prefix.CLIENT_SECRET, environment) is Fault.SWAPPED
-
-
-@given(kinds, environments)
-def test_a_credential_of_the_other_environment_is_named(
-    kind: Prefix, environment: Environment
-) -> None:
-    assert fault_of(new(kind, environment), kind, other(environment)) is Fault.OTHER_ENVIRONMENT
-
-
-@given(kinds, environments, st.text(" \t\r\n\u00a0", min_size=1, max_size=3), st.booleans())
-def test_blanks_around_are_named(
-    kind: Prefix, environment: Environment, blanks: str, before: bool
-) -> None:
-    credential = new(kind, environment)
-    padded = blanks + credential if before else credential + blanks
-    assert fault_of(padded, kind, environment) is Fault.BLANKS
 
 
 @pytest.mark.parametrize(
@@ -190,7 +150,9 @@ def test_blanks_around_are_named(
         (CLIENT_ID, Prefix.CLIENT_SECRET, Fault.SWAPPED),
         (CLIENT_ID[:20], Prefix.CLIENT_SECRET, Fault.SWAPPED),
         ("cs_wherever", Prefix.CLIENT_ID, Fault.SWAPPED),
+        (CLIENT_SECRET, Prefix.CLIENT_ID, Fault.SWAPPED),
         (f" {CLIENT_SECRET}", Prefix.CLIENT_SECRET, Fault.BLANKS),
+        (f"\u00a0{CLIENT_ID}\t", Prefix.CLIENT_ID, Fault.BLANKS),
         (f"{CLIENT_SECRET}\r\n", Prefix.CLIENT_SECRET, Fault.BLANKS),
         ("<client_secret>", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("{{client_secret}}", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
@@ -207,11 +169,7 @@ def test_blanks_around_are_named(
         ("cs_live_YOURSECRET", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         ("cs_test_" + "0" * 49, Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
         # Random characters that spell a word: cut off, and with a wrong checksum.
-        (
-            "cs_test_O5puTL9TJ4Ix4ox10FadzV6pJOyourWEKsm",
-            Prefix.CLIENT_SECRET,
-            Fault.CUT_OFF,
-        ),
+        ("cs_test_O5puTL9TJ4Ix4ox10FadzV6pJOyourWEKsm", Prefix.CLIENT_SECRET, Fault.CUT_OFF),
         ("cs_test_" + "7aQ2bZtodo" * 4 + "7aQ2bZ777", Prefix.CLIENT_SECRET, Fault.MISTYPED),
         # What is around or inside a placeholder makes it no other thing.
         (" <client_secret>\t", Prefix.CLIENT_SECRET, Fault.PLACEHOLDER),
@@ -251,6 +209,7 @@ def test_a_live_secret_in_the_test_environment_is_named_and_not_called_mistyped(
     live = new_client_secret("live")
     assert fault_of(live, Prefix.CLIENT_SECRET, "test") is Fault.OTHER_ENVIRONMENT
     assert fault_of(live, Prefix.CLIENT_SECRET, "live") is None
+    assert fault_of(CLIENT_ID, Prefix.CLIENT_ID, "live") is Fault.OTHER_ENVIRONMENT
 
 
 @given(st.text(max_size=200), kinds, environments)

@@ -58,8 +58,6 @@ def recorded() -> list[str]:
 
 
 # --- Columns --------------------------------------------------------------------------------------
-
-
 def test_the_orm_prepares_nothing_that_a_changed_column_could_break() -> None:
     at = datetime.now(UTC)
     for _ in range(7):  # psycopg's own threshold is 5
@@ -96,24 +94,6 @@ def test_a_column_that_changes_costs_no_login_and_no_record(erp: Erp, change: st
     assert LoginEvent.objects.count() == 12
 
 
-def test_a_column_that_a_failed_login_writes_may_change(erp: Erp) -> None:
-    ask, status = KINDS["invalid_credentials"]
-    assert statuses(ask, erp) == [status] * 3
-    execute_elsewhere("ALTER TABLE failure_buckets ALTER COLUMN retry_at TYPE timestamp")
-    assert statuses(ask, erp) == [status] * 3
-    assert recorded() == ["invalid_credentials"] * 6
-
-
-def test_an_intermediary_logs_in_while_columns_change(intermediary: Erp) -> None:
-    def log_in(erp: Erp) -> HttpResponse:
-        return erp.login(on_behalf_of="C2584563222")
-
-    before = statuses(log_in, intermediary)  # no permission: a refusal that reads them all
-    assert before == [400] * 3
-    execute_elsewhere("ALTER TABLE granted_permissions ALTER COLUMN revoked_at TYPE timestamptz(3)")
-    assert statuses(log_in, intermediary) == before
-
-
 def test_in_a_transaction_a_changed_column_fails_once(erp: Erp) -> None:
     query = FactsQuery(erp.client_id, hash_secret(erp.client_secret), None)
 
@@ -136,8 +116,6 @@ def test_in_a_transaction_a_changed_column_fails_once(erp: Erp) -> None:
 
 
 # --- Connections ----------------------------------------------------------------------------------
-
-
 @every_kind
 def test_sessions_that_the_server_ended_cost_no_answer(erp: Erp, reason: str) -> None:
     ask, status = KINDS[reason]
@@ -163,9 +141,7 @@ def test_a_session_that_ends_while_it_reads_costs_no_answer(erp: Erp) -> None:
     assert recorded() == [""] * 3
 
 
-def test_a_connection_that_was_closed_is_not_taken_for_the_socket_with_its_number(
-    erp: Erp,
-) -> None:
+def test_a_connection_that_was_closed_is_not_taken_for_the_socket_with_its_number(erp: Erp) -> None:
     ask, status = KINDS["malformed_request"]
     assert statuses(ask, erp) == [status] * 3
     number = connection.connection.fileno()

@@ -2,78 +2,84 @@
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from unittest.mock import patch
 from uuid import UUID
 
 import pytest
-from django.db import OperationalError
 from pytest_django import Settings
 
-from taxpayers.credentials import new_client_id, new_client_secret
+from taxpayers.credentials import new_client_secret
 from taxpayers.models import RateLimitCounter
 from taxpayers.rules import decide
+from tests.endpoint.test_event_loop import Sent, answers_to, login_of
+from tests.endpoint.test_refusals import as_response
 from tests.support.erp import Erp, assert_refused, assert_unavailable, new_erp, post
 from tests.support.outages import writing_fails
-from tokens.access_tokens.issuing import SignedToken
+from tests.wire.test_on_behalf_of import Send, both, committed
 from tokens.models import FailureBucket, LoginEvent
 from tokens.operations import recording
-from tokens.operations.stages import IssuedLogin
 from tokens.operations.toolkit import LoginValidator
 from tokens.rate_limits.backoff import PAIR_BACKOFF
 
 pytestmark = pytest.mark.django_db
 
 NOW = datetime.now(UTC)
+WRONG = new_client_secret("test")
 DAY = timedelta(days=1)
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-ELSEWHERE = "198.51.100.1"
-
-
-def from_elsewhere(erp: Erp, **form: str) -> int:
-    """The status of the same login from another address."""
-    body = "&".join(f"{k}={v}" for k, v in {**erp.form, **form}.items())
-    return post(body, REMOTE_ADDR=ELSEWHERE).status_code
-
-
 # --- No record, no answer -----------------------------------------------------------------------
+LOGINS: dict[str, Callable[[Erp, Erp], Sent]] = {
+    "right": lambda erp, blocked: login_of(erp),
+    "blocked": lambda erp, blocked: login_of(blocked),
+    "wrong secret": lambda erp, blocked: login_of(erp, client_secret=WRONG),
+    "malformed": lambda erp, blocked: Sent(b"a=%zz"),
+}
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("table", "login", "is_client_known"),
-    [
-        ("login_events", "right", True),
-        ("login_events", "blocked", True),
-        ("login_events", "wrong secret", False),
-        ("login_events", "malformed", False),
-        ("client_usage", "right", True),
-        ("client_usage", "blocked", True),
-        ("failure_buckets", "wrong secret", False),
-        ("failure_buckets", "malformed", False),
-    ],
-)
-def test_a_login_that_cannot_be_recorded_is_a_503_whatever_its_outcome(
-    erp: Erp, blocked: Erp, table: str, login: str, is_client_known: bool
-) -> None:
-    logins = {
-        "right": erp.login,
-        "blocked": blocked.login,
-        "wrong secret": lambda: erp.login(client_secret=new_client_secret("test")),
-        "malformed": lambda: post("a=%zz"),
-    }
-    with writing_fails(table):
-        response = logins[login]()
-    assert_unavailable(response, {"X-Client-Secret-Expires-At": DATE} if is_client_known else {})
+def assert_nothing_is_counted() -> None:
     assert not LoginEvent.objects.exists()
     assert not FailureBucket.objects.exists()
-    assert set(RateLimitCounter.objects.values_list("used", flat=True)) == {0}
+    counters = RateLimitCounter.objects.values_list("used", "secrets_used")
+    assert all(counter == (0, {}) for counter in counters)
+
+
+@committed
+@both
+@pytest.mark.parametrize(
+    ("table", "logins"),
+    [
+        ("login_events", LOGINS),
+        ("client_usage", ("right", "blocked")),
+        ("failure_buckets", ("wrong secret", "malformed")),
+    ],
+)
+def test_a_login_that_cannot_be_recorded_is_a_503_and_counts_nowhere(
+    send: Send, erp: Erp, blocked: Erp, table: str, logins: Iterable[str]
+) -> None:
+    requests = {login: LOGINS[login](erp, blocked) for login in logins}
+    with writing_fails(table):
+        for login, sent in requests.items():
+            is_known = login in ("right", "blocked")
+            expires = {"X-Client-Secret-Expires-At": DATE} if is_known else {}
+            assert_unavailable(as_response(send(sent)), expires)
+            assert_nothing_is_counted()
+    for login, sent in requests.items():
+        assert send(sent).status == (200 if login == "right" else 400)
+
+
+@committed
+def test_of_logins_that_cannot_be_recorded_together_none_gets_a_token_and_none_counts() -> None:
+    requests = [*(login_of(new_erp()) for _ in range(5)), Sent(b"a=%zz")]
+    with writing_fails("login_events"):
+        answers = answers_to(requests)
+    assert [answer.status for answer in answers] == [503] * 6
+    assert not any(b"access_token" in answer.body for answer in answers)
+    assert_nothing_is_counted()
 
 
 # --- What the record of a refusal holds ---------------------------------------------------------
-
-
 def event_of(reference: str) -> LoginEvent:
     return LoginEvent.objects.get(pk=UUID(reference))
 
@@ -133,38 +139,6 @@ def test_a_secret_in_the_wrong_place_is_never_recorded_nor_logged(
         assert all(n <= most for n, most in zip(lengths, (64, 200, 200), strict=True))
 
 
-def test_a_failure_inside_is_logged_with_its_cause_but_recorded_without(
-    erp: Erp, caplog: pytest.LogCaptureFixture
-) -> None:
-    error = ZeroDivisionError("cause")
-    with patch("tokens.operations.toolkit.decide", side_effect=error):
-        response = erp.login()
-    record = caplog.records[0]
-    assert (record.name, record.levelname, record.getMessage()) == (
-        "tokens.login",
-        "ERROR",
-        "login failed",
-    )
-    assert record.exc_info is not None
-    assert record.exc_info[1] is error
-    assert vars(record)["reference"] == response["correlationId"]
-    event = event_of(response["correlationId"])
-    assert (event.reason, event.detail) == ("server_error", "")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_outage_is_logged_in_a_line_for_each_login_without_a_traceback(
-    erp: Erp, caplog: pytest.LogCaptureFixture
-) -> None:
-    with patch("tokens.store.django_store.perform", side_effect=OperationalError("disk full")):
-        response = erp.login()
-    assert response.status_code == 503
-    record = caplog.records[0]
-    assert (record.getMessage(), record.exc_info) == ("login failed", None)
-    assert vars(record)["error"] == "django.db.utils.OperationalError: disk full"
-    assert vars(record)["reference"] == response["correlationId"]
-
-
 def test_a_refusal_by_oauthlib_itself_is_an_error_of_ours(
     erp: Erp, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -192,6 +166,8 @@ def test_the_log_line_of_a_login_holds_this_and_no_more(
         erp.login(client_id="\n" + "x." * 50)["correlationId"],
         post("a=%zz")["correlationId"],
     ]
+    recorded = LoginEvent.objects.order_by("pk").values_list("client_id", flat=True)
+    assert list(recorded) == [erp.client_id, erp.client_id, "?" + "x." * 31 + "x", ""]
     lines = [{k: v for k, v in vars(r).items() if k not in plain} for r in caplog.records]
     assert all(0.01 < line.pop("milliseconds") < 60_000 for line in lines)
     assert lines == [
@@ -210,44 +186,9 @@ def test_the_log_line_of_a_login_holds_this_and_no_more(
     ]
 
 
-def test_a_signed_token_does_not_show_itself_by_accident() -> None:
-    token = SignedToken(None, "a-kid", "the.encoded.token")  # type: ignore[arg-type]
-    login = IssuedLogin(None, token, None, "the.encoded.token")  # type: ignore[arg-type]
-    assert "the.encoded.token" not in f"{token!r} {token} {login!r} {login}"
-
-
 # --- Against what a failure counts --------------------------------------------------------------
-
-
 def fail(erp: Erp, times: int = PAIR_BACKOFF.free + 1, **form: str) -> list[int]:
     return [erp.login(**{"client_secret": WRONG, **form}).status_code for _ in range(times)]
-
-
-WRONG = new_client_secret("test")
-
-
-def test_who_fails_at_one_address_is_heard_at_another(erp: Erp) -> None:
-    assert fail(erp, PAIR_BACKOFF.free + 3)[-2:] == [429, 429]
-    assert from_elsewhere(erp, client_secret=WRONG) == 400
-
-
-def test_who_fails_with_one_id_is_heard_with_another(erp: Erp) -> None:
-    assert fail(erp, PAIR_BACKOFF.free + 3)[-2:] == [429, 429]
-    assert fail(new_erp(), 1) == [400]
-
-
-def test_a_pause_holds_for_every_secret_of_the_same_caller(erp: Erp) -> None:
-    fail(erp, PAIR_BACKOFF.free + 3)
-    assert fail(erp, 1, client_secret=new_client_secret("test")) == [429]
-
-
-def test_failures_of_an_address_share_one_bucket_and_each_pair_has_its_own(erp: Erp) -> None:
-    fail(erp, 2)
-    fail(erp, 1, client_id=new_client_id("test"))
-    from_elsewhere(erp, client_secret=WRONG)
-    rows = FailureBucket.objects.values_list("id", "failures")
-    assert sorted(n for id_, n in rows if id_ % 2 == 0) == [1, 1, 2]  # of pairs
-    assert sorted(n for id_, n in rows if id_ % 2 == 1) == [1, 3]  # of addresses
 
 
 @pytest.fixture
@@ -308,30 +249,11 @@ def test_a_refused_client_uses_its_limit_and_is_told_what_is_left(blocked: Erp) 
 
 
 # --- Denials that are remembered ----------------------------------------------------------------
-
-
 def test_a_limit_that_is_reached_is_told_to_a_right_secret_only(erp: Erp) -> None:
     assert [erp.login().status_code for _ in range(13)][-1] == 429
     answer = erp.login(client_secret=WRONG)
     assert json.loads(answer.content)["error"] == "invalid_client"
     assert fail(new_erp(), 1, client_secret=erp.client_secret) == [400]
-
-
-def test_a_limit_is_remembered_wherever_the_client_comes_from(
-    erp: Erp, django_assert_num_queries: object
-) -> None:
-    for _ in range(13):
-        erp.login()
-    with django_assert_num_queries(0):  # type: ignore[operator]
-        assert from_elsewhere(erp) == 429
-
-
-def test_a_pause_is_remembered_and_costs_no_query(
-    erp: Erp, django_assert_num_queries: object
-) -> None:
-    fail(erp, PAIR_BACKOFF.free + 2)
-    with django_assert_num_queries(0):  # type: ignore[operator]
-        assert fail(erp, 1) == [429]
 
 
 def test_when_a_limit_ends_is_told_in_seconds_and_as_a_moment(erp: Erp) -> None:

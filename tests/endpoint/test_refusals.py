@@ -1,21 +1,27 @@
-"""Every row of the contract's refusal table: the whole answer, its headers and its record."""
+"""Every row of the contract's refusal table: the whole answer, its record and its log line.
 
-import json
+One table, through both doors: Django, and the event loop that production opens.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from datetime import timezone as dt_timezone
-from unittest.mock import patch
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
-from django.test import Client, override_settings
+from django.http import HttpResponse
+from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from taxpayers.credentials import new_client_id, new_client_secret
-from taxpayers.models import RateLimitCounter
 from taxpayers.rules import Refused, RegistryReason
+from tests.endpoint.test_event_loop import Answer, Sent, login_of
 from tests.support.erp import (
-    FORM,
     PATH,
     Erp,
     assert_every_answer,
@@ -24,20 +30,17 @@ from tests.support.erp import (
     new_erp,
     post,
 )
-from tests.support.factories import (
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    TaxpayerFactory,
-)
-from tests.support.outages import database_out_of_reach, writing_fails
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, TaxpayerFactory
+from tests.support.outages import database_out_of_reach
 from tests.support.queries import statements_sent
+from tests.wire.test_on_behalf_of import Send, both, committed
 from tokens.answers.description import describe
 from tokens.http import error_body, rfc3339
 from tokens.models import LoginEvent
+from tokens.operations import toolkit
 from tokens.refusals.table import REFUSALS, Check, ProtocolReason
 
 pytestmark = pytest.mark.django_db
-
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
 DEVELOPER, OPERATOR, AUTHORITY = "developer of the ERP", "operator of the ERP", "tax authority"
@@ -111,8 +114,6 @@ def test_staff_and_the_client_are_told_the_same_person_who_can_fix_it() -> None:
 
 
 # --- Public texts -------------------------------------------------------------------------------
-
-
 def test_a_description_has_only_the_characters_of_the_rfc() -> None:
     assert error_body("e", 'a"\\\xe9\n') == {"error": "e", "error_description": "a????"}
     refused = Refused(ProtocolReason.MALFORMED_REQUEST, detail='"\\\xe9')
@@ -140,456 +141,217 @@ def test_a_moment_in_a_header_is_in_utc_to_the_second() -> None:
 
 
 # --- Each reason --------------------------------------------------------------------------------
+def form(**changed: str | None) -> Sent:
+    """A right login, but for these fields; None leaves one out."""
+    fields = {k: v for k, v in {**new_erp().form, **changed}.items() if v is not None}
+    return Sent(urlencode(fields).encode())
 
 
-@pytest.mark.parametrize("method", ["get", "head", "put", "patch", "delete", "options", "trace"])
-def test_any_method_but_post_is_refused(method: str) -> None:
-    response = getattr(Client(), method)(PATH)
-    assert response.status_code == 405
-    assert response["Allow"] == "POST"
-    if method != "head":
-        assert_refused(
-            response,
-            reason="method_not_allowed",
-            status=405,
-            error="invalid_request",
-            says="POST",
-            fixed_by=DEVELOPER,
-            headers={"Allow": "POST"},
-        )
+def raw(body: str | bytes, query: str = "", **headers: str) -> Sent:
+    sent = body if isinstance(body, bytes) else body.encode()
+    return Sent(sent, query=query, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
-@override_settings(AUTH_URL="https://id.example.org")
-def test_http_is_refused_where_auth_url_is_https(erp: Erp) -> None:
-    assert_refused(
-        erp.login(),
-        reason="insecure_transport",
-        status=400,
-        error="invalid_request",
-        says="HTTPS",
-        fixed_by=DEVELOPER,
+def of_client(**fields: Any) -> Sent:
+    return login_of(new_erp(**fields))
+
+
+def with_secret(**fields: Any) -> Sent:
+    erp = new_erp()
+    erp.system_user.credentials.update(**fields)
+    return login_of(erp)
+
+
+def over_its_limit() -> Sent:
+    erp = new_erp()
+    for _ in range(12):
+        erp.login()
+    return login_of(erp)
+
+
+def swapped() -> Sent:
+    erp = new_erp()
+    return login_of(Erp(erp.client_secret, erp.client_id))
+
+
+def acting_for(taxpayer: object, erp: Erp | None = None) -> Sent:
+    erp = erp or new_erp(taxpayer=IntermediaryFactory.create().taxpayer)
+    return replace(login_of(erp), headers={"onbehalfof": str(taxpayer)})
+
+
+def with_permission(role: dict[str, Any] | None = None, **fields: Any) -> Sent:
+    """An intermediary, and a taxpayer that granted it this permission."""
+    granted = GrantedPermissionFactory.create(**fields)
+    type(granted.intermediary).objects.filter(pk=granted.intermediary.pk).update(**role or {})
+    erp = new_erp(taxpayer=granted.intermediary.taxpayer)
+    return acting_for(granted.taxpayer.identifier, erp)
+
+
+def of_another_intermediary() -> Sent:
+    return acting_for(GrantedPermissionFactory.create().taxpayer.identifier)
+
+
+class Row(NamedTuple):
+    """A reason, what it answers, and how it is provoked: each with a part of the description."""
+
+    reason: str
+    status: int
+    error: str
+    fixed_by: str
+    headers: dict[str, str]
+    provoked: dict[str, Callable[[], Sent]]
+
+
+BLOCKED = {"blocked_at": NOW - DAY, "blocked_by": "officer", "blocked_reason": "abuse"}
+PAST: dict[str, Any] = {"valid_from": NOW - 2 * DAY}
+LIMITED = {"X-Rate-Limit-Remaining": "0", "X-Rate-Limit-Reset": MATCHED[EXPIRES_AT]}
+ROWS = [
+    Row("method_not_allowed", 405, "invalid_request", DEVELOPER, {"Allow": "POST"}, {
+        "takes POST": lambda: Sent(b"", method="GET"),
+        "POST only": lambda: Sent(b"", method="TRACE"),
+    }),
+    Row("malformed_request", 400, "invalid_request", DEVELOPER, {}, {
+        "application/x-www-form-urlencoded": lambda: raw("{}", Content_Type="application/json"),
+        "urlencoded": lambda: raw("a=b", Content_Type=""),
+        "charset": lambda: raw(
+            "a=b", Content_Type="application/x-www-form-urlencoded; charset=utf-16"),
+        "longer than 16384": lambda: Sent(b"a=" + b"b" * 49_152, parts=5),
+        "percent": lambda: raw("client_id=%zz"),
+        "query string": lambda: raw("a=b", query="client_id=x"),
+        "base64": lambda: raw("a=b", Authorization="Basic !!!"),
+        "both": lambda: raw("client_id=x", Authorization="Basic YTpi"),
+    }),
+    Row("missing_parameter", 400, "invalid_request", DEVELOPER, {}, {
+        "The parameter grant_type is missing": lambda: form(grant_type=None),
+        "The parameter client_id is missing": lambda: form(client_id=""),
+        "The parameter client_secret is missing": lambda: form(client_secret=None),
+    }),
+    Row("unsupported_grant_type", 400, "unsupported_grant_type", DEVELOPER, {}, {
+        "client_credentials": lambda: form(grant_type="refresh_token"),
+        "client_credentials.": lambda: form(grant_type="CLIENT_CREDENTIALS"),
+    }),
+    Row("malformed_on_behalf_of", 400, "invalid_request", DEVELOPER, {}, {
+        "it is empty": lambda: acting_for(""),
+        "holds a list": lambda: acting_for("C1234567890,C1234567890"),
+        "TIN does not": lambda: acting_for("a" * 5000),
+        "letters outside": lambda: acting_for("\u00c71234567890"),
+    }),
+    Row("malformed_credentials", 400, "invalid_client", OPERATOR, {}, {
+        "client_secret is cut off": lambda: form(client_secret=new_client_secret("test")[:-5]),
+        "client_id has blanks": lambda: form(client_id=" " + new_client_id("test")),
+        "client_secret has blanks": lambda: form(client_secret=new_client_secret("test") + "\n"),
+        "client_id and client_secret are swapped": swapped,
+        "client_secret is a placeholder": lambda: form(client_secret="<your-secret>"),
+        "client_secret belongs to the other environment":
+            lambda: form(client_secret=new_client_secret("live")),
+        "client_id is not of this service": lambda: form(client_id="not-ours"),
+    }),
+    Row("invalid_credentials", 400, "invalid_client", OPERATOR, {}, {
+        "client_id or client_secret is wrong": lambda: form(client_id=new_client_id("test")),
+        "client_secret is wrong": lambda: form(client_secret=new_client_secret("test")),
+    }),
+    Row("secret_expired", 400, "invalid_client", ROTATES, MATCHED, {
+        "expired on 20": lambda: with_secret(created_at=NOW - 9 * DAY, expires_at=NOW - DAY),
+    }),
+    Row("secret_revoked", 400, "invalid_client", ROTATES, MATCHED, {
+        "revoked on 20": lambda: with_secret(revoked_at=NOW - DAY, slot=None),
+    }),
+    Row("rate_limited", 429, "invalid_request", DEVELOPER,
+        {**MATCHED, **LIMITED, "Retry-After": r"[1-9]\d?"}, {"reuse a token": over_its_limit}),
+    Row("system_user_blocked", 400, "unauthorised_client", AUTHORITY, MATCHED, {
+        "blocked on 20": lambda: of_client(**BLOCKED),
+    }),
+    Row("system_user_expired", 400, "unauthorised_client", AUTHORITY, MATCHED, {
+        "expired on 20": lambda: of_client(expires_at=NOW - DAY),
+    }),
+    Row("taxpayer_inactive", 400, "unauthorised_client", AUTHORITY, MATCHED, {
+        "not active": lambda: of_client(taxpayer__is_active=False),
+    }),
+    Row("not_an_intermediary", 400, "unauthorised_client", AUTHORITY, MATCHED, {
+        "not registered as an intermediary":
+            lambda: acting_for(TaxpayerFactory.create().identifier, new_erp()),
+    }),
+    Row("intermediary_inactive", 400, "unauthorised_client", AUTHORITY, MATCHED, {
+        "is not active.": lambda: with_permission({"is_active": False}),
+        "active since 20": lambda: with_permission({"active_until": NOW - DAY}),
+    }),
+    Row("no_permission", 400, "invalid_grant", REPRESENTED, MATCHED, {
+        "granted this intermediary no permission": of_another_intermediary,
+    }),
+    Row("permission_not_yet_valid", 400, "invalid_grant", REPRESENTED, MATCHED, {
+        "valid only from 20": lambda: with_permission(valid_from=NOW + DAY),
+    }),
+    Row("permission_expired", 400, "invalid_grant", REPRESENTED, MATCHED, {
+        "expired on 20": lambda: with_permission(**PAST, valid_until=NOW - DAY),
+    }),
+    Row("permission_revoked", 400, "invalid_grant", REPRESENTED, MATCHED, {
+        "revoked on 20": lambda: with_permission(**PAST, revoked_at=NOW - DAY),
+    }),
+    Row("invalid_scope", 400, "invalid_scope", DEVELOPER, MATCHED, {
+        "A scope that was asked for is unknown": lambda: form(scope="InvoicingAPI Unknown"),
+        "or there is not exactly one space": lambda: form(scope="InvoicingAPI\tInvoicingAPI"),
+        "none of the scopes that it asks for": lambda: of_client(scopes=""),
+    }),
+]  # fmt: skip
+# Reasons of credentials that few clients have, and of outages; the tests below and their own rooms.
+ELSEWHERE = {
+    *("insecure_transport", "temporarily_unavailable", "server_error"),
+    *("dpop_proof_missing", "invalid_dpop_proof", "use_dpop_nonce", "certificate_missing"),
+    *("source_network_not_allowed", "own_taxpayer_not_allowed", "taxpayer_not_allowed"),
+    "permissions_not_allowed",
+}
+CASES = [
+    pytest.param(row, says, id=f"{row.reason}: {says}") for row in ROWS for says in row.provoked
+]
+
+
+def as_response(answer: Answer) -> HttpResponse:
+    return HttpResponse(
+        answer.body, status=answer.status, reason=answer.reason, headers=answer.headers
     )
 
 
-@override_settings(AUTH_URL="https://id.example.org", TRUSTED_PROXIES=["127.0.0.1"])
-def test_a_trusted_proxy_may_say_that_it_was_https(erp: Erp) -> None:
-    assert erp.login(headers={"X-Forwarded-Proto": "https"}).status_code == 200
-    assert erp.login(headers={"X-Forwarded-Proto": "http"}).status_code == 400
+def test_the_table_has_every_reason() -> None:
+    assert {row.reason for row in ROWS} | ELSEWHERE == set(REFUSALS)
 
 
-@override_settings(AUTH_URL="https://id.example.org")
-def test_nobody_else_may_say_that_it_was_https(erp: Erp) -> None:
-    assert erp.login(headers={"X-Forwarded-Proto": "https"}).status_code == 400
-
-
-@pytest.mark.parametrize(
-    ("body", "sent", "says"),
-    [
-        ("{}", {"content_type": "application/json"}, FORM),
-        ("a=b", {"content_type": ""}, FORM),
-        (b"a=b", {"content_type": f"{FORM}; charset=utf-16"}, "charset"),
-        ("a=" + "b" * 16384, {}, "16384"),
-        ("client_id=%zz", {}, "percent"),
-        ("client_id=%ff", {}, "UTF-8"),
-        (b"client_id=\xc3\xa9", {}, "percent-encoded"),
-        ("grant_type=a&grant_type=a", {}, "grant_type is sent more than once"),
-        ("client_id=a&client_id=&client_id=a", {}, "client_id is sent more than once"),
-        ("foo=1&foo=2", {}, "a parameter is sent more than once"),
-        ("&".join(f"p{n}=1" for n in range(101)), {}, "more than 100"),
-        ("a=b", {"query": "client_secret=x"}, "query string"),
-        ("a=b", {"query": "client_id=x"}, "query string"),
-        ("a=b", {"headers": {"Authorization": "Basic !!!"}}, "base64"),
-        ("a=b", {"headers": {"Authorization": "Basic YWJj"}}, "base64"),
-        ("a=b", {"headers": {"Authorization": "Basic"}}, "base64"),
-        ("client_secret=x", {"headers": {"Authorization": "Basic YTpi"}}, "both"),
-        ("client_id=x", {"headers": {"Authorization": "Basic YTpi"}}, "both"),
-    ],
-)
-def test_a_malformed_request_is_refused_and_the_fault_is_named(
-    body: str | bytes, sent: dict[str, object], says: str
+@committed
+@both
+@pytest.mark.parametrize(("row", "says"), CASES)
+def test_each_reason_has_its_answer_its_record_and_its_line(
+    send: Send, row: Row, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert_refused(
-        post(body, **sent),  # type: ignore[arg-type]
-        reason="malformed_request",
-        status=400,
-        error="invalid_request",
-        says=says,
-        fixed_by=DEVELOPER,
-    )
-
-
-@pytest.mark.parametrize("form", ["scope=&scope=InvoicingAPI&scope", "foo=&foo=&client_id="])
-def test_a_parameter_without_a_value_is_as_if_left_out(erp: Erp, form: str) -> None:
-    response = post(f"{form}&{urlencode(erp.form)}")
-    assert response.status_code == 200, response.content
-
-
-@pytest.mark.parametrize("name", ["grant_type", "client_id", "client_secret"])
-@pytest.mark.parametrize("value", [None, ""])
-def test_a_missing_or_empty_parameter_is_named(erp: Erp, name: str, value: str | None) -> None:
-    assert_refused(
-        erp.login(**{name: value}),
-        reason="missing_parameter",
-        status=400,
-        error="invalid_request",
-        says=f"The parameter {name} is missing",
-        fixed_by=DEVELOPER,
-    )
-
-
-@pytest.mark.parametrize(
-    "grant_type", ["password", "authorization_code", "refresh_token", "CLIENT_CREDENTIALS", "x"]
-)
-def test_any_other_grant_type_is_refused(erp: Erp, grant_type: str) -> None:
-    assert_refused(
-        erp.login(grant_type=grant_type),
-        reason="unsupported_grant_type",
-        status=400,
-        error="unsupported_grant_type",
-        says="client_credentials",
-        fixed_by=DEVELOPER,
-    )
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        *("", " ", "C1,C2", "C1234567890,C1234567890", "C12", "C1234567890:", ":12345"),
-        *("C12 345", "C1234567890:202:1", "\u00c71234567890", "C1234567890 :12345", "a" * 5000),
-        "\u017f1234567890",  # a letter that becomes an S in upper case
-    ],
-)
-def test_a_malformed_on_behalf_of_never_falls_back_to_a_taxpayer_login(
-    erp: Erp, header: str
-) -> None:
-    response = post("&".join(f"{k}={v}" for k, v in erp.form.items()), HTTP_ONBEHALFOF=header)
+    sent = row.provoked[says]()
+    caplog.set_level(logging.INFO, "tokens.login")
+    caplog.clear()
+    before = LoginEvent.objects.count()
+    response = as_response(send(sent))
     assert_refused(
         response,
-        reason="malformed_on_behalf_of",
-        status=400,
-        error="invalid_request",
-        says="onbehalfof",
-        fixed_by=DEVELOPER,
-    )
-
-
-def test_credentials_of_the_wrong_form_are_named_without_a_query(erp: Erp) -> None:
-    live = new_client_secret("live")
-    for form, says in (
-        ({"client_secret": erp.client_secret[:-5]}, "client_secret is cut off"),
-        ({"client_id": f" {erp.client_id}"}, "client_id has blanks"),
-        ({"client_secret": f"{erp.client_secret}\n"}, "client_secret has blanks"),
-        (
-            {"client_id": erp.client_secret, "client_secret": erp.client_id},
-            "client_id and client_secret are swapped",
-        ),
-        ({"client_secret": "<your-secret>"}, "client_secret is a placeholder"),
-        ({"client_secret": live}, "client_secret belongs to the other environment"),
-        ({"client_id": "not-ours"}, "client_id is not of this service"),
-    ):
-        with statements_sent() as sent:
-            response = erp.login(**form)
-        words = [word for word in sent if word not in ("SAVEPOINT", "RELEASE")]
-        # Its count and its record, nothing of the registry.
-        is_sqlite = connection.vendor == "sqlite"
-        assert words == (["SELECT", "INSERT", "INSERT"] if is_sqlite else ["WITH"])
-        assert_refused(
-            response,
-            reason="malformed_credentials",
-            status=400,
-            error="invalid_client",
-            says=says,
-            fixed_by=OPERATOR,
-        )
-
-
-def test_unknown_id_and_wrong_secret_are_the_same_bytes_but_for_the_reference(erp: Erp) -> None:
-    secret = new_client_secret("test")
-    wrong = erp.login(client_secret=secret)
-    unknown = erp.login(client_id=new_client_id("test"), client_secret=secret)
-    stored = erp.login(client_id=new_client_id("test"))
-    for response in (wrong, unknown, stored):
-        assert_refused(
-            response,
-            reason="invalid_credentials",
-            status=400,
-            error="invalid_client",
-            says="client_id or client_secret is wrong",
-            fixed_by=OPERATOR,
-        )
-    bodies = [r.content.decode().replace(r["correlationId"], "") for r in (wrong, unknown, stored)]
-    assert bodies[0] == bodies[1] == bodies[2]
-    headers = [sorted({**r.headers, "correlationId": ""}.items()) for r in (wrong, unknown, stored)]
-    assert headers[0] == headers[1] == headers[2]
-
-
-def test_a_wrong_secret_tells_nothing_about_a_blocked_user_or_a_tin(blocked: Erp) -> None:
-    wrong = new_client_secret("test")
-    plain = blocked.login(client_secret=wrong)
-    on_behalf = blocked.login(client_secret=wrong, on_behalf_of="C9999999999")
-    known = blocked.login(client_secret=wrong, on_behalf_of=blocked.tin)
-    assert {json.loads(r.content)["error"] for r in (plain, on_behalf, known)} == {"invalid_client"}
-    texts = {r.content.decode().replace(r["correlationId"], "") for r in (plain, on_behalf, known)}
-    assert len(texts) == 1
-
-
-def test_the_stored_value_of_a_secret_never_logs_in(erp: Erp) -> None:
-    stored = erp.system_user.credentials.get().lookup
-    assert erp.login(client_secret=stored).status_code == 400
-
-
-def test_an_expired_secret_is_told_with_its_date(erp: Erp) -> None:
-    erp.system_user.credentials.update(created_at=NOW - 9 * DAY, expires_at=NOW - DAY)
-    assert_refused(
-        erp.login(),
-        reason="secret_expired",
-        status=400,
-        error="invalid_client",
-        says="expired on 20",
-        fixed_by=ROTATES,
-        headers=MATCHED,
-    )
-
-
-def test_a_revoked_secret_is_told_with_its_date(erp: Erp) -> None:
-    erp.system_user.credentials.update(revoked_at=NOW - DAY, slot=None)
-    assert_refused(
-        erp.login(),
-        reason="secret_revoked",
-        status=400,
-        error="invalid_client",
-        says="revoked on 20",
-        fixed_by=ROTATES,
-        headers=MATCHED,
-    )
-
-
-def test_the_thirteenth_login_of_a_minute_is_refused_and_writes_nothing(erp: Erp) -> None:
-    remaining = [erp.login()["X-Rate-Limit-Remaining"] for _ in range(12)]
-    assert remaining == [str(n) for n in range(11, -1, -1)]
-    events = LoginEvent.objects.count()
-    for _ in range(3):
-        assert_refused(
-            erp.login(),
-            reason="rate_limited",
-            status=429,
-            error="invalid_request",
-            says="reuse a token",
-            fixed_by=DEVELOPER,
-            headers={
-                **MATCHED,
-                "X-Rate-Limit-Remaining": "0",
-                "X-Rate-Limit-Reset": MATCHED[EXPIRES_AT],
-                "Retry-After": r"[1-9]\d?",
-            },
-        )
-    assert LoginEvent.objects.count() == events
-
-
-def test_a_client_over_its_limit_costs_no_query(
-    erp: Erp, django_assert_num_queries: object
-) -> None:
-    for _ in range(13):
-        erp.login()
-    with django_assert_num_queries(0):  # type: ignore[operator]
-        assert erp.login().status_code == 429
-
-
-def test_a_blocked_system_user_is_told_with_the_date(blocked: Erp) -> None:
-    assert_refused(
-        blocked.login(),
-        reason="system_user_blocked",
-        status=400,
-        error="unauthorised_client",
-        says="blocked on 20",
-        fixed_by=AUTHORITY,
-        headers=MATCHED,
-    )
-
-
-def test_an_expired_system_user_is_told_with_the_date(erp: Erp) -> None:
-    erp.system_user.expires_at = NOW - DAY
-    erp.system_user.save()
-    assert_refused(
-        erp.login(),
-        reason="system_user_expired",
-        status=400,
-        error="unauthorised_client",
-        says="expired on 20",
-        fixed_by=AUTHORITY,
-        headers=MATCHED,
-    )
-
-
-def test_an_inactive_taxpayer_gets_no_token(erp: Erp) -> None:
-    erp.system_user.taxpayer.is_active = False
-    erp.system_user.taxpayer.save()
-    assert_refused(
-        erp.login(),
-        reason="taxpayer_inactive",
-        status=400,
-        error="unauthorised_client",
-        says="not active",
-        fixed_by=AUTHORITY,
-        headers=MATCHED,
-    )
-
-
-def test_only_an_intermediary_may_act_for_others(erp: Erp) -> None:
-    other = TaxpayerFactory.create()
-    assert_refused(
-        erp.login(on_behalf_of=str(other.identifier)),
-        reason="not_an_intermediary",
-        status=400,
-        error="unauthorised_client",
-        says="not registered as an intermediary",
-        fixed_by=AUTHORITY,
-        headers=MATCHED,
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [({"is_active": False}, "is not active."), ({"active_until": NOW - DAY}, "active since 20")],
-)
-def test_an_inactive_intermediary_is_refused(
-    intermediary: Erp, change: dict[str, object], says: str
-) -> None:
-    permission = GrantedPermissionFactory.create(intermediary=intermediary.role)
-    type(permission.intermediary).objects.update(**change)
-    assert_refused(
-        intermediary.login(on_behalf_of=str(permission.taxpayer.identifier)),
-        reason="intermediary_inactive",
-        status=400,
-        error="unauthorised_client",
+        reason=row.reason,
+        status=row.status,
+        error=row.error,
         says=says,
-        fixed_by=AUTHORITY,
-        headers=MATCHED,
+        fixed_by=row.fixed_by,
+        headers=row.headers,
     )
+    assert LoginEvent.objects.count() == before + (row.reason != "rate_limited")
+    if row.reason != "rate_limited":
+        (line,) = [vars(record) for record in caplog.records if record.name == "tokens.login"]
+        found = (line["reference"], line["outcome"], line["source_address"])
+        assert found == (response["correlationId"], row.reason, "127.0.0.1")
 
 
-def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
-    intermediary: Erp,
+@committed
+@both
+def test_an_error_of_ours_says_nothing_about_itself(
+    send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    role = intermediary.role
-    without = TaxpayerFactory.create()
-    inactive = GrantedPermissionFactory.create(
-        intermediary=role, taxpayer__is_active=False
-    ).taxpayer
-    responses = [
-        intermediary.login(on_behalf_of=str(tin))
-        for tin in (without.identifier, inactive.identifier, "C0000000000")
-    ]
-    for response in responses:
-        assert_refused(
-            response,
-            reason="no_permission",
-            status=400,
-            error="invalid_grant",
-            says="granted this intermediary no permission",
-            fixed_by=REPRESENTED,
-            headers=MATCHED,
-        )
-    assert len({r.content.decode().replace(r["correlationId"], "") for r in responses}) == 1
+    def fail(_request: object) -> None:
+        raise ZeroDivisionError("our secret detail")
 
-
-def test_a_permission_given_to_another_intermediary_does_not_count(intermediary: Erp) -> None:
-    permission = GrantedPermissionFactory.create(intermediary=IntermediaryFactory.create())
-    response = intermediary.login(on_behalf_of=str(permission.taxpayer.identifier))
-    assert json.loads(response.content)["error"] == "invalid_grant"
-
-
-@pytest.mark.parametrize(
-    ("dates", "reason", "says"),
-    [
-        ({"valid_from": NOW + DAY}, "permission_not_yet_valid", "valid only from 20"),
-        (
-            {"valid_from": NOW - 2 * DAY, "valid_until": NOW - DAY},
-            "permission_expired",
-            "expired on 20",
-        ),
-        (
-            {"valid_from": NOW - 2 * DAY, "revoked_at": NOW - DAY},
-            "permission_revoked",
-            "revoked on 20",
-        ),
-    ],
-)
-def test_a_permission_out_of_force_is_told_with_the_date(
-    intermediary: Erp, dates: dict[str, datetime], reason: str, says: str
-) -> None:
-    permission = GrantedPermissionFactory.create(intermediary=intermediary.role, **dates)
-    assert_refused(
-        intermediary.login(on_behalf_of=str(permission.taxpayer.identifier)),
-        reason=reason,
-        status=400,
-        error="invalid_grant",
-        says=says,
-        fixed_by=REPRESENTED,
-        headers=MATCHED,
-    )
-
-
-@pytest.mark.parametrize(
-    "scope",
-    [
-        *("Unknown", "InvoicingAPI Unknown", "Invoicing\\API", '"', "é", '"InvoicingAPI"'),
-        # Not one space between two (RFC 6749 section 3.3).
-        *("InvoicingAPI\tInvoicingAPI", "InvoicingAPI\nInvoicingAPI", "InvoicingAPI\r\n"),
-        *("InvoicingAPI  InvoicingAPI", " InvoicingAPI", "InvoicingAPI ", " ", "\t", "\0"),
-        *("InvoicingAPI\xa0InvoicingAPI", "InvoicingAPI\u2003InvoicingAPI", "InvoicingAPI\x7f"),
-        *("InvoicingAPI,InvoicingAPI", "InvoicingAPI\x1fInvoicingAPI", "invoicingapi"),
-    ],
-)
-def test_an_unknown_scope_and_a_wrong_separator_are_refused(erp: Erp, scope: str) -> None:
-    assert_refused(
-        erp.login(scope=scope),
-        reason="invalid_scope",
-        status=400,
-        error="invalid_scope",
-        says="A scope that was asked for is unknown, or there is not exactly one space",
-        fixed_by=DEVELOPER,
-        headers=MATCHED,
-    )
-
-
-def test_nothing_left_of_the_scopes_asked_for_is_refused() -> None:
-    erp = new_erp(scopes="")
-    assert_refused(
-        erp.login(),
-        reason="invalid_scope",
-        status=400,
-        error="invalid_scope",
-        says="none of the scopes that it asks for",
-        fixed_by=DEVELOPER,
-        headers=MATCHED,
-    )
-
-
-@pytest.mark.parametrize("logins_before", [0, 1])
-def test_a_database_out_of_reach_is_a_503_and_no_token(erp: Erp, logins_before: int) -> None:
-    assert [erp.login().status_code for _ in range(logins_before)] == [200] * logins_before
-    with database_out_of_reach():
-        response = erp.login()
-    # A node that has met this secret knows until when it is valid.
-    is_known = logins_before > 0 and connection.vendor == "postgresql"
-    assert_unavailable(response, {EXPIRES_AT: MATCHED[EXPIRES_AT]} if is_known else {})
-
-
-@pytest.mark.django_db(transaction=True)
-def test_no_record_no_token(erp: Erp) -> None:
-    with writing_fails("login_events"):
-        response = erp.login()
-    assert response.status_code == 503
-    assert b"access_token" not in response.content
-    assert RateLimitCounter.objects.get().used == 0
-
-
-def test_an_error_of_ours_says_nothing_about_itself(erp: Erp) -> None:
-    with patch(
-        "tokens.operations.toolkit.decide", side_effect=ZeroDivisionError("our secret detail")
-    ):
-        response = erp.login()
+    monkeypatch.setattr(toolkit, "decide", fail)
+    response = as_response(send(form()))
     assert b"detail" not in response.content
     assert_refused(
         response,
@@ -600,6 +362,105 @@ def test_an_error_of_ours_says_nothing_about_itself(erp: Erp) -> None:
         fixed_by="report the reference",
         headers=MATCHED,
     )
+
+
+@committed
+@both
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "is_refused"),
+    [
+        ([], "http", True),
+        ([], "https", True),  # nobody but a trusted proxy may say so
+        (["127.0.0.1"], "http", True),
+        (["127.0.0.1"], "https", False),
+    ],
+)
+def test_only_a_trusted_proxy_may_say_that_it_was_https(
+    send: Send, settings: Settings, trusted: list[str], forwarded: str, is_refused: bool
+) -> None:
+    settings.AUTH_URL, settings.TRUSTED_PROXIES = "https://id.example.org", trusted
+    sent = replace(form(), headers={"X-Forwarded-Proto": forwarded})
+    response = as_response(send(sent))
+    if not is_refused:
+        assert response.status_code == 200
+        return
+    assert_refused(
+        response,
+        reason="insecure_transport",
+        status=400,
+        error="invalid_request",
+        says="HTTPS",
+        fixed_by=DEVELOPER,
+    )
+
+
+# --- What is the same for all, and what it costs ------------------------------------------------
+def without_reference(response: HttpResponse) -> tuple[str, list[tuple[str, str]]]:
+    headers = {**response.headers, "correlationId": ""}
+    body = response.content.decode().replace(response["correlationId"], "")
+    return body, sorted(headers.items())
+
+
+def test_unknown_id_and_wrong_secret_are_the_same_bytes_but_for_the_reference(
+    erp: Erp, blocked: Erp
+) -> None:
+    wrong = new_client_secret("test")
+    answers = [
+        erp.login(client_secret=wrong),
+        erp.login(client_id=new_client_id("test"), client_secret=wrong),
+        erp.login(client_id=new_client_id("test")),  # a secret that is another client's
+        # Nothing is told of a blocked user or a TIN.
+        blocked.login(client_secret=wrong),
+        blocked.login(client_secret=wrong, on_behalf_of="C9999999999"),
+        blocked.login(client_secret=wrong, on_behalf_of=blocked.tin),
+    ]
+    assert len({str(without_reference(response)) for response in answers}) == 1
+
+
+def test_unknown_taxpayer_inactive_taxpayer_and_no_permission_are_one_text(
+    intermediary: Erp,
+) -> None:
+    inactive = {"intermediary": intermediary.role, "taxpayer__is_active": False}
+    taxpayers = [
+        TaxpayerFactory.create().identifier,
+        GrantedPermissionFactory.create(**inactive).taxpayer.identifier,
+        "C0000000000",
+    ]
+    answers = [intermediary.login(on_behalf_of=str(taxpayer)) for taxpayer in taxpayers]
+    assert {response.status_code for response in answers} == {400}
+    assert len({without_reference(response)[0] for response in answers}) == 1
+
+
+def test_credentials_of_the_wrong_form_ask_nothing_of_the_registry(erp: Erp) -> None:
+    with statements_sent() as sent:
+        assert erp.login(client_secret=erp.client_secret[:-5]).status_code == 400
+    words = [word for word in sent if word not in ("SAVEPOINT", "RELEASE")]
+    # Its count and its record.
+    is_sqlite = connection.vendor == "sqlite"
+    assert words == (["SELECT", "INSERT", "INSERT"] if is_sqlite else ["WITH"])
+
+
+def test_a_client_over_its_limit_costs_no_query(
+    erp: Erp, django_assert_num_queries: object
+) -> None:
+    remaining = [erp.login()["X-Rate-Limit-Remaining"] for _ in range(12)]
+    assert remaining == [str(n) for n in range(11, -1, -1)]
+    assert erp.login().status_code == 429
+    with django_assert_num_queries(0):  # type: ignore[operator]
+        for address in ("127.0.0.1", "198.51.100.1"):  # wherever the client comes from
+            again = post(urlencode(erp.form), REMOTE_ADDR=address)
+            assert again.status_code == 429
+    assert LoginEvent.objects.count() == 12
+
+
+@pytest.mark.parametrize("logins_before", [0, 1])
+def test_a_database_out_of_reach_is_a_503_and_no_token(erp: Erp, logins_before: int) -> None:
+    assert [erp.login().status_code for _ in range(logins_before)] == [200] * logins_before
+    with database_out_of_reach():
+        response = erp.login()
+    # A node that has met this secret knows until when it is valid.
+    is_known = logins_before > 0 and connection.vendor == "postgresql"
+    assert_unavailable(response, {EXPIRES_AT: MATCHED[EXPIRES_AT]} if is_known else {})
 
 
 @pytest.mark.parametrize("path", [f"{PATH}/", "/connect", "/connect/token.json", "/Connect/Token"])

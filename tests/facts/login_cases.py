@@ -87,11 +87,7 @@ class Registry:
         return Reading(now, self.facts, None if self.facts is None else (now, self.used))
 
 
-RIGHT = {
-    "grant_type": "client_credentials",
-    "client_id": CLIENT_ID,
-    "client_secret": CLIENT_SECRET,
-}
+RIGHT = {"grant_type": "client_credentials", "client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
 WRONG = {"client_secret": new_client_secret("test")}
 STORED = Quota(12, 1, NOW)
 NOT_CONFIRMED = NO_PAUSE = None

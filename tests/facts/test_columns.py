@@ -163,11 +163,7 @@ def test_many_are_read_at_once_each_for_its_own_query() -> None:
     found = statement.parse([*rows, row(*STATUS, number=1, lookup=None)])
     assert [
         each.facts and (each.facts.client.client_id, each.facts.client.id) for each in found
-    ] == [
-        ("ci_test_0", 0),
-        None,
-        ("ci_test_2", 2),
-    ]
+    ] == [("ci_test_0", 0), None, ("ci_test_2", 2)]
 
 
 def test_what_is_sent_is_the_number_the_names_and_the_taxpayer_of_each() -> None:
@@ -184,7 +180,6 @@ def test_what_is_sent_is_the_number_the_names_and_the_taxpayer_of_each() -> None
 
 
 # --- A certificate, of which one name must be registered ------------------------------------------
-
 CERTIFICATE = FactsQuery("ci_test_1", "tls$all-names", None, ("a", "b", "c"))
 
 

@@ -1,40 +1,25 @@
 """No login is decided by facts that are out of date: its record confirms them (contract 1)."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.db import OperationalError, connection, connections, transaction
+from django.db import OperationalError, connection, transaction
 from django.http import HttpResponse
 from pytest_django import Settings
-from uuid_utils.compat import uuid7
 
 from taxpayers.credentials import hash_secret
 from taxpayers.facts.local import SharedFacts
 from taxpayers.facts.values import FactsQuery
 from taxpayers.models import RateLimitCounter, SystemUser
 from taxpayers.services import block_system_user, issue_secret, unblock_system_user
-from tests.facts.registry_changes import (
-    BY,
-    CHANGES,
-    DAY,
-    HOUR,
-    NOW,
-    SCOPES,
-    WHY,
-    Change,
-    World,
-)
+from tests.facts.registry_changes import BY, CHANGES, DAY, HOUR, NOW, SCOPES, WHY, Change, World
 from tests.support.databases import another_session
 from tests.support.erp import FORM, Erp, claims_of, new_erp
 from tests.support.queries import statements_sent
-from tests.tokens.test_rate_limits import perform_together
-from tokens.calls import Call, CountedLogin, Event
+from tokens.calls import Call, CountedLogin
 from tokens.models import FailureBucket, LoginEvent
 from tokens.operations.login import EndedLogin, log_in
 from tokens.operations.node import Node, this_node
@@ -42,6 +27,7 @@ from tokens.operations.view import run_now
 from tokens.request.arrival import receive
 from tokens.store import django_store as store
 
+pytestmark = pytest.mark.django_db
 MIB = 2**20
 on_postgresql = pytest.mark.postgresql  # SQLite is in this process: it knows nothing beside it
 
@@ -75,19 +61,7 @@ def warm_world(change: Change) -> World:
 
 
 # --- Each change, at the next login ---------------------------------------------------------------
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("change", [c for c in CHANGES if c.service], ids=lambda c: c.name)
-def test_the_next_login_obeys_a_change_by_a_service(change: Change) -> None:
-    world = warm_world(change)
-    assert change.service is not None
-    change.service(world)
-    assert [log_in_to(world, change) for _ in range(2)] == [change.after] * 2
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("change", [c for c in CHANGES if c.sql], ids=lambda c: c.name)
+@pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.name)
 def test_the_next_login_obeys_a_change_by_sql(change: Change) -> None:
     world = warm_world(change)
     with connection.cursor() as cursor:
@@ -102,14 +76,12 @@ def test_the_next_login_obeys_every_change_by_another_session() -> None:
     answered = {}
     with another_session() as other, other.cursor() as cursor:
         for change in CHANGES:
-            if change.sql:
-                world = warm_world(change)
-                cursor.execute(world.sql(change.sql))
-                answered[change.name] = log_in_to(world, change)
-    assert answered == {change.name: change.after for change in CHANGES if change.sql}
+            world = warm_world(change)
+            cursor.execute(world.sql(change.sql))
+            answered[change.name] = log_in_to(world, change)
+    assert answered == {change.name: change.after for change in CHANGES}
 
 
-@pytest.mark.django_db
 def test_a_new_secret_logs_in_at_once_and_the_old_one_still_does(erp: Erp) -> None:
     assert erp.login().status_code == 200
     issued = issue_secret(system_user=erp.system_user, **BY)
@@ -117,7 +89,6 @@ def test_a_new_secret_logs_in_at_once_and_the_old_one_still_does(erp: Erp) -> No
     assert erp.login().status_code == 200
 
 
-@pytest.mark.django_db
 def test_the_next_token_is_for_the_taxpayer_that_a_client_is_moved_to(erp: Erp) -> None:
     assert claims_of(erp.login())["sub"] == erp.tin
     other = new_erp()
@@ -131,7 +102,6 @@ def test_the_next_token_is_for_the_taxpayer_that_a_client_is_moved_to(erp: Erp) 
         assert claims_of(erp.login())["sub"] == "C7654321000"
 
 
-@pytest.mark.django_db
 def test_a_change_that_is_rolled_back_changes_nothing(erp: Erp) -> None:
     assert erp.login().status_code == 200
     with transaction.atomic():
@@ -143,8 +113,6 @@ def test_a_change_that_is_rolled_back_changes_nothing(erp: Erp) -> None:
 
 
 # --- Nodes ----------------------------------------------------------------------------------------
-
-
 def new_node(folder: Path) -> Node:
     return Node(SharedFacts(folder, max_bytes=16 * MIB, key=b"key"))
 
@@ -155,7 +123,6 @@ def log_in_on(node: Node, erp: Erp) -> EndedLogin:
 
 
 @on_postgresql
-@pytest.mark.django_db
 def test_a_change_is_obeyed_on_every_node_whichever_made_it(erp: Erp, tmp_path: Path) -> None:
     nodes = [new_node(tmp_path / name) for name in "abc"]
     SystemUser.objects.update(logins_per_minute=0)
@@ -172,7 +139,6 @@ def test_a_change_is_obeyed_on_every_node_whichever_made_it(erp: Erp, tmp_path: 
 
 
 @on_postgresql
-@pytest.mark.django_db
 def test_facts_from_an_older_copy_of_the_file_are_out_of_date_too(erp: Erp) -> None:
     query = FactsQuery(erp.client_id, hash_secret(erp.client_secret), None)
     facts = this_node().local_facts
@@ -193,9 +159,6 @@ def test_facts_from_an_older_copy_of_the_file_are_out_of_date_too(erp: Erp) -> N
 
 
 # --- Failures are never decided from memory -------------------------------------------------------
-
-
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("ended", "lives", "reason"),
     [
@@ -219,8 +182,6 @@ def test_a_secret_that_has_ended_is_looked_up_before_it_counts_as_a_failure(
 
 
 # --- Changes between the decision and its record --------------------------------------------------
-
-
 @pytest.fixture
 def before_each_count(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[], object]]]:
     """What happens just before the 1st, 2nd, … statement that would record a login."""
@@ -237,7 +198,6 @@ def before_each_count(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable
     assert actions == []
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("logins_before", [0, 1])
 def test_a_change_between_decision_and_record_is_obeyed(
     erp: Erp, logins_before: int, before_each_count: list[Callable[[], object]]
@@ -258,7 +218,6 @@ def test_a_change_between_decision_and_record_is_obeyed(
     assert RateLimitCounter.objects.get().used == len(stored)
 
 
-@pytest.mark.django_db
 def test_a_client_that_is_deleted_between_decision_and_record_gets_nothing(
     erp: Erp, before_each_count: list[Callable[[], object]]
 ) -> None:
@@ -294,46 +253,3 @@ def test_a_client_that_changes_before_each_record_is_decided_under_a_lock_in_the
     assert response.status_code == 200
     assert response["X-Rate-Limit-Limit"] == "102"
     assert LoginEvent.objects.count() == RateLimitCounter.objects.get().used == 1
-
-
-# --- Rows that somebody else has locked -----------------------------------------------------------
-
-
-@contextmanager
-def row_locked(erp: Erp) -> Iterator[Callable[[], None]]:
-    """As a long transaction does that changes the client; what is yielded ends it."""
-    with another_session() as other:
-        other.set_autocommit(False)
-        other.cursor().execute(
-            "SELECT 1 FROM client_usage WHERE system_user_id = %s FOR UPDATE", [erp.system_user.pk]
-        )
-        yield other.rollback
-        other.rollback()
-
-
-@on_postgresql
-@pytest.mark.django_db(transaction=True)
-def test_a_locked_row_in_a_batch_leaves_the_others_confirmed(erp: Erp) -> None:
-    erps = [erp, new_erp(), new_erp()]
-    rows = {row.pk: row.epoch for row in RateLimitCounter.objects.all()}
-
-    def login_of(each: Erp) -> CountedLogin:
-        at = datetime.now(UTC)
-        user = each.system_user
-        event = Event(
-            uuid7(), at, "", None, "", "", each.client_id, user.pk, None, "", "", "", "",
-            "192.0.2.1", "",
-        )  # fmt: skip
-        return CountedLogin(event, user.pk, 1, 12, rows[user.pk])
-
-    with ThreadPoolExecutor(1) as thread, row_locked(erps[1]):
-        outcomes = thread.submit(in_thread, [login_of(each) for each in erps]).result(2)
-    assert [quota is not None for quota in outcomes] == [True, False, True]
-    assert LoginEvent.objects.count() == 2
-
-
-def in_thread(calls: list[CountedLogin]) -> list[Any]:
-    try:
-        return perform_together(calls)
-    finally:
-        connections.close_all()

@@ -67,8 +67,6 @@ def elsewhere(work: Callable[..., Result], *arguments: object) -> Result:
 
 
 # --- What is found --------------------------------------------------------------------------------
-
-
 def test_what_was_stored_is_found_and_nothing_else(facts: SharedFacts) -> None:
     assert facts.find(QUERY) is None
     facts.store(QUERY, FACTS)
@@ -145,8 +143,6 @@ def test_where_the_registry_is_local_nothing_is_stored_twice() -> None:
 
 
 # --- Bounds ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("scopes", [("InvoicingAPI",), tuple(f"Scope{n:04}" for n in range(400))])
 def test_a_full_file_is_emptied_and_goes_on(
     folder: Path, scopes: tuple[str, ...], caplog: pytest.LogCaptureFixture
@@ -203,8 +199,6 @@ def fill(folder: Path) -> None:
 
 
 # --- Who can read it ------------------------------------------------------------------------------
-
-
 def test_only_its_owner_can_read_it(folder: Path) -> None:
     before = os.umask(0)
     try:
@@ -265,8 +259,6 @@ def find_with_secret_key(secret_key: str) -> Facts | None:
 
 
 # --- Processes ------------------------------------------------------------------------------------
-
-
 _opened: list[SharedFacts] = []  # by the first process that uses it, and then its forks
 
 
@@ -352,7 +344,6 @@ def die_reading(folder: Path) -> None:
 
 
 # --- A cache that may be lost ---------------------------------------------------------------------
-
 UNREADABLE = ("local facts cannot be read", True)  # with its cause
 
 

@@ -82,7 +82,12 @@ def warm(kind: str) -> list[Call]:
 
 
 @every_kind
-def test_sessions_that_ended_while_nothing_was_under_way_cost_no_answer(kind: str) -> None:
+@pytest.mark.parametrize("behind_pooler", [False, True])
+def test_sessions_that_ended_while_nothing_was_under_way_cost_no_answer(
+    kind: str, behind_pooler: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if behind_pooler:  # nothing stays prepared
+        monkeypatch.setitem(connection.settings_dict["OPTIONS"], "prepare_threshold", None)
     first, calls = warm(kind), KINDS[kind](clients(LOGINS))
 
     async def send_after_a_kill(store: AsyncStore) -> list[Any]:
@@ -214,21 +219,5 @@ def test_a_column_that_changes_costs_no_answer(kind: str, change: str) -> None:
         return await results(store, calls)
 
     done = with_store(send_after_the_change)
-    LoginEvent.objects.filter(pk__in=ids(first)).delete()
-    assert_each_is_stored_once(calls, done)
-
-
-@every_kind
-def test_behind_a_pooler_nothing_stays_prepared(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "prepare_threshold", None)
-    first, calls = warm(kind), KINDS[kind](clients(LOGINS))
-
-    async def send_in_other_sessions(store: AsyncStore) -> list[Any]:
-        await results(store, first)
-        with another_session() as other:
-            assert await asyncio.to_thread(terminate, other) == 1
-        return await results(store, calls)
-
-    done = with_store(send_in_other_sessions)
     LoginEvent.objects.filter(pk__in=ids(first)).delete()
     assert_each_is_stored_once(calls, done)

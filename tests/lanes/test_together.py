@@ -15,7 +15,7 @@ from tokens.models import LoginEvent
 from tokens.rate_limits.quota import Quota
 from tokens.store import async_store
 from tokens.store.async_store import AsyncStore
-from tokens.store.lanes import MAX_BATCH, MAX_WAITING, Overloaded, TooLate
+from tokens.store.lanes import MAX_WAITING, Overloaded, TooLate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,24 +89,6 @@ def test_logins_of_one_client_go_together_in_their_order_and_within_its_limit(
     assert with_store(lambda store: results(store, over)) == [None, None]
     assert used() == [1, 3]
     assert LoginEvent.objects.count() == 4
-
-
-def test_failures_of_one_bucket_never_go_together(sizes: list[int]) -> None:
-    calls = [failed(1), failed(2), failed(1)]
-    assert with_store(lambda store: results(store, calls)) == [None] * 3
-    assert sizes == [2, 1]
-
-
-def test_rejected_requests_of_one_address_never_go_together(sizes: list[int]) -> None:
-    calls = [rejected(1), rejected(2), rejected(1)]
-    assert with_store(lambda store: results(store, calls)) == [None] * 3
-    assert sizes == [2, 1]
-
-
-def test_a_batch_has_a_limit(sizes: list[int]) -> None:
-    calls = [rejected(number) for number in range(MAX_BATCH + 1)]
-    assert with_store(lambda store: results(store, calls)) == [None] * len(calls)
-    assert sizes == [MAX_BATCH, 1]
 
 
 @pytest.mark.parametrize("position", [0, 3, 5])

@@ -15,7 +15,6 @@ from tests.servers.processes import CHECKOUT
 from tests.servers.service import clean_environment
 
 LOG_ONE_LINE = "import logging; logging.getLogger('tokens.x').warning('hello')"
-SECRET = "cs_test_0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def record(message: str = "login", **extra: Any) -> logging.LogRecord:
@@ -27,12 +26,6 @@ def record(message: str = "login", **extra: Any) -> logging.LogRecord:
 def test_a_line_of_text_has_what_the_json_has() -> None:
     line = TextFormatter().format(record(outcome="issued", client_id="x", milliseconds=2.5))
     assert line[8:] == " INFO tokens.login: login client_id=x milliseconds=2.5 outcome=issued"
-
-
-@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
-def test_a_secret_is_in_no_line(formatter: logging.Formatter) -> None:
-    line = formatter.format(record(f"sent {SECRET}", client_id=SECRET))
-    assert "0123456789" not in line
 
 
 @pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
@@ -65,9 +58,8 @@ def logged(stderr: int, **given: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("given", [{}, {"LOG_FORMAT": "json"}])
-def test_production_logs_json(given: dict[str, str]) -> None:
-    with logged(subprocess.PIPE, **given) as process:
+def test_production_logs_json() -> None:
+    with logged(subprocess.PIPE) as process:
         written = process.communicate()[1]
     assert json.loads(written)["message"] == "hello"
 

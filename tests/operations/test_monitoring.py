@@ -6,10 +6,8 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
-import jsonschema
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,8 +21,6 @@ from tokens.refusals.table import REFUSALS
 PROMETHEUS = CHECKOUT / "deploy" / "prometheus"
 DASHBOARD = json.loads((CHECKOUT / "deploy/grafana/token-service.json").read_text("utf-8"))
 ALERTS = yaml.safe_load((PROMETHEUS / "alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
-SCHEMA = json.loads(Path(__file__).with_name("dashboard.schema.json").read_text("utf-8"))
-
 _METRIC = re.compile(r"\b([a-z][a-z_]*_(?:total|bucket|seconds)|up)\b")
 _OUTCOMES = re.compile(r'outcome(?:!=|=~?)"([^"]*)"')
 
@@ -64,16 +60,6 @@ def test_prometheus_finds_no_fault(promtool: str, arguments: tuple[str, ...]) ->
 
 
 @pytest.mark.processes
-def test_an_alert_with_another_limit_is_found(promtool: str, tmp_path: Path) -> None:
-    shutil.copy(PROMETHEUS / "alerts.test.yml", tmp_path)
-    text = (PROMETHEUS / "alerts.yml").read_text(encoding="utf-8")
-    assert "> 0.02" in text
-    (tmp_path / "alerts.yml").write_text(text.replace("> 0.02", "> 1.02"), encoding="utf-8")
-    with pytest.raises(AssertionError, match="FAILED"):
-        run(promtool, "test", "rules", str(tmp_path / "alerts.test.yml"))
-
-
-@pytest.mark.processes
 def test_every_query_of_the_dashboard_can_be_asked(promtool: str, tmp_path: Path) -> None:
     rules = [
         {"record": f"panel:{number}", "expr": query.replace("$__rate_interval", "5m")}
@@ -105,17 +91,19 @@ def test_each_alert_leads_to_its_runbook() -> None:
 
 
 def test_the_dashboard_is_one_for_grafana() -> None:
-    jsonschema.validate(DASHBOARD, SCHEMA, cls=jsonschema.Draft202012Validator)
+    assert isinstance(DASHBOARD["schemaVersion"], int)
+    assert DASHBOARD["title"]
+    assert DASHBOARD["templating"]["list"]
+    for panel in DASHBOARD["panels"]:
+        assert panel["title"]
+        assert panel["type"] in ("stat", "timeseries")
+        assert panel["fieldConfig"]["defaults"]["unit"] in ("short", "reqps", "percentunit", "s")
+        for target in panel["targets"]:
+            assert target["refId"]
+            assert target["expr"]
+            assert target["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(set(ids)) == len(ids)
-
-
-@pytest.mark.parametrize(
-    "broken", [{"panels": []}, {"schemaVersion": "39"}, {"templating": {}}, {"title": ""}]
-)
-def test_a_broken_dashboard_is_found(broken: dict[str, Any]) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(DASHBOARD | broken, SCHEMA, cls=jsonschema.Draft202012Validator)
 
 
 def test_no_panel_covers_another() -> None:

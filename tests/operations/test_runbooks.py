@@ -187,8 +187,6 @@ def wait_until(is_true: Callable[[], bool]) -> None:
 
 
 # --- Backup and restore ---------------------------------------------------------------------------
-
-
 def test_a_restored_service_goes_on_where_the_dump_was_made(
     machine: Machine, node: Service, tmp_path: Path
 ) -> None:
@@ -236,8 +234,6 @@ def test_without_its_keys_a_restored_service_says_what_is_missing(machine: Machi
 
 
 # --- Install, upgrade, roll back ------------------------------------------------------------------
-
-
 def test_the_recipe_leaves_settings_that_others_cannot_read(machine: Machine) -> None:
     etc = machine.settings.parent
     assert etc.stat().st_mode & 0o777 == 0o750
@@ -290,8 +286,6 @@ def test_the_nightly_work_by_hand_is_that_of_the_timers(machine: Machine) -> Non
 
 
 # --- Something has leaked -------------------------------------------------------------------------
-
-
 def test_a_leaked_signing_key_is_stopped(machine: Machine, node: Service) -> None:
     erp = new_client(node)
     before = token(node, erp)

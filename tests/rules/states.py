@@ -68,7 +68,6 @@ class Value(NamedTuple):
 
 
 # --- The facts, in the order in which the contract checks them ------------------------------------
-
 SECRET_EXPIRES_AT = (
     Value(ahead(1)),
     Value(AT),  # its last moment
@@ -152,16 +151,11 @@ def extremes(dimensions: Dimensions) -> list[Sequence[Value]]:
 
 LIMITS = (ALLOWED_NETWORKS, ALLOWED_PERMISSIONS, HAS_ALLOWED_TAXPAYERS, IS_ALLOWED)
 LIMITED_SECRET: Dimensions = (*extremes(SECRET[:-1]), ALLOWED_NETWORKS)
-LIMITED_CLIENT: Dimensions = (
-    *extremes(CLIENT[:-2]),
-    *(ALLOWED_PERMISSIONS, HAS_ALLOWED_TAXPAYERS),
-)
+LIMITED_CLIENT: Dimensions = (*extremes(CLIENT[:-2]), *(ALLOWED_PERMISSIONS, HAS_ALLOWED_TAXPAYERS))
 LIMITED_REPRESENTED: Dimensions = (*extremes(REPRESENTED[:-1]), IS_ALLOWED)
 
 
 # --- The states, and what the contract says -----------------------------------------------------
-
-
 class Secret(NamedTuple):
     facts: CredentialFacts
     refusal: Refusal | None
@@ -312,8 +306,6 @@ def expected(state: State, asked: Asked) -> Outcome:
 
 
 # --- What the service decides -------------------------------------------------------------------
-
-
 def facts_of(state: State) -> Facts:
     return Facts(state.client.facts, state.secret.facts, state.represented.facts)
 

@@ -10,7 +10,7 @@ import pytest
 
 from taxpayers.facts.token_binding import UNBOUND, Confirmation, TokenBinding
 from taxpayers.rules import AuthorizationRequest, decide
-from tests.rules.states import AT, IN_ORDER, KNOWN_SCOPES, Refusal, facts_of, outcome_of
+from tests.rules.states import AT, IN_ORDER, KNOWN_SCOPES, SOURCE, Refusal, facts_of, outcome_of
 from tests.rules.test_order import right_or_wrong
 
 KEY, CERTIFICATE = (Confirmation(b, "a-thumbprint") for b in (TokenBinding.DPOP, TokenBinding.TLS))
@@ -31,7 +31,7 @@ CASES: dict[tuple[str, Confirmation], Refusal | None] = {
     ("other", KEY): NO_PROOF,
     ("other", CERTIFICATE): NO_PROOF,
 }
-OF_SECRETS = ("secret_expired", "secret_revoked")
+OF_SECRETS = ("secret_expired", "secret_revoked", "source_network_not_allowed")
 
 
 def request(binding: str, proved: Confirmation) -> AuthorizationRequest:
@@ -46,8 +46,9 @@ def test_in_every_state_a_token_is_bound_as_it_must_be(binding: str, proved: Con
     for state in right_or_wrong():
         facts = facts_of(state)
         bound = replace(facts, client=replace(facts.client, token_binding=binding))
-        unbound = outcome_of(AuthorizationRequest(facts, None, KNOWN_SCOPES, AT))
-        found = outcome_of(AuthorizationRequest(bound, None, KNOWN_SCOPES, AT, proved))
+        plain = AuthorizationRequest(facts, None, KNOWN_SCOPES, AT, source=SOURCE)
+        unbound = outcome_of(plain)
+        found = outcome_of(replace(plain, facts=bound, confirmation=proved))
         if refusal is None or (isinstance(unbound, Refusal) and unbound.reason in OF_SECRETS):
             assert found == unbound, state
         else:

@@ -9,8 +9,6 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-import pytest
-
 from taxpayers.facts.validity import is_in_force
 from taxpayers.facts.values import Facts, PermissionFacts, RepresentedFacts
 from taxpayers.rules import AuthorizationRequest
@@ -80,8 +78,6 @@ def permission(kind: Kind, place: int) -> PermissionFacts:
 
 
 # --- What the contract says ---------------------------------------------------------------------
-
-
 @cache
 def alone(kind: Kind, place: int) -> Refusal | None:
     """The refusal of a login with this permission only; None if it is in force."""
@@ -121,8 +117,6 @@ def expected(kinds: tuple[Kind | None, ...]) -> list[Outcome]:
 
 
 # --- What the service decides -------------------------------------------------------------------
-
-
 @cache
 def outcomes() -> dict[tuple[Kind | None, ...], Outcome]:
     return {kinds: _decided(kinds) for kinds in product(CHOICES, repeat=len(PLACES))}
@@ -135,7 +129,6 @@ def _decided(kinds: tuple[Kind | None, ...]) -> Outcome:
     return outcome_of(AuthorizationRequest(facts, None, KNOWN_SCOPES, AT))
 
 
-@pytest.mark.slow
 def test_every_three_permissions_have_the_outcome_of_the_contract() -> None:
     """The codes of all that are in force; or one reason, with the right date, in any order."""
     assert len(KINDS) == 48

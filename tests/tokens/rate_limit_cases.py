@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from typing import Any
 
 from tokens.rate_limits.backoff import BucketState, count_failure, count_rejection
@@ -14,54 +15,62 @@ SECOND, MICROSECOND = timedelta(seconds=1), timedelta(microseconds=1)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
-# --- A login and the counter of its client ------------------------------------------------------
+class Kind(Enum):
+    """What is counted, and in which rows."""
+
+    LOGIN = "the counter of its client"
+    FAILURE = "the buckets of its pair and of its address"
+    REJECTION = "the bucket of its address"
 
 
 @dataclass(frozen=True)
-class LoginCase:
-    """A login at the moment `at` with this limit, on a counter that stands at `before`."""
+class Case:
+    """A call at the moment `at`, on rows that stand at `before`: its outcome, the rows after it."""
 
     claim: str
-    before: CounterState | None
-    limit: int
+    kind: Kind
+    before: tuple[Any, ...]
     at: datetime
-    outcome: Quota | Throttle
-    after: CounterState
+    outcome: Quota | Throttle | None
+    after: tuple[Any, ...]
+    limit: int = 0
 
-    def later(self, by: timedelta) -> "LoginCase":
-        """The same login at another moment, as the pure function decides it."""
-        at = self.at + by
-        outcome = count_login(self.before, self.limit, at)
-        if isinstance(outcome, Quota):
-            claim = f"{self.claim}, {by.total_seconds():+g} s"
-            return counted(
-                claim,
-                self.before,
-                self.limit,
-                at,
-                window=outcome.window_started_at,
-                used=outcome.used,
-            )
-        return replace(
-            self,
-            claim=f"{self.claim}, {by.total_seconds():+g} s",
-            at=at,
-            outcome=outcome,
-            after=self.before or self.after,
-        )
+    @property
+    def decided(self) -> tuple[Quota | Throttle | None, tuple[Any, ...]]:
+        """The outcome and the rows after it, by the pure function."""
+        found: Any
+        match self.kind:
+            case Kind.LOGIN:
+                found = count_login(self.before[0], self.limit, self.at)
+                if isinstance(found, Quota):
+                    return found, (CounterState(found.window_started_at, found.used),)
+            case Kind.FAILURE:
+                found = count_failure(self.before[0], self.before[1], self.at)
+            case Kind.REJECTION:
+                found = count_rejection(self.before[0], self.at)
+                found = found if isinstance(found, Throttle) else (found,)
+        return (found, self.before) if isinstance(found, Throttle) else (None, found)
+
+    def later(self, by: timedelta) -> "Case":
+        """The same call at another moment, as the pure function decides it."""
+        moved = replace(self, claim=f"{self.claim}, {by.total_seconds():+g} s", at=self.at + by)
+        outcome, after = moved.decided
+        return replace(moved, outcome=outcome, after=after)
 
     @property
     def essence(self) -> object:
         """What does not depend on the very moment."""
-        if isinstance(self.outcome, Throttle):
-            return self.outcome
-        return self.outcome.used, self.begins_window
+        if isinstance(self.outcome, Quota):
+            return self.outcome.used, self.begins_window
+        return self.outcome or [(state.failures, state.retry_at - self.at) for state in self.after]
 
     @property
     def begins_window(self) -> bool:
-        return self.before is None or self.before.window_started_at != self.after.window_started_at
+        (before,), (after,) = self.before, self.after
+        return before is None or before.window_started_at != after.window_started_at
 
 
+# --- A login and the counter of its client ------------------------------------------------------
 def counted(
     claim: str,
     before: CounterState | None,
@@ -70,16 +79,13 @@ def counted(
     *,
     window: datetime,
     used: int,
-) -> LoginCase:
-    return LoginCase(
-        claim, before, limit, at, Quota(limit, used, window), CounterState(window, used)
-    )
+) -> Case:
+    outcome, after = Quota(limit, used, window), CounterState(window, used)
+    return Case(claim, Kind.LOGIN, (before,), at, outcome, (after,), limit)
 
 
-def denied(
-    claim: str, before: CounterState, limit: int, at: datetime, retry_at: datetime
-) -> LoginCase:
-    return LoginCase(claim, before, limit, at, Throttle(retry_at, limit), before)
+def denied(claim: str, before: CounterState, limit: int, at: datetime, retry_at: datetime) -> Case:
+    return Case(claim, Kind.LOGIN, (before,), at, Throttle(retry_at, limit), (before,), limit)
 
 
 def used(count: int) -> CounterState:
@@ -116,54 +122,16 @@ LOGINS = [
 
 
 # --- A failure and its two buckets --------------------------------------------------------------
+Bucket = BucketState | None
 
 
-@dataclass(frozen=True)
-class FailureCase:
-    """A failed login at the moment `at`, on the buckets of its pair and its address."""
-
-    claim: str
-    pair: BucketState | None
-    address: BucketState | None
-    at: datetime
-    outcome: Throttle | None
-    after: tuple[BucketState | None, BucketState | None]
-
-    def later(self, by: timedelta) -> "FailureCase":
-        """The same failure at another moment, as the pure function decides it."""
-        claim, at = f"{self.claim}, {by.total_seconds():+g} s", self.at + by
-        outcome = count_failure(self.pair, self.address, at)
-        if isinstance(outcome, Throttle):
-            return throttled(claim, self.pair, self.address, at, outcome.retry_at)
-        return accepted(claim, self.pair, self.address, at, *outcome)
-
-    @property
-    def essence(self) -> object:
-        """What does not depend on the very moment."""
-        if self.outcome is not None:
-            return self.outcome
-        return [(state.failures, state.retry_at - self.at) for state in self.after if state]
+def accepted(claim: str, pair: Bucket, address: Bucket, at: datetime, *after: BucketState) -> Case:
+    return Case(claim, Kind.FAILURE, (pair, address), at, None, after)
 
 
-def accepted(
-    claim: str,
-    pair: BucketState | None,
-    address: BucketState | None,
-    at: datetime,
-    *after: BucketState,
-) -> FailureCase:
-    pair_after, address_after = after
-    return FailureCase(claim, pair, address, at, None, (pair_after, address_after))
-
-
-def throttled(
-    claim: str,
-    pair: BucketState | None,
-    address: BucketState | None,
-    at: datetime,
-    retry_at: datetime,
-) -> FailureCase:
-    return FailureCase(claim, pair, address, at, Throttle(retry_at), (pair, address))
+def throttled(claim: str, pair: Bucket, address: Bucket, at: datetime, retry_at: datetime) -> Case:
+    before = pair, address
+    return Case(claim, Kind.FAILURE, before, at, Throttle(retry_at), before)
 
 
 def failed(failures: int, pause: int = 0, at: datetime = AT) -> BucketState:
@@ -183,7 +151,6 @@ def one_after_the_other(pauses: Sequence[int]) -> list[tuple[BucketState | None,
 PAIR_PAUSES = [0] * 10 + [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]
 ADDRESS_PAUSES = [0] * 200 + [1, 2, 4, 8, 16, 32, 60]
 LATER = AT + 10 * SECOND
-FIRST = failed(1)
 FAILURES = [
     *(
         accepted(f"failure {after.failures} of a pair", before, None, after.last_at,
@@ -225,42 +192,12 @@ FAILURES = [
 
 
 # --- A rejected request and its bucket ----------------------------------------------------------
+def rejected(claim: str, before: Bucket, at: datetime, after: BucketState) -> Case:
+    return Case(claim, Kind.REJECTION, (before,), at, None, (after,))
 
 
-@dataclass(frozen=True)
-class RejectionCase:
-    """A rejected request at the moment `at`, on the bucket of its address."""
-
-    claim: str
-    before: BucketState | None
-    at: datetime
-    outcome: Throttle | None
-    after: BucketState | None
-
-    def later(self, by: timedelta) -> "RejectionCase":
-        """The same request at another moment, as the pure function decides it."""
-        claim, at = f"{self.claim}, {by.total_seconds():+g} s", self.at + by
-        outcome = count_rejection(self.before, at)
-        if isinstance(outcome, Throttle):
-            return RejectionCase(claim, self.before, at, outcome, self.before)
-        return RejectionCase(claim, self.before, at, None, outcome)
-
-    @property
-    def essence(self) -> object:
-        """What does not depend on the very moment."""
-        if self.outcome is not None or self.after is None:
-            return self.outcome
-        return self.after.failures, self.after.retry_at - self.at
-
-
-def rejected(
-    claim: str, before: BucketState | None, at: datetime, after: BucketState
-) -> RejectionCase:
-    return RejectionCase(claim, before, at, None, after)
-
-
-def paused(claim: str, before: BucketState, at: datetime, retry_at: datetime) -> RejectionCase:
-    return RejectionCase(claim, before, at, Throttle(retry_at), before)
+def paused(claim: str, before: Bucket, at: datetime, retry_at: datetime) -> Case:
+    return Case(claim, Kind.REJECTION, (before,), at, Throttle(retry_at), (before,))
 
 
 REJECTION_PAUSES = [0] * 500 + [1, 2, 4, 8, 16, 30]
@@ -286,19 +223,18 @@ REJECTIONS = [
 
 
 # --- For a store, which has its own clock --------------------------------------------------------
-
 # A store counts by the clock of the database. So the moments of a case are moved until it happens
 # now, and it must not matter that now is some milliseconds later. Where it would matter, the same
 # is tried before and after the moment at which the outcome changes.
 _UNSURE, _MARGIN = timedelta(seconds=2), timedelta(seconds=5)
 
 
-def cases_of_stores(cases: Sequence[Any]) -> list[Any]:
+def cases_of_stores(cases: Sequence[Case]) -> list[Case]:
     """Cases whose outcome does not depend on a clock that is two seconds off."""
     return [chosen for case in cases for chosen in _sure(case)]
 
 
-def _sure(case: Any) -> Iterator[Any]:
+def _sure(case: Case) -> Iterator[Case]:
     if is_sure(case):
         yield case
         return
@@ -306,7 +242,7 @@ def _sure(case: Any) -> Iterator[Any]:
         yield case.later(by)
 
 
-def is_sure(case: Any) -> bool:
+def is_sure(case: Case) -> bool:
     """Whether the outcome stays the same from two seconds before until two seconds after it."""
     return all(case.later(by).essence == case.essence for by in (-_UNSURE, _UNSURE))
 

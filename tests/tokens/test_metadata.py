@@ -8,7 +8,6 @@ from typing import Any
 import jwt
 import pytest
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
-from authlib.oauth2.rfc9068 import JWTBearerTokenValidator
 from django.http import HttpResponse
 from django.test import Client
 from joserfc import jwt as joserfc_jwt
@@ -56,7 +55,7 @@ def test_the_metadata_has_these_members_only(path: str, base: str, settings: Set
         "dpop_signing_alg_values_supported": CLIENT_ALGORITHMS,
         "introspection_endpoint": f"{base}/connect/introspect",
         "introspection_endpoint_auth_methods_supported": [
-            *("client_secret_post", "client_secret_basic"),
+            *("client_secret_post", "client_secret_basic")
         ],
         "introspection_signing_alg_values_supported": ["ES256", "RS256", "PS256"],
         "revocation_endpoint": f"{base}/connect/revocation",
@@ -208,17 +207,3 @@ def test_joserfc_verifies_a_token(published: Published, erp: Erp) -> None:
     )
     registry.validate(token.claims)
     assert token.claims["client_id"] == erp.client_id
-
-
-# Its validator accepts the algorithms that joserfc recommends; PS256 is not among them.
-@pytest.mark.parametrize("published", ["ES256", "RS256"], indirect=True)
-def test_the_rfc_9068_validator_of_authlib_verifies_a_token(published: Published, erp: Erp) -> None:
-    class Validator(JWTBearerTokenValidator):  # type: ignore[misc]  # it has no types
-        def get_jwks(self) -> Any:
-            return KeySet.import_key_set(published.jwks)  # type: ignore[arg-type]
-
-    validator = Validator(published.metadata["issuer"], "InvoicingAPI")
-    token = validator.authenticate_token(published.token)
-    assert token is not None
-    validator.validate_token(token, ["InvoicingAPI"], None)
-    assert token["client_id"] == erp.client_id

@@ -3,6 +3,7 @@
 import ast
 import base64
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.db import OperationalError, connection, transaction
 from django.http import HttpResponse
 from django.test import Client
-from hypothesis import HealthCheck, example, given
+from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
@@ -37,14 +38,12 @@ from tests.support.factories import GrantedPermissionFactory
 from tests.support.outages import database_out_of_reach
 from tokens import resource_server
 from tokens.access_tokens.issuing import issue_access_token
-from tokens.access_tokens.verification import InvalidToken, verify
-from tokens.keys.ring import Key, KeyRing, generate, public_jwk
-from tokens.keys.signer import current_key_ring, sign
+from tokens.keys.ring import generate, public_jwk
+from tokens.keys.signer import current_key_ring
 from tokens.resource_server.permissions import HasPermission, HasScope
 
 pytestmark = pytest.mark.django_db
 
-ISSUER = "http://127.0.0.1:8000"
 JTI = UUID("01a3a0c4-9b1e-7c3a-8d52-0f6b1c2d3e4f")
 FOREIGN = (
     "The token was not issued by this service, or was changed on the way, or belongs to the other"
@@ -102,8 +101,6 @@ def assert_401(response: HttpResponse, description: str) -> None:
 
 
 # --- Who am I -----------------------------------------------------------------------------------
-
-
 def test_a_taxpayer_sees_itself_without_limits(erp: Erp) -> None:
     Taxpayer.objects.update(tin="C2584563222", rob="202001234567")
     token = token_of(erp)
@@ -128,21 +125,16 @@ def test_a_taxpayer_sees_itself_without_limits(erp: Erp) -> None:
     }
 
 
-def test_an_intermediary_sees_for_whom_it_acts_and_what_it_may_do(intermediary: Erp) -> None:
-    granted = GrantedPermissionFactory.create(intermediary=intermediary.role)
+@pytest.mark.parametrize("codes", [[], ["documents:submit", "documents:view"]])
+def test_an_intermediary_sees_for_whom_it_acts_and_what_it_may_do(
+    intermediary: Erp, codes: list[str]
+) -> None:
+    granted = GrantedPermissionFactory.create(intermediary=intermediary.role, codes=codes)
     tin = granted.taxpayer.tin
     body = body_of(get(f"Bearer {token_of(intermediary, on_behalf_of=tin)}"))
     assert (body["subject"], body["taxpayer"]) == (tin, {"tin": tin})
     assert body["actor"] == intermediary.tin
-    assert body["permissions"] == ["documents:submit", "documents:view"]
-
-
-def test_an_intermediary_without_any_permission_sees_an_empty_list_not_null(
-    intermediary: Erp,
-) -> None:
-    granted = GrantedPermissionFactory.create(intermediary=intermediary.role, codes=[])
-    token = token_of(intermediary, on_behalf_of=granted.taxpayer.tin)
-    assert body_of(get(f"Bearer {token}"))["permissions"] == []
+    assert body["permissions"] == codes  # not null, if there are none
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
@@ -168,8 +160,6 @@ def test_a_token_whose_login_is_not_recorded_is_refused() -> None:
 
 
 # --- 401 ----------------------------------------------------------------------------------------
-
-
 def resigned(header: dict[str, Any] | None = None, **claims: Any) -> str:
     """A token by our own key, with other claims; None leaves a claim out."""
     at = now()
@@ -217,8 +207,7 @@ def b64(data: bytes) -> str:
 
 
 def with_changed_header(
-    change: Callable[[dict[str, Any]], Any] = lambda header: header,
-    signature: bytes | None = None,
+    change: Callable[[dict[str, Any]], Any] = lambda header: header, signature: bytes | None = None
 ) -> str:
     """A valid token, except that its header was changed after it was signed."""
     header, payload, old_signature = token_for(authorization()).split(".")
@@ -254,8 +243,6 @@ FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
     "HS256 with the public key as JWK": lambda: hs256_with_the_public_key("jwk"),
     "RS256 with an EC key": lambda: with_changed_header(lambda header: {**header, "alg": "RS256"}),
     "alg a list": lambda: with_changed_header(lambda header: {**header, "alg": ["ES256"]}),
-    "typ JWT": lambda: resigned({"typ": "JWT"}),
-    "no typ": lambda: resigned({"typ": None}),
     "another key": foreign,
     "another key under our kid": lambda: foreign(our_kid()),
     "another key in the header": lambda: foreign(
@@ -263,7 +250,6 @@ FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
     ),
     "no kid": lambda: with_changed_header(lambda header: {"typ": "at+jwt", "alg": "ES256"}),
     "kid a number": lambda: with_changed_header(lambda header: {**header, "kid": 1}),
-    "kid an object": lambda: with_changed_header(lambda header: {**header, "kid": {}}),
     "kid a path": lambda: with_changed_header(lambda header: {**header, "kid": "../../dev/null"}),
     "crit": lambda: resigned({"crit": ["x"], "x": 1}),
     "detached": lambda: with_changed_header(lambda header: {**header, "b64": False}),
@@ -276,25 +262,9 @@ FOREIGN_TOKENS: dict[str, Callable[[], str]] = {
     "signature cut off": lambda: token_for(authorization())[:-4],
     "no signature": lambda: token_for(authorization()).rpartition(".")[0] + ".",
     "an encrypted token": lambda: f"{token_for(authorization())}.e30.e30",
-    "one part": lambda: "e30",
-    "dots": lambda: "...",
     "a client secret": lambda: "cs_test_0123456789",
     "another issuer": lambda: resigned(iss="http://127.0.0.1:8001"),
-    "our issuer with a slash": lambda: resigned(iss=f"{ISSUER}/"),
-    "no issuer": lambda: resigned(iss=None),
     "another audience": lambda: resigned(aud="AnotherAPI"),
-    "no audience": lambda: resigned(aud=None),
-    "audience empty": lambda: resigned(aud=[]),
-    "from the future": lambda: resigned(iat=int((now() + timedelta(minutes=2)).timestamp())),
-    "no iat": lambda: resigned(iat=None),
-    "no exp": lambda: resigned(exp=None),
-    "exp a text": lambda: resigned(exp="soon"),
-    "exp beyond all time": lambda: resigned(exp=10**30),
-    "no subject": lambda: resigned(sub=None),
-    "no taxpayer": lambda: resigned(taxpayer=None),
-    "taxpayer a text": lambda: resigned(taxpayer="C25"),
-    "scope a list": lambda: resigned(scope=["InvoicingAPI"]),
-    "no jti": lambda: resigned(jti=None),
 }
 
 
@@ -336,69 +306,6 @@ def test_a_token_outside_the_header_is_ignored() -> None:
     assert_401(Client().get(path), MISSING)  # type: ignore[arg-type]
 
 
-def test_an_expired_token_says_when_it_expired() -> None:
-    at = now() - timedelta(hours=1)
-    token = token_for(authorization(at=at))
-    expired_at = f"{at + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
-    assert_401(get(f"Bearer {token}"), f"The token expired at {expired_at}. Log in again.")
-
-
-def test_a_token_expires_in_the_very_second_of_its_exp() -> None:
-    at = now().replace(microsecond=0)
-    ring, token = current_key_ring(at), token_for(authorization(at=at))
-
-    def verified(moment: datetime) -> bool:
-        try:
-            verify(token, ring, issuer=ISSUER, audiences={"InvoicingAPI"}, at=moment)
-        except InvalidToken:
-            return False
-        return True
-
-    exp = at + timedelta(seconds=3600)
-    assert verified(at - timedelta(seconds=60))  # issued by a node whose clock is ahead
-    assert not verified(at - timedelta(seconds=60, microseconds=1))
-    assert verified(exp - timedelta(microseconds=1))
-    assert not verified(exp)
-
-
-def test_a_token_of_a_key_that_is_no_longer_published_is_refused() -> None:
-    """A retired key is no use to a finder, though the service still has it in its ring."""
-    retired, successor = (generate("ES256") for _ in range(2))
-    began = now() - timedelta(days=90)
-    retires = began + timedelta(days=30)
-    keys = (a_key(retired, began), a_key(successor, retires))
-    gone_at = retires + timedelta(minutes=65)
-
-    def verified(at: datetime) -> bool:
-        claims = jwt.decode(token_for(authorization(at=at)), options={"verify_signature": False})
-        token = sign(claims, keys[0])
-        try:
-            verify(token, KeyRing(keys), issuer=ISSUER, audiences={"InvoicingAPI"}, at=at)
-        except InvalidToken:
-            return False
-        return True
-
-    assert verified(gone_at - timedelta(seconds=1))
-    assert not verified(gone_at)
-    assert not verified(now())
-
-
-def a_key(private_key: Any, signs_from: datetime) -> Key:
-    jwk = public_jwk(private_key, "ES256")
-    return Key(jwk["kid"], "ES256", signs_from, jwk, private_key)
-
-
-@pytest.mark.slow
-@hypothesis_settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300
-)
-@given(st.text(st.characters(codec="latin-1"), max_size=200), st.sampled_from(["", "Bearer "]))
-@example("a.b.c", "Bearer ")
-@example("\x00", "Bearer ")
-def test_no_header_causes_a_500(text: str, scheme: str) -> None:
-    assert get(scheme + text).status_code == 401
-
-
 @pytest.mark.slow
 @hypothesis_settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300
@@ -422,8 +329,6 @@ def test_no_token_causes_a_500(header: Any, signature: bytes) -> None:
 
 
 # --- 403 ----------------------------------------------------------------------------------------
-
-
 class Submit(APIView):
     permission_classes = (HasScope("InvoicingAPI"), HasPermission("documents:submit"))
 
@@ -501,8 +406,6 @@ def test_a_view_that_authenticates_nobody_lets_nobody_in() -> None:
 
 
 # --- Everything else ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "NONSENSE"])
 def test_another_method_is_answered_in_json(erp: Erp, method: str) -> None:
     response = get(f"Bearer {token_of(erp)}", method=method, accept="text/html")
@@ -531,6 +434,17 @@ def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
     assert body_of(response)["error"] == "temporarily_unavailable"
 
 
+def answer_to(raised: Exception) -> Any:
+    """Of a view that raises this."""
+
+    class Failing(APIView):
+        def get(self, request: Request) -> Response:
+            raise raised
+
+    headers = {"authorization": f"Bearer {token_for(authorization())}"}
+    return Failing.as_view()(APIRequestFactory().get("/", headers=headers))
+
+
 @pytest.mark.parametrize(
     ("raised", "status", "error"),
     [
@@ -543,48 +457,29 @@ def test_keys_that_cannot_be_read_are_a_503_in_json() -> None:
 def test_every_exception_of_a_view_is_answered_in_json_without_internal_details(
     raised: Exception, status: int, error: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Failing(APIView):
-        def get(self, request: Request) -> Response:
-            raise raised
-
-    headers = {"authorization": f"Bearer {token_for(authorization())}"}
-    response: Any = Failing.as_view()(APIRequestFactory().get("/", headers=headers))
+    response = answer_to(raised)
     body = body_of(response.render())
     assert (response.status_code, response["Content-Type"]) == (status, "application/json")
     assert (set(body), body["error"]) == ({"error", "error_description"}, error)
-    assert "detail" not in body["error_description"]
-    assert "10.1.2.3" not in body["error_description"]
+    assert not re.search(r"detail|10\.1\.2\.3", body["error_description"])
     logged = [(record.message, record.exc_info and record.exc_info[1]) for record in caplog.records]
     assert logged == ([("protected API failed", raised)] if status >= 500 else [])
 
 
 def test_what_a_view_wrote_before_it_failed_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Django runs each request in a transaction: the answer is made inside of it."""
-
-    class Failing(APIView):
-        def get(self, request: Request) -> Response:
-            raise RuntimeError
-
-    headers = {"authorization": f"Bearer {token_for(authorization())}"}
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
     with transaction.atomic():
-        response = Failing.as_view()(APIRequestFactory().get("/", headers=headers))
-        assert (response.status_code, transaction.get_rollback()) == (500, True)
+        assert answer_to(RuntimeError()).status_code == 500
+        assert transaction.get_rollback()
 
 
 def test_a_description_has_only_the_characters_that_rfc_6750_allows() -> None:
-    class Failing(APIView):
-        def get(self, request: Request) -> Response:
-            raise ValidationError({"detail": 'Caf\u00e9 "x"\\\n'})
-
-    headers = {"authorization": f"Bearer {token_for(authorization())}"}
-    response: Any = Failing.as_view()(APIRequestFactory().get("/", headers=headers))
+    response = answer_to(ValidationError({"detail": 'Caf\u00e9 "x"\\\n'}))
     assert "Caf? 'x'??" in body_of(response.render())["error_description"]
 
 
 # --- Its dependencies ---------------------------------------------------------------------------
-
-
 def test_a_protected_api_depends_on_little_of_this_service() -> None:
     """What it imports is listed here, and stays short: other teams read it as an example."""
     imported = {

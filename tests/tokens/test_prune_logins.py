@@ -24,6 +24,8 @@ from tokens.login_events.partitions import first_id, has_partition, partitions_b
 from tokens.models import LoginEvent, RevokedToken, UsedAssertion, UsedProof
 from tokens.store import used_once as used_assertions
 
+pytestmark = pytest.mark.django_db(transaction=True)
+with_partitions = pytest.mark.postgresql  # SQLite has none
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=500)
 
@@ -42,7 +44,6 @@ def prune(*arguments: str) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.django_db(transaction=True)
 def test_old_events_are_deleted_and_others_stay() -> None:
     make_partitions(connection, OLD)
     event_at(OLD)
@@ -57,7 +58,6 @@ def test_old_events_are_deleted_and_others_stay() -> None:
     assert days == 400
 
 
-@pytest.mark.django_db(transaction=True)
 def test_what_was_deleted_is_recorded_though_the_operator_stops_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -74,20 +74,7 @@ def test_what_was_deleted_is_recorded_though_the_operator_stops_it(
     assert Change.objects.get().action == "prune_logins"
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql  # SQLite has no partitions
-def test_an_event_lies_in_the_partition_of_its_month() -> None:
-    event = event_at(NOW)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT tableoid::regclass::text FROM login_events WHERE id = %s", [event.id]
-        )
-        (name,) = cursor.fetchone()
-    assert name == f"login_events_{NOW:%Y_%m}"
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql  # SQLite has no partitions
+@with_partitions
 def test_partitions_of_coming_months_are_made_once() -> None:
     assert make_partitions(connection, NOW) == []
     later = NOW + timedelta(days=70)
@@ -95,8 +82,7 @@ def test_partitions_of_coming_months_are_made_once() -> None:
     assert make_partitions(connection, later) == []
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql  # SQLite has no partitions
+@with_partitions
 def test_a_month_is_dropped_only_when_all_of_it_is_old() -> None:
     end = datetime(2020, 3, 1, tzinfo=UTC)
     make_partitions(connection, end - timedelta(days=2))
@@ -114,8 +100,7 @@ def read_for_long(reading: threading.Event, done: threading.Event) -> None:
         connections.close_all()
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql  # SQLite has no partitions
+@with_partitions
 def test_pruning_waits_for_long_queries_without_blocking_logins(
     erp: Erp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,8 +147,7 @@ def lose_partition_of(at: datetime) -> str:
     return name
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql  # SQLite has no partitions
+@with_partitions
 @pytest.mark.parametrize("at_once", [1, 2, 20_000])
 def test_a_month_that_lies_in_the_default_partition_is_repaired(
     at_once: int, erp: Erp, monkeypatch: pytest.MonkeyPatch
@@ -181,8 +165,7 @@ def test_a_month_that_lies_in_the_default_partition_is_repaired(
     assert {partition_of(event) for event in LoginEvent.objects.all()} == {month}
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql  # SQLite has no partitions
+@with_partitions
 def test_a_repaired_month_is_a_partition_like_every_other() -> None:
     def pattern(name: str) -> list[tuple[str, str]]:
         with connection.cursor() as cursor:
@@ -205,8 +188,7 @@ def test_a_repaired_month_is_a_partition_like_every_other() -> None:
     assert pattern(name) == pattern("login_events_default")
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql  # SQLite has no partitions
+@with_partitions
 def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_changes, "_TRIES", 1)
     name = lose_partition_of(NOW)
@@ -228,8 +210,7 @@ def test_a_repair_that_was_interrupted_is_continued(monkeypatch: pytest.MonkeyPa
     assert {partition_of(event) for event in events} == {name}
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.postgresql  # SQLite has no partitions
+@with_partitions
 def test_old_logins_in_the_default_partition_are_deleted() -> None:
     old, young = (event_at(datetime(year, 1, 1, tzinfo=UTC)) for year in (2001, 2099))
     assert partition_of(old) == partition_of(young) == "login_events_default"
@@ -237,7 +218,6 @@ def test_old_logins_in_the_default_partition_are_deleted() -> None:
     assert list(LoginEvent.objects.all()) == [young]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_an_age_before_1970_deletes_nothing() -> None:
     recent = event_at(NOW)
     assert prune("--older-than", "99999d")["deleted"] == 0
@@ -251,9 +231,6 @@ def test_a_wrong_age_is_refused_in_one_line(text: str) -> None:
 
 
 # --- What is stored until it expires --------------------------------------------------------------
-
-
-@pytest.mark.django_db
 def test_used_assertions_and_proofs_are_deleted_in_batches_once_they_have_expired(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -270,7 +247,6 @@ def test_used_assertions_and_proofs_are_deleted_in_batches_once_they_have_expire
     assert used_assertions.prune_used_assertions(NOW) == 0
 
 
-@pytest.mark.django_db
 def test_revoked_tokens_are_deleted_in_batches_once_they_have_expired(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

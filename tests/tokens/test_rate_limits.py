@@ -20,19 +20,18 @@ from tests.tokens.rate_limit_cases import (
     LOGINS,
     REJECTIONS,
     SECOND,
-    FailureCase,
-    LoginCase,
-    RejectionCase,
+    Case,
+    Kind,
     cases_of_stores,
     is_sure,
     moved,
 )
 from tokens.calls import CountedLogin, Event, FailedLogin, RejectedRequest
 from tokens.models import FailureBucket, LoginEvent
-from tokens.rate_limits.backoff import Backoff, BucketState, count_failure, count_rejection
+from tokens.rate_limits.backoff import Backoff, BucketState
 from tokens.rate_limits.buckets import NUMBER, Buckets, counted_address
 from tokens.rate_limits.denial_cache import DenialCache
-from tokens.rate_limits.quota import CounterState, Quota, count_login, current_quota
+from tokens.rate_limits.quota import CounterState, Quota, current_quota
 from tokens.rate_limits.throttle import Throttle
 from tokens.store import postgresql, sqlite
 from tokens.store.django_store import perform
@@ -41,56 +40,91 @@ LONG_AGO = CounterState(datetime(1970, 1, 1, tzinfo=UTC), 0)  # of a client that
 EPOCH, SECRET_ID = 77, 5
 
 
-def each(cases: Sequence[Any]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", cases, ids=[case.claim for case in cases])
+ALL = (*LOGINS, *FAILURES, *REJECTIONS)
+
+
+def each(cases: Sequence[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "case", cases, ids=[f"{c.kind.name.lower()}: {c.claim}" for c in cases]
+    )
 
 
 def test_cases_of_stores_are_sure_and_none_is_lost() -> None:
-    for cases in (LOGINS, FAILURES, REJECTIONS):
-        of_stores = cases_of_stores(cases)
-        assert all(is_sure(case) for case in of_stores)
-        outcomes = {str(case.essence) for case in of_stores}
-        assert {str(case.essence) for case in cases} <= outcomes
+    of_stores = cases_of_stores(ALL)
+    assert all(is_sure(case) for case in of_stores)
+    assert {str(case.essence) for case in ALL} <= {str(case.essence) for case in of_stores}
 
 
-# --- A login and the counter of its client ------------------------------------------------------
+# --- By the pure functions ------------------------------------------------------------------------
+@each(ALL)
+def test_a_call_is_counted_by_the_pure_function(case: Case) -> None:
+    assert case.decided == (case.outcome, case.after)
 
 
-@each(LOGINS)
-def test_a_login_is_counted_by_the_pure_function(case: LoginCase) -> None:
-    assert count_login(case.before, case.limit, case.at) == case.outcome
-
-
-def quota_before(case: LoginCase) -> Quota:
+def quota_before(case: Case) -> Quota:
     """The quota that this login meets: one login less than what counting it gives."""
-    if isinstance(case.outcome, Throttle):
-        return Quota(case.limit, case.after.used, case.after.window_started_at)
-    return Quota(case.limit, case.outcome.used - 1, case.outcome.window_started_at)
+    if isinstance(case.outcome, Quota):
+        return Quota(case.limit, case.outcome.used - 1, case.outcome.window_started_at)
+    return Quota(case.limit, case.after[0].used, case.after[0].window_started_at)
 
 
 @each(LOGINS)
-def test_reading_a_quota_counts_nothing(case: LoginCase) -> None:
-    assert current_quota(case.before, case.limit, case.at) == quota_before(case)
+def test_reading_a_quota_counts_nothing(case: Case) -> None:
+    assert current_quota(case.before[0], case.limit, case.at) == quota_before(case)
 
 
+# --- By the store ---------------------------------------------------------------------------------
 def event(at: datetime) -> Event:
     return Event(uuid7(), at, "", None, "", "", "c", None, None, "", "", "", "", "127.0.0.1", "")
 
 
-def login(client: int, case: LoginCase, now: datetime) -> CountedLogin:
-    """The login of a case that happens now, with the counter of its client as it was before."""
-    before = moved(case.before, now - case.at) or LONG_AGO
-    RateLimitCounter.objects.create(system_user_id=client, epoch=EPOCH, **before._asdict())
-    return CountedLogin(event(now), client, SECRET_ID, case.limit, EPOCH)
+def buckets_of(number: int, case: Case) -> tuple[int, ...]:
+    return (2 * number, 2 * number + 1) if case.kind is Kind.FAILURE else (number,)
 
 
-def assert_counted(case: LoginCase, client: int, outcome: Quota | None, now: datetime) -> None:
+def call_of(number: int, case: Case, now: datetime) -> CountedLogin | FailedLogin | RejectedRequest:
+    """The call of a case that happens now, with its rows as they were before."""
+    before = [moved(state, now - case.at) for state in case.before]
+    if case.kind is Kind.LOGIN:
+        row = (before[0] or LONG_AGO)._asdict()
+        RateLimitCounter.objects.create(system_user_id=number, epoch=EPOCH, **row)
+        return CountedLogin(event(now), number, SECRET_ID, case.limit, EPOCH)
+    buckets = buckets_of(number, case)
+    for pk, state in zip(buckets, before, strict=True):
+        if state is not None:
+            FailureBucket.objects.create(pk=pk, **state._asdict())
+    if case.kind is Kind.FAILURE:
+        return FailedLogin(event(now), *buckets)
+    return RejectedRequest(event(now), *buckets)
+
+
+def assert_counted(case: Case, number: int, outcome: Any, now: datetime) -> None:
     """As the case says, with its moments moved to now, when the store counted it."""
+    if case.kind is Kind.LOGIN:
+        assert_login_counted(case, number, outcome, now)
+        return
+    buckets, by = buckets_of(number, case), now - case.at
+    rows = FailureBucket.objects.filter(pk__in=buckets)
+    stored = {
+        pk: BucketState(*state) for pk, *state in rows.values_list("pk", *BucketState._fields)
+    }
+    if isinstance(case.outcome, Throttle):
+        assert outcome == Throttle(case.outcome.retry_at + by)
+    else:
+        assert outcome is None
+        counted_at = stored[buckets[0]].last_at
+        assert now <= counted_at < now + SECOND
+        by = counted_at - case.at
+    after = zip(buckets, case.after, strict=True)
+    assert stored == {pk: moved(state, by) for pk, state in after if state is not None}
+
+
+def assert_login_counted(case: Case, client: int, outcome: Any, now: datetime) -> None:
     row = RateLimitCounter.objects.get(pk=client)
     by = now - case.at
-    if isinstance(case.outcome, Throttle):
+    if not isinstance(case.outcome, Quota):
         assert outcome is None
-        assert (row.window_started_at, row.used) == moved(case.after, by)
+        assert (row.window_started_at, row.used) == moved(case.after[0], by)
         return
     window = row.window_started_at
     if case.begins_window:
@@ -102,25 +136,30 @@ def assert_counted(case: LoginCase, client: int, outcome: Quota | None, now: dat
     assert row.last_use_of(SECRET_ID) == window
 
 
-@each(cases_of_stores(LOGINS))
+@each(cases_of_stores(ALL))
 @pytest.mark.django_db
-def test_a_login_is_counted_by_the_store(case: LoginCase) -> None:
+def test_a_call_is_counted_by_the_store(case: Case) -> None:
     now = datetime.now(UTC)
-    outcome = perform(login(1, case, now))
-    assert_counted(case, 1, outcome, now)
-    assert LoginEvent.objects.count() == (outcome is not None)
+    assert_counted(case, 1, perform(call_of(1, case, now)), now)
+    assert LoginEvent.objects.count() == (not isinstance(case.outcome, Throttle))
 
 
+@pytest.mark.parametrize(
+    "cases", [LOGINS, FAILURES, REJECTIONS], ids=["logins", "failures", "rejections"]
+)
 @pytest.mark.django_db
-def test_logins_are_counted_together_as_each_alone() -> None:
-    now, cases = datetime.now(UTC), list(enumerate(cases_of_stores(LOGINS), 1))
-    logins = [login(client, case, now) for client, case in cases]
-    outcomes = perform_together(logins)
-    for (client, case), outcome in zip(cases, outcomes, strict=True):
-        assert_counted(case, client, outcome, now)
-    stored = {one.event.id for one, outcome in zip(logins, outcomes, strict=True) if outcome}
+def test_calls_are_counted_together_as_each_alone(cases: Sequence[Case]) -> None:
+    now, numbered = datetime.now(UTC), list(enumerate(cases_of_stores(cases), 1))
+    calls = [call_of(number, case, now) for number, case in numbered]
+    for (number, case), outcome in zip(numbered, perform_together(calls), strict=True):
+        assert_counted(case, number, outcome, now)
+    stored = {
+        call.event.id
+        for call, (_, case) in zip(calls, numbered, strict=True)
+        if not isinstance(case.outcome, Throttle)
+    }
     assert set(LoginEvent.objects.values_list("pk", flat=True)) == stored
-    assert 0 < len(stored) < len(logins)
+    assert 0 < len(stored) < len(calls)
 
 
 def perform_together(calls: Sequence[Any]) -> list[Any]:
@@ -133,9 +172,9 @@ def perform_together(calls: Sequence[Any]) -> list[Any]:
 
 @each(cases_of_stores(LOGINS))
 @pytest.mark.django_db
-def test_reading_a_counter_from_the_store_counts_nothing(erp: Erp, case: LoginCase) -> None:
+def test_reading_a_counter_from_the_store_counts_nothing(erp: Erp, case: Case) -> None:
     now = datetime.now(UTC)
-    before = moved(case.before, now - case.at) or LONG_AGO
+    before = moved(case.before[0], now - case.at) or LONG_AGO
     row = RateLimitCounter.objects.filter(pk=erp.system_user.pk)
     row.update(**before._asdict())
     for _ in range(2):
@@ -147,122 +186,7 @@ def test_reading_a_counter_from_the_store_counts_nothing(erp: Erp, case: LoginCa
     assert row.values_list(*CounterState._fields).get() == before
 
 
-# --- A failure and its two buckets --------------------------------------------------------------
-
-
-@each(FAILURES)
-def test_a_failure_is_counted_by_the_pure_function(case: FailureCase) -> None:
-    outcome = count_failure(case.pair, case.address, case.at)
-    assert outcome == (case.outcome or case.after)
-
-
-def failure(number: int, case: FailureCase, now: datetime) -> FailedLogin:
-    """The failure of a case that happens now, with its two buckets as they were before."""
-    pair, address = 2 * number, 2 * number + 1
-    for pk, state in ((pair, case.pair), (address, case.address)):
-        if state is not None:
-            before = moved(state, now - case.at)
-            FailureBucket.objects.create(pk=pk, **before._asdict())
-    return FailedLogin(event(now), pair, address)
-
-
-def assert_failure_counted(
-    case: FailureCase, number: int, outcome: Throttle | None, now: datetime
-) -> None:
-    """As the case says, with its moments moved to now, when the store counted it."""
-    rows = FailureBucket.objects.filter(pk__in=(2 * number, 2 * number + 1)).order_by("pk")
-    stored = {
-        pk: BucketState(*state) for pk, *state in rows.values_list("pk", *BucketState._fields)
-    }
-    by = now - case.at
-    if case.outcome is None:
-        assert outcome is None
-        counted_at = stored[2 * number].last_at
-        assert now <= counted_at < now + SECOND
-        by = counted_at - case.at
-    else:
-        assert outcome == Throttle(case.outcome.retry_at + by)
-    after = (moved(state, by) for state in case.after)
-    assert stored == {pk: state for pk, state in enumerate(after, 2 * number) if state is not None}
-
-
-@each(cases_of_stores(FAILURES))
-@pytest.mark.django_db
-def test_a_failure_is_counted_by_the_store(case: FailureCase) -> None:
-    now = datetime.now(UTC)
-    outcome = perform(failure(0, case, now))
-    assert_failure_counted(case, 0, outcome, now)
-    assert LoginEvent.objects.count() == (outcome is None)
-
-
-@pytest.mark.django_db
-def test_failures_are_counted_together_as_each_alone() -> None:
-    now, cases = datetime.now(UTC), list(enumerate(cases_of_stores(FAILURES)))
-    failures = [failure(number, case, now) for number, case in cases]
-    outcomes = perform_together(failures)
-    for (number, case), outcome in zip(cases, outcomes, strict=True):
-        assert_failure_counted(case, number, outcome, now)
-    stored = {one.event.id for one, out in zip(failures, outcomes, strict=True) if out is None}
-    assert set(LoginEvent.objects.values_list("pk", flat=True)) == stored
-    assert 0 < len(stored) < len(failures)
-
-
-# --- A rejected request and its bucket ----------------------------------------------------------
-
-
-@each(REJECTIONS)
-def test_a_rejected_request_is_counted_by_the_pure_function(case: RejectionCase) -> None:
-    assert count_rejection(case.before, case.at) == (case.outcome or case.after)
-
-
-def rejection(bucket: int, case: RejectionCase, now: datetime) -> RejectedRequest:
-    """The request of a case that happens now, with its bucket as it was before."""
-    before = moved(case.before, now - case.at)
-    if before is not None:
-        FailureBucket.objects.create(pk=bucket, **before._asdict())
-    return RejectedRequest(event(now), bucket)
-
-
-def assert_rejection_counted(
-    case: RejectionCase, bucket: int, outcome: Throttle | None, now: datetime
-) -> None:
-    """As the case says, with its moments moved to now, when the store counted it."""
-    (stored,) = FailureBucket.objects.filter(pk=bucket).values_list(*BucketState._fields)
-    by = now - case.at
-    if case.outcome is None:
-        assert outcome is None
-        counted_at = BucketState(*stored).last_at
-        assert now <= counted_at < now + SECOND
-        by = counted_at - case.at
-    else:
-        assert outcome == Throttle(case.outcome.retry_at + by)
-    assert stored == moved(case.after, by)
-
-
-@each(cases_of_stores(REJECTIONS))
-@pytest.mark.django_db
-def test_a_rejected_request_is_counted_by_the_store(case: RejectionCase) -> None:
-    now = datetime.now(UTC)
-    outcome = perform(rejection(7, case, now))
-    assert_rejection_counted(case, 7, outcome, now)
-    assert LoginEvent.objects.count() == (outcome is None)
-
-
-@pytest.mark.django_db
-def test_rejected_requests_are_counted_together_as_each_alone() -> None:
-    now, cases = datetime.now(UTC), list(enumerate(cases_of_stores(REJECTIONS)))
-    requests = [rejection(bucket, case, now) for bucket, case in cases]
-    outcomes = perform_together(requests)
-    for (bucket, case), outcome in zip(cases, outcomes, strict=True):
-        assert_rejection_counted(case, bucket, outcome, now)
-    stored = {one.event.id for one, out in zip(requests, outcomes, strict=True) if out is None}
-    assert set(LoginEvent.objects.values_list("pk", flat=True)) == stored
-    assert 0 < len(stored) < len(requests)
-
-
 # --- Which buckets ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("address", "counted_as"),
     [
@@ -328,8 +252,6 @@ def test_pauses_double_up_to_the_cap() -> None:
 
 
 # --- Values -------------------------------------------------------------------------------------
-
-
 def test_a_quota_knows_what_remains_and_when_it_resets() -> None:
     assert Quota(3, 1, AT).remaining == 2
     assert Quota(3, 5, AT).remaining == 0

@@ -139,6 +139,7 @@ def test_a_token_for_another_service_is_not_ours(changes: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     "claims",
     [
+        {"aud": []},
         {"exp": "soon"},
         {"exp": 10**30},
         {"taxpayer": "C25"},
@@ -162,7 +163,7 @@ def test_another_kind_of_token_is_not_ours_though_our_key_signed_it(kind: str | 
         verified(token)
 
 
-@pytest.mark.parametrize("text", ["", "a", "a.b.c", "e30.e30.", "\x00", "." * 9])
+@pytest.mark.parametrize("text", ["", "a", "e30", "a.b.c", "e30.e30.", "\x00", "...", "." * 9])
 def test_a_text_that_is_no_token_is_not_ours(text: str) -> None:
     with pytest.raises(InvalidToken, match=NOT_OURS):
         verified(text)

@@ -1,30 +1,22 @@
 """What each answer of the login carries, and what it never repeats (contract 1)."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
-from django.test import Client, override_settings
+from django.test import Client
 
 from taxpayers.credentials import new_client_secret
-from tests.endpoint.test_event_loop import REQUESTS, Sent, answers_to, login_of, through_django
+from tests.endpoint.test_event_loop import Sent, login_of, through_django
 from tests.support.erp import FORM, PATH, Erp, assert_every_answer, new_erp
-from tests.support.factories import (
-    GrantedPermissionFactory,
-    IntermediaryFactory,
-    TaxpayerFactory,
-)
+from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, TaxpayerFactory
 from tests.wire.test_on_behalf_of import Send, both, committed, subject_of, through_event_loop
-from tokens.refusals.table import REFUSALS
 
 REPRESENTED = "X-Represented-Taxpayer"
 
 
 # --- For whom the token is ------------------------------------------------------------------------
-
-
 @committed
 @both
 @pytest.mark.parametrize(("tin", "rob"), [("C1000000001", ""), ("C1000000001", "202001234567")])
@@ -40,27 +32,7 @@ def test_a_token_comes_with_the_taxpayer_that_it_represents(send: Send, tin: str
     assert (acting.headers[REPRESENTED], subject_of(acting)) == (name, name)
 
 
-@committed
-def test_every_answer_has_either_the_taxpayer_or_the_page_of_its_reason() -> None:
-    pages = {f'<http://127.0.0.1:8000/errors/{reason}>; rel="help"' for reason in REFUSALS}
-    for name, answer in zip(
-        REQUESTS, answers_to([make() for make in REQUESTS.values()]), strict=True
-    ):
-        assert (REPRESENTED in answer.headers) == (answer.status == 200), name
-        assert (answer.headers.get("Link") in pages) == (answer.status != 200), name
-
-
-@committed
-@both
-@override_settings(AUTH_URL="https://id.example.org/sub", TRUSTED_PROXIES=["127.0.0.1"])
-def test_the_page_of_the_reason_is_below_auth_url(send: Send) -> None:
-    answer = send(replace(login_of(new_erp()), headers={"X-Forwarded-Proto": "http"}))
-    page = "https://id.example.org/sub/errors/insecure_transport"
-    assert answer.headers["Link"] == f'<{page}>; rel="help"'
-
-
 # --- What an answer never repeats -----------------------------------------------------------------
-
 HIDDEN = "Zq81xHidden77"
 
 
@@ -120,22 +92,7 @@ def test_what_a_client_sent_is_not_repeated(send: Send, place: str) -> None:
     assert (answer.status == 200) == (place in ("Bearer", "user agent"))
 
 
-@committed
-@both
-def test_a_known_parameter_that_is_sent_twice_is_named(send: Send) -> None:
-    def text_of(extra: str) -> str:
-        return str(json.loads(send(body_of(extra)).body)["error_description"])
-
-    for name in ("grant_type", "client_id", "client_secret"):
-        assert f"the parameter {name} is sent more than once" in text_of(f"&{name}=1")
-    for name in ("scope", "onbehalfof"):
-        assert f"the parameter {name} is sent more than once" in text_of(f"&{name}=1&{name}=1")
-    assert ": a parameter is sent more than once." in text_of("&foo=1&foo=2")
-
-
 # --- No session, cookie, CSRF check or redirect ---------------------------------------------------
-
-
 @pytest.mark.django_db
 def test_a_login_needs_no_csrf_token_and_looks_at_no_cookie(erp: Erp) -> None:
     browser = Client(enforce_csrf_checks=True)
@@ -147,18 +104,6 @@ def test_a_login_needs_no_csrf_token_and_looks_at_no_cookie(erp: Erp) -> None:
         )
         assert response.status_code == status
         assert_every_answer(response)  # type: ignore[arg-type]
-
-
-@committed
-@both
-def test_the_log_line_of_a_refusal_has_its_reference_and_reason(
-    send: Send, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO", "tokens.login")
-    answer = send(form_of(scope="Unknown"))
-    (line,) = [vars(record) for record in caplog.records if record.name == "tokens.login"]
-    assert line["reference"] == answer.headers["correlationId"]
-    assert line["outcome"] == "invalid_scope"
 
 
 @committed

@@ -62,8 +62,6 @@ def subject_of(answer: Answer) -> str:
 
 
 # --- Names ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "name", ["onbehalfof", "ONBEHALFOF", *MISSPELLED, "onbehalfof \t", "on\0b e-half"]
 )
@@ -95,8 +93,6 @@ def test_the_header_itself_is_not_misspelled() -> None:
 
 
 # --- The same through Django and on the event loop ------------------------------------------------
-
-
 @committed
 @both
 @pytest.mark.parametrize("name", MISSPELLED)
