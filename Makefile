@@ -48,8 +48,11 @@ test: $(DEV) $(MALAY).mo  ## every test, on SQLite; then on a real PostgreSQL ea
 	@echo "== each of their statements on PostgreSQL"
 	@$(PYTEST) -m "not long" --database=postgresql --statements=var/statements.txt $(ARGS)
 
-long: $(DEV) $(MALAY).mo  ## the proofs that `make test` leaves out, because they take long
+long: $(DEV) $(MALAY).mo  ## what `make test` leaves out because it takes long: hours; nightly and before a release
 	@$(PYTEST) -m long $(ARGS)
+	@$(MAKE) --no-print-directory interleavings fuzz
+	@$(BIN)/python -m proofs.chaos
+	@$(MAKE) --no-print-directory mutants ARGS="--sample 400"
 
 costs: $(DEV) $(MALAY).mo  ## processor time and seconds of each test and fixture: var/costs.tsv; ARGS="tests/staff" chooses
 	@$(PYTEST) --costs=var/costs.tsv $(ARGS)
