@@ -18,8 +18,8 @@ DOCUMENTS = [
 ]
 # Folders that `make` and a script create, an address, and what developers of ERP systems download.
 NOT_FILES = (".venv/", ".bench/", "var/", "STAFF_URL/", "secrets/", "clientcheck.py")
-# Placeholders for the name of a setting or of a command, and a variable of psql.
-PLACEHOLDERS = {"NAME_FILE", "COMMAND", "ON_ERROR_STOP"}
+# Placeholders for the name of a setting or of a command, a variable of psql, and one of CI.
+PLACEHOLDERS = {"NAME_FILE", "COMMAND", "ON_ERROR_STOP", "CI_BASE"}
 
 _BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]+)`")
