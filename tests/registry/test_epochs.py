@@ -169,11 +169,11 @@ SQL: dict[str, tuple[str, set[str]]] = {
     ),
     "system user that is gone": ("DELETE FROM system_users WHERE id = {agent}", {"agent"}),
     "new secret": (
-        "INSERT INTO credentials (system_user_id, hashed, hint, created_at, expires_at)"
-        " SELECT {agent}, hashed, hint, created_at, expires_at FROM credentials", {"agent"},
+        "INSERT INTO credentials (system_user_id, lookup, hint, created_at, expires_at)"
+        " SELECT {agent}, lookup, hint, created_at, expires_at FROM credentials", {"agent"},
     ),
     "hash of a secret": (
-        "UPDATE credentials SET hashed = 'x' WHERE id = {secret}", {"shop"},
+        "UPDATE credentials SET lookup = 'x' WHERE id = {secret}", {"shop"},
     ),
     "owner of a secret": (
         "UPDATE credentials SET system_user_id = {agent} WHERE id = {secret}",

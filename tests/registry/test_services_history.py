@@ -238,18 +238,20 @@ CASES = [
         action="change_login_method",
     ),
     Case(
-        "retire_secret",
-        lambda: {"secret": secret(), "last_moment": AT + DAY, "reason": "moved"},
+        "retire_credential",
+        lambda: {"credential": secret(), "last_moment": AT + DAY, "reason": "moved"},
         USER,
         {"secret_expires_at": ("2027-02-20T12:00:00+00:00", TOMORROW)},
         same=SECRET,
+        action="retire_secret",
     ),
     Case(
-        "change_secret",
-        lambda: {"secret": secret(), "allowed_networks": ["192.0.2.7"], "reason": "stolen"},
+        "change_credential",
+        lambda: {"credential": secret(), "allowed_networks": ["192.0.2.7"], "reason": "stolen"},
         USER,
         {"allowed_networks": ("", "192.0.2.7/32")},
         same=SECRET,
+        action="change_secret",
     ),
     Case(
         "limit_system_user",
@@ -291,11 +293,12 @@ CASES = [
         },
     ),
     Case(
-        "revoke_secret",
-        lambda: {"secret": secret(), "reason": "leaked"},
+        "revoke_credential",
+        lambda: {"credential": secret(), "reason": "leaked"},
         USER,
         {"secret_revoked_at": (None, WHEN)},
         same=SECRET,
+        action="revoke_secret",
     ),
 ]
 

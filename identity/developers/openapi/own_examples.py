@@ -91,9 +91,9 @@ def explanation() -> Part:
         "actor": "D1111111111",
         "scope": None,
         "checks": [
-            {"question": Check.CREDENTIALS.value, "state": CheckState.PASSED, "advice": None},
+            {"question": Check.CREDENTIALS.question(), "state": CheckState.PASSED, "advice": None},
             {
-                "question": Check.PERMISSION_IN_FORCE.value,
+                "question": Check.PERMISSION_IN_FORCE.question(),
                 "state": CheckState.FAILED,
                 "advice": "The permission from the taxpayer named by onbehalfof expired on …",
             },
