@@ -1,11 +1,13 @@
-"""A record for each operation that needs only a reason: what every door says of it, and does. Pure.
+"""A record for each operation: what every door says of it, and whether it asks why. Pure.
 
 It stands beside its service. The pages, the tasks of the management API and the commands take their
-titles, their explanations and what they do from it.
+titles and their explanations from it, and where a reason is all that is needed, what they do.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, auto
 from typing import Any
 
 from taxpayers.actions import Action
@@ -13,23 +15,34 @@ from taxpayers.actions import marked as _
 from taxpayers.duties import Duty
 
 
+class Reason(Enum):
+    """Whether the history stores why it was done."""
+
+    NONE = auto()
+    OPTIONAL = auto()
+    REQUIRED = auto()  # of staff and programs; operators may leave it out
+    ALWAYS = auto()  # of operators, too
+
+
+def never(_row: Any, _at: datetime) -> str:
+    """Of an operation that is possible for every record."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a person or a program can ask for with a record and a reason.
+    """What a person or a program can ask for. Texts are marked for translation.
 
-    `service` takes the record as `row`, the reason, by and at. `unneeded` says why there is nothing
-    to do, or nothing: then the service changes nothing, and the page shows this and no form.
-    Texts are marked for translation.
+    `refusal` says, in the reader's language, why it is not possible for this record now, whatever
+    else is given: the service raises it, and the page shows it and no form.
     """
 
     action: Action
-    service: Callable[..., Any]
-    row: str
     title: str
     effect: str
-    unneeded: Callable[[Any], str]
+    reason: Reason = Reason.REQUIRED
+    refusal: Callable[[Any, datetime], str] = never
     is_danger: bool = False
-    is_reason_required: bool = False  # of operators; staff and programs always give one
     own_name: str = ""  # where its action has another one
 
     @property
@@ -40,6 +53,19 @@ class Operation:
     @property
     def duty(self) -> Duty | None:
         return self.action.duty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByReason(Operation):
+    """One that needs only a record and a reason.
+
+    `service` takes the record as `row`, the reason, by and at. `unneeded` says why there is nothing
+    to do, or nothing: then the service changes nothing, and the page shows this and no form.
+    """
+
+    service: Callable[..., Any]
+    row: str
+    unneeded: Callable[[Any], str]
 
     def run(self, row: Any, **why: Any) -> Any:
         """Do it. Raises ServiceError as the service does."""

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from cryptography.fernet import InvalidToken
@@ -18,14 +19,23 @@ from identity.webhooks.owners import confirm_owner, was_stopped
 from identity.webhooks.publishing import moment_text, publish_all_changes
 from identity.webhooks.secret_storage import encrypt, encrypt_anew
 from identity.webhooks.signatures import new_secret
+from taxpayers.actions import Action
+from taxpayers.duties import Duty
+from taxpayers.operations import (
+    ByReason,
+    Operation,
+    Reason,
+    unneeded_if_active,
+    unneeded_if_inactive,
+)
 from taxpayers.services.history import (
     Author,
-    ChangeContext,
+    context_of,
     lock_for_update,
     record_change,
     update_and_record,
 )
-from taxpayers.validation import ServiceError, validate_known, validate_reason, validate_text
+from taxpayers.validation import ServiceError, validate_known, validate_text
 
 MOST_ENDPOINTS = 20
 FORMER_SECRET_SIGNS = timedelta(hours=24)
@@ -55,6 +65,7 @@ def register_webhook(
 
     `client_id`: the system user without which it gets nothing. Raises ServiceError.
     """
+    context = context_of(REGISTER_WEBHOOK, reason, by, at)
     _check_room()
     publish_all_changes(at)  # what was before is not for it
     secret = new_secret()
@@ -69,7 +80,7 @@ def register_webhook(
     confirm_owner(row, at)
     row.save(force_insert=True)
     after = {"url": row.address, "event_types": row.event_types}
-    record_change(row, ChangeContext(actions.REGISTER_WEBHOOK, by, at, reason), after=after)
+    record_change(row, context, after=after)
     return IssuedWebhookSecret(row, secret)
 
 
@@ -85,7 +96,7 @@ def change_webhook(
     at: datetime,
 ) -> WebhookEndpoint:
     """Change what is given; nothing happens if it is so already. Raises ServiceError."""
-    context = ChangeContext(actions.CHANGE_WEBHOOK, by, at, validate_reason(reason))
+    context = context_of(CHANGE_WEBHOOK, reason, by, at)
     row = lock_for_update(endpoint)
     given: dict[str, Any] = {
         "url": None if url is None else _validate_url(url),
@@ -110,7 +121,7 @@ def rotate_webhook_secret(
 
     Unless that one cannot be decrypted.
     """
-    context = ChangeContext(actions.ROTATE_WEBHOOK_SECRET, by, at, validate_reason(reason))
+    context = context_of(ROTATE_WEBHOOK_SECRET, reason, by, at)
     row, secret = lock_for_update(endpoint), new_secret()
     row.former_secret, row.former_secret_until = "", None
     with contextlib.suppress(InvalidToken):
@@ -131,8 +142,8 @@ def set_webhook_active(
     What waits for it is sent when it is enabled again. What happens in between is not. Raises
     ServiceError if its owner may not have a webhook now.
     """
-    action = actions.ENABLE_WEBHOOK if is_active else actions.DISABLE_WEBHOOK
-    context = ChangeContext(action, by, at, validate_reason(reason))
+    operation = ENABLE_WEBHOOK if is_active else DISABLE_WEBHOOK
+    context = context_of(operation, reason, by, at)
     if is_active:
         _check_room(besides=endpoint.pk)
         publish_all_changes(at)  # what happened in between is not for it
@@ -168,6 +179,53 @@ def repeat_failed(*, endpoint: WebhookEndpoint, since: datetime | None = None, a
         failed = failed.filter(created_at__gte=since)
     pending = WebhookDelivery.PENDING
     return failed.update(state=pending, attempts=0, due_at=at, finished_at=None)
+
+
+REGISTER_WEBHOOK = Operation(
+    actions.REGISTER_WEBHOOK,
+    "Register a webhook",
+    "It gets what is committed from now on. Its secret is shown once.",
+    Reason.OPTIONAL,
+)
+CHANGE_WEBHOOK = Operation(
+    actions.CHANGE_WEBHOOK,
+    "Change the webhook",
+    "Its address, its types or its description, from the next message on.",
+)
+ROTATE_WEBHOOK_SECRET = Operation(
+    actions.ROTATE_WEBHOOK_SECRET,
+    "Issue a new secret of the webhook",
+    "It is shown once. For a day messages are signed with the present one, too.",
+)
+ENABLE_WEBHOOK = ByReason(
+    actions.ENABLE_WEBHOOK,
+    "Send to the webhook again",
+    "It gets what waits for it, and what changes from now on.",
+    service=partial(set_webhook_active, is_active=True),
+    row="endpoint",
+    unneeded=unneeded_if_active,
+)
+DISABLE_WEBHOOK = ByReason(
+    actions.DISABLE_WEBHOOK,
+    "Send nothing to the webhook",
+    "What waits for it is sent when it is enabled again.",
+    service=partial(set_webhook_active, is_active=False),
+    row="endpoint",
+    unneeded=unneeded_if_inactive,
+)
+# These change nothing that the history shows.
+SEND_TEST = Operation(
+    Action("webhookendpoint", Duty.WEBHOOKS, "send_test_webhook", ""),
+    "Send a webhook.test event",
+    "Only to this webhook, whatever types it wants.",
+    Reason.NONE,
+)
+REPEAT_FAILED = Operation(
+    Action("webhookendpoint", Duty.WEBHOOKS, "repeat_webhook", ""),
+    "Send again what was given up",
+    "What failed after ten attempts is tried anew.",
+    Reason.NONE,
+)
 
 
 def _check_room(besides: int = 0) -> None:

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connections
 from django.utils import timezone
 
 from taxpayers.management.database_errors import describe
+from taxpayers.operations import Operation
 from taxpayers.services import Author, AuthorKind, ServiceError
 
 # Stored in the history where operators gave none.
@@ -51,11 +52,20 @@ class ServiceCommand(BaseCommand):
     """A command overrides `add_arguments` and `act`; this class does the rest.
 
     `--json`; exit 0, or 1 with one line on stderr, also for a wrong argument or an unreachable
-    database. `call_command` raises CommandError with that line.
+    database. `call_command` raises CommandError with that line. Its help says what the record of
+    its `operation` says, and the `note`.
     """
+
+    operation: ClassVar[Operation]
+    note: ClassVar[str] = ""
 
     # `manage.py check` reports a wrong configuration; it must not stop an operator's command.
     requires_system_checks = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if operation := cls.__dict__.get("operation"):
+            cls.help = " ".join(filter(None, (f"{operation.title}.", operation.effect, cls.note)))
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         """Do the work. Raise ServiceError or CommandError if it cannot be done."""

@@ -5,7 +5,7 @@ from django.conf import settings
 from taxpayers.credentials import Fault, Prefix, fault_of, hint_of
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.services import ServiceError
+from taxpayers.services import ServiceError, named
 
 _FAULT_TEXTS = {
     Fault.BLANKS: "it has blanks around it",
@@ -19,24 +19,21 @@ _FAULT_TEXTS = {
 
 def find_taxpayer(taxpayer: TaxpayerId) -> Taxpayer:
     """Raises ServiceError if there is none."""
-    row = Taxpayer.objects.filter(tin=taxpayer.tin, rob=taxpayer.rob).first()
-    if row is None:
-        raise ServiceError(
-            f"There is no taxpayer {taxpayer}. Check the identifier, or register it first:"
-            f" manage.py register_taxpayer {_arguments(taxpayer)} --name NAME"
-        )
-    return row
+    try:
+        return named.find_taxpayer(taxpayer)
+    except named.NotRegistered as fault:
+        how = f"manage.py register_taxpayer {_arguments(taxpayer)} --name NAME"
+        raise ServiceError(f"{fault} Next: {how}") from None
 
 
 def find_intermediary(taxpayer: TaxpayerId) -> Intermediary:
     """Raises ServiceError if there is no such taxpayer or it is not an intermediary."""
-    row = Intermediary.objects.filter(taxpayer=find_taxpayer(taxpayer)).first()
-    if row is None:
-        raise ServiceError(
-            f"{taxpayer} is not an intermediary. Register it as one first:"
-            f" manage.py register_intermediary {_arguments(taxpayer)}"
-        )
-    return row
+    row = find_taxpayer(taxpayer)
+    try:
+        return named.role_of(row)
+    except named.NotRegistered as fault:
+        how = f"manage.py register_intermediary {_arguments(taxpayer)}"
+        raise ServiceError(f"{fault} Next: {how}") from None
 
 
 def find_permission(number: int) -> GrantedPermission:

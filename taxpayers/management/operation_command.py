@@ -10,7 +10,7 @@ from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_intermediary, find_system_user, find_taxpayer
 from taxpayers.models import SystemUser
-from taxpayers.operations import Operation
+from taxpayers.operations import Reason
 from taxpayers.services import Author
 
 
@@ -20,13 +20,9 @@ class OperationCommand(ServiceCommand):
     A base of each kind of record says how it is named and shown, a command which operation it is.
     """
 
-    operation: ClassVar[Operation]
+    operation: ClassVar[Any]
+    note = "Safe to repeat."
     done: ClassVar[str] = ""  # what `text` fills in: {row} and {effect}
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if operation := cls.__dict__.get("operation"):
-            cls.help = f"{operation.title}. {operation.effect} Safe to repeat."
 
     # How it is named, found (which may raise as `act`), and shown to machines.
     add_record: Callable[..., None]
@@ -39,7 +35,7 @@ class OperationCommand(ServiceCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_record(parser)
-        add_reason(parser, is_required=self.operation.is_reason_required)
+        add_reason(parser, is_required=self.operation.reason is Reason.ALWAYS)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
         row = self.operation.run(self.find(options), reason=options["reason"], by=by, at=at)

@@ -8,7 +8,12 @@ from taxpayers.models.credential import MAX_LIVE_CREDENTIALS, SLOTS, Credential
 from taxpayers.models.history import Change
 from taxpayers.models.permission import GrantedPermission, PermissionCode
 from taxpayers.models.status_index import EndedStatusIndex, StatusChange, StatusIndex
-from taxpayers.models.system_user import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser
+from taxpayers.models.system_user import (
+    DEFAULT_LOGINS_PER_MINUTE,
+    DEFAULT_SCOPE,
+    MAX_LOGINS_PER_MINUTE,
+    SystemUser,
+)
 from taxpayers.models.taxpayer import Intermediary, Taxpayer
 from taxpayers.models.upload import UploadedFile
 from taxpayers.models.usage import RateLimitCounter
@@ -18,6 +23,7 @@ __all__ = [
     "DEFAULT_LOGINS_PER_MINUTE",
     "DEFAULT_SCOPE",
     "MAX_LIVE_CREDENTIALS",
+    "MAX_LOGINS_PER_MINUTE",
     "SLOTS",
     "VIEW_ONLY",
     "Change",

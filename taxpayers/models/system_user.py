@@ -20,6 +20,7 @@ from taxpayers.models.view_only import VIEW_ONLY
 
 DEFAULT_SCOPE = "InvoicingAPI"
 DEFAULT_LOGINS_PER_MINUTE = 12  # specification 8
+MAX_LOGINS_PER_MINUTE = 1_000_000
 _BINDINGS = {
     TokenBinding.BEARER: _("Nothing: anybody who has a token can use it"),
     TokenBinding.DPOP: _("A key of the client (DPoP)"),

@@ -12,19 +12,22 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.credentials import Credentials, hash_secret, hint_of, new_client_secret
 from taxpayers.models import SLOTS, Credential, SystemUser
-from taxpayers.moments import format_moment
+from taxpayers.operations import Operation, Reason
 from taxpayers.services.history import (
     Author,
     ChangeContext,
+    context_of,
     lock_for_update,
     named,
     record_change,
 )
 from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.live_credentials import why_no_room, why_none_valid
 from taxpayers.services.management_clients import lock_to_change, lock_to_stop
-from taxpayers.validation import ServiceError, validate_end, validate_reason
+from taxpayers.validation import ServiceError, validate_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +61,8 @@ def issue_secret(
     ServiceError if two secrets are live, or if it logs in with a private key.
     """
     owner = lock_to_change(system_user, by)
-    if owner.uses_key or owner.uses_certificate:
-        raise ServiceError(
-            _(
-                "{client_id} logs in with a private key and has no secret. Add a key, or change how"
-                " it logs in."
-            ).format(client_id=owner.client_id)
-            if owner.uses_key
-            else _(
-                "{client_id} logs in with a certificate and has no secret. Register another one, or"
-                " change how it logs in."
-            ).format(client_id=owner.client_id)
-        )
+    if refusal := why_no_secret(owner, at):
+        raise ServiceError(refusal)
     validate_end(retire_old_at, _("the old secret"), at)
     slot = free_slot(owner, at)
     if retire_old_at is not None:
@@ -119,7 +112,7 @@ def retire_credential(
 
     Raises ServiceError if it is no longer live.
     """
-    context = ChangeContext(actions.RETIRE_SECRET, by, at, validate_reason(reason))
+    context = context_of(RETIRE_SECRET, reason, by, at)
     validate_end(last_moment, credential.label, at)
     owner = lock_to_stop(credential.system_user, by)
     row = lock_for_update(credential)
@@ -138,7 +131,7 @@ def revoke_credential(
 
     With `spare_last` it raises LastLiveCredential if its system user could no longer log in then.
     """
-    context = ChangeContext(actions.REVOKE_SECRET, by, at, validate_reason(reason))
+    context = context_of(REVOKE_SECRET, reason, by, at)
     owner = lock_to_stop(credential.system_user, by)
     row = lock_for_update(credential)
     if row.revoked_at is None:
@@ -175,31 +168,58 @@ def free_slot(owner: SystemUser, at: datetime) -> int:
             row.slot = None
             row.save(update_fields=["slot"])
             return slot
-    listed = ", ".join(
-        f"{s} ({_('until {moment}').format(moment=format_moment(s.expires_at))},"
-        f" {describe_last_use(s)})"
-        for s in occupied.values()
-    )
-    # Propose one that was never used, otherwise the one that was used longest ago.
-    idle = min(occupied.values(), key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
-    raise ServiceError(
-        _(
-            "{client_id} has two live {kinds}: {listed}."
-            " First revoke the one that is no longer in use, probably {idle}."
-        ).format(
-            client_id=owner.client_id,
-            kinds=_(owner.credential_kind.plural),
-            listed=listed,
-            idle=idle,
-        )
-    )
+    raise ServiceError(why_no_room(owner, at))
 
 
-def describe_last_use(row: Credential) -> str:
-    """When a login with it last succeeded, in words: shows which one is no longer needed."""
-    if row.last_used_at is None:
-        return _("never used")
-    return _("last used {moment}").format(moment=format_moment(row.last_used_at))
+def why_no_secret(owner: SystemUser, at: datetime) -> str:
+    """Why no secret can be issued for it; empty if one can."""
+    if owner.uses_key:
+        return _(
+            "{client_id} logs in with a private key and has no secret. Add a key, or change how it"
+            " logs in."
+        ).format(client_id=owner.client_id)
+    if owner.uses_certificate:
+        return _(
+            "{client_id} logs in with a certificate and has no secret. Register another one, or"
+            " change how it logs in."
+        ).format(client_id=owner.client_id)
+    return why_no_room(owner, at)
+
+
+ROTATE_SECRET = Operation(
+    actions.ROTATE_SECRET,
+    marked("Issue a new secret"),
+    marked(
+        "The new secret is shown once. A secret that is valid now keeps working, so that the ERP"
+        " system can change to the new one without a break."
+    ),
+    Reason.NONE,
+    why_no_secret,
+)
+RETIRE_SECRET = Operation(
+    actions.RETIRE_SECRET,
+    marked("Set an earlier last day of a secret, key or certificate"),
+    marked("It stops working after this day, or earlier if it expires earlier."),
+    refusal=why_none_valid,
+)
+REVOKE_SECRET = Operation(
+    actions.REVOKE_SECRET,
+    marked("Revoke a secret, key or certificate"),
+    marked(
+        "It stops working now. This cannot be undone. An ERP system that still uses it can no"
+        " longer log in."
+    ),
+    refusal=why_none_valid,
+    is_danger=True,
+)
+REVOKE_SECRETS = Operation(
+    actions.REVOKE_SECRET,
+    marked("Revoke secrets, keys and certificates"),
+    "",
+    refusal=why_none_valid,
+    is_danger=True,
+    own_name="revoke_secrets",
+)
 
 
 def _retire_live(owner: SystemUser, last_moment: datetime, context: ChangeContext) -> None:

@@ -9,9 +9,11 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import a_year_after, format_moment
+from taxpayers.operations import Operation
 from taxpayers.services.granted_permissions import codes_of, grant_permission
 from taxpayers.services.history import (
     Author,
@@ -43,7 +45,7 @@ def a_year_longer(record: Ending, at: datetime) -> datetime | None:
     return None if end is None else a_year_after(max(end, at))
 
 
-def why_never_extended(record: Ending) -> str:
+def why_never_extended(record: Ending, _at: datetime) -> str:
     """Why no date at all would extend it; empty if one can."""
     if isinstance(record, GrantedPermission) and record.revoked_at is not None:
         return _("It is revoked. Grant a new permission.")
@@ -54,7 +56,7 @@ def why_never_extended(record: Ending) -> str:
 
 def why_not_extended(record: Ending, until: datetime | None, at: datetime) -> str:
     """Why this last moment (None: no end) would not extend it; empty if it would."""
-    if fault := why_never_extended(record):
+    if fault := why_never_extended(record, at):
         return fault
     end = end_of(record)
     if until is None or end is None:
@@ -156,3 +158,44 @@ def _set_end(row: Ending, until: datetime | None, reason: str, by: Author, at: d
             context = ChangeContext(actions.EXTEND_PERMISSION, by, at, reason)
             update_and_record(row, context, valid_until=until)
             return row
+
+
+_LATER = marked("It gets a later last day, or none.")
+_EARLIER = (
+    marked("Set an earlier end"),
+    marked("It ends on a day that is earlier than now planned. To let it end later, use “Extend”."),
+)
+EXTEND_SYSTEM_USER = Operation(
+    actions.EXTEND_SYSTEM_USER,
+    marked("Extend the system user"),
+    _LATER,
+    refusal=why_never_extended,
+)
+END_SYSTEM_USER_EARLIER = Operation(
+    actions.EXTEND_SYSTEM_USER,
+    *_EARLIER,
+    refusal=why_never_ended_earlier,
+    own_name="end_system_user_earlier",
+)
+EXTEND_INTERMEDIARY = Operation(
+    actions.CHANGE_INTERMEDIARY,
+    marked("Extend the role of the intermediary"),
+    _LATER,
+    refusal=why_never_extended,
+    own_name="extend_intermediary",
+)
+END_INTERMEDIARY_EARLIER = Operation(
+    actions.CHANGE_INTERMEDIARY,
+    *_EARLIER,
+    refusal=why_never_ended_earlier,
+    own_name="end_intermediary_earlier",
+)
+EXTEND_PERMISSION = Operation(
+    actions.EXTEND_PERMISSION, marked("Extend the permission"), _LATER, refusal=why_never_extended
+)
+END_PERMISSION_EARLIER = Operation(
+    actions.EXTEND_PERMISSION,
+    *_EARLIER,
+    refusal=why_never_ended_earlier,
+    own_name="end_permission_earlier",
+)

@@ -11,7 +11,7 @@ from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.models import GrantedPermission, Intermediary, PermissionCode, Taxpayer
 from taxpayers.moments import format_moment
-from taxpayers.operations import Operation
+from taxpayers.operations import ByReason, Operation, Reason
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -72,6 +72,7 @@ def grant_permission(
 
     Safe to repeat: returns a permission with the same codes and end that has begun by then.
     """
+    context = context_of(GRANT_PERMISSION, reason, by, at)
     # Two people who grant the same at once make one permission.
     record = prepare_permission(
         taxpayer=lock_for_update(taxpayer),
@@ -81,7 +82,7 @@ def grant_permission(
         valid_until=valid_until,
         at=at,
     )
-    save_new(record, ChangeContext(actions.GRANT_PERMISSION, by, at, reason))
+    save_new(record, context)
     row: GrantedPermission = record.row
     return row
 
@@ -149,18 +150,37 @@ def revoke_permission(
     return row
 
 
-REVOKE_PERMISSION = Operation(
+SET_PERMISSION_CODE = Operation(
+    actions.SET_PERMISSION_CODE,
+    marked("Add or change a permission code"),
+    marked("If the code exists, its description is replaced."),
+    Reason.NONE,
+)
+GRANT_PERMISSION = Operation(
+    actions.GRANT_PERMISSION,
+    marked("Grant a permission"),
+    marked("The intermediary may log in on behalf of the taxpayer."),
+    Reason.OPTIONAL,
+)
+REVOKE_CODES = Operation(
     actions.REVOKE_PERMISSION,
-    revoke_permission,
-    "permission",
+    "Revoke permissions of an intermediary",
+    "They end now. What is granted together with them stays, for its remaining time.",
+    is_danger=True,
+    own_name="revoke_codes",
+)
+REVOKE_PERMISSION = ByReason(
+    actions.REVOKE_PERMISSION,
     marked("Revoke the permission"),
     marked(
         "The permission ends now. This cannot be undone. Tokens that were already issued: APIs"
         " that check them with this service refuse them within 10 seconds, others accept them for"
         " up to one hour."
     ),
-    lambda row: "" if row.revoked_at is None else marked("It is already revoked."),
     is_danger=True,
+    service=revoke_permission,
+    row="permission",
+    unneeded=lambda row: "" if row.revoked_at is None else marked("It is already revoked."),
 )
 
 

@@ -18,7 +18,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
-from taxpayers.operations import Operation
+from taxpayers.operations import Operation, Reason
 from taxpayers.redaction import hide_secrets
 from taxpayers.validation import ServiceError, validate_reason
 
@@ -75,8 +75,10 @@ class ChangeContext:
 
 
 def context_of(operation: Operation, reason: str, by: Author, at: datetime) -> ChangeContext:
-    """The change that this operation makes. Raises ServiceError without a reason."""
-    return ChangeContext(operation.action, by, at, validate_reason(reason))
+    """The change that this operation makes. Raises ServiceError without a reason that it needs."""
+    may_be_left_out = operation.reason in (Reason.NONE, Reason.OPTIONAL)
+    why = "" if may_be_left_out and not reason else validate_reason(reason)
+    return ChangeContext(operation.action, by, at, why)
 
 
 def lock_for_update(row: _Row) -> _Row:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from django.db.models import Model
 
 from taxpayers import actions
-from taxpayers.actions import Action
+from taxpayers.actions import marked
 from taxpayers.files import intermediary_rows, permission_rows, system_user_rows, taxpayer_rows
 from taxpayers.files.intermediary_rows import IntermediaryRow
 from taxpayers.files.permission_rows import PermissionRow
@@ -20,6 +20,7 @@ from taxpayers.files.rows import Columns, ParsedFile
 from taxpayers.files.system_user_rows import SystemUserRow
 from taxpayers.identifiers import Notation
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
+from taxpayers.operations import Operation, Reason
 from taxpayers.services import bulk_import, row_import
 from taxpayers.services.granted_permissions import prepare_permission
 from taxpayers.services.import_results import ImportPreview, ImportResult
@@ -34,6 +35,7 @@ from taxpayers.validation import taxpayer_notation
 class ImportKind:
     """`preview(parsed=…, at=…)` changes nothing; `run(parsed=…, source=…, by=…, at=…)` imports."""
 
+    operation: Operation
     columns: Columns
     read_rows: Callable[[BinaryIO, Notation, int], ParsedFile[Any]]
     max_rows: Callable[[], int]
@@ -78,19 +80,26 @@ def _prepare_system_user(row: SystemUserRow, named: NamedTaxpayers, at: datetime
 
 
 def _row_by_row(
-    columns: Columns, read_rows: Any, model: type[Model], action: Action, prepare: Any
+    operation: Operation, columns: Columns, read_rows: Any, model: type[Model], prepare: Any
 ) -> ImportKind:
     return ImportKind(
+        operation,
         columns,
         read_rows,
         row_import.max_rows,
         partial(row_import.preview_rows, prepare),
-        partial(row_import.import_rows, model, action, prepare),
+        partial(row_import.import_rows, model, operation.action, prepare),
     )
 
 
 IMPORT_KINDS = {
     "taxpayers": ImportKind(
+        Operation(
+            actions.IMPORT_REGISTRY,
+            marked("Import taxpayers"),
+            marked("Registers many taxpayers."),
+            Reason.NONE,
+        ),
         taxpayer_rows.COLUMNS,
         taxpayer_rows.read_taxpayers,
         bulk_import.max_rows,
@@ -98,24 +107,51 @@ IMPORT_KINDS = {
         bulk_import.import_registry,
     ),
     "intermediaries": _row_by_row(
+        Operation(
+            actions.REGISTER_INTERMEDIARY,
+            marked("Import intermediaries"),
+            marked(
+                "Makes many taxpayers intermediaries. Each must be registered as a taxpayer first."
+            ),
+            Reason.NONE,
+            own_name="import_intermediaries",
+        ),
         intermediary_rows.COLUMNS,
         intermediary_rows.read_intermediaries,
         Intermediary,
-        actions.REGISTER_INTERMEDIARY,
         _prepare_intermediary,
     ),
     "permissions": _row_by_row(
+        Operation(
+            actions.GRANT_PERMISSION,
+            marked("Import permissions"),
+            marked(
+                "Grants many permissions. The taxpayers and the intermediaries must be registered"
+                " first."
+            ),
+            Reason.NONE,
+            own_name="import_permissions",
+        ),
         permission_rows.COLUMNS,
         permission_rows.read_permissions,
         GrantedPermission,
-        actions.GRANT_PERMISSION,
         _prepare_permission,
     ),
     "system_users": _row_by_row(
+        Operation(
+            actions.REGISTER_SYSTEM_USER,
+            marked("Import system users"),
+            marked(
+                "Registers many system users. They get no secret, so they cannot log in yet: no"
+                " file ever has a secret. Issue a secret for each when you hand it over to its"
+                " operator."
+            ),
+            Reason.NONE,
+            own_name="import_system_users",
+        ),
         system_user_rows.COLUMNS,
         system_user_rows.read_system_users,
         SystemUser,
-        actions.REGISTER_SYSTEM_USER,
         _prepare_system_user,
     ),
 }

@@ -7,17 +7,24 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.moments import format_moment
-from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
+from taxpayers.operations import (
+    ByReason,
+    Operation,
+    Reason,
+    unneeded_if_active,
+    unneeded_if_inactive,
+)
 from taxpayers.services.history import (
     Author,
-    ChangeContext,
+    context_of,
     lock_for_update,
     update_and_record,
 )
 from taxpayers.services.new_records import NewRecord, save_new
-from taxpayers.validation import ServiceError, validate_end, validate_reason
+from taxpayers.validation import ServiceError, validate_end
 
 
 @transaction.atomic
@@ -33,8 +40,9 @@ def register_intermediary(
 
     Raises ServiceError if it is already one, but inactive or with another end.
     """
+    context = context_of(REGISTER_INTERMEDIARY, reason, by, at)
     record = prepare_intermediary(taxpayer=lock_for_update(taxpayer), until=until, at=at)
-    save_new(record, ChangeContext(actions.REGISTER_INTERMEDIARY, by, at, reason))
+    save_new(record, context)
     row: Intermediary = record.row
     return row
 
@@ -75,7 +83,7 @@ def set_intermediary_active(
     at: datetime,
 ) -> Intermediary:
     """Activate or deactivate it, and set its last moment (None: no end)."""
-    context = ChangeContext(actions.CHANGE_INTERMEDIARY, by, at, validate_reason(reason))
+    context = context_of(CHANGE_INTERMEDIARY, reason, by, at)
     row = lock_for_update(intermediary)
     if until != row.active_until:
         validate_end(until, _("the role"), at)
@@ -94,23 +102,40 @@ def switch_intermediary(
     )
 
 
-ACTIVATE_INTERMEDIARY = Operation(
+REGISTER_INTERMEDIARY = Operation(
+    actions.REGISTER_INTERMEDIARY,
+    marked("Register an intermediary"),
+    marked(
+        "The taxpayer becomes an intermediary. It may act for other taxpayers, but only with the"
+        " permissions that they grant."
+    ),
+    Reason.OPTIONAL,
+)
+CHANGE_INTERMEDIARY = Operation(
     actions.CHANGE_INTERMEDIARY,
-    partial(switch_intermediary, is_active=True),
-    "intermediary",
+    marked("Change the intermediary"),
+    marked(
+        "While it is not active, every login on behalf of others is refused. Its permissions stay"
+        " in the registry."
+    ),
+)
+ACTIVATE_INTERMEDIARY = ByReason(
+    actions.CHANGE_INTERMEDIARY,
     "Activate the intermediary",
     "It may act for other taxpayers again, with the permissions that it has.",
-    unneeded_if_active,
     own_name="activate_intermediary",
+    service=partial(switch_intermediary, is_active=True),
+    row="intermediary",
+    unneeded=unneeded_if_active,
 )
-DEACTIVATE_INTERMEDIARY = Operation(
+DEACTIVATE_INTERMEDIARY = ByReason(
     actions.CHANGE_INTERMEDIARY,
-    partial(switch_intermediary, is_active=False),
-    "intermediary",
     "Deactivate the intermediary",
     "From now on it cannot act for others, and its tokens on behalf of others end. Its"
     " permissions stay in the registry.",
-    unneeded_if_inactive,
     is_danger=True,
     own_name="deactivate_intermediary",
+    service=partial(switch_intermediary, is_active=False),
+    row="intermediary",
+    unneeded=unneeded_if_inactive,
 )

@@ -20,6 +20,7 @@ from taxpayers.models import Intermediary, Taxpayer
 from taxpayers.services.history import Author, ChangeContext
 from taxpayers.services.import_lock import one_import_at_a_time
 from taxpayers.services.import_results import BadRowsError, ImportPreview, ImportResult
+from taxpayers.services.named import no_taxpayer, role_of
 from taxpayers.services.new_records import NewRecord, save_all_new
 from taxpayers.validation import ServiceError, reason_of_import
 
@@ -43,24 +44,12 @@ class NamedTaxpayers:
         """Raises ServiceError if it is not registered."""
         taxpayer = self._found.get(identifier)
         if taxpayer is None:
-            raise ServiceError(
-                _(
-                    "There is no taxpayer {identifier}. Check the identifier, or register the"
-                    " taxpayer first."
-                ).format(identifier=identifier)
-            )
+            raise ServiceError(no_taxpayer(identifier))
         return taxpayer
 
     def intermediary(self, identifier: TaxpayerId) -> Intermediary:
         """Raises ServiceError if there is no such taxpayer or it is not an intermediary."""
-        row: Intermediary | None = getattr(self.taxpayer(identifier), "intermediary", None)
-        if row is None:
-            raise ServiceError(
-                _(
-                    "{identifier} is not an intermediary. Register it as an intermediary first."
-                ).format(identifier=identifier)
-            )
-        return row
+        return role_of(self.taxpayer(identifier))
 
 
 # Checks one row, without storing anything. Raises ServiceError.

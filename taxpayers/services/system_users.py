@@ -14,8 +14,14 @@ from taxpayers.credentials import new_client_id
 from taxpayers.duties import MANAGEMENT_SCOPES, are_for_management
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.identifiers import TaxpayerId
-from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE, SystemUser, Taxpayer
-from taxpayers.operations import Operation
+from taxpayers.models import (
+    DEFAULT_LOGINS_PER_MINUTE,
+    DEFAULT_SCOPE,
+    MAX_LOGINS_PER_MINUTE,
+    SystemUser,
+    Taxpayer,
+)
+from taxpayers.operations import ByReason, Operation, Reason
 from taxpayers.services.credential_changes import IssuedSecret, create_secret
 from taxpayers.services.history import (
     Author,
@@ -34,8 +40,6 @@ from taxpayers.validation import (
     validate_name,
     validate_reason,
 )
-
-_MAX_LOGINS_PER_MINUTE = 1_000_000
 
 
 @transaction.atomic
@@ -176,7 +180,7 @@ def change_system_user(
     at: datetime,
 ) -> SystemUser:
     """Change its name, scopes or limit; None leaves the value as it is."""
-    context = ChangeContext(actions.CHANGE_SYSTEM_USER, by, at, validate_reason(reason))
+    context = context_of(CHANGE_SYSTEM_USER, reason, by, at)
     fields: dict[str, Any] = {}
     if name is not None:
         fields["name"] = validate_name(name)
@@ -230,28 +234,42 @@ def unblock_system_user(
     return row
 
 
-BLOCK_SYSTEM_USER = Operation(
+ISSUE_CREDENTIALS = Operation(
+    actions.ISSUE_CREDENTIALS,
+    marked("Issue credentials"),
+    marked(
+        "This registers a new system user for the taxpayer. Its secret is shown once. Have a safe"
+        " way ready to give the secret to the operator of the ERP system."
+    ),
+    Reason.NONE,
+)
+CHANGE_SYSTEM_USER = Operation(
+    actions.CHANGE_SYSTEM_USER,
+    marked("Change name, scopes or limit"),
+    marked("Applies to every login from now on."),
+)
+BLOCK_SYSTEM_USER = ByReason(
     actions.BLOCK_SYSTEM_USER,
-    block_system_user,
-    "system_user",
     marked("Block the system user"),
     marked(
         "From now on, every login of this system user is refused. Tokens that were already issued:"
         " APIs that check them with this service refuse them within 10 seconds, others accept them"
         " for up to one hour. It can be unblocked at any time."
     ),
-    lambda row: "" if row.blocked_at is None else marked("It is already blocked."),
     is_danger=True,
-    is_reason_required=True,
+    reason=Reason.ALWAYS,
+    service=block_system_user,
+    row="system_user",
+    unneeded=lambda row: "" if row.blocked_at is None else marked("It is already blocked."),
 )
-UNBLOCK_SYSTEM_USER = Operation(
+UNBLOCK_SYSTEM_USER = ByReason(
     actions.UNBLOCK_SYSTEM_USER,
-    unblock_system_user,
-    "system_user",
     marked("Unblock the system user"),
     marked("It can log in again at once, with what is valid."),
-    lambda row: marked("It is not blocked.") if row.blocked_at is None else "",
-    is_reason_required=True,
+    reason=Reason.ALWAYS,
+    service=unblock_system_user,
+    row="system_user",
+    unneeded=lambda row: marked("It is not blocked.") if row.blocked_at is None else "",
 )
 
 
@@ -272,10 +290,10 @@ def _validate_scopes(scopes: Collection[str]) -> str:
 
 
 def _validate_limit(logins_per_minute: int) -> int:
-    if not 0 <= logins_per_minute <= _MAX_LOGINS_PER_MINUTE:
+    if not 0 <= logins_per_minute <= MAX_LOGINS_PER_MINUTE:
         raise ServiceError(
             _("Choose 0 (unlimited) to {most} logins per minute, not {given}.").format(
-                most=_MAX_LOGINS_PER_MINUTE, given=logins_per_minute
+                most=MAX_LOGINS_PER_MINUTE, given=logins_per_minute
             )
         )
     return logins_per_minute

@@ -10,7 +10,13 @@ from taxpayers import actions
 from taxpayers.actions import marked
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
-from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
+from taxpayers.operations import (
+    ByReason,
+    Operation,
+    Reason,
+    unneeded_if_active,
+    unneeded_if_inactive,
+)
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -20,7 +26,7 @@ from taxpayers.services.history import (
     update_and_record,
 )
 from taxpayers.services.management_clients import check_taxpayer
-from taxpayers.validation import ServiceError, validate_name, validate_reason
+from taxpayers.validation import ServiceError, validate_name
 
 
 @transaction.atomic
@@ -57,7 +63,7 @@ def rename_taxpayer(
     *, taxpayer: Taxpayer, name: str, reason: str, by: Author, at: datetime
 ) -> Taxpayer:
     """Change its name; nothing happens if it has that name."""
-    context = ChangeContext(actions.RENAME_TAXPAYER, by, at, validate_reason(reason))
+    context = context_of(RENAME_TAXPAYER, reason, by, at)
     row = lock_for_update(taxpayer)
     update_and_record(row, context, name=validate_name(name))
     return row
@@ -77,18 +83,24 @@ def set_taxpayer_active(
     return row
 
 
-ACTIVATE_TAXPAYER = Operation(
+REGISTER_TAXPAYER = Operation(
+    actions.REGISTER_TAXPAYER, marked("Register a taxpayer"), "", Reason.NONE
+)
+RENAME_TAXPAYER = Operation(
+    actions.RENAME_TAXPAYER,
+    marked("Rename the taxpayer"),
+    marked("The identifier does not change. Permissions and credentials stay valid."),
+)
+ACTIVATE_TAXPAYER = ByReason(
     actions.ACTIVATE_TAXPAYER,
-    partial(set_taxpayer_active, is_active=True),
-    "taxpayer",
     marked("Activate the taxpayer"),
     marked("Its system users and its intermediaries can log in for it again."),
-    unneeded_if_active,
+    service=partial(set_taxpayer_active, is_active=True),
+    row="taxpayer",
+    unneeded=unneeded_if_active,
 )
-DEACTIVATE_TAXPAYER = Operation(
+DEACTIVATE_TAXPAYER = ByReason(
     actions.DEACTIVATE_TAXPAYER,
-    partial(set_taxpayer_active, is_active=False),
-    "taxpayer",
     marked("Deactivate the taxpayer"),
     marked(
         "From now on, no client can log in for this taxpayer: not its own system users, and no"
@@ -96,6 +108,8 @@ DEACTIVATE_TAXPAYER = Operation(
         " Tokens that were already issued: APIs that check them with this service refuse them"
         " within 10 seconds, others accept them for up to one hour."
     ),
-    unneeded_if_inactive,
     is_danger=True,
+    service=partial(set_taxpayer_active, is_active=False),
+    row="taxpayer",
+    unneeded=unneeded_if_inactive,
 )

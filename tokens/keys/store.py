@@ -8,15 +8,18 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from taxpayers.actions import marked
 from taxpayers.moments import format_moment
+from taxpayers.operations import Operation, Reason
 from taxpayers.services.history import (
     Author,
     ChangeContext,
+    context_of,
     lock_for_update,
     record_change,
     update_and_record,
 )
-from taxpayers.validation import ServiceError, validate_reason
+from taxpayers.validation import ServiceError
 from tokens import actions
 from tokens.keys.encryption import decrypt, encrypt
 from tokens.keys.ring import PUBLISHED_AHEAD, Key, KeyRing, PrivateKey, generate, public_jwk
@@ -49,7 +52,7 @@ def rotate(*, alg: str, reason: str = "", by: Author, at: datetime) -> Key:
 
     `alg` is one of ALGORITHMS. Raises ServiceError while another new key waits to sign.
     """
-    reason = reason and validate_reason(reason)
+    context = context_of(ROTATE_SIGNING_KEY, reason, by, at)
     rows = _rows() or _create_first_key(at)
     waiting = _public_ring(rows).waiting(at)
     if waiting is not None:
@@ -61,7 +64,6 @@ def rotate(*, alg: str, reason: str = "", by: Author, at: datetime) -> Key:
         )
     # The generation after the newest one read: if two rotate at once, the other insert fails.
     row = _new_row(rows[-1].generation + 1, alg, at, signs_from=at + PUBLISHED_AHEAD)
-    context = ChangeContext(actions.ROTATE_SIGNING_KEY, by, at, reason)
     return _insert(row, context, replaced=rows[-1])
 
 
@@ -73,7 +75,7 @@ def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: dat
     No token that the compromised key signed is accepted any more, also none that it signs until
     then. `alg` is that of the new key. Raises ServiceError for a key that is not published.
     """
-    context = ChangeContext(actions.ROTATE_SIGNING_KEY, by, at, validate_reason(reason))
+    context = context_of(STOP_COMPROMISED_KEY, reason, by, at)
     compromised = lock_for_update(_published_row(kid, at))
     if compromised.compromised_at is not None:
         raise _not_published(compromised)  # another session was first
@@ -85,6 +87,28 @@ def stop_compromised_key(*, kid: str, alg: str, reason: str, by: Author, at: dat
     compromised.save(update_fields=["private_key"])
     update_and_record(compromised, context, compromised_at=at)
     return key
+
+
+ROTATE_SIGNING_KEY = Operation(
+    actions.ROTATE_SIGNING_KEY,
+    marked("Rotate the signing key"),
+    marked(
+        "A new key is published now. It starts to sign in ten minutes, when all APIs have read it."
+        " The current key stays published until its last token has expired. No other step"
+        " is needed."
+    ),
+    Reason.OPTIONAL,
+)
+STOP_COMPROMISED_KEY = Operation(
+    actions.ROTATE_SIGNING_KEY,
+    marked("Stop: the key is compromised"),
+    marked(
+        "Only if others may have a key: it is stopped at once and for good, and the new"
+        " key signs at once. Every token that it signed is refused: its clients log in again."
+    ),
+    is_danger=True,
+    own_name="stop_compromised_key",
+)
 
 
 def _published_row(kid: str, at: datetime) -> SigningKey:

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions as registry
-from taxpayers.actions import Action, marked
+from taxpayers.actions import marked
 from taxpayers.credentials import (
     Credentials,
     hash_secret,
@@ -21,7 +21,7 @@ from taxpayers.credentials import (
     new_client_id,
     new_client_secret,
 )
-from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
+from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services.history import (
     Author,
     ChangeContext,
@@ -35,7 +35,6 @@ from taxpayers.validation import (
     validate_end,
     validate_known,
     validate_name,
-    validate_reason,
 )
 from tokens import actions
 from tokens.models import ProtectedApi, ProtectedApiSecret
@@ -66,7 +65,7 @@ def register_protected_api(
 
     Raises ServiceError if there is one of that name: its secret cannot be shown again.
     """
-    name, context = validate_name(name), _context(actions.REGISTER_PROTECTED_API, reason, by, at)
+    name, context = validate_name(name), context_of(REGISTER_PROTECTED_API, reason, by, at)
     audiences = {scope["audience"] for scope in settings.SCOPES.values()}
     validate_known([audience], audiences, _("audience"))
     present = ProtectedApi.objects.filter(name=name).first()
@@ -98,17 +97,12 @@ def issue_api_secret(
     With `retire_old_at` the present ones end at that moment, unless they end before. Raises
     ServiceError if two secrets are live.
     """
-    context = _context(registry.ROTATE_SECRET, reason, by, at)
+    context = context_of(ROTATE_API_SECRET, reason, by, at)
     owner = lock_for_update(protected_api)
     validate_end(retire_old_at, _("the old secret"), at)
-    live = live_secrets(owner, at)
-    if len(live) >= MAX_LIVE_SECRETS:
-        raise ServiceError(
-            _("{client_id} has two live secrets: {listed}. First revoke one of them.").format(
-                client_id=owner.client_id, listed=", ".join(map(str, live))
-            )
-        )
-    for secret in live if retire_old_at is not None else ():
+    if refusal := why_no_room(owner, at):
+        raise ServiceError(refusal)
+    for secret in live_secrets(owner, at) if retire_old_at is not None else ():
         if retire_old_at is not None and retire_old_at < secret.expires_at:
             _change_secret(secret, _retire(context), expires_at=retire_old_at)
     return _create_secret(owner, expires_at, context)
@@ -119,7 +113,7 @@ def revoke_api_secret(
     *, secret: ProtectedApiSecret, reason: str, by: Author, at: datetime
 ) -> ProtectedApiSecret:
     """Revoke it now and for good; nothing happens if it was revoked before."""
-    context = _context(registry.REVOKE_SECRET, reason, by, at)
+    context = context_of(REVOKE_API_SECRET, reason, by, at)
     lock_for_update(secret.protected_api)
     row = lock_for_update(secret)
     if row.revoked_at is None:
@@ -140,24 +134,62 @@ def set_protected_api_active(
     return row
 
 
-ACTIVATE_PROTECTED_API = Operation(
+ACTIVATE_PROTECTED_API = ByReason(
     actions.ACTIVATE_PROTECTED_API,
-    partial(set_protected_api_active, is_active=True),
-    "protected_api",
     marked("Activate the protected API"),
     marked("The API can ask again, with the secrets that are still valid."),
-    unneeded_if_active,
+    service=partial(set_protected_api_active, is_active=True),
+    row="protected_api",
+    unneeded=unneeded_if_active,
 )
-DEACTIVATE_PROTECTED_API = Operation(
+DEACTIVATE_PROTECTED_API = ByReason(
     actions.DEACTIVATE_PROTECTED_API,
-    partial(set_protected_api_active, is_active=False),
-    "protected_api",
     marked("Deactivate the protected API"),
     marked(
         "Everything that this API asks is refused from now on, so it cannot accept tokens any more."
         " Its secrets work again when it is activated."
     ),
-    unneeded_if_inactive,
+    is_danger=True,
+    service=partial(set_protected_api_active, is_active=False),
+    row="protected_api",
+    unneeded=unneeded_if_inactive,
+)
+
+
+def why_no_room(owner: ProtectedApi, at: datetime) -> str:
+    """Why it gets no further secret; empty if it can."""
+    live = live_secrets(owner, at)
+    if len(live) < MAX_LIVE_SECRETS:
+        return ""
+    return _("{client_id} has two live secrets: {listed}. First revoke one of them.").format(
+        client_id=owner.client_id, listed=", ".join(map(str, live))
+    )
+
+
+REGISTER_PROTECTED_API = Operation(
+    actions.REGISTER_PROTECTED_API,
+    marked("Register a protected API"),
+    marked(
+        "The API can then ask whether a token is active. It cannot log in. Its secret is shown"
+        " once. Have a safe way ready to give the secret to the operator of the API."
+    ),
+)
+ROTATE_API_SECRET = Operation(
+    registry.ROTATE_SECRET,
+    marked("Issue a new secret"),
+    marked(
+        "The new secret is shown once. A secret that is valid now keeps working, so that the API"
+        " can change to the new one without a break."
+    ),
+    refusal=why_no_room,
+)
+REVOKE_API_SECRET = Operation(
+    registry.REVOKE_SECRET,
+    marked("Revoke a secret"),
+    marked(
+        "The secret stops working now. This cannot be undone. What the API asks with it is refused."
+    ),
+    refusal=lambda row, at: "" if live_secrets(row, at) else _("It has no valid secret."),
     is_danger=True,
 )
 
@@ -165,10 +197,6 @@ DEACTIVATE_PROTECTED_API = Operation(
 def live_secrets(owner: ProtectedApi, at: datetime) -> list[ProtectedApiSecret]:
     """Those that authenticate it at this moment, the oldest first."""
     return [secret for secret in owner.credentials.order_by("pk") if secret.is_live(at)]
-
-
-def _context(action: Action, reason: str, by: Author, at: datetime) -> ChangeContext:
-    return ChangeContext(action, by, at, validate_reason(reason))
 
 
 def _retire(context: ChangeContext) -> ChangeContext:

@@ -9,16 +9,21 @@ from identity.api.framework.fields import Body, Moment, Start, Text, Texts
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.intermediaries import given_reason
-from identity.api.registry.taxpayers import ReasonBody
+from identity.api.registry.taxpayers import ReasonBody, by_reason
 from identity.webhooks.endpoints import (
+    CHANGE_WEBHOOK,
+    DISABLE_WEBHOOK,
+    ENABLE_WEBHOOK,
+    REGISTER_WEBHOOK,
+    REPEAT_FAILED,
+    ROTATE_WEBHOOK_SECRET,
+    SEND_TEST,
     IssuedWebhookSecret,
     change_webhook,
     register_webhook,
     repeat_failed,
     rotate_webhook_secret,
     send_test,
-    set_webhook_active,
 )
 from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.models import WebhookDelivery, WebhookEndpoint
@@ -150,7 +155,7 @@ def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Onc
             event_types=values.get("event_types", ()),
             description=values.get("description", ""),
             client_id=asker.client_id,
-            reason=given_reason(values),
+            reason=values.get("reason", ""),
             **asker.context,
         )
     )
@@ -164,17 +169,6 @@ def _change(
 
 def _rotate(row: WebhookEndpoint, values: Values, _address: Values, asker: Asker) -> Once:
     return _once(rotate_webhook_secret(endpoint=row, reason=values["reason"], **asker.context))
-
-
-def _set_active(*, is_active: bool) -> Any:
-    def act(
-        row: WebhookEndpoint, values: Values, _address: Values, asker: Asker
-    ) -> WebhookEndpoint:
-        return set_webhook_active(
-            endpoint=row, is_active=is_active, reason=values["reason"], **asker.context
-        )
-
-    return act
 
 
 def _test(row: WebhookEndpoint, _values: Values, _address: Values, asker: Asker) -> WebhookEndpoint:
@@ -211,25 +205,24 @@ DELIVERIES = Listing(
 )
 CREATE = ApiTask(
     "",
-    "Register a webhook",
+    REGISTER_WEBHOOK,
     NewWebhookBody,
     _register,
-    "It gets what is committed from now on, as long as this client may use the management API. Only"
-    " this client sees it here. The secret is only in this answer.",
+    "It gets events as long as this client may use the management API, and only this client sees it"
+    " here.",
     WebhookWithSecretRecord,
 )
-CHANGE = ApiTask("", "Change the address or the types of the webhook", ChangeWebhookBody, _change)
+CHANGE = ApiTask("", CHANGE_WEBHOOK, ChangeWebhookBody, _change)
 TASKS = (
     ApiTask(
         "rotate-secret",
-        "Issue a new secret",
+        ROTATE_WEBHOOK_SECRET,
         ReasonBody,
         _rotate,
-        "For a day messages are signed with the present one, too.",
-        WebhookWithSecretRecord,
+        answer=WebhookWithSecretRecord,
     ),
-    ApiTask("disable", "Send nothing to the webhook", ReasonBody, _set_active(is_active=False)),
-    ApiTask("enable", "Send to the webhook again", ReasonBody, _set_active(is_active=True)),
-    ApiTask("test", "Send a webhook.test event", NoBody, _test),
-    ApiTask("repeat-failed", "Try again what was given up", RepeatBody, _repeat),
+    by_reason("disable", DISABLE_WEBHOOK),
+    by_reason("enable", ENABLE_WEBHOOK),
+    ApiTask("test", SEND_TEST, NoBody, _test),
+    ApiTask("repeat-failed", REPEAT_FAILED, RepeatBody, _repeat),
 )

@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Body
 from taxpayers.duties import Duty
+from taxpayers.operations import Operation
 from taxpayers.services import Author
 
 Values = Mapping[str, Any]
@@ -74,11 +75,19 @@ class ApiTask:
     """
 
     name: str  # the last part of its address; empty for PATCH and for creating
-    summary: str
+    operation: Operation
     body: type[Body]
     act: Callable[[Any, dict[str, Any], Values, Asker], Model | Once]
-    description: str = ""
+    note: str = ""  # what its description says besides the effect
     answer: type[serializers.Serializer[Any]] | None = None  # None: the record
     # What comes before the name in the address, and what the parts of it mean.
     before: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def described(operation: Operation, note: str = "") -> dict[str, str]:
+    """What the OpenAPI description says of it."""
+    return {
+        "summary": operation.title,
+        "description": " ".join(filter(None, (operation.effect, note))),
+    }

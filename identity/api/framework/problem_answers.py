@@ -18,6 +18,7 @@ from identity.api.framework.problems import (
 )
 from taxpayers.redaction import hide_secrets
 from taxpayers.services import OnlyOperators, ServiceError
+from taxpayers.services.named import NotRegistered
 
 logger = logging.getLogger("identity.api")
 
@@ -69,7 +70,8 @@ def _problem_of(exception: Exception) -> Problem:
         case OnlyOperators():
             return Problem("managed_by_operators", PROBLEMS["managed_by_operators"].advice)
         case ServiceError():
-            return Problem("change_refused", str(exception))
+            is_missing = isinstance(exception, NotRegistered)
+            return Problem("not_found" if is_missing else "change_refused", str(exception))
         case exceptions.ValidationError():
             errors = tuple(field_errors(exception.detail))
             return Problem("invalid_fields", "Correct the fields listed in errors.", errors)

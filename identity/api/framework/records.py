@@ -19,7 +19,7 @@ from identity.api.framework.idempotency import (
     idempotent_request,
     store_answer,
 )
-from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind
+from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, described
 from identity.api.framework.pagination import BadCursor, ListPage, page_of
 from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters, bad_cursor, read_query
@@ -187,8 +187,7 @@ class RecordView(ManagementView):
         is_new = method == "POST" and not task.name
         return {
             "id": f"{name.replace('-', '_')}_{self._id}",
-            "summary": task.summary,
-            "description": task.description,
+            **described(task.operation, task.note),
             "tag": self.kind.name,
             "path": {} if is_new else {**path, **task.parameters},
             "body": task.body,

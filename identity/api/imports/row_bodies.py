@@ -7,16 +7,16 @@ from typing import Any
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Start, Taxpayer, Text, Texts, Whole
-from taxpayers.duties import Duty
 from taxpayers.files.intermediary_rows import IntermediaryRow
 from taxpayers.files.permission_rows import PermissionRow
 from taxpayers.files.rows import Row
 from taxpayers.files.system_user_rows import SystemUserRow
 from taxpayers.files.taxpayer_rows import TaxpayerRow
+from taxpayers.models import MAX_LOGINS_PER_MINUTE
+from taxpayers.services import IMPORT_KINDS, ImportKind
 from taxpayers.validation import validate_name
 
 MOST_ROWS = 500
-_MOST_LOGINS = 999_999_999  # as in a file
 
 
 class TaxpayerRowBody(Body):
@@ -50,7 +50,7 @@ class SystemUserRowBody(Body):
     taxpayer = Taxpayer()
     name = Text()
     scopes = Texts(required=False, help_text="Left out: the default scope.")
-    logins_per_minute = Whole(required=False, min_value=0, max_value=_MOST_LOGINS)
+    logins_per_minute = Whole(required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE)
     expires_at = End(required=False, allow_null=True)
 
 
@@ -90,21 +90,18 @@ class RowKind:
     """`name` is that of the import; `row` raises ServiceError for values that cannot be one."""
 
     name: str
-    plural: str
     body: type[Body]
     row: Callable[[int, dict[str, Any]], Row]
-    duty: Duty
+
+    @property
+    def of_file(self) -> ImportKind:
+        """The same import, of a file."""
+        return IMPORT_KINDS[self.name]
 
 
 ROW_KINDS = {
-    "taxpayers": RowKind("taxpayers", "taxpayers", TaxpayerRowBody, _taxpayer, Duty.REGISTER),
-    "intermediaries": RowKind(
-        "intermediaries", "intermediaries", IntermediaryRowBody, _intermediary, Duty.REGISTER
-    ),
-    "permissions": RowKind(
-        "permissions", "permissions", PermissionRowBody, _permission, Duty.GRANT
-    ),
-    "system-users": RowKind(
-        "system_users", "system users", SystemUserRowBody, _system_user, Duty.ISSUE
-    ),
+    "taxpayers": RowKind("taxpayers", TaxpayerRowBody, _taxpayer),
+    "intermediaries": RowKind("intermediaries", IntermediaryRowBody, _intermediary),
+    "permissions": RowKind("permissions", PermissionRowBody, _permission),
+    "system-users": RowKind("system_users", SystemUserRowBody, _system_user),
 }

@@ -11,15 +11,20 @@ from rest_framework.response import Response
 from identity.api.framework.fields import Body, values_of
 from identity.api.framework.idempotency import answer_before, idempotent_request, store_answer
 from identity.api.framework.json_body import JsonBody
+from identity.api.framework.kinds import described
 from identity.api.framework.problems import FieldError, Problem
 from identity.api.framework.records import REPLAYED
 from identity.api.framework.view import ManagementView
 from identity.api.imports.row_bodies import MOST_ROWS, RowKind
 from taxpayers.duties import Duty
 from taxpayers.files.rows import BadRow, ParsedFile, Row, fault_text
-from taxpayers.services import IMPORT_KINDS, BadRowsError
+from taxpayers.services import BadRowsError
 from taxpayers.validation import ServiceError
 
+_NOTE = (
+    f"All rows or none, and at most {MOST_ROWS}. Safe to repeat: rows that are registered with the"
+    " same values are left as they are. Each wrong row is in errors, by its pointer."
+)
 _SOURCE = "of the management API"  # in the history, where a file has its name
 
 
@@ -45,7 +50,9 @@ class ImportView(ManagementView):
 
     @property
     def duty(self) -> Duty:
-        return self.kind.duty
+        duty = self.kind.of_file.operation.duty
+        assert duty is not None  # noqa: S101 - of every import
+        return duty
 
     def post(self, request: Request) -> Response:
         """Import the rows; safe to repeat."""
@@ -67,7 +74,7 @@ class ImportView(ManagementView):
         return Response(body)
 
     def _import(self, parsed: ParsedFile[Row]) -> dict[str, int]:
-        service = IMPORT_KINDS[self.kind.name].run
+        service = self.kind.of_file.run
         try:
             result = service(parsed=parsed, source=_SOURCE, by=self.author, at=self.caller.at)
         except BadRowsError as fault:
@@ -80,10 +87,7 @@ class ImportView(ManagementView):
     def describe(self, method: str) -> dict[str, Any]:
         return {
             "id": f"import_{self.kind.name}",
-            "summary": f"Register many {self.kind.plural}, all or none",
-            "description": f"At most {MOST_ROWS} rows. Safe to repeat: rows that are registered"
-            " with the same values are left as they are. Each wrong row is in errors, by its"
-            " pointer.",
+            **described(self.kind.of_file.operation, _NOTE),
             "tag": "imports",
             "body": import_body(self.kind),
             "answer": ImportResultRecord,
@@ -95,7 +99,11 @@ def import_body(kind: RowKind) -> type[Body]:
     """The body of an import of this kind."""
     rows = serializers.ListField(child=kind.body(), allow_empty=False, max_length=MOST_ROWS)
     name = kind.name.title().replace("_", "")
-    return type(f"Import{name}Body", (Body,), {"rows": rows, "__doc__": f"Many {kind.plural}."})
+    return type(
+        f"Import{name}Body",
+        (Body,),
+        {"rows": rows, "__doc__": f"Many {kind.name.replace('_', ' ')}."},
+    )
 
 
 def _parsed(kind: RowKind, given: list[dict[str, Any]]) -> ParsedFile[Row]:

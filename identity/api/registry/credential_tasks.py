@@ -12,6 +12,8 @@ from identity.api.framework.problems import Problem
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.models import Credential, SystemUser
 from taxpayers.services import change_credential, retire_credential, revoke_credential
+from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET
+from taxpayers.services.limits.source_networks import CHANGE_SECRET
 
 _GREATEST = 2**63 - 1  # of a key in the database
 _ADDRESS: dict[str, Any] = {
@@ -63,22 +65,22 @@ def _change_networks(secret: Credential, values: Values, asker: Asker) -> None:
 TASKS = (
     ApiTask(
         "revoke",
-        "Revoke a secret, key or certificate",
+        REVOKE_SECRET,
         ReasonBody,
         _of_credential(_revoke),
-        "Now and for good. Its tokens end.",
+        "Its tokens end.",
         **_ADDRESS,
     ),
     ApiTask(
         "retire",
-        "Let a secret, key or certificate end earlier",
+        RETIRE_SECRET,
         RetireBody,
         _of_credential(_retire),
         **_ADDRESS,
     ),
     ApiTask(
         "networks",
-        "Change from where a secret or key may be used",
+        CHANGE_SECRET,
         NetworksBody,
         _of_credential(_change_networks),
         **_ADDRESS,

@@ -7,15 +7,18 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Moment, Taxpayer, Text
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
-from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.taxpayers import by_reason, find_taxpayer
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
-from taxpayers.services import register_intermediary, set_intermediary_active
-from taxpayers.services.intermediaries import ACTIVATE_INTERMEDIARY, DEACTIVATE_INTERMEDIARY
-from taxpayers.validation import validate_reason
+from taxpayers.services import named, register_intermediary, set_intermediary_active
+from taxpayers.services.intermediaries import (
+    ACTIVATE_INTERMEDIARY,
+    CHANGE_INTERMEDIARY,
+    DEACTIVATE_INTERMEDIARY,
+    REGISTER_INTERMEDIARY,
+)
 
 
 class IntermediaryRecord(serializers.Serializer[Intermediary]):
@@ -62,20 +65,12 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[Intermediary]":
 
 
 def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Intermediary:
-    taxpayer = find_taxpayer(str(values["taxpayer"]))
-    if taxpayer is None:
-        raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
     return register_intermediary(
-        taxpayer=taxpayer,
+        taxpayer=named.find_taxpayer(values["taxpayer"]),
         until=values.get("active_until"),
-        reason=given_reason(values),
+        reason=values.get("reason", ""),
         **asker.context,
     )
-
-
-def given_reason(values: Values) -> str:
-    """The reason of a change that needs none; empty if none was given."""
-    return validate_reason(values["reason"]) if "reason" in values else ""
 
 
 def _set_end(row: Intermediary, values: Values, _address: Values, asker: Asker) -> Intermediary:
@@ -109,12 +104,18 @@ LISTING = Listing(
 )
 CREATE = ApiTask(
     "",
-    "Register an intermediary",
+    REGISTER_INTERMEDIARY,
     NewIntermediaryBody,
     _register,
     "Safe to repeat: one that is registered until the same moment is answered with 200.",
 )
-CHANGE = ApiTask("", "Change until when it is active", ChangeIntermediaryBody, _set_end)
+CHANGE = ApiTask(
+    "",
+    CHANGE_INTERMEDIARY,
+    ChangeIntermediaryBody,
+    _set_end,
+    "This changes until when it is active.",
+)
 TASKS = (
     by_reason("deactivate", DEACTIVATE_INTERMEDIARY),
     by_reason("activate", ACTIVATE_INTERMEDIARY),

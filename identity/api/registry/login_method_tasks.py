@@ -20,6 +20,14 @@ from taxpayers.services import (
     use_client_secret,
     use_private_key,
 )
+from taxpayers.services.credential_changes import ROTATE_SECRET
+from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
+from taxpayers.services.login_method.change import (
+    USE_CERTIFICATE,
+    USE_CLIENT_SECRET,
+    USE_PRIVATE_KEY,
+)
+from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
 
 _NAMES = {kind.value.removeprefix("tls_client_auth_"): kind for kind in NameKind}
 
@@ -101,40 +109,35 @@ def _named(values: Values) -> dict[str, Any]:
 TASKS = (
     ApiTask(
         "rotate-secret",
-        "Issue a new secret",
+        ROTATE_SECRET,
         RotateSecretBody,
         of_client(_rotate),
-        "Beside the present one, so that the ERP system can change over without downtime. Only this"
-        " answer has it.",
-        IssuedSystemUserRecord,
+        answer=IssuedSystemUserRecord,
     ),
-    ApiTask("register-key", "Register public keys", KeysBody, by_service(register_client_keys)),
+    ApiTask("register-key", REGISTER_CLIENT_KEY, KeysBody, by_service(register_client_keys)),
     ApiTask(
         "register-certificate",
-        "Register a certificate",
+        REGISTER_CLIENT_CERTIFICATE,
         CertificateBody,
         of_client(_register_certificate),
     ),
     ApiTask(
         "use-private-key",
-        "Let it log in with a private key",
+        USE_PRIVATE_KEY,
         UseKeysBody,
         by_service(use_private_key),
-        "Its secrets are revoked.",
     ),
     ApiTask(
         "use-certificate",
-        "Let it log in with a certificate",
+        USE_CERTIFICATE,
         UseCertificateBody,
         of_client(_use_certificate),
-        "Its secrets or keys are revoked.",
     ),
     ApiTask(
         "use-client-secret",
-        "Let it log in with a secret",
+        USE_CLIENT_SECRET,
         UseSecretBody,
         of_client(_use_secret),
-        "Its keys or certificates are removed. Only this answer has the secret.",
-        IssuedSystemUserRecord,
+        answer=IssuedSystemUserRecord,
     ),
 )

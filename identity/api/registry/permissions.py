@@ -9,17 +9,16 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Moment, Start, Taxpayer, Text, Texts
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
-from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.intermediaries import find_intermediary, given_reason
-from identity.api.registry.taxpayers import by_reason, find_taxpayer
+from identity.api.registry.taxpayers import by_reason
 from taxpayers.duties import Duty
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.models import Taxpayer as TaxpayerRow
-from taxpayers.services import end_earlier, extend, grant_permission
-from taxpayers.services.granted_permissions import REVOKE_PERMISSION
+from taxpayers.services import end_earlier, extend, grant_permission, named
+from taxpayers.services.ends import END_PERMISSION_EARLIER, EXTEND_PERMISSION
+from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _STATES = ("in_force", "not_yet_valid", "expired", "revoked")
@@ -116,21 +115,13 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[GrantedPermission]":
 
 
 def _grant(_row: None, values: Values, _address: Values, asker: Asker) -> GrantedPermission:
-    taxpayer = find_taxpayer(str(values["taxpayer"]))
-    intermediary = find_intermediary(str(values["intermediary"]))
-    if taxpayer is None:
-        raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
-    if intermediary is None:
-        raise Problem(
-            "not_found", "There is no such intermediary. Register it first: POST /intermediaries."
-        )
     return grant_permission(
-        taxpayer=taxpayer,
-        intermediary=intermediary,
+        taxpayer=named.find_taxpayer(values["taxpayer"]),
+        intermediary=named.role_of(named.find_taxpayer(values["intermediary"])),
         codes=values["permissions"],
         valid_from=values.get("valid_from"),
         valid_until=values.get("valid_until"),
-        reason=given_reason(values),
+        reason=values.get("reason", ""),
         **asker.context,
     )
 
@@ -172,7 +163,7 @@ LISTING = Listing(
 )
 CREATE = ApiTask(
     "",
-    "Grant a permission",
+    GRANT_PERMISSION,
     NewPermissionBody,
     _grant,
     "Safe to repeat: one with the same codes and end that has begun by then is answered with 200.",
@@ -180,11 +171,11 @@ CREATE = ApiTask(
 TASKS = (
     ApiTask(
         "extend",
-        "Let the permission end later",
+        EXTEND_PERMISSION,
         ExtendBody,
         _extend,
         "One that has ended is granted anew from now on: the answer is the new permission.",
     ),
-    ApiTask("end-earlier", "Let the permission end earlier", EndEarlierBody, _end_earlier),
+    ApiTask("end-earlier", END_PERMISSION_EARLIER, EndEarlierBody, _end_earlier),
     by_reason("revoke", REVOKE_PERMISSION),
 )

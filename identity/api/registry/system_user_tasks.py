@@ -13,6 +13,8 @@ from identity.api.registry.taxpayers import by_reason
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.services import bind_tokens, limit_system_user
+from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
+from taxpayers.services.login_method.binding import BIND_TOKENS
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
 
 Act = Callable[[SystemUser, Values, Asker], Model | Once]
@@ -62,6 +64,6 @@ def _bind(row: SystemUser, values: Values, asker: Asker) -> Model:
 TASKS = (
     by_reason("block", BLOCK_SYSTEM_USER),
     by_reason("unblock", UNBLOCK_SYSTEM_USER),
-    ApiTask("limits", "Limit what it may do for others", LimitsBody, by_service(limit_system_user)),
-    ApiTask("bind-tokens", "Bind its tokens to a key", BindingBody, of_client(_bind)),
+    ApiTask("limits", LIMIT_SYSTEM_USER, LimitsBody, by_service(limit_system_user)),
+    ApiTask("bind-tokens", BIND_TOKENS, BindingBody, of_client(_bind)),
 )

@@ -8,7 +8,6 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Body, End, Taxpayer, Taxpayers, Text, Texts, Whole
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
-from identity.api.framework.problems import Problem
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from identity.api.registry.public_keys import PublicKeys
@@ -17,19 +16,19 @@ from identity.api.registry.system_user_records import (
     SystemUserRecord,
     show_once,
 )
-from identity.api.registry.taxpayers import find_taxpayer
 from taxpayers.duties import Duty
-from taxpayers.models import Credential, SystemUser
+from taxpayers.models import MAX_LOGINS_PER_MINUTE, Credential, SystemUser
 from taxpayers.models import Taxpayer as TaxpayerRow
 from taxpayers.services import (
     change_system_user,
     extend_system_user,
+    named,
     register_system_user,
     register_system_user_with_keys,
 )
+from taxpayers.services.system_users import CHANGE_SYSTEM_USER, ISSUE_CREDENTIALS
 
 _CLIENT_ID = re.compile(r"ci_(?:live|test)_[0-9A-Za-z]{1,56}", re.ASCII)
-_MOST_LOGINS = 2**31 - 1
 
 
 class NewSystemUserBody(Body):
@@ -39,7 +38,7 @@ class NewSystemUserBody(Body):
     name = Text()
     scopes = Texts(required=False, help_text="Left out: the default scope.")
     logins_per_minute = Whole(
-        required=False, min_value=0, max_value=_MOST_LOGINS, help_text="0: unlimited."
+        required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE, help_text="0: unlimited."
     )
     expires_at = End(required=False, allow_null=True, help_text="Its last day. null: no end.")
     credentials_expire_at = End(required=False, help_text="The last day of its secret or keys.")
@@ -54,7 +53,7 @@ class ChangeSystemUserBody(Body):
 
     name = Text(required=False)
     scopes = Texts(required=False)
-    logins_per_minute = Whole(required=False, min_value=0, max_value=_MOST_LOGINS)
+    logins_per_minute = Whole(required=False, min_value=0, max_value=MAX_LOGINS_PER_MINUTE)
     expires_at = End(required=False, allow_null=True, help_text="null: no end.")
     reason = Text()
 
@@ -96,11 +95,8 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[SystemUser]":
 
 
 def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Model | Once:
-    taxpayer = find_taxpayer(str(values["taxpayer"]))
-    if taxpayer is None:
-        raise Problem("not_found", "There is no such taxpayer. Register it first: POST /taxpayers.")
     fields: dict[str, Any] = {
-        "taxpayer": taxpayer,
+        "taxpayer": named.find_taxpayer(values["taxpayer"]),
         "name": values["name"],
         "scopes": values.get("scopes"),
         "expires_at": values.get("expires_at"),
@@ -149,11 +145,13 @@ LISTING = Listing(
 )
 CREATE = ApiTask(
     "",
-    "Register a system user",
+    ISSUE_CREDENTIALS,
     NewSystemUserBody,
     _register,
-    "With keys it logs in with these (private_key_jwt). Without, a secret is issued, which only"
-    " this answer has.",
+    "With keys it logs in with these (private_key_jwt), and no secret is issued. Only this answer"
+    " has a secret.",
     IssuedSystemUserRecord,
 )
-CHANGE = ApiTask("", "Change name, scopes, limit or last day", ChangeSystemUserBody, _change)
+CHANGE = ApiTask(
+    "", CHANGE_SYSTEM_USER, ChangeSystemUserBody, _change, "expires_at changes its last day."
+)

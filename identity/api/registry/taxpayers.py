@@ -12,9 +12,14 @@ from identity.api.framework.records import Listing
 from taxpayers import models
 from taxpayers.duties import Duty
 from taxpayers.identifiers import MalformedIdentifier
-from taxpayers.operations import Operation
+from taxpayers.operations import ByReason
 from taxpayers.services import register_taxpayer, rename_taxpayer
-from taxpayers.services.taxpayers import ACTIVATE_TAXPAYER, DEACTIVATE_TAXPAYER
+from taxpayers.services.taxpayers import (
+    ACTIVATE_TAXPAYER,
+    DEACTIVATE_TAXPAYER,
+    REGISTER_TAXPAYER,
+    RENAME_TAXPAYER,
+)
 from taxpayers.validation import taxpayer_notation
 
 
@@ -87,13 +92,13 @@ def _rename(
     return rename_taxpayer(taxpayer=row, **values, **asker.context)
 
 
-def by_reason(name: str, operation: Operation) -> ApiTask:
+def by_reason(name: str, operation: ByReason) -> ApiTask:
     """The task of an operation that needs only a reason; `name` is the last part of its address."""
 
     def act(row: Any, values: Values, _address: Values, asker: Asker) -> Any:
         return operation.run(row, **values, **asker.context)
 
-    return ApiTask(name, operation.title, ReasonBody, act, operation.effect)
+    return ApiTask(name, operation, ReasonBody, act)
 
 
 KIND = RecordKind(
@@ -112,10 +117,10 @@ LISTING = Listing(
 )
 CREATE = ApiTask(
     "",
-    "Register a taxpayer",
+    REGISTER_TAXPAYER,
     NewTaxpayerBody,
     _register,
     "Safe to repeat: one that is registered under this name is answered with 200.",
 )
-CHANGE = ApiTask("", "Rename the taxpayer", RenameBody, _rename)
+CHANGE = ApiTask("", RENAME_TAXPAYER, RenameBody, _rename)
 TASKS = (by_reason("deactivate", DEACTIVATE_TAXPAYER), by_reason("activate", ACTIVATE_TAXPAYER))

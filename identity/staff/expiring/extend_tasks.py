@@ -28,11 +28,15 @@ from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission
 from taxpayers.services import Author, end_earlier, extend
 from taxpayers.services.ends import (
+    END_INTERMEDIARY_EARLIER,
+    END_PERMISSION_EARLIER,
+    END_SYSTEM_USER_EARLIER,
+    EXTEND_INTERMEDIARY,
+    EXTEND_PERMISSION,
+    EXTEND_SYSTEM_USER,
     Ending,
     a_year_longer,
     end_of,
-    why_never_ended_earlier,
-    why_never_extended,
     why_not_extended,
 )
 
@@ -61,11 +65,7 @@ class _EndTask(Task):
 
 class Extend(_EndTask):
     button_label = gettext_lazy("Extend")
-    description = gettext_lazy("It gets a later last day, or none.")
     icon = "event_available"
-
-    def unavailable_reason(self, record: Ending, at: datetime) -> Text:
-        return why_never_extended(record)
 
     def initial(self, request: HttpRequest, record: Ending, at: datetime) -> dict[str, Any]:
         until = a_year_longer(record, at)
@@ -118,15 +118,7 @@ class Extend(_EndTask):
 
 
 class EndEarlier(_EndTask):
-    title = gettext_lazy("Set an earlier end")
-    button_label = gettext_lazy("Set an earlier end")
-    description = gettext_lazy(
-        "It ends on a day that is earlier than now planned. To let it end later, use “Extend”."
-    )
     icon = "event_busy"
-
-    def unavailable_reason(self, record: Ending, at: datetime) -> Text:
-        return why_never_ended_earlier(record, at)
 
     @transaction.atomic
     def perform(self, record: Ending, data: dict[str, Any], *, by: Author, at: datetime) -> Ending:
@@ -140,38 +132,31 @@ class EndEarlier(_EndTask):
 
 
 class ExtendSystemUser(Extend):
-    name = "extend_system_user"
+    operation = EXTEND_SYSTEM_USER
     gives_access = True
-    title = gettext_lazy("Extend the system user")
     form = watching(ExtendForm, "expires_at")
 
 
 class EndSystemUserEarlier(EndEarlier):
-    name = "end_system_user_earlier"
-    action = "extend_system_user"
+    operation = END_SYSTEM_USER_EARLIER
     form = watching(EndEarlierForm, "expires_at")
 
 
 class ExtendIntermediary(Extend):
-    name = "extend_intermediary"
-    action = "change_intermediary"
-    title = gettext_lazy("Extend the role of the intermediary")
+    operation = EXTEND_INTERMEDIARY
     form = watching(ExtendForm, "active_until")
 
 
 class EndIntermediaryEarlier(EndEarlier):
-    name = "end_intermediary_earlier"
-    action = "change_intermediary"
+    operation = END_INTERMEDIARY_EARLIER
     form = watching(EndEarlierForm, "active_until")
 
 
 class ExtendPermission(Extend):
-    name = "extend_permission"
-    title = gettext_lazy("Extend the permission")
+    operation = EXTEND_PERMISSION
     form = watching(ExtendForm, "valid_until")
 
 
 class EndPermissionEarlier(EndEarlier):
-    name = "end_permission_earlier"
-    action = "extend_permission"
+    operation = END_PERMISSION_EARLIER
     form = watching(EndEarlierForm, "valid_until")

@@ -1,6 +1,6 @@
 """The form of a task and its fields; each field has a label and one clear error."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from typing import Any
 
@@ -18,9 +18,10 @@ from unfold.widgets import (
 
 from taxpayers.duties import MANAGEMENT_SCOPES
 from taxpayers.identifiers import MalformedIdentifier, Notation, TaxpayerId
-from taxpayers.models import Intermediary, SystemUser, Taxpayer
+from taxpayers.models import MAX_LOGINS_PER_MINUTE, SystemUser
 from taxpayers.moments import end_of_day, start_of_day
-from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, rule_of
+from taxpayers.services.named import find_taxpayer, role_of
+from taxpayers.validation import MAX_NAME_LENGTH, MAX_REASON_LENGTH, ServiceError, rule_of
 
 MAX_IDENTIFIER_LENGTH = 129  # TIN:ROB, as long as the columns are
 
@@ -127,16 +128,7 @@ class TaxpayerField(forms.CharField):
         text = super().clean(value)
         if not text:
             return None
-        identifier = parsed_identifier(text)
-        row = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
-        if row is None:
-            raise ValidationError(
-                _(
-                    "There is no taxpayer {identifier}. Check the identifier, or register the"
-                    " taxpayer first."
-                ).format(identifier=identifier)
-            )
-        return row
+        return or_invalid(find_taxpayer, parsed_identifier(text))
 
 
 class IntermediaryField(TaxpayerField):
@@ -150,16 +142,7 @@ class IntermediaryField(TaxpayerField):
 
     def clean(self, value: Any) -> Any:
         taxpayer = super().clean(value)
-        if taxpayer is None:
-            return None
-        row = Intermediary.objects.filter(taxpayer=taxpayer).first()
-        if row is None:
-            raise ValidationError(
-                _(
-                    "{identifier} is not an intermediary. Register it as an intermediary first."
-                ).format(identifier=taxpayer.identifier)
-            )
-        return row
+        return None if taxpayer is None else or_invalid(role_of, taxpayer)
 
 
 class CheckboxesField(forms.MultipleChoiceField):
@@ -171,14 +154,12 @@ class CheckboxesField(forms.MultipleChoiceField):
 class LimitField(forms.IntegerField):
     """Logins per minute."""
 
-    most = 1_000_000
-
     widget = UnfoldAdminIntegerFieldWidget
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", gettext_lazy("Logins per minute"))
         kwargs.setdefault("help_text", gettext_lazy("0: unlimited, still counted."))
-        super().__init__(min_value=0, max_value=self.most, **kwargs)
+        super().__init__(min_value=0, max_value=MAX_LOGINS_PER_MINUTE, **kwargs)
 
 
 def scope_choices() -> Iterable[tuple[str, str]]:
@@ -197,6 +178,14 @@ def find_system_user(client_id: str) -> SystemUser:
     if row is None:
         raise ValidationError(_("There is no system user with this client ID."))
     return row
+
+
+def or_invalid(find: Callable[[Any], Any], named: Any) -> Any:
+    """What a service finds. Raises ValidationError with its text."""
+    try:
+        return find(named)
+    except ServiceError as fault:
+        raise ValidationError(str(fault)) from None
 
 
 def parsed_identifier(text: str) -> TaxpayerId:

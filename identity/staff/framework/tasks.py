@@ -20,7 +20,7 @@ from django.utils.translation import gettext, gettext_lazy
 from identity.staff.framework.forms import ReasonForm, TaskForm
 from identity.staff.framework.record_pages import RecordPages, Text
 from identity.staff.sessions.unsaved_entries import UnsavedEntries, take_entries
-from taxpayers.operations import Operation
+from taxpayers.operations import ByReason, Operation
 from taxpayers.services import Author, ServiceError
 from taxpayers.services.management_clients import why_only_operators
 
@@ -52,15 +52,15 @@ class Preview:
 class Task:
     """One change that staff can make to a record, or (`is_for_record` False) without one.
 
-    `name` is part of the URL. `action` is that of `taxpayers.services`; staff need the permission
-    of the same name. Most tasks have the name of their action.
+    What it says comes from the record of its `operation`, as far as the task does not say it
+    itself. Its name is part of the URL; staff need the permission with the name of its action.
     """
 
+    operation: ClassVar[Operation]
     name: ClassVar[str]
-    action: ClassVar[str] = ""
     title: ClassVar[Text]
     button_label: ClassVar[Text]
-    description: ClassVar[Text] = ""
+    description: ClassVar[Text]
     icon: ClassVar[str] = "edit"
     variant: ClassVar[str] = "default"
     form: ClassVar[type[TaskForm]] = TaskForm
@@ -71,6 +71,17 @@ class Task:
     # Whether it could help to log in as the system user: not for those of the management API.
     gives_access: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if operation := cls.__dict__.get("operation"):
+            cls.name = operation.name
+            cls.title = gettext_lazy(operation.title)
+            cls.description = gettext_lazy(operation.effect) if operation.effect else ""
+            if not hasattr(cls, "button_label"):
+                cls.button_label = cls.title
+            if operation.is_danger:
+                cls.variant = "danger"
+
     def __init__(self, admin: RecordPages) -> None:
         self.admin = admin
 
@@ -78,7 +89,7 @@ class Task:
 
     def unavailable_reason(self, record: Any, at: datetime) -> Text:
         """Why the task is not possible for this record now; empty if it is."""
-        return ""
+        return self.operation.refusal(record, at) if record is not None else ""
 
     def preview(self, record: Any, data: dict[str, Any], at: datetime) -> "Preview":
         """What it would do with this record, one of several; `data` may lack fields."""
@@ -130,7 +141,7 @@ class Task:
     @property
     def permission(self) -> str:
         """The permission that staff need."""
-        return f"{self.app_label}.{self.action or self.name}"
+        return f"{self.app_label}.{self.operation.action.name}"
 
     def is_allowed(self, request: HttpRequest) -> bool:
         """Whether the signed-in person has the permission."""
@@ -187,19 +198,9 @@ class Task:
 class OperationTask(Task):
     """A task that needs only a reason: what it says and does is the record of its operation."""
 
-    operation: ClassVar[Operation]
+    operation: ClassVar[ByReason]
     done: ClassVar[Text]  # after success, with {name}
     form = ReasonForm
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if operation := getattr(cls, "operation", None):
-            cls.name, cls.action = operation.name, operation.action.name
-            cls.title, cls.description = (
-                gettext_lazy(operation.title),
-                gettext_lazy(operation.effect),
-            )
-            cls.variant = "danger" if operation.is_danger else cls.variant
 
     def unavailable_reason(self, record: Any, at: datetime) -> Text:
         return gettext(self.operation.unneeded(record))

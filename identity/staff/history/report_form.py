@@ -19,12 +19,14 @@ from identity.staff.framework.forms import (
     FirstDayField,
     LastDayField,
     find_system_user,
+    or_invalid,
     parsed_identifier,
 )
 from identity.staff.history import periods
 from identity.staff.history.grouping import ORDER
 from identity.staff.history.related import changes_about
 from taxpayers.models import Change, SystemUser, Taxpayer
+from taxpayers.services.named import find_taxpayer
 
 _TEXT = {"autocomplete": "off", "spellcheck": "false"}
 PARAMETERS = ("since", "until", "by", "action", "about")
@@ -85,11 +87,8 @@ def record_of(text: str) -> Taxpayer | SystemUser:
     """The taxpayer or system user that this text names. Raises ValidationError."""
     if text.startswith("ci_"):
         return find_system_user(text)
-    identifier = parsed_identifier(text)
-    row = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
-    if row is None:
-        raise ValidationError(_("There is no taxpayer {identifier}.").format(identifier=identifier))
-    return row
+    found: Taxpayer = or_invalid(find_taxpayer, parsed_identifier(text))
+    return found
 
 
 def preset_links(request: HttpRequest) -> list[tuple[Any, str]]:

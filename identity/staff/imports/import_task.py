@@ -61,7 +61,7 @@ class ImportForm(TaskForm):
 
 
 class ImportTask(Task):
-    """Subclasses name the kind, and its texts."""
+    """Subclasses name the kind, and what else is said of it."""
 
     kind_name: ClassVar[str]
     example: ClassVar[tuple[tuple[str, ...], ...]]  # rows in the order of the columns
@@ -71,6 +71,10 @@ class ImportTask(Task):
     form = ImportForm
     template = "staff/imports/upload.html"
     is_for_record = False
+
+    def __init_subclass__(cls) -> None:
+        cls.operation = IMPORT_KINDS[cls.kind_name].operation
+        super().__init_subclass__()
 
     @property
     def kind(self) -> ImportKind:

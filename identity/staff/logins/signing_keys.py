@@ -24,7 +24,13 @@ from identity.staff.history.changes import recent_changes
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.keys.ring import ALGORITHMS, Key, KeyRing
-from tokens.keys.store import read_key_ring, rotate, stop_compromised_key
+from tokens.keys.store import (
+    ROTATE_SIGNING_KEY,
+    STOP_COMPROMISED_KEY,
+    read_key_ring,
+    rotate,
+    stop_compromised_key,
+)
 from tokens.models import SigningKey
 
 SIGNING = gettext_lazy("Signing")
@@ -52,10 +58,7 @@ class RotateForm(TaskForm):
         label=gettext_lazy("Compromised key"),
         choices=published_keys,
         required=False,
-        help_text=gettext_lazy(
-            "Only if others may have a key: it is stopped at once and for good, and the new"
-            " key signs at once. Every token that it signed is refused: its clients log in again."
-        ),
+        help_text=gettext_lazy(STOP_COMPROMISED_KEY.effect),
         widget=UnfoldAdminSelectWidget,
     )
     reason = ReasonField(required=False)
@@ -68,15 +71,9 @@ class RotateForm(TaskForm):
 
 
 class RotateSigningKey(Task):
-    name = "rotate_signing_key"
+    operation = ROTATE_SIGNING_KEY
     app_label = "tokens"
-    title = gettext_lazy("Rotate the signing key")
     button_label = gettext_lazy("Rotate")
-    description = gettext_lazy(
-        "A new key is published now. It starts to sign in ten minutes, when all APIs have read it."
-        " The current key stays published until its last token has expired. No other step"
-        " is needed."
-    )
     icon = "autorenew"
     variant = "primary"
     form = RotateForm
@@ -130,7 +127,7 @@ class SigningKeyAdmin(RecordAdmin):
         published = {key.kid for key in read_key_ring(at).published(at)}
         if record.kid not in published or not task.is_allowed(request):
             return buttons
-        title = gettext_lazy("Stop: the key is compromised")
+        title = gettext_lazy(STOP_COMPROMISED_KEY.title)
         url = f"{task.url()}?{urlencode({'compromised': record.kid})}"
         return [*buttons, Button(title, url, "block", "danger")]
 

@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.record_pages import Text
 from identity.staff.framework.secret_once import (
     HandOverFact,
     SecretOnceTask,
@@ -25,10 +24,11 @@ from tokens.models import ProtectedApi, ProtectedApiSecret
 from tokens.protected_apis.registration import (
     ACTIVATE_PROTECTED_API,
     DEACTIVATE_PROTECTED_API,
-    MAX_LIVE_SECRETS,
+    REGISTER_PROTECTED_API,
+    REVOKE_API_SECRET,
+    ROTATE_API_SECRET,
     IssuedApiSecret,
     issue_api_secret,
-    live_secrets,
     register_protected_api,
     revoke_api_secret,
 )
@@ -63,14 +63,8 @@ class _ApiSecretTask(SecretOnceTask):
 
 
 class RegisterProtectedApi(_ApiSecretTask):
-    name = "register_protected_api"
+    operation = REGISTER_PROTECTED_API
     app_label = "tokens"
-    title = gettext_lazy("Register a protected API")
-    button_label = gettext_lazy("Register a protected API")
-    description = gettext_lazy(
-        "The API can then ask whether a token is active. It cannot log in. The next page shows its"
-        " secret once. Have a safe way ready to give the secret to the operator of the API."
-    )
     icon = "api"
     variant = "primary"
     form = RegisterApiForm
@@ -91,24 +85,9 @@ class RegisterProtectedApi(_ApiSecretTask):
 
 
 class RotateApiSecret(_ApiSecretTask):
-    name = "rotate_secret"
-    title = gettext_lazy("Issue a new secret")
-    button_label = gettext_lazy("Issue a new secret")
-    description = gettext_lazy(
-        "The next page shows the new secret once. A secret that is valid now keeps working, so that"
-        " the API can change to the new one without a break."
-    )
+    operation = ROTATE_API_SECRET
     icon = "key"
     form = RotateApiForm
-
-    def unavailable_reason(self, record: ProtectedApi, at: datetime) -> Text:
-        live = live_secrets(record, at)
-        if len(live) < MAX_LIVE_SECRETS:
-            return ""
-        return _(
-            "There are already two secrets. The newest is {secret}. First revoke the secret that is"
-            " no longer used."
-        ).format(secret=live[-1])
 
     def initial(self, request: HttpRequest, record: ProtectedApi, at: datetime) -> dict[str, Any]:
         return {"newest": newest_secret_id(record)}
@@ -129,19 +108,10 @@ class RotateApiSecret(_ApiSecretTask):
 
 
 class RevokeApiSecret(Task):
-    name = "revoke_secret"
-    title = gettext_lazy("Revoke a secret")
-    button_label = gettext_lazy("Revoke a secret")
-    description = gettext_lazy(
-        "The secret stops working now. This cannot be undone. What the API asks with it is refused."
-    )
+    operation = REVOKE_API_SECRET
     icon = "key_off"
-    variant = "danger"
     form = RevokeApiSecretForm
     template = "staff/protected_apis/revoke_secret.html"
-
-    def unavailable_reason(self, record: ProtectedApi, at: datetime) -> Text:
-        return "" if live_secrets(record, at) else _("It has no valid secret.")
 
     def perform(
         self, record: ProtectedApi, data: dict[str, Any], *, by: Author, at: datetime

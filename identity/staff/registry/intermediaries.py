@@ -34,7 +34,11 @@ from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.permission_tasks import GrantPermission
 from taxpayers.models import GrantedPermission, Intermediary
 from taxpayers.services import Author, register_intermediary
-from taxpayers.services.intermediaries import switch_intermediary
+from taxpayers.services.intermediaries import (
+    CHANGE_INTERMEDIARY,
+    REGISTER_INTERMEDIARY,
+    switch_intermediary,
+)
 
 
 class RegisterIntermediaryForm(TaskForm):
@@ -47,13 +51,8 @@ class RegisterIntermediaryForm(TaskForm):
 
 
 class RegisterIntermediary(Task):
-    name = "register_intermediary"
-    title = gettext_lazy("Register an intermediary")
+    operation = REGISTER_INTERMEDIARY
     button_label = gettext_lazy("Register as intermediary")
-    description = gettext_lazy(
-        "The taxpayer becomes an intermediary. It may act for other taxpayers, but only with the"
-        " permissions that they grant."
-    )
     icon = "handshake"
     variant = "primary"
     form = RegisterIntermediaryForm
@@ -80,13 +79,7 @@ class ChangeIntermediaryForm(EditConflictForm):
 
 
 class ChangeIntermediary(Task):
-    name = "change_intermediary"
-    title = gettext_lazy("Change the intermediary")
-    button_label = gettext_lazy("Change the intermediary")
-    description = gettext_lazy(
-        "While it is not active, every login on behalf of others is refused. Its permissions stay"
-        " in the registry."
-    )
+    operation = CHANGE_INTERMEDIARY
     form = ChangeIntermediaryForm
 
     def initial(self, request: HttpRequest, record: Intermediary, at: datetime) -> dict[str, Any]:

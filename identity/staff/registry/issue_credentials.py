@@ -23,6 +23,7 @@ from identity.staff.registry.limit_fields import (
 )
 from taxpayers.models import DEFAULT_LOGINS_PER_MINUTE, DEFAULT_SCOPE
 from taxpayers.services import Author, IssuedSecret, register_system_user
+from taxpayers.services.system_users import ISSUE_CREDENTIALS
 
 
 class IssueCredentialsForm(TaskForm):
@@ -53,13 +54,7 @@ class IssueCredentialsForm(TaskForm):
 
 
 class IssueCredentials(SecretOnceTask):
-    name = "issue_credentials"
-    title = gettext_lazy("Issue credentials")
-    button_label = gettext_lazy("Issue credentials")
-    description = gettext_lazy(
-        "This registers a new system user for the taxpayer. The next page shows its secret once."
-        " Have a safe way ready to give the secret to the operator of the ERP system."
-    )
+    operation = ISSUE_CREDENTIALS
     icon = "person_add"
     variant = "primary"
     form = IssueCredentialsForm

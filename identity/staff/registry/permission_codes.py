@@ -15,6 +15,7 @@ from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.changes import recent_changes
 from taxpayers.models import PermissionCode
 from taxpayers.services import Author, set_permission_code
+from taxpayers.services.granted_permissions import SET_PERMISSION_CODE
 
 
 class CodeForm(TaskForm):
@@ -32,10 +33,8 @@ class CodeForm(TaskForm):
 
 
 class SetPermissionCode(Task):
-    name = "set_permission_code"
-    title = gettext_lazy("Add or change a permission code")
+    operation = SET_PERMISSION_CODE
     button_label = gettext_lazy("Add or change a code")
-    description = gettext_lazy("If the code exists, its description is replaced.")
     icon = "new_label"
     form = CodeForm
     is_for_record = False

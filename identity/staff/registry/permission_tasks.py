@@ -22,7 +22,7 @@ from identity.staff.framework.forms import (
 from identity.staff.framework.tasks import OperationTask, Preview, Task
 from taxpayers.models import GrantedPermission, PermissionCode
 from taxpayers.services import Author, grant_permission
-from taxpayers.services.granted_permissions import REVOKE_PERMISSION, codes_of
+from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION, codes_of
 
 
 def code_choices() -> Iterable[tuple[str, str]]:
@@ -57,10 +57,8 @@ class GrantPermissionForm(TaskForm):
 
 
 class GrantPermission(Task):
-    name = "grant_permission"
-    title = gettext_lazy("Grant a permission")
+    operation = GRANT_PERMISSION
     button_label = gettext_lazy("Grant permission")
-    description = gettext_lazy("The intermediary may log in on behalf of the taxpayer.")
     icon = "verified_user"
     variant = "primary"
     form = GrantPermissionForm

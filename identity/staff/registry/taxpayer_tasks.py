@@ -22,7 +22,12 @@ from identity.staff.framework.tasks import OperationTask, Task
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
 from taxpayers.services import Author, register_taxpayer, rename_taxpayer
-from taxpayers.services.taxpayers import ACTIVATE_TAXPAYER, DEACTIVATE_TAXPAYER
+from taxpayers.services.taxpayers import (
+    ACTIVATE_TAXPAYER,
+    DEACTIVATE_TAXPAYER,
+    REGISTER_TAXPAYER,
+    RENAME_TAXPAYER,
+)
 from taxpayers.similar_names import similar_taxpayers
 
 
@@ -53,8 +58,7 @@ class RegisterTaxpayerForm(TaskForm):
 
 
 class RegisterTaxpayer(Task):
-    name = "register_taxpayer"
-    title = gettext_lazy("Register a taxpayer")
+    operation = REGISTER_TAXPAYER
     button_label = gettext_lazy("Register taxpayer")
     icon = "add_business"
     variant = "primary"
@@ -77,12 +81,8 @@ class RenameForm(EditConflictForm):
 
 
 class RenameTaxpayer(Task):
-    name = "rename_taxpayer"
-    title = gettext_lazy("Rename the taxpayer")
+    operation = RENAME_TAXPAYER
     button_label = gettext_lazy("Rename")
-    description = gettext_lazy(
-        "The identifier does not change. Permissions and credentials stay valid."
-    )
     form = RenameForm
 
     def initial(self, request: HttpRequest, record: Taxpayer, at: datetime) -> dict[str, Any]:

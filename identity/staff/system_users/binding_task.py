@@ -16,6 +16,7 @@ from identity.staff.framework.tasks import Task
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, bind_tokens
+from taxpayers.services.login_method.binding import BIND_TOKENS
 
 
 class BindingForm(EditConflictForm):
@@ -31,16 +32,9 @@ class BindingForm(EditConflictForm):
 
 
 class BindTokens(Task):
-    name = "bind_tokens"
-    action = "change_login_method"
+    operation = BIND_TOKENS
     gives_access = True
-    title = gettext_lazy("Bind its tokens to a key or a certificate")
     button_label = gettext_lazy("Bind its tokens")
-    description = gettext_lazy(
-        "A bound token is useless to a thief. From now on the system user gets only tokens that are"
-        " bound as you choose, and older tokens that are not end at this moment. Its ERP"
-        " system must be able to do it: agree with its operator when to change this."
-    )
     icon = "link"
     form = BindingForm
 

@@ -8,17 +8,17 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm
-from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task
 from taxpayers.certificates.names import MAX_TEXT_LENGTH, NameKind
-from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services import Author, register_client_certificate, use_certificate
+from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
+from taxpayers.services.login_method.change import USE_CERTIFICATE
 
 _KINDS = [
     ("", gettext_lazy("A certificate (PEM): its subject is registered")),
@@ -71,24 +71,10 @@ def _name_in(data: dict[str, Any]) -> dict[str, Any]:
 
 
 class RegisterClientCertificate(Task):
-    name = "register_client_certificate"
+    operation = REGISTER_CLIENT_CERTIFICATE
     gives_access = True
-    title = gettext_lazy("Register a new certificate")
-    button_label = gettext_lazy("Register a new certificate")
-    description = gettext_lazy(
-        "A certificate that is valid now keeps working, so that the ERP system can change to the"
-        " new one without a break. Then remove the old one."
-    )
     icon = "badge"
     form = RegisterCertificateForm
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        if not record.uses_certificate:
-            return _("It does not log in with a certificate. First change how it logs in.")
-        live = [row for row in record.credentials.all() if row.is_live(at)]
-        if len(live) < MAX_LIVE_CREDENTIALS:
-            return ""
-        return _("There are already two certificates. First remove the one that is not used.")
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
@@ -105,23 +91,11 @@ class RegisterClientCertificate(Task):
 
 
 class UseCertificate(Task):
-    name = "use_certificate"
-    action = "change_login_method"
+    operation = USE_CERTIFICATE
     gives_access = True
-    title = gettext_lazy("Log in with a certificate")
     button_label = gettext_lazy("Change to a certificate")
-    description = gettext_lazy(
-        "From now on it logs in with tls_client_auth only, and its tokens are bound to its"
-        " certificate. Its secrets and keys are revoked at this moment: agree with the operator of"
-        " the ERP system when to do it."
-    )
     icon = "badge"
     form = UseCertificateForm
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        if record.uses_certificate:
-            return _("It logs in with a certificate already.")
-        return "" if settings.MTLS_URL else _("This service takes no client certificates yet.")
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime

@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm
-from identity.staff.framework.record_pages import Text
 from identity.staff.framework.secret_once import (
     IssueOnceForm,
     SecretOnceTask,
@@ -23,7 +22,7 @@ from identity.staff.framework.secret_once import (
 )
 from identity.staff.framework.tasks import Task
 from taxpayers.client_keys import MAX_KEYS_LENGTH
-from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (
     Author,
     IssuedSecret,
@@ -31,6 +30,8 @@ from taxpayers.services import (
     use_client_secret,
     use_private_key,
 )
+from taxpayers.services.login_method.change import USE_CLIENT_SECRET, USE_PRIVATE_KEY
+from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
 
 _LAST_DAY_HELP = gettext_lazy(
     "Leave empty to use the standard lifetime of this service, usually one year."
@@ -78,24 +79,10 @@ class UseSecretForm(IssueOnceForm):
 
 
 class RegisterClientKey(Task):
-    name = "register_client_key"
+    operation = REGISTER_CLIENT_KEY
     gives_access = True
-    title = gettext_lazy("Register a new key")
-    button_label = gettext_lazy("Register a new key")
-    description = gettext_lazy(
-        "A key that is valid now keeps working, so that the ERP system can change to the new one"
-        " without a break. Then remove the old one."
-    )
     icon = "key"
     form = RegisterKeyForm
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        if not record.uses_key:
-            return _("It does not log in with a private key. First change how it logs in.")
-        live = [key for key in record.credentials.all() if key.is_live(at)]
-        if len(live) < MAX_LIVE_CREDENTIALS:
-            return ""
-        return _("There are already two keys. First remove the one that is no longer used.")
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
@@ -112,20 +99,11 @@ class RegisterClientKey(Task):
 
 
 class UsePrivateKey(Task):
-    name = "use_private_key"
-    action = "change_login_method"
+    operation = USE_PRIVATE_KEY
     gives_access = True
-    title = gettext_lazy("Log in with a private key")
     button_label = gettext_lazy("Change to a private key")
-    description = gettext_lazy(
-        "From now on it logs in with private_key_jwt only. Its secrets or certificates are revoked"
-        " at this moment: agree with the operator of the ERP system when to do it."
-    )
     icon = "key"
     form = UseKeyForm
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        return _("It logs in with a private key already.") if record.uses_key else ""
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
@@ -144,21 +122,11 @@ class UsePrivateKey(Task):
 
 
 class UseClientSecret(SecretOnceTask):
-    name = "use_client_secret"
-    action = "change_login_method"
+    operation = USE_CLIENT_SECRET
     gives_access = True
-    title = gettext_lazy("Log in with a secret")
     button_label = gettext_lazy("Change to a secret")
-    description = gettext_lazy(
-        "Its keys or certificates are removed at this moment, and the next page shows its new"
-        " secret once. A private key is safer: nothing that it sends can be used again."
-    )
     icon = "password"
     form = UseSecretForm
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        has_none = record.uses_key or record.uses_certificate
-        return "" if has_none else _("It logs in with a secret already.")
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
         return {"newest": newest_secret_id(record)}

@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.edit_conflicts import EditConflictForm
 from identity.staff.framework.forms import ReasonField, parsed_identifier
-from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Task
 from identity.staff.registry.limit_fields import (
     AllowedPermissionsField,
@@ -20,8 +19,10 @@ from identity.staff.registry.limit_fields import (
 )
 from identity.staff.system_users.secret_forms import SecretForm
 from identity.staff.system_users.secret_tasks import SecretTask
-from taxpayers.models import Credential, Intermediary, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services import Author, change_credential, limit_system_user
+from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
+from taxpayers.services.limits.source_networks import CHANGE_SECRET
 
 
 class LimitForm(EditConflictForm):
@@ -33,22 +34,10 @@ class LimitForm(EditConflictForm):
 
 
 class LimitSystemUser(Task):
-    name = "limit_system_user"
+    operation = LIMIT_SYSTEM_USER
     gives_access = True
-    title = gettext_lazy("Limit what it may do for others")
-    button_label = gettext_lazy("Limit what it may do for others")
-    description = gettext_lazy(
-        "A limit gives nothing: tokens carry what taxpayers have granted, as far as it is allowed"
-        " here. With a limit it gets no token for its own taxpayer, because that one would have"
-        " none. Applies to every login from now on; tokens that may do more end."
-    )
     icon = "filter_alt"
     form = LimitForm
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        if record.is_limited or Intermediary.objects.filter(taxpayer=record.taxpayer_id).exists():
-            return ""
-        return _("Its taxpayer is not an intermediary, so it cannot act for others.")
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
         return {
@@ -81,14 +70,9 @@ class ChangeSecretForm(SecretForm):
 
 
 class ChangeSecret(SecretTask):
-    name = "change_secret"
+    operation = CHANGE_SECRET
     gives_access = True
-    title = gettext_lazy("Set the networks from which it may be used")
     button_label = gettext_lazy("Set networks")
-    description = gettext_lazy(
-        "Logins with it from any other address are refused from now on. Tokens that were already"
-        " issued stay valid."
-    )
     icon = "lan"
     form = ChangeSecretForm
     template = "staff/system_users/change_secret.html"

@@ -17,9 +17,10 @@ from identity.staff.framework.bulk_tasks import BulkForm
 from identity.staff.framework.forms import FirstDayField, ReasonField
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import Preview, Task
-from identity.staff.system_users.secret_advice import advice_on, is_in_use, nothing_valid
+from identity.staff.system_users.secret_advice import advice_on, is_in_use
 from taxpayers.models import Credential, RateLimitCounter, SystemUser
 from taxpayers.services import Author, revoke_credential
+from taxpayers.services.credential_changes import REVOKE_SECRETS
 
 UNUSED, BEFORE, EVERY = "unused", "before", "every"
 
@@ -52,12 +53,8 @@ class RevokeSecretsForm(BulkForm):
 
 
 class RevokeSecrets(Task):
-    name = "revoke_secrets"
-    action = "revoke_secret"
-    title = gettext_lazy("Revoke secrets, keys and certificates")
-    button_label = gettext_lazy("Revoke secrets, keys and certificates")
+    operation = REVOKE_SECRETS
     icon = "key_off"
-    variant = "danger"
     form = RevokeSecretsForm
 
     def preview(self, record: SystemUser, data: dict[str, Any], at: datetime) -> Preview:
@@ -65,7 +62,7 @@ class RevokeSecrets(Task):
         before = _("Valid: {secrets}").format(secrets=_named(live)) if live else ""
         chosen = _chosen(record, data, at)
         if not chosen:
-            return Preview(before, refusal=_why_none(record, live, data))
+            return Preview(before, refusal=self.unavailable_reason(record, at) or _why_none(data))
         remaining = [secret for secret in live if secret not in chosen]
         revoked = _("Revoked: {secrets}.").format(secrets=_named(chosen))
         if remaining:
@@ -96,9 +93,7 @@ def _chosen(record: SystemUser, data: dict[str, Any], at: datetime) -> list[Cred
     return [secret for secret, advice in advised if advice is not None and advice.may_go]
 
 
-def _why_none(record: SystemUser, live: list[Credential], data: dict[str, Any]) -> Text:
-    if not live:
-        return nothing_valid(record)
+def _why_none(data: dict[str, Any]) -> Text:
     if data.get("which", UNUSED) == UNUSED:
         return _("None of them is safe to revoke.")
     if data.get("before") is None:

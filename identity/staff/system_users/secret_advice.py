@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 
 from identity.staff.display import moment
 from identity.staff.framework.badges import UNUSED_AFTER, Tone, is_safe_to_revoke
-from taxpayers.credential_kind import CredentialKind
-from taxpayers.models import Credential, SystemUser
+from taxpayers.models import Credential
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +55,6 @@ def advice_on(secret: Credential, secrets: Sequence[Credential], at: datetime) -
     if newer is None:
         used = _("Keep it: it is the newest, and it is in use, last {moment}.")
     return Advice("warning", format_html(used, moment=moment(secret.last_used_at)))
-
-
-def nothing_valid(owner: SystemUser) -> str:
-    """That it has no valid secret, or nothing else that it logs in with."""
-    match owner.credential_kind:
-        case CredentialKind.KEY:
-            return _("It has no valid key.")
-        case CredentialKind.CERTIFICATE:
-            return _("It has no valid certificate.")
-        case _secret:
-            return _("It has no valid secret.")
 
 
 def _advice_on_the_only_one(secret: Credential, at: datetime) -> Advice:

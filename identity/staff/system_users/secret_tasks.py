@@ -12,12 +12,10 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
-from identity.staff.display import moment_text
 from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.forms import TaskForm
-from identity.staff.framework.record_pages import RecordPages, Text
+from identity.staff.framework.record_pages import RecordPages
 from identity.staff.framework.secret_once import (
     SecretOnceTask,
     check_form_not_reused,
@@ -29,7 +27,6 @@ from identity.staff.system_users.key_tasks import RegisterClientKey
 from identity.staff.system_users.secret_advice import (
     advice_on,
     is_in_use,
-    nothing_valid,
     others_of,
 )
 from identity.staff.system_users.secret_forms import (
@@ -38,7 +35,7 @@ from identity.staff.system_users.secret_forms import (
     RotateSecretForm,
     SecretForm,
 )
-from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
+from taxpayers.models import Credential, SystemUser
 from taxpayers.services import (
     Author,
     IssuedSecret,
@@ -46,34 +43,15 @@ from taxpayers.services import (
     retire_credential,
     revoke_credential,
 )
+from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET, ROTATE_SECRET
 from taxpayers.services.limits.source_networks import networks_for_new
 
 
 class RotateSecret(SecretOnceTask):
-    name = "rotate_secret"
+    operation = ROTATE_SECRET
     gives_access = True
-    title = gettext_lazy("Issue a new secret")
-    button_label = gettext_lazy("Issue a new secret")
-    description = gettext_lazy(
-        "The next page shows the new secret once. A secret that is valid now keeps working, so that"
-        " the ERP system can change to the new one without a break."
-    )
     icon = "key"
     form = RotateSecretForm
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        if record.uses_key:
-            return _("It logs in with a private key and has no secret.")
-        if record.uses_certificate:
-            return _("It logs in with a certificate and has no secret.")
-        live = [secret for secret in record.credentials.order_by("pk") if secret.is_live(at)]
-        if len(live) < MAX_LIVE_CREDENTIALS:
-            return ""
-        # Shown also after a reload of the page with a new secret: it must name that secret.
-        return _(
-            "There are already two secrets. {secret} was issued {moment}. First revoke the secret"
-            " that is no longer used."
-        ).format(secret=live[-1], moment=moment_text(live[-1].created_at))
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
         networks = networks_for_new(record, None).split()
@@ -102,11 +80,6 @@ class SecretTask(Task):
     form: ClassVar[type[SecretForm]]
     template = "staff/system_users/secret_task.html"
     choice_template = "staff/system_users/choose_secret.html"
-
-    def unavailable_reason(self, record: SystemUser, at: datetime) -> Text:
-        if any(secret.is_live(at) for secret in record.credentials.all()):
-            return ""
-        return nothing_valid(record)
 
     def button_of(self, secret: Credential) -> Button:
         """The button that begins the task for this secret."""
@@ -145,14 +118,7 @@ class SecretTask(Task):
 
 
 class RevokeSecret(SecretTask):
-    name = "revoke_secret"
-    title = gettext_lazy("Revoke")
-    button_label = gettext_lazy("Revoke")
-    description = gettext_lazy(
-        "It stops working now. This cannot be undone. An ERP system that still uses it can no"
-        " longer log in."
-    )
-    variant = "danger"
+    operation = REVOKE_SECRET
     form = RevokeSecretForm
 
     def perform(
@@ -166,10 +132,7 @@ class RevokeSecret(SecretTask):
 
 
 class RetireSecret(SecretTask):
-    name = "retire_secret"
-    title = gettext_lazy("Set last day")
-    button_label = gettext_lazy("Set last day")
-    description = gettext_lazy("It stops working after this day, or earlier if it expires earlier.")
+    operation = RETIRE_SECRET
     icon = "event_busy"
     form = RetireSecretForm
 

@@ -19,6 +19,7 @@ from identity.staff.framework.forms import (
 from identity.staff.framework.tasks import Task
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, change_system_user
+from taxpayers.services.system_users import CHANGE_SYSTEM_USER
 
 
 class ChangeForm(EditConflictForm):
@@ -35,11 +36,8 @@ class ChangeForm(EditConflictForm):
 
 
 class ChangeSystemUser(Task):
-    name = "change_system_user"
+    operation = CHANGE_SYSTEM_USER
     gives_access = True
-    title = gettext_lazy("Change name, scopes or limit")
-    button_label = gettext_lazy("Change name, scopes or limit")
-    description = gettext_lazy("Applies to every login from now on.")
     icon = "edit"
     form = ChangeForm
 

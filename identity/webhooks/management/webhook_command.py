@@ -7,6 +7,7 @@ from django.core.management.base import CommandParser
 
 from identity.webhooks.endpoints import IssuedWebhookSecret
 from identity.webhooks.models import WebhookEndpoint
+from taxpayers.management.operation_command import OperationCommand
 from taxpayers.validation import ServiceError
 
 
@@ -33,6 +34,19 @@ def webhook_data(row: WebhookEndpoint) -> dict[str, Any]:
         "is_active": row.is_active,
         "registered_by": row.client_id,
     }
+
+
+class WebhookCommand(OperationCommand):
+    """`ID`."""
+
+    def add_record(self, parser: CommandParser) -> None:
+        add_webhook(parser)
+
+    def find(self, options: dict[str, Any]) -> WebhookEndpoint:
+        return find_webhook(options["webhook"])
+
+    def data(self, row: WebhookEndpoint) -> dict[str, Any]:
+        return webhook_data(row)
 
 
 def issued_data(issued: IssuedWebhookSecret) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_secret, find_system_user
 from taxpayers.management.limit_options import add_network_options, networks_text, read_networks
 from taxpayers.services import Author, change_credential
+from taxpayers.services.limits.source_networks import CHANGE_SECRET
 
 
 class Command(ServiceCommand):
-    help = (
-        "Change from which networks a secret or a key may be used. It applies to every login from"
-        " now on; tokens that were issued stay valid. Safe to repeat."
-    )
+    operation = CHANGE_SECRET
+    note = "Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")

@@ -10,11 +10,12 @@ from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.moments import format_moment
 from taxpayers.services import Author, grant_permission
-from taxpayers.services.granted_permissions import codes_of
+from taxpayers.services.granted_permissions import GRANT_PERMISSION, codes_of
 
 
 class Command(ServiceCommand):
-    help = "Permit an intermediary to act for a taxpayer. Safe to repeat."
+    operation = GRANT_PERMISSION
+    note = "Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_taxpayer_and_intermediary(parser)

@@ -19,10 +19,11 @@ from taxpayers.management.limit_options import (
 from taxpayers.management.shown_keys import keys_data, keys_text
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user, register_system_user_with_keys
+from taxpayers.services.system_users import ISSUE_CREDENTIALS
 
 
 class Command(ServiceCommand):
-    help = "Register an ERP system of a taxpayer and show its credentials, once."
+    operation = ISSUE_CREDENTIALS
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("taxpayer", metavar="TIN[:ROB]", type=parse_taxpayer_id)

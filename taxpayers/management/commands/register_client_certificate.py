@@ -15,14 +15,11 @@ from taxpayers.management.certificate_names import (
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.find_records import find_system_user
 from taxpayers.services import Author, register_client_certificate
+from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
 
 
 class Command(ServiceCommand):
-    help = (
-        "Register the name in a certificate of a system user that logs in with tls_client_auth. The"
-        " present one keeps working; when the ERP has changed over, remove it with"
-        " revoke_secret CLIENT_ID HINT. A renewed certificate with the same name needs nothing."
-    )
+    operation = REGISTER_CLIENT_CERTIFICATE
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")

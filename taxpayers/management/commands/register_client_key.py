@@ -11,13 +11,11 @@ from taxpayers.management.find_records import find_system_user
 from taxpayers.management.limit_options import add_network_options, read_networks
 from taxpayers.management.shown_keys import keys_data, keys_text
 from taxpayers.services import Author, register_client_keys
+from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
 
 
 class Command(ServiceCommand):
-    help = (
-        "Register a public key of a system user that logs in with private_key_jwt. The present one"
-        " keeps working; when the ERP has changed over, remove it with revoke_secret CLIENT_ID KID."
-    )
+    operation = REGISTER_CLIENT_KEY
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")

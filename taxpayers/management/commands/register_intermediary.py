@@ -10,10 +10,12 @@ from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.management.find_records import find_taxpayer
 from taxpayers.moments import format_moment
 from taxpayers.services import Author, register_intermediary
+from taxpayers.services.intermediaries import REGISTER_INTERMEDIARY
 
 
 class Command(ServiceCommand):
-    help = "Make a registered taxpayer an intermediary, which may act for others. Safe to repeat."
+    operation = REGISTER_INTERMEDIARY
+    note = "Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_tin_and_rob(parser)

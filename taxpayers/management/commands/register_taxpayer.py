@@ -8,10 +8,12 @@ from django.core.management.base import CommandParser
 from taxpayers.management.arguments import add_tin_and_rob, read_tin_and_rob
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author, register_taxpayer
+from taxpayers.services.taxpayers import REGISTER_TAXPAYER
 
 
 class Command(ServiceCommand):
-    help = "Register a taxpayer. Safe to repeat."
+    operation = REGISTER_TAXPAYER
+    note = "Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_tin_and_rob(parser)

@@ -8,13 +8,11 @@ from django.core.management.base import CommandParser
 from taxpayers.management.command import Output, add_reason
 from taxpayers.management.operation_command import TaxpayerCommand
 from taxpayers.services import Author, rename_taxpayer
+from taxpayers.services.taxpayers import RENAME_TAXPAYER
 
 
 class Command(TaxpayerCommand):
-    help = (
-        "Change the name of a taxpayer. Its identifier does not change; permissions and"
-        " credentials stay valid. Safe to repeat."
-    )
+    operation = RENAME_TAXPAYER
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_record(parser)

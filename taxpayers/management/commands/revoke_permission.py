@@ -9,11 +9,12 @@ from taxpayers.management.arguments import add_taxpayer_and_intermediary
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.management.find_records import find_intermediary, find_taxpayer
 from taxpayers.services import Author, revoke_codes
-from taxpayers.services.granted_permissions import codes_of
+from taxpayers.services.granted_permissions import REVOKE_CODES, codes_of
 
 
 class Command(ServiceCommand):
-    help = "Revoke permissions of an intermediary, from now on. Safe to repeat."
+    operation = REVOKE_CODES
+    note = "Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_taxpayer_and_intermediary(parser)

@@ -10,10 +10,12 @@ from taxpayers.management.find_records import find_secret, find_system_user
 from taxpayers.models import SystemUser
 from taxpayers.moments import format_moment
 from taxpayers.services import Author, revoke_credential
+from taxpayers.services.credential_changes import REVOKE_SECRET
 
 
 class Command(ServiceCommand):
-    help = "Revoke a secret, or remove a key or certificate, now and for good. Safe to repeat."
+    operation = REVOKE_SECRET
+    note = "Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")

@@ -12,10 +12,11 @@ from taxpayers.management.limit_options import add_network_options, read_network
 from taxpayers.moments import format_moment
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, issue_secret
+from taxpayers.services.credential_changes import ROTATE_SECRET
 
 
 class Command(ServiceCommand):
-    help = "Issue a new secret. The present one keeps working, so that the ERP can change over."
+    operation = ROTATE_SECRET
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("client_id", metavar="CLIENT_ID")

@@ -8,15 +8,14 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Intermediary, PermissionCode, SystemUser, Taxpayer
-from taxpayers.services.history import (
-    Author,
-    ChangeContext,
-    update_and_record,
-)
+from taxpayers.operations import Operation
+from taxpayers.services.history import Author, context_of, update_and_record
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.validation import ServiceError, validate_known, validate_reason
+from taxpayers.services.named import no_taxpayer
+from taxpayers.validation import ServiceError, validate_known
 
 MAX_ALLOWED_TAXPAYERS = 500
 _SHOWN = 5  # of identifiers that are not registered
@@ -37,7 +36,7 @@ def limit_system_user(
     A limit grants nothing: a token carries what is granted, as far as it is among the codes. It
     replaces the limit before. Raises ServiceError if its taxpayer is no intermediary.
     """
-    context = ChangeContext(actions.LIMIT_SYSTEM_USER, by, at, validate_reason(reason))
+    context = context_of(LIMIT_SYSTEM_USER, reason, by, at)
     fields = validate_limit(system_user.taxpayer, permissions, taxpayers)
     row = lock_to_change(system_user, by)
     update_and_record(row, context, **fields)
@@ -50,17 +49,34 @@ def validate_limit(
     """The limit as it is stored. Raises ServiceError as `limit_system_user`."""
     if not permissions and not taxpayers:
         return {"allowed_permissions": "", "allowed_taxpayers": ""}
-    if not Intermediary.objects.filter(taxpayer=owner).exists():
-        raise ServiceError(
-            _(
-                "{taxpayer} is not an intermediary, so its system users cannot act for others."
-                " Register it as an intermediary first, or leave the limit out."
-            ).format(taxpayer=owner.identifier)
-        )
+    if refusal := why_not_limited(owner):
+        raise ServiceError(refusal)
     return {
         "allowed_permissions": _validate_permissions(permissions),
         "allowed_taxpayers": _validate_taxpayers(owner, taxpayers),
     }
+
+
+def why_not_limited(owner: Taxpayer) -> str:
+    """Why no limit means anything for its system users; empty if one does."""
+    if Intermediary.objects.filter(taxpayer=owner).exists():
+        return ""
+    return _(
+        "{taxpayer} is not an intermediary, so its system users cannot act for others. Register it"
+        " as an intermediary first, or leave the limit out."
+    ).format(taxpayer=owner.identifier)
+
+
+LIMIT_SYSTEM_USER = Operation(
+    actions.LIMIT_SYSTEM_USER,
+    marked("Limit what it may do for others"),
+    marked(
+        "A limit gives nothing: tokens carry what taxpayers have granted, as far as it is allowed"
+        " here. With a limit it gets no token for its own taxpayer, because that one would have"
+        " none. Applies to every login from now on; tokens that may do more end."
+    ),
+    refusal=lambda row, _at: "" if row.is_limited else why_not_limited(row.taxpayer),
+)
 
 
 def _validate_permissions(permissions: Collection[str]) -> str:
@@ -87,12 +103,8 @@ def _validate_taxpayers(owner: Taxpayer, taxpayers: Collection[TaxpayerId]) -> s
         )
     unknown = _not_registered([taxpayer for _name, taxpayer in wanted])
     if unknown:
-        raise ServiceError(
-            _(
-                "There is no taxpayer {identifiers}. Check the identifiers, or register the"
-                " taxpayers first."
-            ).format(identifiers=", ".join(unknown[:_SHOWN]) + (" …" if unknown[_SHOWN:] else ""))
-        )
+        shown = ", ".join(unknown[:_SHOWN]) + (" …" if unknown[_SHOWN:] else "")
+        raise ServiceError(no_taxpayer(shown))
     return " ".join(name for name, _taxpayer in wanted)
 
 

@@ -8,6 +8,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.facts.source_networks import (
     MAX_NETWORKS,
     NetworkFault,
@@ -15,15 +16,17 @@ from taxpayers.facts.source_networks import (
     read_networks,
 )
 from taxpayers.models import Credential, SystemUser
+from taxpayers.operations import Operation
 from taxpayers.services.history import (
     Author,
-    ChangeContext,
+    context_of,
     lock_for_update,
     named,
     record_change,
 )
+from taxpayers.services.live_credentials import why_none_valid
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.validation import ServiceError, validate_reason
+from taxpayers.validation import ServiceError
 
 
 @transaction.atomic
@@ -39,7 +42,7 @@ def change_credential(
 
     Raises ServiceError if it is no longer live.
     """
-    context = ChangeContext(actions.CHANGE_SECRET, by, at, validate_reason(reason))
+    context = context_of(CHANGE_SECRET, reason, by, at)
     networks = validate_networks(allowed_networks)
     owner = lock_to_change(credential.system_user, by)
     row = lock_for_update(credential)
@@ -92,3 +95,14 @@ def _fault_text(unusable: UnusableNetwork) -> str:
         "{text} is not a network. Write an address and a prefix length, for example 203.0.113.0/24,"
         " 2001:db8::/32, or a single address."
     ).format(text=unusable.text)
+
+
+CHANGE_SECRET = Operation(
+    actions.CHANGE_SECRET,
+    marked("Set the networks from which a secret, key or certificate may be used"),
+    marked(
+        "Logins with it from any other address are refused from now on. Tokens that were already"
+        " issued stay valid."
+    ),
+    refusal=why_none_valid,
+)

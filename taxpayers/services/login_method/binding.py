@@ -5,16 +5,13 @@ from datetime import datetime
 from django.db import transaction
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
-from taxpayers.services.history import (
-    Author,
-    ChangeContext,
-    update_and_record,
-)
+from taxpayers.operations import Operation
+from taxpayers.services.history import Author, context_of, update_and_record
 from taxpayers.services.login_method.certificates import check_certificates_are_taken
 from taxpayers.services.management_clients import lock_to_change
-from taxpayers.validation import validate_reason
 
 
 @transaction.atomic
@@ -27,7 +24,19 @@ def bind_tokens(
     """
     if binding == TokenBinding.TLS:
         check_certificates_are_taken()
-    context = ChangeContext(actions.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
+    context = context_of(BIND_TOKENS, reason, by, at)
     row = lock_to_change(system_user, by)
     update_and_record(row, context, token_binding=binding.value)
     return row
+
+
+BIND_TOKENS = Operation(
+    actions.CHANGE_LOGIN_METHOD,
+    marked("Bind its tokens to a key or a certificate"),
+    marked(
+        "A bound token is useless to a thief. From now on the system user gets only tokens that are"
+        " bound as you choose, and older tokens that are not end at this moment. Its ERP"
+        " system must be able to do it: agree with its operator when to change this."
+    ),
+    own_name="bind_tokens",
+)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.certificates.names import (
     CertificateName,
     NameFault,
@@ -18,6 +19,7 @@ from taxpayers.certificates.names import (
 )
 from taxpayers.credentials import hint_of
 from taxpayers.models import Credential, SystemUser
+from taxpayers.operations import Operation, Reason
 from taxpayers.services.credential_changes import free_slot, store_last_end
 from taxpayers.services.history import (
     Author,
@@ -26,6 +28,7 @@ from taxpayers.services.history import (
     record_change,
 )
 from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError, validate_end
 
@@ -72,27 +75,49 @@ def register_client_certificate(
     system user does not log in with a certificate.
     """
     owner = lock_to_change(system_user, by)
-    if not owner.uses_certificate:
-        raise ServiceError(
-            _(
-                "{client_id} does not log in with a certificate. First change how it logs in to"
-                " tls_client_auth."
-            ).format(client_id=owner.client_id)
-        )
+    if refusal := why_no_certificate(owner, at):
+        raise ServiceError(refusal)
     context = ChangeContext(actions.REGISTER_CLIENT_CERTIFICATE, by, at)
     networks = networks_for_new(owner, None)
     return create_certificate(owner, validate_name(text, kind), expires_at, networks, context)
 
 
+def why_no_certificate(owner: SystemUser, at: datetime) -> str:
+    """Why no certificate can be registered for it; empty if one can."""
+    if owner.uses_certificate:
+        return why_no_room(owner, at)
+    return _(
+        "{client_id} does not log in with a certificate. First change how it logs in to"
+        " tls_client_auth."
+    ).format(client_id=owner.client_id)
+
+
+REGISTER_CLIENT_CERTIFICATE = Operation(
+    actions.REGISTER_CLIENT_CERTIFICATE,
+    marked("Register a new certificate"),
+    marked(
+        "A certificate that is valid now keeps working, so that the ERP system can change to the"
+        " new one without a break. Then remove the old one."
+    ),
+    Reason.NONE,
+    why_no_certificate,
+)
+
+
+def why_not_taken() -> str:
+    """Why no client can present a certificate; empty if they can."""
+    if settings.MTLS_URL:
+        return ""
+    return _(
+        "This service takes no client certificates yet, so no client could log in with one."
+        " Its operators must set MTLS_URL first."
+    )
+
+
 def check_certificates_are_taken() -> None:
     """Raises ServiceError where no client can present a certificate."""
-    if not settings.MTLS_URL:
-        raise ServiceError(
-            _(
-                "This service takes no client certificates yet, so no client could log in with one."
-                " Its operators must set MTLS_URL first."
-            )
-        )
+    if refusal := why_not_taken():
+        raise ServiceError(refusal)
 
 
 def validate_name(text: str, kind: NameKind | None) -> CertificateName:

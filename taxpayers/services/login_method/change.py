@@ -2,15 +2,18 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.certificates.names import TLS_CLIENT_AUTH, NameKind
 from taxpayers.client_keys import PRIVATE_KEY_JWT
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import SystemUser, Taxpayer
+from taxpayers.operations import Operation
 from taxpayers.services.credential_changes import (
     IssuedSecret,
     create_secret,
@@ -27,6 +30,7 @@ from taxpayers.services.login_method.certificates import (
     check_certificates_are_taken,
     create_certificate,
     validate_name,
+    why_not_taken,
 )
 from taxpayers.services.login_method.keys import create_keys, validate_keys
 from taxpayers.services.management_clients import lock_to_change
@@ -34,11 +38,9 @@ from taxpayers.services.system_users import create_system_user
 from taxpayers.validation import ServiceError, validate_reason
 
 _ALREADY = {
-    "": gettext_lazy("{client_id} logs in with a secret already. Issue a new one instead."),
-    PRIVATE_KEY_JWT: gettext_lazy(
-        "{client_id} logs in with a private key already. Add a key instead."
-    ),
-    TLS_CLIENT_AUTH: gettext_lazy(
+    "": marked("{client_id} logs in with a secret already. Issue a new one instead."),
+    PRIVATE_KEY_JWT: marked("{client_id} logs in with a private key already. Add a key instead."),
+    TLS_CLIENT_AUTH: marked(
         "{client_id} logs in with a certificate already. Add another one instead."
     ),
 }
@@ -152,10 +154,50 @@ def _change(
     """Returns also from which networks it could log in until now."""
     context = ChangeContext(actions.CHANGE_LOGIN_METHOD, by, at, validate_reason(reason))
     owner = lock_to_change(system_user, by)
-    if owner.token_endpoint_auth_method == method:
-        raise ServiceError(str(_ALREADY[method]).format(client_id=owner.client_id))
+    if refusal := _why_already(method, owner, at):
+        raise ServiceError(refusal)
     networks = networks_for_new(owner, None)
     for secret in owner.credentials.filter(revoked_at__isnull=True):
         revoke_credential(credential=secret, reason=reason, by=by, at=at)
     update_and_record(owner, context, token_endpoint_auth_method=method)
     return owner, networks
+
+
+def _why_already(method: str, owner: SystemUser, _at: datetime) -> str:
+    """Why it does not change to this method; empty if it does."""
+    if owner.token_endpoint_auth_method != method:
+        return ""
+    return _(_ALREADY[method]).format(client_id=owner.client_id)
+
+
+USE_PRIVATE_KEY = Operation(
+    actions.CHANGE_LOGIN_METHOD,
+    marked("Log in with a private key"),
+    marked(
+        "From now on it logs in with private_key_jwt only. Its secrets or certificates are revoked"
+        " at this moment: agree with the operator of the ERP system when to do it."
+    ),
+    refusal=partial(_why_already, PRIVATE_KEY_JWT),
+    own_name="use_private_key",
+)
+USE_CERTIFICATE = Operation(
+    actions.CHANGE_LOGIN_METHOD,
+    marked("Log in with a certificate"),
+    marked(
+        "From now on it logs in with tls_client_auth only, and its tokens are bound to its"
+        " certificate. Its secrets and keys are revoked at this moment: agree with the operator of"
+        " the ERP system when to do it."
+    ),
+    refusal=lambda row, at: _why_already(TLS_CLIENT_AUTH, row, at) or why_not_taken(),
+    own_name="use_certificate",
+)
+USE_CLIENT_SECRET = Operation(
+    actions.CHANGE_LOGIN_METHOD,
+    marked("Log in with a secret"),
+    marked(
+        "Its keys or certificates are removed at this moment, and its new secret is shown once. A"
+        " private key is safer: nothing that it sends can be used again."
+    ),
+    refusal=partial(_why_already, ""),
+    own_name="use_client_secret",
+)

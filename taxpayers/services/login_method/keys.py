@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from taxpayers import actions
+from taxpayers.actions import marked
 from taxpayers.client_keys import (
     ClientKey,
     KeyFault,
@@ -20,6 +21,7 @@ from taxpayers.client_keys import (
 from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.moments import format_moment
+from taxpayers.operations import Operation, Reason
 from taxpayers.services.credential_changes import free_slot, store_last_end
 from taxpayers.services.history import (
     Author,
@@ -28,6 +30,7 @@ from taxpayers.services.history import (
     record_change,
 )
 from taxpayers.services.limits.source_networks import networks_for_new
+from taxpayers.services.live_credentials import why_no_room
 from taxpayers.services.management_clients import lock_to_change
 from taxpayers.validation import ServiceError, validate_end
 
@@ -73,16 +76,33 @@ def register_client_keys(
     user logs in with a secret.
     """
     owner = lock_to_change(system_user, by)
-    if not owner.uses_key:
-        raise ServiceError(
-            _(
-                "{client_id} does not log in with a private key. First change how it logs in to"
-                " private_key_jwt."
-            ).format(client_id=owner.client_id)
-        )
+    if refusal := why_no_key(owner, at):
+        raise ServiceError(refusal)
     context = ChangeContext(actions.REGISTER_CLIENT_KEY, by, at)
     validated = validate_keys(keys)
     return create_keys(owner, validated, expires_at, context, allowed_networks=allowed_networks)
+
+
+def why_no_key(owner: SystemUser, at: datetime) -> str:
+    """Why no key can be registered for it; empty if one can."""
+    if owner.uses_key:
+        return why_no_room(owner, at)
+    return _(
+        "{client_id} does not log in with a private key. First change how it logs in to"
+        " private_key_jwt."
+    ).format(client_id=owner.client_id)
+
+
+REGISTER_CLIENT_KEY = Operation(
+    actions.REGISTER_CLIENT_KEY,
+    marked("Register a new key"),
+    marked(
+        "A key that is valid now keeps working, so that the ERP system can change to the new one"
+        " without a break. Then remove the old one."
+    ),
+    Reason.NONE,
+    why_no_key,
+)
 
 
 def validate_keys(text: str) -> Sequence[ClientKey]:

@@ -8,14 +8,12 @@ from django.core.management.base import CommandParser
 from taxpayers.management.arguments import parse_end
 from taxpayers.management.command import Output, ServiceCommand, add_reason
 from taxpayers.services import Author
-from tokens.protected_apis.registration import register_protected_api
+from tokens.protected_apis.registration import REGISTER_PROTECTED_API, register_protected_api
 from tokens.protected_apis.secret_once import api_secret_data, api_secret_text
 
 
 class Command(ServiceCommand):
-    help = (
-        "Register a protected API, which may ask whether a token is active; show its secret once."
-    )
+    operation = REGISTER_PROTECTED_API
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME", help="name of the API, for staff")

@@ -13,11 +13,12 @@ from tokens.management.protected_api_command import (
     find_api_secret,
     find_protected_api,
 )
-from tokens.protected_apis.registration import live_secrets, revoke_api_secret
+from tokens.protected_apis.registration import REVOKE_API_SECRET, live_secrets, revoke_api_secret
 
 
 class Command(ServiceCommand):
-    help = "Revoke a secret of a protected API, now and for good. Safe to repeat."
+    operation = REVOKE_API_SECRET
+    note = "Safe to repeat."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_protected_api(parser)

@@ -13,12 +13,12 @@ from tokens.management.protected_api_command import (
     add_protected_api,
     find_protected_api,
 )
-from tokens.protected_apis.registration import issue_api_secret, live_secrets
+from tokens.protected_apis.registration import ROTATE_API_SECRET, issue_api_secret, live_secrets
 from tokens.protected_apis.secret_once import api_secret_data, api_secret_text
 
 
 class Command(ServiceCommand):
-    help = "Issue a second secret, so that the protected API can change over without downtime."
+    operation = ROTATE_API_SECRET
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_protected_api(parser)

@@ -10,14 +10,12 @@ from taxpayers.management.command import NO_REASON, Output, ServiceCommand
 from taxpayers.moments import format_moment
 from taxpayers.services import Author
 from tokens.keys.ring import ALGORITHMS, Key
-from tokens.keys.store import rotate, stop_compromised_key
+from tokens.keys.store import ROTATE_SIGNING_KEY, STOP_COMPROMISED_KEY, rotate, stop_compromised_key
 
 
 class Command(ServiceCommand):
-    help = (
-        "Publish a new signing key. It starts to sign ten minutes later, without a restart. With"
-        " --compromised another key is stopped at once, and the new one signs at once."
-    )
+    operation = ROTATE_SIGNING_KEY
+    note = "With --compromised another key is stopped at once, and the new one signs at once."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -29,9 +27,8 @@ class Command(ServiceCommand):
         parser.add_argument(
             "--compromised",
             metavar="KID",
-            help="stop this published key at once and for good: every token that it signed is"
-            " refused, so its clients log in again. For an ID that begins with a hyphen write"
-            " --compromised=KID",
+            help=f"a published key to stop. {STOP_COMPROMISED_KEY.effect} For an ID that begins with a"
+            " hyphen write --compromised=KID",
         )
         parser.add_argument("--reason", metavar="TEXT", default="", help="for the history")
 

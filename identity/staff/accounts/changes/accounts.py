@@ -22,10 +22,10 @@ from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.actions import marked
-from taxpayers.operations import Operation, unneeded_if_active, unneeded_if_inactive
+from taxpayers.operations import ByReason, Operation, unneeded_if_active, unneeded_if_inactive
 from taxpayers.services import Author, ServiceError
-from taxpayers.services.history import ChangeContext, context_of, record_change, update_and_record
-from taxpayers.validation import validate_known, validate_reason, validate_text
+from taxpayers.services.history import context_of, record_change, update_and_record
+from taxpayers.validation import validate_known, validate_text
 
 MAX_NAME_LENGTH = 150  # as long as the columns are
 
@@ -38,7 +38,7 @@ def create_account(
 
     With a duty it is not active before a second person confirms.
     """
-    context = ChangeContext(actions.CREATE_ACCOUNT, by, at, validate_reason(reason))
+    context = context_of(CREATE_ACCOUNT, reason, by, at)
     account = StaffAccount(
         username=_validate_username(username),
         first_name=validate_text(name, _("a name"), MAX_NAME_LENGTH),
@@ -67,7 +67,7 @@ def rename_account(
     *, account: StaffAccount, name: str, reason: str, by: Author, at: datetime
 ) -> StaffAccount:
     """Change the name of the person; the user name stays, because the history names it."""
-    context = ChangeContext(actions.RENAME_ACCOUNT, by, at, validate_reason(reason))
+    context = context_of(RENAME_ACCOUNT, reason, by, at)
     row = lock_account(account, by)
     before, after = row.name, validate_text(name, _("a name"), MAX_NAME_LENGTH)
     if before != after:
@@ -85,7 +85,7 @@ def change_role(
 
     A role with a duty waits for a second person. Look at `account.role`: it is the role by now.
     """
-    context = ChangeContext(actions.CHANGE_ROLE, by, at, validate_reason(reason))
+    context = context_of(CHANGE_ROLE, reason, by, at)
     _group(role)
     row = lock_account(account, by)
     if row.roles == [role] and not row.user_permissions.exists():
@@ -125,25 +125,48 @@ def set_account_active(
     return row
 
 
-ACTIVATE_ACCOUNT = Operation(
+CREATE_ACCOUNT = Operation(
+    actions.CREATE_ACCOUNT,
+    marked("Create a staff account"),
+    marked(
+        "One account for each person. A first password is shown once: give it to the person"
+        " yourself. At the first sign-in they choose their own password and set up a second step."
+    ),
+)
+RENAME_ACCOUNT = Operation(
+    actions.RENAME_ACCOUNT,
+    marked("Rename the account"),
+    marked(
+        "This changes the name of the person. The user name stays, because the history names it."
+    ),
+)
+CHANGE_ROLE = Operation(
+    actions.CHANGE_ROLE,
+    marked("Change the role"),
+    marked(
+        "An account has one role. The new role replaces the old one, also for a person who is"
+        " signed in."
+    ),
+)
+ACTIVATE_ACCOUNT = ByReason(
     actions.ACTIVATE_ACCOUNT,
-    partial(set_account_active, is_active=True),
-    "account",
     marked("Activate the account"),
     marked("It can sign in again, with the password, the second step and the role that it has."),
-    lambda row: unneeded_if_active(row) if row.is_staff else "",
+    service=partial(set_account_active, is_active=True),
+    row="account",
+    unneeded=lambda row: unneeded_if_active(row) if row.is_staff else "",
 )
-DEACTIVATE_ACCOUNT = Operation(
+DEACTIVATE_ACCOUNT = ByReason(
     actions.DEACTIVATE_ACCOUNT,
-    partial(set_account_active, is_active=False),
-    "account",
     marked("Deactivate the account"),
     marked(
         "For a colleague who leaves. They are signed out at once and cannot sign in any more. The"
         " account stays, because the history names it; it can be activated again."
     ),
-    unneeded_if_inactive,
     is_danger=True,
+    service=partial(set_account_active, is_active=False),
+    row="account",
+    unneeded=unneeded_if_inactive,
 )
 
 

@@ -12,9 +12,10 @@ from identity.staff.accounts.changes.authority import lock_account
 from identity.staff.accounts.changes.second_person import LIFETIME, close_until_confirmed
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import FirstPassword, StaffAccount
+from taxpayers.actions import marked
+from taxpayers.operations import Operation
 from taxpayers.services import Author
-from taxpayers.services.history import ChangeContext, record_change
-from taxpayers.validation import validate_reason
+from taxpayers.services.history import ChangeContext, context_of, record_change
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that looks or sounds like another one
 _GROUPS, _GROUP_LENGTH = 4, 4  # 79 bits
@@ -37,13 +38,24 @@ def set_first_password(
 
     Of an account with a duty it opens nothing before a second person confirms.
     """
-    context = ChangeContext(actions.SET_FIRST_PASSWORD, by, at, validate_reason(reason))
+    context = context_of(SET_FIRST_PASSWORD, reason, by, at)
     row = lock_account(account, by)
     issued = issue_password(row, at)
     end_sessions(row, at)
     after = {"first_password_expires_at": issued.expires_at} | close_until_confirmed(row, context)
     record_change(row, context, after=after)
     return issued
+
+
+SET_FIRST_PASSWORD = Operation(
+    actions.SET_FIRST_PASSWORD,
+    marked("Set a new first password"),
+    marked(
+        "For a colleague who forgot their password. Make sure that it is really them: call them, or"
+        " meet them. The old password stops working, and they are signed out. The new first"
+        " password is shown once; they replace it at the next sign-in. Their second step stays."
+    ),
+)
 
 
 def issue_password(account: StaffAccount, at: datetime) -> IssuedPassword:

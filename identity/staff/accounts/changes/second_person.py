@@ -21,9 +21,10 @@ from identity.staff.accounts.changes.authority import (
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.accounts.roles import ACCOUNT_MANAGER, ROLES, duties_of
 from identity.staff.models import FirstPassword, StaffAccount, WaitingChange
+from taxpayers.actions import marked
+from taxpayers.operations import Operation
 from taxpayers.services import Author, ServiceError
-from taxpayers.services.history import ChangeContext, record_change
-from taxpayers.validation import validate_reason
+from taxpayers.services.history import ChangeContext, context_of, record_change
 
 LIFETIME = timedelta(days=7)
 
@@ -92,7 +93,7 @@ def confirm_account(
 
     `shown`: the ids of what this person saw; ServiceError if something else waits by now.
     """
-    context = ChangeContext(actions.CONFIRM_ACCOUNT, by, at, validate_reason(reason))
+    context = context_of(CONFIRM_ACCOUNT, reason, by, at)
     row = lock_account(account, by)
     waiting = list(_waiting(row))
     if shown is not None and shown != {str(one.pk) for one in waiting}:
@@ -122,11 +123,11 @@ def decline_account(
     *, account: StaffAccount, reason: str, by: Author, at: datetime
 ) -> StaffAccount:
     """Nothing that waits is carried out: the role stays, and a closed account stays closed."""
-    context = ChangeContext(actions.DECLINE_ACCOUNT, by, at, validate_reason(reason))
+    context = context_of(DECLINE_ACCOUNT, reason, by, at)
     row = lock_account(account, by)
     waiting = list(_waiting(row))
-    if not waiting:
-        raise ServiceError(_nothing_waits())
+    if refusal := _why_nothing_waits(row, at):
+        raise ServiceError(refusal)
     if any(one.action in _NEW_PASSWORD for one in waiting):  # its sender knows it
         row.set_unusable_password()
         row.save(update_fields=["password"])
@@ -149,7 +150,7 @@ def reason_not_to_confirm(waiting: list[WaitingChange], by: Author, at: datetime
     if any(may_confirm(one, by, at) for one in waiting):
         return ""
     if not waiting:
-        return _nothing_waits()
+        return _("Nothing waits for a second person.")
     if all(one.is_over(at) for one in waiting):
         return _("It waited too long. Decline it, and ask for it again.")
     return _(
@@ -158,8 +159,28 @@ def reason_not_to_confirm(waiting: list[WaitingChange], by: Author, at: datetime
     )
 
 
-def _nothing_waits() -> str:
-    return _("Nothing waits for a second person.")
+def _why_nothing_waits(account: StaffAccount, _at: datetime) -> str:
+    return "" if account.waiting_changes.all() else _("Nothing waits for a second person.")
+
+
+CONFIRM_ACCOUNT = Operation(
+    actions.CONFIRM_ACCOUNT,
+    marked("Confirm what was asked for"),
+    marked(
+        "It takes effect with this. Make sure that it is right: speak to the person whose account"
+        " it is, and not only to the one who asked. You do not need the first password."
+    ),
+    refusal=_why_nothing_waits,
+)
+DECLINE_ACCOUNT = Operation(
+    actions.DECLINE_ACCOUNT,
+    marked("Decline what was asked for"),
+    marked(
+        "None of it takes effect: the account keeps its role, and one that is not active stays so."
+        " A first password that waited is void."
+    ),
+    refusal=_why_nothing_waits,
+)
 
 
 _NEW_PASSWORD = (actions.CREATE_ACCOUNT.name, actions.SET_FIRST_PASSWORD.name)

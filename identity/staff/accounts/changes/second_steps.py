@@ -14,7 +14,7 @@ from identity.staff.accounts.changes.second_person import close_until_confirmed
 from identity.staff.accounts.changes.sessions import end_sessions
 from identity.staff.models import StaffAccount
 from taxpayers.actions import marked
-from taxpayers.operations import Operation
+from taxpayers.operations import ByReason
 from taxpayers.services import Author
 from taxpayers.services.history import ChangeContext, context_of, lock_for_update, record_change
 
@@ -50,17 +50,19 @@ def reset_second_factor(
     return names
 
 
-RESET_SECOND_FACTOR = Operation(
+RESET_SECOND_FACTOR = ByReason(
     actions.RESET_SECOND_FACTOR,
-    reset_second_factor,
-    "account",
     marked("Reset the second step"),
     marked(
         "For a colleague who lost their phone or security key and has no recovery codes. Make sure"
         " that it is really them: call them, or meet them. All their second steps are removed, and"
         " they are signed out. At the next sign-in they set up a new one with their password."
     ),
-    lambda row: "" if row.authenticator_set.exists() else marked("It has no second step yet."),
+    service=reset_second_factor,
+    row="account",
+    unneeded=lambda row: (
+        "" if row.authenticator_set.exists() else marked("It has no second step yet.")
+    ),
 )
 
 

@@ -32,6 +32,8 @@ class AccountOperationCommand(OperationCommand):
 class AccountCommand(AccountOperationCommand):
     """Finds the account by its user name; a command overrides `change`."""
 
+    note = ""
+
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_record(parser)
         add_reason(parser)

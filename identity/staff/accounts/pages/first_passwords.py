@@ -14,9 +14,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from identity.staff.accounts.changes.accounts import MAX_NAME_LENGTH, create_account
+from identity.staff.accounts.changes.accounts import CREATE_ACCOUNT, MAX_NAME_LENGTH, create_account
 from identity.staff.accounts.changes.authority import lock_account
-from identity.staff.accounts.changes.first_passwords import IssuedPassword, set_first_password
+from identity.staff.accounts.changes.first_passwords import (
+    SET_FIRST_PASSWORD,
+    IssuedPassword,
+    set_first_password,
+)
 from identity.staff.accounts.pages.fields import PersonField, RoleField
 from identity.staff.accounts.pages.tasks import AccountTask
 from identity.staff.framework.forms import ReasonField, TaskForm
@@ -58,14 +62,8 @@ class CreateAccountForm(TaskForm):
 
 
 class CreateAccount(FirstPasswordTask):
-    name = "create_account"
-    title = gettext_lazy("Create a staff account")
+    operation = CREATE_ACCOUNT
     button_label = gettext_lazy("Create account")
-    description = gettext_lazy(
-        "One account for each person. The next page shows a first password once: give it to the"
-        " person yourself. At the first sign-in they choose their own password and set up a second"
-        " step."
-    )
     icon = "person_add"
     variant = "primary"
     form = CreateAccountForm
@@ -84,15 +82,8 @@ class SetFirstPasswordForm(IssueOnceForm):
 
 
 class SetFirstPassword(FirstPasswordTask):
-    name = "set_first_password"
-    title = gettext_lazy("Set a new first password")
+    operation = SET_FIRST_PASSWORD
     button_label = gettext_lazy("New first password")
-    description = gettext_lazy(
-        "For a colleague who forgot their password. Make sure that it is really them: call them, or"
-        " meet them. The old password stops working, and they are signed out. The next page shows"
-        " the new first password once; they replace it at the next sign-in. Their second step"
-        " stays."
-    )
     icon = "lock_reset"
     form = SetFirstPasswordForm
     may_wait = True

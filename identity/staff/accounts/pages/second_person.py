@@ -9,6 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from identity.staff.accounts.changes.second_person import (
+    CONFIRM_ACCOUNT,
+    DECLINE_ACCOUNT,
     confirm_account,
     decline_account,
     reason_not_to_confirm,
@@ -16,7 +18,6 @@ from identity.staff.accounts.changes.second_person import (
 from identity.staff.accounts.pages.state import titles_of, waiting_of
 from identity.staff.accounts.pages.tasks import AccountTask
 from identity.staff.framework.forms import ReasonForm, TaskForm
-from identity.staff.framework.record_pages import Text
 from identity.staff.models import StaffAccount
 from taxpayers.services import Author
 
@@ -31,9 +32,6 @@ class ShownForm(ReasonForm):
 class SecondPersonTask(AccountTask):
     template = "staff/accounts/second_person.html"
 
-    def unavailable_reason(self, record: StaffAccount, at: datetime) -> Text:
-        return "" if record.waiting_changes.all() else _("Nothing waits for a second person.")
-
     def form_context(
         self, request: HttpRequest, record: Any, form: TaskForm, at: datetime
     ) -> dict[str, Any]:
@@ -41,13 +39,8 @@ class SecondPersonTask(AccountTask):
 
 
 class ConfirmAccount(SecondPersonTask):
-    name = "confirm_account"
-    title = gettext_lazy("Confirm what was asked for")
+    operation = CONFIRM_ACCOUNT
     button_label = gettext_lazy("Confirm")
-    description = gettext_lazy(
-        "It takes effect with this. Make sure that it is right: speak to the person whose account"
-        " it is, and not only to the one who asked. You do not need the first password."
-    )
     icon = "how_to_reg"
     variant = "success"
     form = ShownForm
@@ -74,13 +67,8 @@ class ConfirmAccount(SecondPersonTask):
 
 
 class DeclineAccount(SecondPersonTask):
-    name = "decline_account"
-    title = gettext_lazy("Decline what was asked for")
+    operation = DECLINE_ACCOUNT
     button_label = gettext_lazy("Decline")
-    description = gettext_lazy(
-        "None of it takes effect: the account keeps its role, and one that is not active stays so."
-        " A first password that waited is void."
-    )
     icon = "cancel"
     form = ReasonForm
 

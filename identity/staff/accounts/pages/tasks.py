@@ -13,7 +13,9 @@ from django.utils.translation import gettext_lazy
 
 from identity.staff.accounts.changes.accounts import (
     ACTIVATE_ACCOUNT,
+    CHANGE_ROLE,
     DEACTIVATE_ACCOUNT,
+    RENAME_ACCOUNT,
     change_role,
     rename_account,
 )
@@ -61,12 +63,8 @@ class RenameForm(EditConflictForm):
 
 
 class RenameAccount(AccountTask):
-    name = "rename_account"
-    title = gettext_lazy("Rename the account")
+    operation = RENAME_ACCOUNT
     button_label = gettext_lazy("Rename")
-    description = gettext_lazy(
-        "This changes the name of the person. The user name stays, because the history names it."
-    )
     form = RenameForm
 
     def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
@@ -92,13 +90,8 @@ class RoleForm(EditConflictForm):
 
 
 class ChangeRole(AccountTask):
-    name = "change_role"
-    title = gettext_lazy("Change the role")
+    operation = CHANGE_ROLE
     button_label = gettext_lazy("Change role")
-    description = gettext_lazy(
-        "An account has one role. The new role replaces the old one, also for a person who is"
-        " signed in."
-    )
     icon = "badge"
     form = RoleForm
     may_wait = True

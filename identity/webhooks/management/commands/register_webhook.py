@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from identity.webhooks.endpoints import register_webhook
+from identity.webhooks.endpoints import REGISTER_WEBHOOK, register_webhook
 from identity.webhooks.event_types import EVENT_TYPES
 from identity.webhooks.management.webhook_command import issued_data, issued_text
 from taxpayers.management.command import Output, ServiceCommand, add_reason
@@ -13,7 +13,7 @@ from taxpayers.services import Author
 
 
 class Command(ServiceCommand):
-    help = "Register a webhook, which gets what changes from now on; show its secret once."
+    operation = REGISTER_WEBHOOK
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("url", metavar="URL", help="https address of the receiver")

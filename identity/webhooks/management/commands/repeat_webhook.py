@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from identity.webhooks.endpoints import repeat_failed
+from identity.webhooks.endpoints import REPEAT_FAILED, repeat_failed
 from identity.webhooks.management.webhook_command import add_webhook, find_webhook
 from taxpayers.management.arguments import parse_start
 from taxpayers.management.command import Output, ServiceCommand
@@ -13,7 +13,7 @@ from taxpayers.services import Author
 
 
 class Command(ServiceCommand):
-    help = "Send again what was given up after ten attempts."
+    operation = REPEAT_FAILED
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_webhook(parser)

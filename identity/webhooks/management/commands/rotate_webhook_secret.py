@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from identity.webhooks.endpoints import rotate_webhook_secret
+from identity.webhooks.endpoints import ROTATE_WEBHOOK_SECRET, rotate_webhook_secret
 from identity.webhooks.management.webhook_command import (
     add_webhook,
     find_webhook,
@@ -17,10 +17,7 @@ from taxpayers.services import Author
 
 
 class Command(ServiceCommand):
-    help = (
-        "Issue a new secret of a webhook and show it once. For a day messages are signed with the"
-        " present one, too."
-    )
+    operation = ROTATE_WEBHOOK_SECRET
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_webhook(parser)

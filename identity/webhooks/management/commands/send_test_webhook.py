@@ -5,14 +5,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from identity.webhooks.endpoints import send_test
+from identity.webhooks.endpoints import SEND_TEST, send_test
 from identity.webhooks.management.webhook_command import add_webhook, find_webhook
 from taxpayers.management.command import Output, ServiceCommand
 from taxpayers.services import Author
 
 
 class Command(ServiceCommand):
-    help = "Send a webhook.test event to a webhook; list_webhooks shows what it has answered."
+    operation = SEND_TEST
+    note = "list_webhooks shows what it has answered."
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_webhook(parser)

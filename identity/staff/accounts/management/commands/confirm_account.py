@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from identity.staff.accounts.changes.second_person import confirm_account
+from identity.staff.accounts.changes.second_person import CONFIRM_ACCOUNT, confirm_account
 from identity.staff.accounts.management.account_command import AccountCommand
 from identity.staff.models import StaffAccount, WaitingChange
 from taxpayers.management.command import Output, add_reason
@@ -14,7 +14,8 @@ from taxpayers.services import Author
 
 
 class Command(AccountCommand):
-    help = "Confirm what waits for a second person; without a user name, list what waits."
+    operation = CONFIRM_ACCOUNT
+    note = "Without a user name, list what waits."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username", nargs="?")

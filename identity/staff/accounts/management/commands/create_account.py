@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from identity.staff.accounts.changes.accounts import create_account
+from identity.staff.accounts.changes.accounts import CREATE_ACCOUNT, create_account
 from identity.staff.accounts.management.account_command import first_password
 from identity.staff.accounts.roles import ROLES
 from taxpayers.management.command import Output, ServiceCommand, add_reason
@@ -13,7 +13,7 @@ from taxpayers.services import Author
 
 
 class Command(ServiceCommand):
-    help = "Create a staff account with one role and a first password, shown once."
+    operation = CREATE_ACCOUNT
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from identity.staff.accounts.changes.second_steps import reset_second_factor
+from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR, reset_second_factor
 from identity.staff.accounts.management.account_command import AccountCommand
 from identity.staff.models import StaffAccount
 from taxpayers.management.command import Output
@@ -11,7 +11,7 @@ from taxpayers.services import Author
 
 
 class Command(AccountCommand):
-    help = "Remove the second factor of a staff member; the next sign-in sets up another."
+    operation = RESET_SECOND_FACTOR
 
     def change(
         self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime

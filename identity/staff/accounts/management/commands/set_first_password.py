@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from identity.staff.accounts.changes.first_passwords import set_first_password
+from identity.staff.accounts.changes.first_passwords import SET_FIRST_PASSWORD, set_first_password
 from identity.staff.accounts.management.account_command import AccountCommand, first_password
 from identity.staff.models import StaffAccount
 from taxpayers.management.command import Output
@@ -11,7 +11,7 @@ from taxpayers.services import Author
 
 
 class Command(AccountCommand):
-    help = "Give a staff member a generated password, shown once, to be replaced at the sign-in."
+    operation = SET_FIRST_PASSWORD
 
     def change(
         self, account: StaffAccount, options: dict[str, Any], *, by: Author, at: datetime

@@ -1,0 +1,54 @@
+"""What a system user can log in with now: whether it has nothing, or room for one more."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from taxpayers.credential_kind import CredentialKind
+from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
+from taxpayers.moments import format_moment
+
+
+def why_no_room(owner: SystemUser, at: datetime) -> str:
+    """Why it gets no further one, naming the two that are live; empty if there is room."""
+    live = sorted(_live(owner, at), key=lambda s: s.pk)
+    if len(live) < MAX_LIVE_CREDENTIALS:
+        return ""
+    listed = ", ".join(
+        f"{s} ({_('until {moment}').format(moment=format_moment(s.expires_at))},"
+        f" {describe_last_use(s)})"
+        for s in live
+    )
+    # Propose one that was never used, otherwise the one that was used longest ago.
+    idle = min(live, key=lambda s: (s.last_used_at is not None, s.last_used_at, s.pk))
+    return _(
+        "{client_id} has two live {kinds}: {listed}."
+        " First revoke the one that is no longer in use, probably {idle}."
+    ).format(
+        client_id=owner.client_id, kinds=_(owner.credential_kind.plural), listed=listed, idle=idle
+    )
+
+
+def why_none_valid(owner: SystemUser, at: datetime) -> str:
+    """That it has no valid secret, or nothing else that it logs in with; empty if it has."""
+    if any(_live(owner, at)):
+        return ""
+    match owner.credential_kind:
+        case CredentialKind.KEY:
+            return _("It has no valid key.")
+        case CredentialKind.CERTIFICATE:
+            return _("It has no valid certificate.")
+        case _secret:
+            return _("It has no valid secret.")
+
+
+def _live(owner: SystemUser, at: datetime) -> Iterator[Credential]:
+    return (row for row in owner.credentials.all() if row.is_live(at))
+
+
+def describe_last_use(row: Credential) -> str:
+    """When a login with it last succeeded, in words: shows which one is no longer needed."""
+    if row.last_used_at is None:
+        return _("never used")
+    return _("last used {moment}").format(moment=format_moment(row.last_used_at))

@@ -1,0 +1,38 @@
+"""Finds what people and programs name; the one place that says that it is not registered."""
+
+from django.utils.translation import gettext as _
+
+from taxpayers.identifiers import TaxpayerId
+from taxpayers.models import Intermediary, Taxpayer
+from taxpayers.validation import ServiceError
+
+
+class NotRegistered(ServiceError):
+    """What is named is not registered."""
+
+
+def no_taxpayer(identifier: object) -> str:
+    """That there is no taxpayer with this identifier, or with these."""
+    return _(
+        "There is no taxpayer {identifier}. Check the identifier, or register the taxpayer first."
+    ).format(identifier=identifier)
+
+
+def find_taxpayer(identifier: TaxpayerId) -> Taxpayer:
+    """Raises NotRegistered."""
+    row = Taxpayer.objects.filter(tin=identifier.tin, rob=identifier.rob).first()
+    if row is None:
+        raise NotRegistered(no_taxpayer(identifier))
+    return row
+
+
+def role_of(taxpayer: Taxpayer) -> Intermediary:
+    """Its role as an intermediary. Raises NotRegistered."""
+    row: Intermediary | None = getattr(taxpayer, "intermediary", None)
+    if row is None:
+        raise NotRegistered(
+            _("{identifier} is not an intermediary. Register it as an intermediary first.").format(
+                identifier=taxpayer.identifier
+            )
+        )
+    return row
