@@ -27,7 +27,7 @@ from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.duties import MANAGEMENT_SCOPES, Duty
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from taxpayers.operations import Operation
+from taxpayers.operations import ByReason, Reason
 from taxpayers.services import granted_permissions, intermediaries, system_users, taxpayers
 from tests.client_auth.key_erp import new_pair
 from tests.every_address.test_staff import TASKS
@@ -78,7 +78,7 @@ class Row:
     state: Mapping[str, Any] = field(default_factory=dict)  # of the system user before
     of: type[Model] = SystemUser
     file: str = ""
-    record: Operation | None = None
+    record: ByReason | None = None
 
     @property
     def is_about_a_client(self) -> bool:
@@ -273,7 +273,7 @@ RECORDS = {
     record.name: record
     for module in (*MODULES, registration, accounts, second_steps)
     for record in vars(module).values()
-    if isinstance(record, Operation)
+    if isinstance(record, ByReason)
 }
 PLACES: Mapping[str, tuple[type[Model], str, str]] = {
     "taxpayer": (Taxpayer, "//taxpayers/<TIN>", "<TIN>"),
@@ -296,7 +296,7 @@ DUTIES = {
 }
 
 
-def row_of(record: Operation) -> Row:
+def row_of(record: ByReason) -> Row:
     """Its page, its address and its command, by the rules for their names."""
     model, path, named = PLACES[record.row]
     verb = record.name.partition("_")[0]
@@ -557,8 +557,8 @@ def test_operators_must_give_a_reason_where_the_contract_says_so() -> None:
     for name, record in RECORDS.items():
         command = filled(ROWS[name].command[:-2], values)
         code, _out, err = run(*command)
-        assert ("required: --reason" in err) is record.is_reason_required, (name, code)
-    assert {n for n, r in RECORDS.items() if r.is_reason_required} == {
+        assert ("required: --reason" in err) is (record.reason is Reason.ALWAYS), (name, code)
+    assert {n for n, r in RECORDS.items() if r.reason is Reason.ALWAYS} == {
         *("block_system_user", "unblock_system_user")
     }
 

@@ -27,8 +27,8 @@ class Command(ServiceCommand):
         parser.add_argument(
             "--compromised",
             metavar="KID",
-            help=f"a published key to stop. {STOP_COMPROMISED_KEY.effect} For an ID that begins with a"
-            " hyphen write --compromised=KID",
+            help=f"a published key to stop. {STOP_COMPROMISED_KEY.effect} For an ID that begins"
+            " with a hyphen write --compromised=KID",
         )
         parser.add_argument("--reason", metavar="TEXT", default="", help="for the history")
 
