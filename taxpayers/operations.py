@@ -44,6 +44,8 @@ class Operation:
     refusal: Callable[[Any, datetime], str] = never
     is_danger: bool = False
     own_name: str = ""  # where its action has another one
+    service: Callable[..., Any] | None = None  # for doors whose fields have its names
+    row: str = ""  # how the service names the record; empty: it makes one
 
     @property
     def name(self) -> str:
@@ -54,22 +56,21 @@ class Operation:
     def duty(self) -> Duty | None:
         return self.action.duty
 
+    def run(self, row: Any, **given: Any) -> Any:
+        """Do it. Raises ServiceError as the service does."""
+        service: Any = self.service
+        return service(**({self.row: row} if self.row else {}), **given)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByReason(Operation):
     """One that needs only a record and a reason.
 
-    `service` takes the record as `row`, the reason, by and at. `unneeded` says why there is nothing
-    to do, or nothing: then the service changes nothing, and the page shows this and no form.
+    `unneeded` says why there is nothing to do, or nothing: then the service changes nothing, and
+    the page shows this and no form.
     """
 
-    service: Callable[..., Any]
-    row: str
     unneeded: Callable[[Any], str]
-
-    def run(self, row: Any, **why: Any) -> Any:
-        """Do it. Raises ServiceError as the service does."""
-        return self.service(**{self.row: row}, **why)
 
 
 def unneeded_if_active(row: Any) -> str:

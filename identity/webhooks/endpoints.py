@@ -191,6 +191,8 @@ CHANGE_WEBHOOK = Operation(
     actions.CHANGE_WEBHOOK,
     "Change the webhook",
     "Its address, its types or its description, from the next message on.",
+    service=change_webhook,
+    row="endpoint",
 )
 ROTATE_WEBHOOK_SECRET = Operation(
     actions.ROTATE_WEBHOOK_SECRET,

@@ -21,6 +21,7 @@ class OperationCommand(ServiceCommand):
     """
 
     operation: ClassVar[Any]
+    fields: ClassVar[tuple[str, ...]] = ()  # its other options
     note = "Safe to repeat."
     done: ClassVar[str] = ""  # what `text` fills in: {row} and {effect}
 
@@ -38,7 +39,8 @@ class OperationCommand(ServiceCommand):
         add_reason(parser, is_required=self.operation.reason is Reason.ALWAYS)
 
     def act(self, options: dict[str, Any], *, by: Author, at: datetime) -> Output:
-        row = self.operation.run(self.find(options), reason=options["reason"], by=by, at=at)
+        given = {name: options[name] for name in (*self.fields, "reason")}
+        row = self.operation.run(self.find(options), **given, by=by, at=at)
         return Output(self.data(row), self.text(row))
 
 

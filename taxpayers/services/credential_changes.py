@@ -211,6 +211,8 @@ REVOKE_SECRET = Operation(
     ),
     refusal=why_none_valid,
     is_danger=True,
+    service=revoke_credential,
+    row="credential",
 )
 REVOKE_SECRETS = Operation(
     actions.REVOKE_SECRET,

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from taxpayers import actions
-from taxpayers.actions import marked
+from taxpayers.actions import Action, marked
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import a_year_after, format_moment
@@ -160,42 +160,31 @@ def _set_end(row: Ending, until: datetime | None, reason: str, by: Author, at: d
             return row
 
 
-_LATER = marked("It gets a later last day, or none.")
-_EARLIER = (
-    marked("Set an earlier end"),
-    marked("It ends on a day that is earlier than now planned. To let it end later, use “Extend”."),
+def _ends(action: Action, kind: str, title: str) -> tuple[Operation, Operation]:
+    """To extend this kind of record, and to let it end earlier."""
+    return Operation(
+        action,
+        title,
+        marked("It gets a later last day, or none."),
+        refusal=why_never_extended,
+        own_name=f"extend_{kind}",
+    ), Operation(
+        action,
+        marked("Set an earlier end"),
+        marked(
+            "It ends on a day that is earlier than now planned. To let it end later, use “Extend”."
+        ),
+        refusal=why_never_ended_earlier,
+        own_name=f"end_{kind}_earlier",
+    )
+
+
+EXTEND_SYSTEM_USER, END_SYSTEM_USER_EARLIER = _ends(
+    actions.EXTEND_SYSTEM_USER, "system_user", marked("Extend the system user")
 )
-EXTEND_SYSTEM_USER = Operation(
-    actions.EXTEND_SYSTEM_USER,
-    marked("Extend the system user"),
-    _LATER,
-    refusal=why_never_extended,
+EXTEND_INTERMEDIARY, END_INTERMEDIARY_EARLIER = _ends(
+    actions.CHANGE_INTERMEDIARY, "intermediary", marked("Extend the role of the intermediary")
 )
-END_SYSTEM_USER_EARLIER = Operation(
-    actions.EXTEND_SYSTEM_USER,
-    *_EARLIER,
-    refusal=why_never_ended_earlier,
-    own_name="end_system_user_earlier",
-)
-EXTEND_INTERMEDIARY = Operation(
-    actions.CHANGE_INTERMEDIARY,
-    marked("Extend the role of the intermediary"),
-    _LATER,
-    refusal=why_never_extended,
-    own_name="extend_intermediary",
-)
-END_INTERMEDIARY_EARLIER = Operation(
-    actions.CHANGE_INTERMEDIARY,
-    *_EARLIER,
-    refusal=why_never_ended_earlier,
-    own_name="end_intermediary_earlier",
-)
-EXTEND_PERMISSION = Operation(
-    actions.EXTEND_PERMISSION, marked("Extend the permission"), _LATER, refusal=why_never_extended
-)
-END_PERMISSION_EARLIER = Operation(
-    actions.EXTEND_PERMISSION,
-    *_EARLIER,
-    refusal=why_never_ended_earlier,
-    own_name="end_permission_earlier",
+EXTEND_PERMISSION, END_PERMISSION_EARLIER = _ends(
+    actions.EXTEND_PERMISSION, "permission", marked("Extend the permission")
 )

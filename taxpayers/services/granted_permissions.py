@@ -155,12 +155,14 @@ SET_PERMISSION_CODE = Operation(
     marked("Add or change a permission code"),
     marked("If the code exists, its description is replaced."),
     Reason.NONE,
+    service=set_permission_code,
 )
 GRANT_PERMISSION = Operation(
     actions.GRANT_PERMISSION,
     marked("Grant a permission"),
     marked("The intermediary may log in on behalf of the taxpayer."),
     Reason.OPTIONAL,
+    service=grant_permission,
 )
 REVOKE_CODES = Operation(
     actions.REVOKE_PERMISSION,

@@ -92,13 +92,13 @@ def _row_by_row(
     )
 
 
+_operation = partial(Operation, reason=Reason.NONE)
 IMPORT_KINDS = {
     "taxpayers": ImportKind(
-        Operation(
+        _operation(
             actions.IMPORT_REGISTRY,
             marked("Import taxpayers"),
             marked("Registers many taxpayers."),
-            Reason.NONE,
         ),
         taxpayer_rows.COLUMNS,
         taxpayer_rows.read_taxpayers,
@@ -107,13 +107,12 @@ IMPORT_KINDS = {
         bulk_import.import_registry,
     ),
     "intermediaries": _row_by_row(
-        Operation(
+        _operation(
             actions.REGISTER_INTERMEDIARY,
             marked("Import intermediaries"),
             marked(
                 "Makes many taxpayers intermediaries. Each must be registered as a taxpayer first."
             ),
-            Reason.NONE,
             own_name="import_intermediaries",
         ),
         intermediary_rows.COLUMNS,
@@ -122,14 +121,13 @@ IMPORT_KINDS = {
         _prepare_intermediary,
     ),
     "permissions": _row_by_row(
-        Operation(
+        _operation(
             actions.GRANT_PERMISSION,
             marked("Import permissions"),
             marked(
                 "Grants many permissions. The taxpayers and the intermediaries must be registered"
                 " first."
             ),
-            Reason.NONE,
             own_name="import_permissions",
         ),
         permission_rows.COLUMNS,
@@ -138,7 +136,7 @@ IMPORT_KINDS = {
         _prepare_permission,
     ),
     "system_users": _row_by_row(
-        Operation(
+        _operation(
             actions.REGISTER_SYSTEM_USER,
             marked("Import system users"),
             marked(
@@ -146,7 +144,6 @@ IMPORT_KINDS = {
                 " file ever has a secret. Issue a secret for each when you hand it over to its"
                 " operator."
             ),
-            Reason.NONE,
             own_name="import_system_users",
         ),
         system_user_rows.COLUMNS,

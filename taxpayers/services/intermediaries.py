@@ -110,6 +110,7 @@ REGISTER_INTERMEDIARY = Operation(
         " permissions that they grant."
     ),
     Reason.OPTIONAL,
+    service=register_intermediary,
 )
 CHANGE_INTERMEDIARY = Operation(
     actions.CHANGE_INTERMEDIARY,
@@ -118,6 +119,8 @@ CHANGE_INTERMEDIARY = Operation(
         "While it is not active, every login on behalf of others is refused. Its permissions stay"
         " in the registry."
     ),
+    service=switch_intermediary,
+    row="intermediary",
 )
 ACTIVATE_INTERMEDIARY = ByReason(
     actions.CHANGE_INTERMEDIARY,

@@ -247,6 +247,8 @@ CHANGE_SYSTEM_USER = Operation(
     actions.CHANGE_SYSTEM_USER,
     marked("Change name, scopes or limit"),
     marked("Applies to every login from now on."),
+    service=change_system_user,
+    row="system_user",
 )
 BLOCK_SYSTEM_USER = ByReason(
     actions.BLOCK_SYSTEM_USER,

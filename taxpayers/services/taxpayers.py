@@ -84,12 +84,18 @@ def set_taxpayer_active(
 
 
 REGISTER_TAXPAYER = Operation(
-    actions.REGISTER_TAXPAYER, marked("Register a taxpayer"), "", Reason.NONE
+    actions.REGISTER_TAXPAYER,
+    marked("Register a taxpayer"),
+    "",
+    Reason.NONE,
+    service=register_taxpayer,
 )
 RENAME_TAXPAYER = Operation(
     actions.RENAME_TAXPAYER,
     marked("Rename the taxpayer"),
     marked("The identifier does not change. Permissions and credentials stay valid."),
+    service=rename_taxpayer,
+    row="taxpayer",
 )
 ACTIVATE_TAXPAYER = ByReason(
     actions.ACTIVATE_TAXPAYER,

@@ -9,7 +9,7 @@ from identity.api.framework.fields import Body, Moment, Start, Text, Texts
 from identity.api.framework.kinds import ApiTask, Asker, Once, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import ReasonBody, by_reason
+from identity.api.registry.taxpayers import ReasonBody
 from identity.webhooks.endpoints import (
     CHANGE_WEBHOOK,
     DISABLE_WEBHOOK,
@@ -19,7 +19,6 @@ from identity.webhooks.endpoints import (
     ROTATE_WEBHOOK_SECRET,
     SEND_TEST,
     IssuedWebhookSecret,
-    change_webhook,
     register_webhook,
     repeat_failed,
     rotate_webhook_secret,
@@ -161,12 +160,6 @@ def _register(_row: None, values: Values, _address: Values, asker: Asker) -> Onc
     )
 
 
-def _change(
-    row: WebhookEndpoint, values: Values, _address: Values, asker: Asker
-) -> WebhookEndpoint:
-    return change_webhook(endpoint=row, **values, **asker.context)
-
-
 def _rotate(row: WebhookEndpoint, values: Values, _address: Values, asker: Asker) -> Once:
     return _once(rotate_webhook_secret(endpoint=row, reason=values["reason"], **asker.context))
 
@@ -212,7 +205,7 @@ CREATE = ApiTask(
     " here.",
     WebhookWithSecretRecord,
 )
-CHANGE = ApiTask("", CHANGE_WEBHOOK, ChangeWebhookBody, _change)
+CHANGE = ApiTask("", CHANGE_WEBHOOK, ChangeWebhookBody)
 TASKS = (
     ApiTask(
         "rotate-secret",
@@ -221,8 +214,8 @@ TASKS = (
         _rotate,
         answer=WebhookWithSecretRecord,
     ),
-    by_reason("disable", DISABLE_WEBHOOK),
-    by_reason("enable", ENABLE_WEBHOOK),
+    ApiTask("disable", DISABLE_WEBHOOK, ReasonBody),
+    ApiTask("enable", ENABLE_WEBHOOK, ReasonBody),
     ApiTask("test", SEND_TEST, NoBody, _test),
     ApiTask("repeat-failed", REPEAT_FAILED, RepeatBody, _repeat),
 )

@@ -68,7 +68,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class ApiTask:
-    """One change of state, done by one or more services.
+    """One change of state, done by the service of its operation, or by `act`.
 
     `act` gets the locked record (None where one is created), the values of the body, the parts of
     the address, and who asks and when. It returns the record, or Once.
@@ -77,12 +77,19 @@ class ApiTask:
     name: str  # the last part of its address; empty for PATCH and for creating
     operation: Operation
     body: type[Body]
-    act: Callable[[Any, dict[str, Any], Values, Asker], Model | Once]
+    act: Callable[[Any, dict[str, Any], Values, Asker], Model | Once] | None = None
     note: str = ""  # what its description says besides the effect
     answer: type[serializers.Serializer[Any]] | None = None  # None: the record
     # What comes before the name in the address, and what the parts of it mean.
     before: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def do(self, row: Any, values: dict[str, Any], address: Values, asker: Asker) -> Model | Once:
+        """The record after it, and what is shown once."""
+        if self.act is not None:
+            return self.act(row, values, address, asker)
+        done: Model = self.operation.run(row, **values, **asker.context)
+        return done if row is None else row
 
 
 def described(operation: Operation, note: str = "") -> dict[str, str]:

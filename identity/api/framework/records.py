@@ -92,7 +92,7 @@ class RecordView(ManagementView):
                     return Response(before.body, status=before.status, headers=headers)
             row = self.locked(request, address)
             asker = Asker(self.author, self.caller.at, self.caller.token.client_id)
-            done = task.act(row, values, address, asker)
+            done = task.do(row, values, address, asker)
             return self.answer(done, asked, is_new=row is None)
 
     def idempotent(self, request: Request) -> IdempotentRequest | None:

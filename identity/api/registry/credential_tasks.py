@@ -11,7 +11,8 @@ from identity.api.framework.kinds import ApiTask, Asker, Values
 from identity.api.framework.problems import Problem
 from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.models import Credential, SystemUser
-from taxpayers.services import change_credential, retire_credential, revoke_credential
+from taxpayers.operations import Operation
+from taxpayers.services import retire_credential
 from taxpayers.services.credential_changes import RETIRE_SECRET, REVOKE_SECRET
 from taxpayers.services.limits.source_networks import CHANGE_SECRET
 
@@ -49,8 +50,8 @@ def _of_credential(act: Callable[[Credential, Values, Asker], Any]) -> Any:
     return checked
 
 
-def _revoke(secret: Credential, values: Values, asker: Asker) -> None:
-    revoke_credential(credential=secret, **values, **asker.context)
+def _by_service(operation: Operation) -> Any:
+    return _of_credential(lambda row, values, asker: operation.run(row, **values, **asker.context))
 
 
 def _retire(secret: Credential, values: Values, asker: Asker) -> None:
@@ -58,16 +59,12 @@ def _retire(secret: Credential, values: Values, asker: Asker) -> None:
     retire_credential(credential=secret, last_moment=end, reason=reason, **asker.context)
 
 
-def _change_networks(secret: Credential, values: Values, asker: Asker) -> None:
-    change_credential(credential=secret, **values, **asker.context)
-
-
 TASKS = (
     ApiTask(
         "revoke",
         REVOKE_SECRET,
         ReasonBody,
-        _of_credential(_revoke),
+        _by_service(REVOKE_SECRET),
         "Its tokens end.",
         **_ADDRESS,
     ),
@@ -82,7 +79,7 @@ TASKS = (
         "networks",
         CHANGE_SECRET,
         NetworksBody,
-        _of_credential(_change_networks),
+        _by_service(CHANGE_SECRET),
         **_ADDRESS,
     ),
 )

@@ -9,7 +9,7 @@ from identity.api.framework.fields import Body, End, Moment, Taxpayer, Text
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import by_reason, find_taxpayer
+from identity.api.registry.taxpayers import ReasonBody, find_taxpayer
 from taxpayers.duties import Duty
 from taxpayers.models import Intermediary
 from taxpayers.services import named, register_intermediary, set_intermediary_active
@@ -117,6 +117,6 @@ CHANGE = ApiTask(
     "This changes until when it is active.",
 )
 TASKS = (
-    by_reason("deactivate", DEACTIVATE_INTERMEDIARY),
-    by_reason("activate", ACTIVATE_INTERMEDIARY),
+    ApiTask("deactivate", DEACTIVATE_INTERMEDIARY, ReasonBody),
+    ApiTask("activate", ACTIVATE_INTERMEDIARY, ReasonBody),
 )

@@ -9,16 +9,14 @@ from identity.api.framework.fields import Body, End, Text, Texts
 from identity.api.framework.kinds import ApiTask, Asker, Once, Values
 from identity.api.registry.public_keys import PublicKeys
 from identity.api.registry.system_user_records import IssuedSystemUserRecord, show_once
-from identity.api.registry.system_user_tasks import by_service, of_client
+from identity.api.registry.system_user_tasks import of_client
 from taxpayers.certificates.names import NameKind
 from taxpayers.models import SystemUser
 from taxpayers.services import (
     issue_secret,
     register_client_certificate,
-    register_client_keys,
     use_certificate,
     use_client_secret,
-    use_private_key,
 )
 from taxpayers.services.credential_changes import ROTATE_SECRET
 from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
@@ -114,7 +112,7 @@ TASKS = (
         of_client(_rotate),
         answer=IssuedSystemUserRecord,
     ),
-    ApiTask("register-key", REGISTER_CLIENT_KEY, KeysBody, by_service(register_client_keys)),
+    ApiTask("register-key", REGISTER_CLIENT_KEY, KeysBody),
     ApiTask(
         "register-certificate",
         REGISTER_CLIENT_CERTIFICATE,
@@ -125,7 +123,6 @@ TASKS = (
         "use-private-key",
         USE_PRIVATE_KEY,
         UseKeysBody,
-        by_service(use_private_key),
     ),
     ApiTask(
         "use-certificate",

@@ -11,7 +11,7 @@ from identity.api.framework.fields import Body, End, Moment, Start, Taxpayer, Te
 from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
-from identity.api.registry.taxpayers import by_reason
+from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.duties import Duty
 from taxpayers.facts.validity import is_over
 from taxpayers.models import GrantedPermission, Intermediary
@@ -177,5 +177,5 @@ TASKS = (
         "One that has ended is granted anew from now on: the answer is the new permission.",
     ),
     ApiTask("end-earlier", END_PERMISSION_EARLIER, EndEarlierBody, _end_earlier),
-    by_reason("revoke", REVOKE_PERMISSION),
+    ApiTask("revoke", REVOKE_PERMISSION, ReasonBody),
 )

@@ -9,10 +9,10 @@ from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Taxpayers, Text, Texts
 from identity.api.framework.kinds import ApiTask, Asker, Once, Values
-from identity.api.registry.taxpayers import by_reason
+from identity.api.registry.taxpayers import ReasonBody
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
-from taxpayers.services import bind_tokens, limit_system_user
+from taxpayers.services import bind_tokens
 from taxpayers.services.limits.acting import LIMIT_SYSTEM_USER
 from taxpayers.services.login_method.binding import BIND_TOKENS
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER, UNBLOCK_SYSTEM_USER
@@ -46,24 +46,14 @@ def of_client(act: Act) -> Any:
     return checked
 
 
-def by_service(service: Callable[..., Any]) -> Any:
-    """What one service does that takes the very fields of the body; it may return anything."""
-
-    def act(row: SystemUser, values: Values, asker: Asker) -> Model:
-        service(system_user=row, **values, **asker.context)
-        return row
-
-    return of_client(act)
-
-
 def _bind(row: SystemUser, values: Values, asker: Asker) -> Model:
     binding = _BINDINGS[values["token_binding"]]
     return bind_tokens(system_user=row, binding=binding, reason=values["reason"], **asker.context)
 
 
 TASKS = (
-    by_reason("block", BLOCK_SYSTEM_USER),
-    by_reason("unblock", UNBLOCK_SYSTEM_USER),
-    ApiTask("limits", LIMIT_SYSTEM_USER, LimitsBody, by_service(limit_system_user)),
+    ApiTask("block", BLOCK_SYSTEM_USER, ReasonBody),
+    ApiTask("unblock", UNBLOCK_SYSTEM_USER, ReasonBody),
+    ApiTask("limits", LIMIT_SYSTEM_USER, LimitsBody),
     ApiTask("bind-tokens", BIND_TOKENS, BindingBody, of_client(_bind)),
 )

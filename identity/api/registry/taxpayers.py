@@ -6,14 +6,12 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Body, Moment, Taxpayer, Text
-from identity.api.framework.kinds import ApiTask, Asker, RecordKind, Values
+from identity.api.framework.kinds import ApiTask, RecordKind
 from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from taxpayers import models
 from taxpayers.duties import Duty
 from taxpayers.identifiers import MalformedIdentifier
-from taxpayers.operations import ByReason
-from taxpayers.services import register_taxpayer, rename_taxpayer
 from taxpayers.services.taxpayers import (
     ACTIVATE_TAXPAYER,
     DEACTIVATE_TAXPAYER,
@@ -82,25 +80,6 @@ def _rows(given: dict[str, Any], _owner: Any) -> "QuerySet[models.Taxpayer]":
     return rows
 
 
-def _register(_row: None, values: Values, _address: Values, asker: Asker) -> models.Taxpayer:
-    return register_taxpayer(taxpayer=values["taxpayer"], name=values["name"], **asker.context)
-
-
-def _rename(
-    row: models.Taxpayer, values: Values, _address: Values, asker: Asker
-) -> models.Taxpayer:
-    return rename_taxpayer(taxpayer=row, **values, **asker.context)
-
-
-def by_reason(name: str, operation: ByReason) -> ApiTask:
-    """The task of an operation that needs only a reason; `name` is the last part of its address."""
-
-    def act(row: Any, values: Values, _address: Values, asker: Asker) -> Any:
-        return operation.run(row, **values, **asker.context)
-
-    return ApiTask(name, operation, ReasonBody, act)
-
-
 KIND = RecordKind(
     name="taxpayers",
     singular="taxpayer",
@@ -119,8 +98,10 @@ CREATE = ApiTask(
     "",
     REGISTER_TAXPAYER,
     NewTaxpayerBody,
-    _register,
-    "Safe to repeat: one that is registered under this name is answered with 200.",
+    note="Safe to repeat: one that is registered under this name is answered with 200.",
 )
-CHANGE = ApiTask("", RENAME_TAXPAYER, RenameBody, _rename)
-TASKS = (by_reason("deactivate", DEACTIVATE_TAXPAYER), by_reason("activate", ACTIVATE_TAXPAYER))
+CHANGE = ApiTask("", RENAME_TAXPAYER, RenameBody)
+TASKS = (
+    ApiTask("deactivate", DEACTIVATE_TAXPAYER, ReasonBody),
+    ApiTask("activate", ACTIVATE_TAXPAYER, ReasonBody),
+)

@@ -13,11 +13,13 @@ from typing import Any, ClassVar
 from django import forms
 from django.db import transaction
 from django.db.models import Model
+from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from identity.staff.display import display_value
 from identity.staff.framework.forms import TaskForm
-from taxpayers.services import ServiceError
+from identity.staff.framework.tasks import Task
+from taxpayers.services import Author, ServiceError
 from taxpayers.services.history import lock_for_update
 
 
@@ -84,6 +86,20 @@ class EditConflictForm(TaskForm):
             if not is_unchanged and not is_same:
                 conflicts.append(field)
         return conflicts
+
+
+class EditTask(Task):
+    """Changes fields of a record, unless they were changed meanwhile."""
+
+    form: ClassVar[type[EditConflictForm]]
+
+    def initial(self, request: HttpRequest, record: Any, at: datetime) -> dict[str, Any]:
+        return {field: getattr(record, name) for field, name in self.form.watched.items()}
+
+    @transaction.atomic
+    def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
+        values = self.form.values_for_service(record, data)
+        return super().perform(record, values, by=by, at=at)
 
 
 def _conflict_message() -> str:

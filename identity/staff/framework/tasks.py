@@ -61,6 +61,7 @@ class Task:
     title: ClassVar[Text]
     button_label: ClassVar[Text]
     description: ClassVar[Text]
+    done: ClassVar[Text] = ""  # after success, with {name}
     icon: ClassVar[str] = "edit"
     variant: ClassVar[str] = "default"
     form: ClassVar[type[TaskForm]] = TaskForm
@@ -110,12 +111,12 @@ class Task:
         return {}
 
     def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
-        """Call the service. Raises ServiceError."""
-        raise NotImplementedError
+        """Call the service, by default with the values of the form. Raises ServiceError."""
+        return self.operation.run(record, **data, by=by, at=at)
 
     def success_message(self, result: Any) -> Text:
         """The message after success."""
-        raise NotImplementedError
+        return str(self.done).format(name=result)
 
     def next_record(self, result: Any) -> Model:
         """The record whose page is shown after success."""
@@ -199,17 +200,10 @@ class OperationTask(Task):
     """A task that needs only a reason: what it says and does is the record of its operation."""
 
     operation: ClassVar[ByReason]
-    done: ClassVar[Text]  # after success, with {name}
     form = ReasonForm
 
     def unavailable_reason(self, record: Any, at: datetime) -> Text:
         return gettext(self.operation.unneeded(record))
-
-    def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
-        return self.operation.run(record, reason=data["reason"], by=by, at=at)
-
-    def success_message(self, result: Any) -> Text:
-        return str(self.done).format(name=result)
 
 
 def author(request: HttpRequest) -> Author:

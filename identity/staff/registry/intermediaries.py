@@ -6,11 +6,9 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldBooleanWidget
 
@@ -23,7 +21,7 @@ from identity.staff.expiring.extend_tasks import (
 from identity.staff.framework.autocomplete import AutocompleteAdmin
 from identity.staff.framework.badges import badge_of_intermediary, badge_of_taxpayer
 from identity.staff.framework.bulk_tasks import BulkTask
-from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import LastDayField, ReasonField, TaskForm, TaxpayerField
 from identity.staff.framework.search import taxpayer_conditions
 from identity.staff.framework.tasks import Button, Task
@@ -33,11 +31,9 @@ from identity.staff.registry import exports
 from identity.staff.registry.granted_permissions import listed_permissions
 from identity.staff.registry.permission_tasks import GrantPermission
 from taxpayers.models import GrantedPermission, Intermediary
-from taxpayers.services import Author, register_intermediary
 from taxpayers.services.intermediaries import (
     CHANGE_INTERMEDIARY,
     REGISTER_INTERMEDIARY,
-    switch_intermediary,
 )
 
 
@@ -57,14 +53,7 @@ class RegisterIntermediary(Task):
     variant = "primary"
     form = RegisterIntermediaryForm
     is_for_record = False
-
-    def perform(
-        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> Intermediary:
-        return register_intermediary(taxpayer=data["taxpayer"], until=data["until"], by=by, at=at)
-
-    def success_message(self, result: Intermediary) -> str:
-        return _("{name} is an intermediary.").format(name=result)
+    done = gettext_lazy("{name} is an intermediary.")
 
 
 class ChangeIntermediaryForm(EditConflictForm):
@@ -78,22 +67,10 @@ class ChangeIntermediaryForm(EditConflictForm):
     reason = ReasonField()
 
 
-class ChangeIntermediary(Task):
+class ChangeIntermediary(EditTask):
     operation = CHANGE_INTERMEDIARY
     form = ChangeIntermediaryForm
-
-    def initial(self, request: HttpRequest, record: Intermediary, at: datetime) -> dict[str, Any]:
-        return {"is_active": record.is_active}
-
-    @transaction.atomic
-    def perform(
-        self, record: Intermediary, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> Intermediary:
-        values = ChangeIntermediaryForm.values_for_service(record, data)
-        return switch_intermediary(intermediary=record, by=by, at=at, **values)
-
-    def success_message(self, result: Intermediary) -> str:
-        return _("{name} is changed.").format(name=result)
+    done = gettext_lazy("{name} is changed.")
 
 
 class IntermediaryAdmin(AutocompleteAdmin):

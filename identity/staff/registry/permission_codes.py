@@ -14,7 +14,6 @@ from identity.staff.framework.records import RecordAdmin
 from identity.staff.framework.tasks import Button, Task
 from identity.staff.history.changes import recent_changes
 from taxpayers.models import PermissionCode
-from taxpayers.services import Author, set_permission_code
 from taxpayers.services.granted_permissions import SET_PERMISSION_CODE
 
 
@@ -38,11 +37,6 @@ class SetPermissionCode(Task):
     icon = "new_label"
     form = CodeForm
     is_for_record = False
-
-    def perform(
-        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> PermissionCode:
-        return set_permission_code(by=by, at=at, **data)
 
     def success_message(self, result: PermissionCode) -> str:
         return _("The permission code {code} is saved.").format(code=result)

@@ -21,7 +21,6 @@ from identity.staff.framework.forms import (
 )
 from identity.staff.framework.tasks import OperationTask, Preview, Task
 from taxpayers.models import GrantedPermission, PermissionCode
-from taxpayers.services import Author, grant_permission
 from taxpayers.services.granted_permissions import GRANT_PERMISSION, REVOKE_PERMISSION, codes_of
 
 
@@ -69,11 +68,6 @@ class GrantPermission(Task):
         if "codes" in request.GET:
             initial["codes"] = request.GET.getlist("codes")
         return initial
-
-    def perform(
-        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> GrantedPermission:
-        return grant_permission(by=by, at=at, **data)
 
     def success_message(self, result: GrantedPermission) -> str:
         return _("The permission {permission} is granted.").format(permission=result)

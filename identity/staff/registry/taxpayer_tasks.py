@@ -5,13 +5,11 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
-from django.db import transaction
-from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import (
     NameField,
     ReasonField,
@@ -21,7 +19,7 @@ from identity.staff.framework.forms import (
 from identity.staff.framework.tasks import OperationTask, Task
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Taxpayer
-from taxpayers.services import Author, register_taxpayer, rename_taxpayer
+from taxpayers.services import Author, register_taxpayer
 from taxpayers.services.taxpayers import (
     ACTIVATE_TAXPAYER,
     DEACTIVATE_TAXPAYER,
@@ -65,12 +63,10 @@ class RegisterTaxpayer(Task):
     form = RegisterTaxpayerForm
     template = "staff/registry/register_taxpayer.html"
     is_for_record = False
+    done = gettext_lazy("{name} is registered.")
 
     def perform(self, record: None, data: dict[str, Any], *, by: Author, at: datetime) -> Taxpayer:
         return register_taxpayer(taxpayer=data["identifier"], name=data["name"], by=by, at=at)
-
-    def success_message(self, result: Taxpayer) -> str:
-        return _("{name} is registered.").format(name=result)
 
 
 class RenameForm(EditConflictForm):
@@ -80,23 +76,11 @@ class RenameForm(EditConflictForm):
     reason = ReasonField()
 
 
-class RenameTaxpayer(Task):
+class RenameTaxpayer(EditTask):
     operation = RENAME_TAXPAYER
     button_label = gettext_lazy("Rename")
     form = RenameForm
-
-    def initial(self, request: HttpRequest, record: Taxpayer, at: datetime) -> dict[str, Any]:
-        return {"name": record.name}
-
-    @transaction.atomic
-    def perform(
-        self, record: Taxpayer, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> Taxpayer:
-        values = RenameForm.values_for_service(record, data)
-        return rename_taxpayer(taxpayer=record, by=by, at=at, **values)
-
-    def success_message(self, result: Taxpayer) -> str:
-        return _("The new name is saved: {name}.").format(name=result)
+    done = gettext_lazy("The new name is saved: {name}.")
 
 
 class ActivateTaxpayer(OperationTask):

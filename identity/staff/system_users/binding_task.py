@@ -5,14 +5,12 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.db import transaction
-from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import ReasonField
-from identity.staff.framework.tasks import Task
 from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import SystemUser
 from taxpayers.services import Author, bind_tokens
@@ -31,15 +29,12 @@ class BindingForm(EditConflictForm):
     reason = ReasonField()
 
 
-class BindTokens(Task):
+class BindTokens(EditTask):
     operation = BIND_TOKENS
     gives_access = True
     button_label = gettext_lazy("Bind its tokens")
     icon = "link"
     form = BindingForm
-
-    def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
-        return {"token_binding": record.token_binding}
 
     @transaction.atomic
     def perform(

@@ -96,6 +96,7 @@ class UseCertificate(Task):
     button_label = gettext_lazy("Change to a certificate")
     icon = "badge"
     form = UseCertificateForm
+    done = gettext_lazy("{name} logs in with a certificate now.")
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
@@ -108,6 +109,3 @@ class UseCertificate(Task):
             at=at,
             **_name_in(data),
         )
-
-    def success_message(self, result: SystemUser) -> str:
-        return _("{name} logs in with a certificate now.").format(name=result)

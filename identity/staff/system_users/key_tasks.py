@@ -104,6 +104,7 @@ class UsePrivateKey(Task):
     button_label = gettext_lazy("Change to a private key")
     icon = "key"
     form = UseKeyForm
+    done = gettext_lazy("{name} logs in with a private key now.")
 
     def perform(
         self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
@@ -116,9 +117,6 @@ class UsePrivateKey(Task):
             by=by,
             at=at,
         )
-
-    def success_message(self, result: SystemUser) -> str:
-        return _("{name} logs in with a private key now.").format(name=result)
 
 
 class UseClientSecret(SecretOnceTask):

@@ -3,12 +3,10 @@
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.db import transaction
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import (
     CheckboxesField,
     LimitField,
@@ -16,9 +14,7 @@ from identity.staff.framework.forms import (
     ReasonField,
     scope_choices,
 )
-from identity.staff.framework.tasks import Task
 from taxpayers.models import SystemUser
-from taxpayers.services import Author, change_system_user
 from taxpayers.services.system_users import CHANGE_SYSTEM_USER
 
 
@@ -35,25 +31,12 @@ class ChangeForm(EditConflictForm):
     reason = ReasonField()
 
 
-class ChangeSystemUser(Task):
+class ChangeSystemUser(EditTask):
     operation = CHANGE_SYSTEM_USER
     gives_access = True
     icon = "edit"
     form = ChangeForm
+    done = gettext_lazy("{name} is changed.")
 
     def initial(self, request: HttpRequest, record: SystemUser, at: datetime) -> dict[str, Any]:
-        return {
-            "name": record.name,
-            "scopes": record.scopes.split(),
-            "logins_per_minute": record.logins_per_minute,
-        }
-
-    @transaction.atomic
-    def perform(
-        self, record: SystemUser, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> SystemUser:
-        values = ChangeForm.values_for_service(record, data)
-        return change_system_user(system_user=record, by=by, at=at, **values)
-
-    def success_message(self, result: SystemUser) -> str:
-        return _("{name} is changed.").format(name=result)
+        return super().initial(request, record, at) | {"scopes": record.scopes.split()}

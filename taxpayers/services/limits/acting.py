@@ -76,6 +76,8 @@ LIMIT_SYSTEM_USER = Operation(
         " none. Applies to every login from now on; tokens that may do more end."
     ),
     refusal=lambda row, _at: "" if row.is_limited else why_not_limited(row.taxpayer),
+    service=limit_system_user,
+    row="system_user",
 )
 
 

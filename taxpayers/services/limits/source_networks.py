@@ -105,4 +105,6 @@ CHANGE_SECRET = Operation(
         " issued stay valid."
     ),
     refusal=why_none_valid,
+    service=change_credential,
+    row="credential",
 )

@@ -179,6 +179,8 @@ USE_PRIVATE_KEY = Operation(
     ),
     refusal=partial(_why_already, PRIVATE_KEY_JWT),
     own_name="use_private_key",
+    service=use_private_key,
+    row="system_user",
 )
 USE_CERTIFICATE = Operation(
     actions.CHANGE_LOGIN_METHOD,

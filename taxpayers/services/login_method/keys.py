@@ -102,6 +102,8 @@ REGISTER_CLIENT_KEY = Operation(
     ),
     Reason.NONE,
     why_no_key,
+    service=register_client_keys,
+    row="system_user",
 )
 
 

@@ -132,6 +132,7 @@ CREATE_ACCOUNT = Operation(
         "One account for each person. A first password is shown once: give it to the person"
         " yourself. At the first sign-in they choose their own password and set up a second step."
     ),
+    service=create_account,
 )
 RENAME_ACCOUNT = Operation(
     actions.RENAME_ACCOUNT,
@@ -139,6 +140,8 @@ RENAME_ACCOUNT = Operation(
     marked(
         "This changes the name of the person. The user name stays, because the history names it."
     ),
+    service=rename_account,
+    row="account",
 )
 CHANGE_ROLE = Operation(
     actions.CHANGE_ROLE,
@@ -147,6 +150,8 @@ CHANGE_ROLE = Operation(
         "An account has one role. The new role replaces the old one, also for a person who is"
         " signed in."
     ),
+    service=change_role,
+    row="account",
 )
 ACTIVATE_ACCOUNT = ByReason(
     actions.ACTIVATE_ACCOUNT,

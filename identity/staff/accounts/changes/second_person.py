@@ -180,6 +180,8 @@ DECLINE_ACCOUNT = Operation(
         " A first password that waited is void."
     ),
     refusal=_why_nothing_waits,
+    service=decline_account,
+    row="account",
 )
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from identity.staff.accounts.changes.accounts import CREATE_ACCOUNT, MAX_NAME_LENGTH, create_account
+from identity.staff.accounts.changes.accounts import CREATE_ACCOUNT, MAX_NAME_LENGTH
 from identity.staff.accounts.changes.authority import lock_account
 from identity.staff.accounts.changes.first_passwords import (
     SET_FIRST_PASSWORD,
@@ -69,12 +69,6 @@ class CreateAccount(FirstPasswordTask):
     form = CreateAccountForm
     may_wait = True
     is_for_record = False
-
-    def perform(
-        self, record: None, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> IssuedPassword:
-        # Submitted twice, the second is refused: user names are unique.
-        return create_account(by=by, at=at, **data)
 
 
 class SetFirstPasswordForm(IssueOnceForm):

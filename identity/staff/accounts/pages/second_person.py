@@ -12,7 +12,6 @@ from identity.staff.accounts.changes.second_person import (
     CONFIRM_ACCOUNT,
     DECLINE_ACCOUNT,
     confirm_account,
-    decline_account,
     reason_not_to_confirm,
 )
 from identity.staff.accounts.pages.state import titles_of, waiting_of
@@ -71,11 +70,6 @@ class DeclineAccount(SecondPersonTask):
     button_label = gettext_lazy("Decline")
     icon = "cancel"
     form = ReasonForm
-
-    def perform(
-        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> StaffAccount:
-        return decline_account(account=record, reason=data["reason"], by=by, at=at)
 
     def success_message(self, result: StaffAccount) -> str:
         return _("Declined. Nothing waits for {account} any more.").format(account=result)

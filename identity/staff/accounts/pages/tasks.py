@@ -16,13 +16,11 @@ from identity.staff.accounts.changes.accounts import (
     CHANGE_ROLE,
     DEACTIVATE_ACCOUNT,
     RENAME_ACCOUNT,
-    change_role,
-    rename_account,
 )
 from identity.staff.accounts.changes.authority import lock_account, reason_against
 from identity.staff.accounts.changes.second_steps import RESET_SECOND_FACTOR
 from identity.staff.accounts.pages.fields import PersonField, RoleField
-from identity.staff.framework.edit_conflicts import EditConflictForm
+from identity.staff.framework.edit_conflicts import EditConflictForm, EditTask
 from identity.staff.framework.forms import ReasonField, TaskForm
 from identity.staff.framework.record_pages import Text
 from identity.staff.framework.tasks import OperationTask, Task, author
@@ -55,6 +53,15 @@ class AccountTask(Task):
         return {"may_wait": self.may_wait and settings.SECOND_PERSON_REQUIRED}
 
 
+class AccountEdit(EditTask, AccountTask):
+    """Changes fields of the account."""
+
+    @transaction.atomic
+    def perform(self, record: Any, data: dict[str, Any], *, by: Author, at: datetime) -> Any:
+        lock_account(record, by)  # before the row alone: see there
+        return super().perform(record, data, by=by, at=at)
+
+
 class RenameForm(EditConflictForm):
     watched: ClassVar = {"name": "name"}
 
@@ -62,21 +69,10 @@ class RenameForm(EditConflictForm):
     reason = ReasonField()
 
 
-class RenameAccount(AccountTask):
+class RenameAccount(AccountEdit):
     operation = RENAME_ACCOUNT
     button_label = gettext_lazy("Rename")
     form = RenameForm
-
-    def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
-        return {"name": record.name}
-
-    @transaction.atomic
-    def perform(
-        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> StaffAccount:
-        lock_account(record, by)  # before the row alone: see there
-        values = RenameForm.values_for_service(record, data)
-        return rename_account(account=record, by=by, at=at, **values)
 
     def success_message(self, result: StaffAccount) -> str:
         return _("The new name is saved: {name}.").format(name=result.name)
@@ -89,23 +85,12 @@ class RoleForm(EditConflictForm):
     reason = ReasonField()
 
 
-class ChangeRole(AccountTask):
+class ChangeRole(AccountEdit):
     operation = CHANGE_ROLE
     button_label = gettext_lazy("Change role")
     icon = "badge"
     form = RoleForm
     may_wait = True
-
-    def initial(self, request: HttpRequest, record: StaffAccount, at: datetime) -> dict[str, Any]:
-        return {"role": record.role}
-
-    @transaction.atomic
-    def perform(
-        self, record: StaffAccount, data: dict[str, Any], *, by: Author, at: datetime
-    ) -> StaffAccount:
-        lock_account(record, by)  # before the row alone: see there
-        values = RoleForm.values_for_service(record, data)
-        return change_role(account=record, by=by, at=at, **values)
 
     def success_message(self, result: StaffAccount) -> str:
         if result.waiting_changes.exclude(role="").exists():
