@@ -60,7 +60,7 @@ def test_an_intermediary_is_registered_changed_and_deactivated(portal: Portal) -
 
 def test_only_a_registered_taxpayer_becomes_an_intermediary(portal: Portal) -> None:
     answer = portal.post("/intermediaries", {"taxpayer": AGENT})
-    assert_problem(answer, 404, "not_found", "Register it first: POST /taxpayers.")
+    assert_problem(answer, 404, "not_found", "register the taxpayer first.")
     TaxpayerFactory.create(tin=AGENT)
     assert_problem(portal.get(f"/intermediaries/{AGENT}"), 404, "not_found", "no such intermediary")
 
@@ -111,9 +111,9 @@ def test_what_is_granted_is_checked_by_the_service(portal: Portal) -> None:
     body = {"taxpayer": AGENT, "intermediary": AGENT, "permissions": [SUBMIT]}
     assert_problem(portal.post("/permissions", body), 422, "change_refused", "for itself")
     unknown = portal.post("/permissions", body | {"taxpayer": CLIENT})
-    assert_problem(unknown, 404, "not_found", "There is no such taxpayer.")
+    assert_problem(unknown, 404, "not_found", f"There is no taxpayer {CLIENT}.")
     unknown = portal.post("/permissions", body | {"intermediary": CLIENT})
-    assert_problem(unknown, 404, "not_found", "There is no such intermediary.")
+    assert_problem(unknown, 404, "not_found", f"There is no taxpayer {CLIENT}.")
     assert not Change.objects.exists()
 
 

@@ -99,7 +99,7 @@ def test_a_name_that_is_taken_is_refused_in_the_words_of_the_service(
     says = f"C1000000001 already has a system user named Old ERP: {erp.client_id}."
     assert_problem(portal.post("/system-users", body), 422, "change_refused", says)
     unknown = portal.post("/system-users", NEW)
-    assert_problem(unknown, 404, "not_found", "There is no such taxpayer. Register it first")
+    assert_problem(unknown, 404, "not_found", "register the taxpayer first.")
 
 
 def test_a_change_of_several_fields_is_one_request(portal: Portal, erp: Erp) -> None:

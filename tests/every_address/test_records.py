@@ -1,0 +1,100 @@
+"""Each operation has one record: every door says its texts, and asks for its duty."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from identity.api.openapi import describe
+from identity.api.urls import records as addresses
+from identity.staff.accounts.roles import ROLES, duties_of
+from taxpayers.duties import SCOPE_OF_DUTY, WHOLE, Duty
+from taxpayers.operations import Operation
+from taxpayers.services import IMPORT_KINDS
+from tests.staff.test_admin_safety import all_tasks
+
+# (the door, its record, what it says)
+Said = tuple[str, Operation, str]
+
+
+def on_pages() -> Iterator[Said]:
+    for task in all_tasks():
+        yield task.url_name, task.operation, f"{task.title}. {task.description}"
+
+
+def in_openapi() -> Iterator[Said]:
+    paths = describe(addresses)["paths"]
+    for view in map(view_of, addresses):
+        if (record := record_of(view)) is not None:
+            said = paths["/" + path_of(view)]["patch" if "patch" in view["methods"] else "post"]
+            text = f"{said['summary']}. {said.get('description', '')}"
+            yield said["operationId"], record, text
+
+
+def in_help() -> Iterator[Said]:
+    for name, app in get_commands().items():
+        command: Any = load_command_class(app, name) if isinstance(app, str) else app
+        if (record := vars(type(command)).get("operation")) is not None:
+            yield name, record, command.create_parser("manage.py", name).description or ""
+
+
+def view_of(pattern: Any) -> dict[str, Any]:
+    given = pattern.callback.view_initkwargs
+    methods = given.get("http_method_names", ("post",))
+    return {**given, "path": str(pattern.pattern), "methods": methods, "view": pattern.callback.cls}
+
+
+def record_of(view: dict[str, Any]) -> Operation | None:
+    if view.get("task") is not None:
+        record: Operation = view["task"].operation
+        return record
+    kind = view.get("kind")
+    return kind.of_file.operation if hasattr(kind, "of_file") else None
+
+
+def path_of(view: dict[str, Any]) -> str:
+    path = view["path"].replace("<str:", "{").replace("<int:", "{").replace(">", "}")
+    return str(path)
+
+
+@pytest.mark.parametrize("door", [on_pages, in_openapi, in_help])
+def test_every_door_says_what_the_record_says(door: Any) -> None:
+    said = list(door())
+    assert len(said) > 20
+    wrong = [
+        name
+        for name, record, text in said
+        if not text.startswith(f"{record.title}. {record.effect}".strip())
+    ]
+    assert not wrong
+
+
+def test_each_record_has_a_door() -> None:
+    """No record is there that no door names, and none is there twice."""
+    on_doors = {id(record) for door in (on_pages, in_openapi, in_help) for _, record, *_ in door()}
+    ours = {
+        id(value): value.name
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in ("identity", "tokens", "taxpayers")
+        for value in vars(module).values()
+        if isinstance(value, Operation)
+    } | {id(kind.operation): kind.operation.name for kind in IMPORT_KINDS.values()}
+    # The first is for several records only; the second is a field of the door of the rotation.
+    without = {ours[key] for key in ours.keys() - on_doors}
+    assert without == {"revoke_secrets", "stop_compromised_key"}
+    assert on_doors <= ours.keys()
+
+
+def test_the_duty_of_the_record_opens_its_page_and_its_address() -> None:
+    for task in all_tasks():
+        opens = {name for name, role in ROLES.items() if task.permission in role.permissions}
+        duty = task.operation.duty
+        assert opens == {n for n, r in ROLES.items() if duty in duties_of(r.permissions)}, task.name
+    for view in map(view_of, addresses):
+        if (record := record_of(view)) is not None:
+            duty = Duty.ISSUE if record.duty is Duty.STOP else record.duty
+            assert duty is not None
+            scopes = view["view"](kind=view["kind"]).scopes_for("POST")
+            assert set(scopes) == {WHOLE, SCOPE_OF_DUTY[duty]}, view["path"]
