@@ -87,7 +87,7 @@ def test_a_limit_that_a_colleague_has_set_is_not_overwritten(
 
 def test_who_acts_for_nobody_has_no_limit(officer: Client, erp: Erp) -> None:
     page = text_of(officer.get(task_url(erp.system_user, "limit_system_user"), follow=True))
-    assert "Its taxpayer is not an intermediary, so it cannot act for others." in page
+    assert "is not an intermediary, so its system users cannot act for others." in page
 
 
 def test_the_networks_of_a_secret_are_set_shown_and_removed(officer: Client, erp: Erp) -> None:

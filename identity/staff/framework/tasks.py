@@ -76,7 +76,8 @@ class Task:
         super().__init_subclass__()
         if operation := cls.__dict__.get("operation"):
             cls.name = operation.name
-            cls.title = gettext_lazy(operation.title)
+            if "title" not in cls.__dict__:
+                cls.title = gettext_lazy(operation.title)
             cls.description = gettext_lazy(operation.effect) if operation.effect else ""
             if not hasattr(cls, "button_label"):
                 cls.button_label = cls.title

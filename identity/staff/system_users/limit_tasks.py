@@ -71,6 +71,7 @@ class ChangeSecretForm(SecretForm):
 
 class ChangeSecret(SecretTask):
     operation = CHANGE_SECRET
+    title = gettext_lazy("Set the networks from which it may be used")
     gives_access = True
     button_label = gettext_lazy("Set networks")
     icon = "lan"

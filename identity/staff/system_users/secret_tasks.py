@@ -12,6 +12,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from identity.staff.framework.badges import badge_of_credential
 from identity.staff.framework.forms import TaskForm
@@ -73,7 +74,10 @@ class RotateSecret(SecretOnceTask):
 
 
 class SecretTask(Task):
-    """A task for one of the valid secrets, which the address names: `?secret=ID`."""
+    """A task for one of the valid secrets, which the address names: `?secret=ID`.
+
+    Its title on the page is short: the secret stands beside it.
+    """
 
     icon = "key_off"
     has_button = False  # the page of the system user has a link beside each secret
@@ -119,6 +123,7 @@ class SecretTask(Task):
 
 class RevokeSecret(SecretTask):
     operation = REVOKE_SECRET
+    title = button_label = gettext_lazy("Revoke")
     form = RevokeSecretForm
 
     def perform(
@@ -133,6 +138,7 @@ class RevokeSecret(SecretTask):
 
 class RetireSecret(SecretTask):
     operation = RETIRE_SECRET
+    title = button_label = gettext_lazy("Set last day")
     icon = "event_busy"
     form = RetireSecretForm
 

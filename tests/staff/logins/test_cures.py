@@ -179,7 +179,7 @@ def test_a_task_that_is_not_possible_now_says_why() -> None:
     event = event_of(erp.login(client_secret=new_erp().client_secret))
     page = staff_client("security officer").get(page_url(event))
     assert page.context["answer"].cures.buttons == []
-    assert "There are already two secrets." in text_of(page)
+    assert "has two live secrets:" in text_of(page)
 
 
 def test_a_permission_is_granted_again_with_the_codes_that_it_had() -> None:
