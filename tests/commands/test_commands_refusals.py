@@ -53,7 +53,7 @@ argument --taxpayer: 'X' is not a taxpayer identifier: the TIN does not have the
 grant_permission --taxpayer C0000000009 --intermediary {AGENT} --permission documents:view | \
 There is no taxpayer C0000000009.
 grant_permission --taxpayer {AGENT} --intermediary {WHOLE} --permission documents:view | \
-{WHOLE} is not an intermediary. Register it as one first: manage.py register_intermediary {TIN} --r
+{WHOLE} is not an intermediary. Register it as an intermediary first. Next: manage.py register_in
 grant_permission --taxpayer {AGENT} --intermediary {AGENT} --permission documents:view | \
 {AGENT} needs no permission to act for itself.
 revoke_permission {PAIR} | {WHOLE} has never granted anything to {AGENT}.
@@ -90,7 +90,7 @@ OF_TAXPAYERS = {
 }
 WRONG_TAXPAYERS = {
     "": "the following arguments are required: TIN",
-    TIN: f"There is no taxpayer {TIN}. Check the identifier, or register it first: manage",
+    TIN: f"There is no taxpayer {TIN}. Check the identifier, or register the taxpayer first.",
     "x": f"{NOT_A_TAXPAYER}the TIN does not have the form",
     f"{TIN}:": f"{NOT_A_TAXPAYER}there is no ROB number after the colon",
     f"{WHOLE} --rob {ROB}": f"{NOT_A_TAXPAYER}the TIN does not",

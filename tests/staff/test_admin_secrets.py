@@ -105,7 +105,7 @@ def test_a_second_secret_works_beside_the_first_until_its_last_day(officer: Clie
     old = user.credentials.earliest("pk")
     assert old.expires_at == datetime(2099, 1, 31, 15, 59, 59, 999999, UTC)
     third = officer.get(url, follow=True)
-    assert "There are already two secrets" in text_of(third)
+    assert "has two live secrets" in text_of(third)
     assert url not in [button.url for button in third.context["buttons"]]
     assert "Issued a new secret" in text_of(third)
     assert second.client_secret not in third.content.decode()
@@ -118,7 +118,7 @@ def test_reloading_the_page_with_the_secret_issues_no_second_one(officer: Client
     secret = shown_secret(officer.post(url, form))
     again = officer.post(url, form, follow=True)
     assert not SECRET.search(again.content.decode())
-    assert "There are already two secrets" in text_of(again)
+    assert "has two live secrets" in text_of(again)
     # … also where there is room for another one
     user.credentials.filter(slot=1).update(slot=None, revoked_at=timezone.now())
     again = officer.post(url, form)

@@ -67,7 +67,7 @@ def test_a_second_secret_is_issued_beside_the_first_one_and_no_third(
     sent = opened(officer, url) | {"reason": "yearly"}
     assert "cs_test_" in text_of(officer.post(url, sent))
     assert len(live_secrets(api, timezone.now())) == 2
-    assert "There are already two secrets." in text_of(officer.get(url, follow=True))
+    assert "has two live secrets" in text_of(officer.get(url, follow=True))
     revoke(officer, api, ProtectedApiSecret.objects.earliest("pk"))
     assert "This form was already submitted" in errors_of(officer.post(url, sent))
     assert ProtectedApiSecret.objects.count() == 2
