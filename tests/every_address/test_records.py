@@ -44,7 +44,7 @@ def in_openapi() -> Iterator[Said]:
 
 def in_help() -> Iterator[Said]:
     for name, app in get_commands().items():
-        command: Any = load_command_class(app, name) if isinstance(app, str) else app
+        command: Any = load_command_class(app, name)
         if (record := vars(type(command)).get("operation")) is not None:
             yield name, record, command.create_parser("manage.py", name).description or ""
 
