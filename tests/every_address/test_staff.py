@@ -1,6 +1,6 @@
 """Each role at each address of the staff, found by the URL configuration, and what it may not see.
 
-An address that is not in these tables makes a test fail: decide first who may open it.
+An address that is no task and not in these tables makes a test fail: decide first who may open it.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ from identity.staff.accounts.roles import ROLES
 from identity.staff.models import StaffAccount
 from taxpayers.models import Change, PermissionCode
 from tests.introspection.api import new_api
+from tests.staff.test_admin_safety import ADMINS
 from tests.support.accounts import new_staff, signed_in, with_totp
 from tests.support.factories import CredentialFactory, GrantedPermissionFactory
 from tests.support.staff import staff_client, task_url
@@ -27,62 +28,13 @@ from tokens.models import LoginEvent, ProtectedApi, SigningKey
 
 pytestmark = pytest.mark.django_db
 NOBODY = "nobody"
-# Tasks that need a permission of another name; all others need that of their own.
-OTHER_NAMES = {
-    "import_intermediaries": "taxpayers.register_intermediary",
-    **dict.fromkeys(
-        ("extend_intermediary", "end_intermediary_earlier"), "taxpayers.change_intermediary"
-    ),
-    "import_permissions": "taxpayers.grant_permission",
-    "end_permission_earlier": "taxpayers.extend_permission",
-    "import_system_users": "taxpayers.register_system_user",
-    **dict.fromkeys(
-        ("use_private_key", "use_certificate", "use_client_secret", "bind_tokens"),
-        "taxpayers.change_login_method",
-    ),
-    "end_system_user_earlier": "taxpayers.extend_system_user",
-    **{name: f"taxpayers.{name}" for name in ("rotate_secret", "revoke_secret")},
-}
-
-
-def tasks(app: str, *names: str) -> dict[str, str]:
-    return {name: OTHER_NAMES.get(name, f"{app}.{name}") for name in names}
-
-
-# The tasks on the pages of each kind of record, with the permission that each needs.
-TASKS: dict[str, dict[str, str]] = {
-    "taxpayers_taxpayer": tasks(
-        *("taxpayers", "register_taxpayer", "import_registry", "rename_taxpayer"),
-        *("activate_taxpayer", "deactivate_taxpayer"),
-    ),
-    "taxpayers_intermediary": tasks(
-        *("taxpayers", "register_intermediary", "import_intermediaries", "change_intermediary"),
-        *("extend_intermediary", "end_intermediary_earlier"),
-    ),
-    "taxpayers_grantedpermission": tasks(
-        *("taxpayers", "grant_permission", "import_permissions", "extend_permission"),
-        *("end_permission_earlier", "revoke_permission"),
-    ),
-    "taxpayers_permissioncode": tasks("taxpayers", "set_permission_code"),
-    "taxpayers_systemuser": tasks(
-        *("taxpayers", "issue_credentials", "import_system_users", "block_system_user"),
-        *("unblock_system_user", "rotate_secret", "register_client_key", "use_private_key"),
-        *("register_client_certificate", "use_certificate", "use_client_secret", "bind_tokens"),
-        *("extend_system_user", "end_system_user_earlier", "change_system_user"),
-        *("limit_system_user", "change_secret", "retire_secret", "revoke_secret"),
-    ),
-    "taxpayers_change": {},
-    "tokens_loginevent": {},
-    "tokens_signingkey": tasks("tokens", "rotate_signing_key"),
-    "tokens_protectedapi": tasks(
-        *("tokens", "register_protected_api", "rotate_secret", "revoke_secret"),
-        *("deactivate_protected_api", "activate_protected_api"),
-    ),
-    "staff_staffaccount": tasks(
-        *("staff", "create_account", "confirm_account", "decline_account", "change_role"),
-        *("set_first_password", "reset_second_factor", "rename_account", "activate_account"),
-        "deactivate_account",
-    ),
+# The tasks on the pages of each kind of record, with the permission that each needs: that of the
+# action of its record, which test_records.py compares with the roles.
+TASKS = {
+    f"{pages.opts.app_label}_{pages.opts.model_name}": {
+        task.name: task.permission for task in pages.get_tasks()
+    }
+    for pages in ADMINS
 }
 EXPORTS = {
     "taxpayers_taxpayer": "taxpayers.export_registry",
