@@ -108,7 +108,7 @@ def test_one_is_registered_and_the_old_one_removed(officer: Client, kind: Kind, 
     shown = f"key {pair.kid}" if kind is KEY else "certificate with {kind}:{text}".format(**named)
     assert f"The {shown} is registered." in text_of(response)
     full = officer.post(url, {"keys": jwks(new_pair()), **named}, follow=True)
-    assert f"There are already two {kind.name.plural}." in text_of(full)
+    assert f"has two live {kind.name.plural}:" in text_of(full)
     removal = {"secret": str(old.pk), "reason": "rotated"}
     officer.post(task_url(erp.system_user, "revoke_secret"), removal)
     assert erp.login().status_code == 400
