@@ -63,7 +63,7 @@ def test_a_token_of_an_intermediary_says_whom_it_represents_and_what_it_may_do(
         ({"is_intermediary": True, "permissions": []}, (), set()),
         ({"permissions": ["documents:view"]}, ("documents:view",), {"documents:view"}),
     ],
-    ids=str,
+    ids=["own", "none", "one"],
 )
 def test_a_token_is_limited_by_its_permissions_if_it_has_some(
     issuer: Issuer, claims: dict[str, Any], permissions: Any, allowed: set[str]
