@@ -28,6 +28,7 @@ _ENVIRONMENT = {
     "KEY_ENCRYPTION_KEYS": "only-for-bench-0123456789-abcdefghijklmnopqrstuvwxyz",
     "ALLOWED_HOSTS": "127.0.0.1",
     "AUTH_URL": ISSUER,
+    "ENVIRONMENT": "test",
 }
 _START_SECONDS, _STOP_SECONDS = 30.0, 25.0
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from identity.configuration.faults import DANGERS
+from identity.configuration import faults
 from identity.configuration.setting_list import SETTINGS
 from identity.databases import database
 from identity.deployment import *  # noqa: F403 - each of its names is a setting
@@ -74,7 +74,7 @@ OTEL_TRACES_SAMPLER_ARG: float = read("OTEL_TRACES_SAMPLER_ARG")
 
 # Warnings that the server starts with in `live` all the same.
 ACCEPTED_RISKS: list[str] = read("ACCEPTED_RISKS")
-_SILENCED = sorted(DANGERS.intersection(ACCEPTED_RISKS))
+_SILENCED = sorted(faults.DANGERS.intersection(ACCEPTED_RISKS))
 
 # --- Django -----------------------------------------------------------------------------------
 

@@ -37,6 +37,12 @@ _RSA_EXPONENT = 65537
 _KID = re.compile(r"[\x21-\x7E]{1,64}")
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"})
 _COORDINATE_BYTES = 32
+# The points of Ed25519 whose order is 8 or less, by their y: as keys they verify signatures that
+# anybody can make (RFC 8032 section 8.5 leaves it to the application). Modulo the prime of the
+# field, as y and y + prime are the same point.
+_PRIME = 2**255 - 19
+_OF_ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022
+_WEAK_POINTS = frozenset({0, 1, _PRIME - 1, _OF_ORDER_8, _PRIME - _OF_ORDER_8})
 
 
 class KeyFault(StrEnum):
@@ -184,15 +190,19 @@ def _rsa(modulus: int, exponent: int) -> RSAPublicKey:
 def _members(key: PublicKey) -> dict[str, str]:
     """The members that RFC 7638 section 3.2 names, in its order."""
     if isinstance(key, Ed25519PublicKey):
-        return {"crv": "Ed25519", "kty": "OKP", "x": _encode(key.public_bytes_raw())}
+        point = key.public_bytes_raw()
+        # The highest bit is the sign of x.
+        if int.from_bytes(point, "little") % 2**255 % _PRIME in _WEAK_POINTS:
+            raise UnusableKey(KeyFault.UNREADABLE)
+        return {"crv": "Ed25519", "kty": "OKP", "x": _encode(point)}
     if isinstance(key, RSAPublicKey):
         rsa = key.public_numbers()
         _rsa(rsa.n, rsa.e)
         return {"e": _encode(_big_endian(rsa.e)), "kty": "RSA", "n": _encode(_big_endian(rsa.n))}
     if not isinstance(key.curve, SECP256R1):
         raise UnusableKey(KeyFault.KIND)
-    point = key.public_numbers()
-    x, y = (_encode(number.to_bytes(_COORDINATE_BYTES)) for number in (point.x, point.y))
+    place = key.public_numbers()
+    x, y = (_encode(number.to_bytes(_COORDINATE_BYTES)) for number in (place.x, place.y))
     return {"crv": "P-256", "kty": "EC", "x": x, "y": y}
 
 

@@ -221,7 +221,7 @@ OPEN: dict[str, str | None] = {"DATABASE_URL": None, "ALLOWED_HOSTS": None}
             "tokens.E002 tokens.E007 tokens.E008",
         ),
         ({"SCOPES": "[1]"}, "tokens.E006"),
-        ({"DATABASE_URL": None}, "DATABASE_URL"),
+        ({"DATABASE_URL": None}, "DATABASE_URL."),
     ],
 )
 def test_a_production_that_would_not_work_or_not_be_safe_is_found(

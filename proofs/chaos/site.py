@@ -147,6 +147,7 @@ def _start_node(var: Path, port: int, auth_url: str, door: TcpProxy, database_ur
         port,
         SERVE="login",
         AUTH_URL=auth_url,
+        ENVIRONMENT="test",
         TRUSTED_PROXIES=HOST,
         DATABASE_URL=database_url,
     )

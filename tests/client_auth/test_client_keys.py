@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -201,3 +202,23 @@ def test_no_json_is_more_than_refused(value: Any) -> None:
 def test_no_secret_has_the_name_of_a_key() -> None:
     assert not hash_secret("cs_test_x").startswith(key_name(""))
     assert key_name("") != hashlib.sha256(b"").hexdigest()
+
+
+PRIME = 2**255 - 19
+OF_ORDER_8 = bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")
+
+
+@pytest.mark.parametrize("sign", [0, 2**255], ids=["even", "odd"])
+@pytest.mark.parametrize(
+    "y",
+    [0, 1, PRIME - 1, PRIME, PRIME + 1, *(n := int.from_bytes(OF_ORDER_8, "little"), PRIME - n)],
+    ids=["0", "1", "-1", "p", "p+1", "order 8", "other order 8"],
+)
+def test_a_key_that_verifies_what_anybody_can_sign_is_refused(y: int, sign: int) -> None:
+    """The points of small order (RFC 8032 section 8.5): a proof by one proves nothing."""
+    point = (y + sign).to_bytes(32, "little")
+    x = base64.urlsafe_b64encode(point).rstrip(b"=").decode()
+    assert fault_of(json.dumps({"kty": "OKP", "crv": "Ed25519", "x": x})) is KeyFault.UNREADABLE
+    assert fault_of(pem(Ed25519PublicKey.from_public_bytes(point))) is KeyFault.UNREADABLE
+    with pytest.raises(UnusableKey):
+        read_public_jwk({"kty": "OKP", "crv": "Ed25519", "x": x})

@@ -142,6 +142,7 @@ def test_a_login_reaches_a_node_that_is_found_by_its_name(
     node = service(
         SERVE="login",
         AUTH_URL=f"https://{PUBLIC}",
+        ENVIRONMENT="test",
         TRUSTED_PROXIES="127.0.0.1",
         ALLOWED_HOSTS=PUBLIC,
     )
