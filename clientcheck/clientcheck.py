@@ -426,6 +426,8 @@ class Authority:
         }
         answer = answer_of(200, "OK", login.reference, body)
         answer.headers["X-Represented-Taxpayer"] = login.subject
+        share = random.uniform(0.5, 0.9)  # noqa: S311 - so that clients do not come together
+        answer.headers["X-Renew-At"] = moment(login.at + self.token_seconds * share)
         answer.headers.update(secret_headers(login.at + YEAR))
         return answer._replace(delay=SLOW if login.fault == Fault.SLOW else 0.0)
 

@@ -53,6 +53,7 @@ SIGNING_ALGORITHM: str = read("SIGNING_ALGORITHM")
 SECRET_LIFETIME = timedelta(days=read("SECRET_LIFETIME_DAYS"))
 # None: login events are never deleted.
 LOGIN_RETENTION: timedelta | None = read("LOGIN_RETENTION")
+STATUS_LIST_HORIZON: timedelta = read("STATUS_LIST_HORIZON")
 # Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: addresses or networks.
 TRUSTED_PROXIES: list[str] = read("TRUSTED_PROXIES")
 # The address at which these proxies ask clients for a certificate; empty: nowhere, and no node

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 _WORDS = {"1": True, "true": True, "yes": True, "on": True}
 _WORDS |= {"0": False, "false": False, "no": False, "off": False}
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 class WrongValue(ValueError):
@@ -54,18 +55,23 @@ def choice(*choices: str) -> Kind:
     return Kind(read)
 
 
-def days(least: int) -> Kind:
-    """A time of at least so many days, as `400d`; None if empty."""
+def duration(least: str, most: str) -> Kind:
+    """A time from `least` to `most`, as `90s`, `30m`, `12h` or `400d`; None if empty."""
 
     def read(text: str) -> timedelta | None:
         if not text:
             return None
-        match = re.fullmatch(r"(\d{1,5})d", text, re.ASCII)
-        if match and int(match[1]) >= least:
-            return timedelta(days=int(match[1]))
-        raise WrongValue(f"must be a number of days, {least}d or more, not {text!r}.")
+        value = _seconds(text)
+        if _seconds(least) <= value <= _seconds(most):
+            return timedelta(seconds=value)
+        raise WrongValue(f"must be a time from {least} to {most}, not {text!r}.")
 
     return Kind(read)
+
+
+def _seconds(text: str) -> int:
+    match = re.fullmatch(r"(\d{1,6})([smhd])", text, re.ASCII)
+    return int(match[1]) * _UNITS[match[2]] if match else -1
 
 
 def vital(kind: Kind) -> Kind:

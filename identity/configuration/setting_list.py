@@ -24,7 +24,7 @@ from identity.configuration.kinds import (
     TIME_ZONE,
     Kind,
     choice,
-    days,
+    duration,
     number,
     vital,
 )
@@ -151,9 +151,13 @@ _ALL = (
     Setting("SECRET_LIFETIME_DAYS", number(1, 36_500), "365",
             "how many days a new client secret is valid",
             "180"),
-    Setting("LOGIN_RETENTION", days(30), "",
+    Setting("LOGIN_RETENTION", duration("30d", "36500d"), "",
             "how long login events are stored, at least `30d`; the nightly work deletes older ones",
             "2555d", default_in_words="none: all are stored"),
+    Setting("STATUS_LIST_HORIZON", duration("1m", "1h"), "30m",
+            "how long protected APIs use a status list while no node answers, `1m` to `1h`; a "
+            "client blocked meanwhile is accepted so long",
+            "15m"),
     Setting("SCOPES", vital(JSON), _SCOPES,
             'JSON: `{"name": {"description": "…", "audience": "…"}}`; `RegistryAPI` is for '
             "programs that manage the registry (`docs/management-api.md`)",

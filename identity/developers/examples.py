@@ -103,7 +103,7 @@ def issued_example(auth_url: str) -> Example:
     }
     quota = Quota(DEFAULT_LOGINS_PER_MINUTE, 1, AT)
     text = json.dumps(body, ensure_ascii=False)
-    return _example(issued_answer(REFERENCE, AT, text, TAXPAYER, _client(), quota))
+    return _example(issued_answer(REFERENCE, AT, text, TAXPAYER, _client(), quota, TOKEN_LIFETIME))
 
 
 def form_example() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Every claim of an access token (contract 2, RFC 9068 section 2.2)."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from taxpayers.identifiers import TaxpayerId
 from taxpayers.rules import Authorization
 from tokens.access_tokens.binding import read_confirmation
 from tokens.access_tokens.claims import access_token_claims
-from tokens.lifetime import TOKEN_LIFETIME
+from tokens.lifetime import TOKEN_LIFETIME, renew_at
 
 AT = datetime(2026, 11, 21, 10, 0, 0, 999_999, UTC)
 ISSUED_AT = 1795255200
@@ -123,6 +124,15 @@ def test_the_audience_is_that_of_the_granted_scopes(
 def test_a_scope_without_an_audience_gives_no_token() -> None:
     with pytest.raises(KeyError):
         claims(replace(TAXPAYER_LOGIN, scopes=("Unknown",)))
+
+
+def test_clients_renew_apart_between_half_and_nine_tenths_of_the_life() -> None:
+    moments = [renew_at(f"ci_{number}", AT, TOKEN_LIFETIME) - AT for number in range(10_000)]
+    assert timedelta(minutes=30) <= min(moments) < timedelta(minutes=30, seconds=5)
+    assert timedelta(minutes=53, seconds=55) < max(moments) <= timedelta(minutes=54)
+    in_each_minute = Counter(moment // timedelta(minutes=1) for moment in moments)
+    assert max(in_each_minute.values()) < 1.5 * len(moments) / 24
+    assert renew_at("ci_1", AT, TOKEN_LIFETIME) - AT == moments[1], "the same for one client"
 
 
 def test_a_token_lives_for_3600_seconds_in_whole_seconds() -> None:

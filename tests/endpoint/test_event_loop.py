@@ -167,7 +167,7 @@ def essence(answer: Answer) -> object:
     assert answer.headers["X-Represented-Taxpayer"] == claims["sub"]
     assert LoginEvent.objects.get(pk=answer.headers["correlationId"]).reason == ""
     differs = {"correlationId", "Content-Length", "X-Client-Secret-Expires-At"}
-    differs |= {"X-Represented-Taxpayer"}
+    differs |= {"X-Represented-Taxpayer", "X-Renew-At"}
     headers = {name: None if name in differs else v for name, v in answer.headers.items()}
     return answer.status, answer.reason, headers, body
 

@@ -29,7 +29,6 @@ pytestmark = pytest.mark.processes
 
 SENDERS = 12
 LIMIT_SECONDS = 2.0
-PUBLISHED_SECONDS = 2.0  # so old may a status list be that a node publishes
 ROOM = 1.0  # for a machine that is busy with other tests
 CLIENTS = 6
 
@@ -137,23 +136,24 @@ def test_a_database_that_hangs_is_a_503_within_two_seconds_and_issues_nothing_af
     own_postgres: Postgres, node: Service, erps: list[Erp]
 ) -> None:
     """Logins, the status lists and readiness, at the same time."""
-    lists: list[tuple[float, float, int]] = []  # when it was asked, for how long, and the status
+    lists: list[tuple[float, float, int]] = []  # when it was asked, for how long, and its `iat`
     is_over = threading.Event()
 
     def ask_for_lists(hung_at: float) -> None:
         while not is_over.is_set():
             began = time.monotonic() - hung_at
             answer = httpx.get(f"{node.url}/status/0", timeout=10)
-            assert answer.status_code == 200 or int(answer.headers["Retry-After"]) > 0
-            lists.append((began, time.monotonic() - hung_at - began, answer.status_code))
+            claims = jwt.decode(answer.text, options={"verify_signature": False})
+            lists.append((began, time.monotonic() - hung_at - began, claims["iat"]))
             time.sleep(0.05)
 
     with steady_load(node, erps) as load, ThreadPoolExecutor(2) as threads:
         own_postgres.hang()
+        hung_at_date = time.time()
         try:
             load.slowest = 0.0
             asking = [threads.submit(ask_for_lists, time.monotonic()) for _ in range(2)]
-            time.sleep(PUBLISHED_SECONDS + ROOM + 0.5)
+            time.sleep(3.5 + ROOM)
             began = time.monotonic()
             assert httpx.get(f"{node.url}/health/live", timeout=1).status_code == 200
             assert httpx.get(f"{node.url}/health/ready", timeout=4).status_code == 503
@@ -170,10 +170,10 @@ def test_a_database_that_hangs_is_a_503_within_two_seconds_and_issues_nothing_af
     assert_nothing_lost(load, node)
     # Of those that were under way when it hung, some may be stored: at most a batch a process.
     assert len(issued(node)) - load.events_before - len(load.tokens) <= 2 * SENDERS
-    assert {status for _, _, status in lists} <= {200, 503}
     assert max(took for _, took, _ in lists) < LIMIT_SECONDS + ROOM
-    late = {status for began, _, status in lists if began > PUBLISHED_SECONDS + ROOM}
-    assert late == {503}
+    late = {issued_at for began, _, issued_at in lists if began > ROOM + 1}
+    assert len(late) <= 2, "each process publishes its last list, with its old date"
+    assert max(late) <= hung_at_date + 1
     for path in ("/status/0", "/health/ready", "/health"):
         until_all_are_200(node, path)
 

@@ -3,7 +3,7 @@
 import zlib
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
@@ -69,11 +69,11 @@ def test_an_index_is_a_place_in_a_list(index: int, number: int, idx: int) -> Non
 def test_a_list_has_these_claims_and_no_other() -> None:
     at = datetime(2026, 3, 1, 12, 0, 0, 900_000, UTC)
     issued_at = int(at.timestamp())
-    assert list_claims(ISSUER, 3, "lst", at) == {
+    assert list_claims(ISSUER, 3, "lst", at, timedelta(minutes=30)) == {
         "iss": ISSUER,
         "sub": f"{ISSUER}/status/3",
         "iat": issued_at,
-        "exp": issued_at + 60,
+        "exp": issued_at + 1800,
         "ttl": 5,
         "status_list": {"bits": 1, "lst": "lst", "aggregation_uri": f"{ISSUER}/status"},
     }

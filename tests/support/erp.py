@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -83,6 +84,8 @@ def claims_of(response: HttpResponse) -> dict[str, Any]:
     token = json.loads(response.content)["access_token"]
     claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
     assert response["X-Represented-Taxpayer"] == claims["sub"]
+    age = datetime.fromisoformat(response["X-Renew-At"]).timestamp() - claims["iat"]
+    assert 0.49 < age / (claims["exp"] - claims["iat"]) < 0.91
     return claims
 
 

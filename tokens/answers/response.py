@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from taxpayers.identifiers import TaxpayerId
@@ -12,6 +12,7 @@ from tokens.answers.help_page import help_link
 from tokens.client_auth.authenticated import SECRET_METHODS, AuthenticatedClient
 from tokens.dpop.possession import NONCE_HEADER, must_prove_key, nonces
 from tokens.http import rfc3339
+from tokens.lifetime import renew_at
 from tokens.rate_limits.quota import Quota
 from tokens.rate_limits.throttle import RateLimited
 from tokens.refusals.table import REFUSALS, ProtocolReason
@@ -49,10 +50,12 @@ def issued_answer(
     represented: TaxpayerId,
     client: AuthenticatedClient,
     quota: Quota | None,
+    lifetime: timedelta,
 ) -> Answer:
     """200 with oauthlib's body, and the represented taxpayer; issued at the moment `at`."""
     answer = accepted_answer(reference, body)
     answer.headers["X-Represented-Taxpayer"] = str(represented)
+    answer.headers["X-Renew-At"] = rfc3339(renew_at(client.client_id, at, lifetime))
     _add_client_headers(answer, client, quota, at)
     return answer
 

@@ -168,9 +168,14 @@ def _answer(login: Login, recorded: Recorded) -> EndedLogin:
     if isinstance(outcome, Refused):
         return _refuse(arrival, login.asked, decision, outcome, recorded.quota)
     assert outcome is not None  # noqa: S101 - or it was not recorded
-    represented = outcome.token.authorization.subject
     answer = issued_answer(
-        arrival.id, decision.reading.at, outcome.body, represented, outcome.client, recorded.quota
+        arrival.id,
+        decision.reading.at,
+        outcome.body,
+        outcome.token.authorization.subject,
+        outcome.client,
+        recorded.quota,
+        login.terms.lifetime,
     )
     return EndedLogin(ISSUED, answer, login.asked)
 

@@ -14,10 +14,9 @@ TYP = "statuslist+jwt"  # section 5.1
 MEDIA_TYPE = f"application/{TYP}"  # section 8.1
 VALID, INVALID = 0, 1  # section 7.1
 BITS = 1  # for each token: section 4.1
-# How long a copy is used before the next one is fetched, and when it must not be used any more
-# (section 13.7). A change is published after 1 second at most, so it is known in 10.
+# How long a copy is used before the next one is fetched (section 13.7). A change is published after
+# 1 second at most, so it is known in 10. While no node answers, a copy is used until its `exp`.
 TTL = timedelta(seconds=5)
-LIFETIME = timedelta(seconds=60)
 
 
 def compress(statuses: bytes | bytearray) -> str:
@@ -25,14 +24,19 @@ def compress(statuses: bytes | bytearray) -> str:
     return urlsafe_b64encode(zlib.compress(statuses, 9)).rstrip(b"=").decode()
 
 
-def list_claims(issuer: str, number: int, lst: str, at: datetime) -> dict[str, Any]:
-    """The claims of the signed list as it is at this moment (section 5.1)."""
+def list_claims(
+    issuer: str, number: int, lst: str, at: datetime, horizon: timedelta
+) -> dict[str, Any]:
+    """The claims of the signed list as it is at this moment (section 5.1).
+
+    `horizon`: how long it may be used while no newer one can be had.
+    """
     issued_at = int(at.timestamp())
     return {
         "iss": issuer,
         "sub": list_uri(issuer, number),
         "iat": issued_at,
-        "exp": issued_at + int(LIFETIME.total_seconds()),
+        "exp": issued_at + int(horizon.total_seconds()),
         "ttl": int(TTL.total_seconds()),
         "status_list": {
             "bits": BITS,

@@ -8,6 +8,7 @@ from identity.developers.examples import form_example, issued_example
 from identity.developers.openapi.errors import header_refs, login_errors, own_errors
 from identity.developers.openapi.parts import (
     BOOLEAN,
+    MOMENT,
     TEXT,
     WHOLE_NUMBER,
     Part,
@@ -38,9 +39,10 @@ _ASSERTION: Part = {
 }
 HEADERS: Part = {
     "X-Represented-Taxpayer": header("The represented taxpayer: TIN or TIN:ROB.", TEXT),
+    "X-Renew-At": header("When to fetch the next token; until then use this one.", MOMENT),
 }
 _OF_A_TOKEN = (
-    *("X-Represented-Taxpayer", "X-Client-Secret-Expires-At", "X-Rate-Limit-Limit"),
+    *("X-Represented-Taxpayer", "X-Renew-At", "X-Client-Secret-Expires-At", "X-Rate-Limit-Limit"),
     *("X-Rate-Limit-Remaining", "DPoP-Nonce", WARNING, "correlationId", "Cache-Control"),
 )
 TOKEN = record(
