@@ -84,7 +84,7 @@ class Issuer:
     def verifier(self, **options: Any) -> TokenVerifier:
         pool = urllib3.PoolManager()
         self.pools.append(pool)
-        given = {"audience": "InvoicingAPI", **options}
+        given = {"audience": "InvoicingAPI", "look_ahead": False, **options}
         return TokenVerifier(self.url, pool=pool, clock=self.clock, **given)
 
     def in_place(self, value: Any, other: "Issuer") -> Any:
@@ -130,7 +130,7 @@ class Issuer:
 
     def status_list(self, *, typ: str = "statuslist+jwt", **changes: Any) -> bytes:
         at = AT + timedelta(seconds=self.clock.seconds)
-        claims = list_claims(self.url, 1, compress(self.ended), at)
+        claims = list_claims(self.url, 1, compress(self.ended), at, timedelta(minutes=1))
         left = {name: value for name, value in {**claims, **changes}.items() if value is not None}
         return sign(left, self.signer, typ).encode()
 

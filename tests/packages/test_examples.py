@@ -65,6 +65,7 @@ class Examples:
             "PYTHONPATH": str(PACKAGE / "src"),
             "AUTH_URL": issuer,
             "PORT": str(port),
+            "FOLDER": str(self.folder),
         }
 
         def answers() -> bool:
@@ -192,3 +193,31 @@ def test_the_node_example_answers_503_without_keys(
     issuer = issuer_of_today
     issuer.answers[JWKS] = b"<html>"
     assert call(examples.address("node", issuer.url), "GET", issuer.token()).status_code == 503
+
+
+def test_the_node_example_starts_and_goes_on_while_the_service_is_away(
+    examples: Examples, issuer_of_today: Issuer
+) -> None:
+    issuer = issuer_of_today
+    issuer.end(5)
+    good, ended = issuer.token(index=4), issuer.token(index=5)
+
+    def statuses(api: str) -> list[int]:
+        return [call(api, "GET", token).status_code for token in (good, ended)]
+
+    issuer.is_away = True
+    api = examples.address("node", issuer.url)
+    assert statuses(api) == [503, 503]
+    issuer.is_away = False
+    at = int(issuer.clock.wall())
+    issuer.answers[LIST] = issuer.status_list(iat=at, exp=at + 1800, ttl=1)
+    time.sleep(1.1)  # it has just tried
+    assert statuses(api) == [200, 401]
+    issuer.ended = bytearray(len(issuer.ended))
+    issuer.answers[LIST] = issuer.status_list(iat=at - 9, exp=at + 1791, ttl=1)
+    for _ in range(3):  # a node without its database, then none
+        time.sleep(2.1)
+        assert statuses(api) == [200, 401]
+        issuer.is_away = True
+    del examples.started["node", issuer.url]
+    assert statuses(examples.address("node", issuer.url)) == [200, 401], "by what is on disk"

@@ -125,8 +125,8 @@ def test_an_outage_is_logged_once(issuer: Issuer, caplog: pytest.LogCaptureFixtu
         verifier.verify(issuer.token())
     assert {record.name for record in caplog.records} == {"einvoicing_tokens"}
     began, ended = caplog.messages
-    assert began.startswith("keys: This API cannot check tokens right now")
-    assert ended == "keys: available again"
+    assert began.startswith(f"This API cannot check tokens right now: {issuer.url}{JWKS} answered")
+    assert ended == f"{issuer.url}{JWKS}: available again"
 
 
 def test_one_thread_fetches_for_all(issuer: Issuer) -> None:
@@ -159,7 +159,7 @@ def test_while_one_thread_fetches_the_others_use_what_was_fresh_a_moment_ago(
         while issuer.requests[JWKS] < 2:
             assert not fetching.done()
         assert verifier.verify(token).jti == "a-jti"
-        assert verifier._keys._cache._lock.locked(), "the other one still fetches"
+        assert verifier._published.keys.cache._lock.locked(), "the other one still fetches"
         issuer.may_answer.set()
         assert fetching.result(60).jti == "a-jti"
 

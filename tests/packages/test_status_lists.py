@@ -305,7 +305,7 @@ def test_an_old_list_is_not_used_while_another_thread_fetches(issuer: Issuer) ->
 
 def test_the_number_of_lists_in_memory_is_bounded(issuer: Issuer) -> None:
     verifier = issuer.verifier()
-    lists: StatusLists = verifier._status_lists
+    lists: StatusLists = verifier._published.status_lists
     for number in range(_MAX_LISTS + 5):
         uri = f"{issuer.url}/status/{number}"
         body = {"sub": uri, "iat": 0, "exp": 2**40, "status_list": {"bits": 1, "lst": ONE_BIT[0]}}

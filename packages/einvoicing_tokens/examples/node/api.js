@@ -1,7 +1,9 @@
 // A protected API with Node.js and jose: npm ci && AUTH_URL=http://127.0.0.1:8000 PORT=9000 node api.js
+import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { inflateSync } from "node:zlib";
-import { createRemoteJWKSet, errors, jwtVerify } from "jose";
+import { createLocalJWKSet, errors, jwtVerify } from "jose";
 
 const ISSUER = process.env.AUTH_URL;
 const AUDIENCE = "InvoicingAPI";
@@ -25,14 +27,73 @@ const unavailable = () =>
     "Retry-After": "5",
   });
 
-// Keys are stored for a minute; an unknown one is looked up at most every 5 seconds.
-const metadata = await (await fetch(`${ISSUER}/.well-known/oauth-authorization-server`)).json();
-if (metadata.issuer !== ISSUER) throw new Error("These metadata are of another issuer.");
-const keys = createRemoteJWKSet(new URL(metadata.jwks_uri), {
-  cacheMaxAge: 60_000,
-  cooldownDuration: 5_000,
-  timeoutDuration: 3_000,
-});
+// What the service publishes: fetched again when it is no longer fresh, without a request that waits
+// for it; while the service is away the last answer is used, for as long as `read` says. In FOLDER
+// it outlives a restart.
+const answers = new Map();
+
+async function published(url, read) {
+  const known = answers.get(url);
+  const now = Date.now() / 1000;
+  if (known?.value && now < known.usableUntil) {
+    if (now >= known.freshUntil) renew(url, read).catch(() => {});
+    if (now < known.freshUntil + 5 || known.hasFailed) return known.value;
+  }
+  await renew(url, read);
+  return answers.get(url).value;
+}
+
+function renew(url, read) {
+  const known = answers.get(url) ?? {};
+  answers.set(url, known);
+  known.underWay ??= fetchAnswer(url, read, known).finally(() => (known.underWay = null));
+  return known.underWay;
+}
+
+async function fetchAnswer(url, read, known) {
+  const file = process.env.FOLDER && join(process.env.FOLDER, encodeURIComponent(url));
+  const take = async (body, at) => Object.assign(known, await read(body, at, known));
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(3_000), redirect: "error" });
+    if (answer.status !== 200) throw unavailable();
+    const body = await answer.text();
+    await take(body, Date.now() / 1000);
+    known.hasFailed = false;
+    if (file) {
+      await writeFile(`${file}.new`, body, { mode: 0o600 });
+      await rename(`${file}.new`, file);
+    }
+  } catch {
+    known.hasFailed = true;
+    known.freshUntil = Date.now() / 1000 + 1; // until the next try
+    if (!known.value && file)
+      await take(await readFile(file, "utf8"), (await stat(file)).mtimeMs / 1000).catch(() => {});
+    if (!known.value || Date.now() / 1000 >= known.usableUntil) throw unavailable();
+  }
+}
+
+async function readMetadata(body, at) {
+  const value = JSON.parse(body);
+  if (value.issuer !== ISSUER) throw new Error("These metadata are of another issuer.");
+  return { value, freshUntil: at + 300, usableUntil: at + 86_400 };
+}
+
+async function readKeys(body, at) {
+  return { value: createLocalJWKSet(JSON.parse(body)), freshUntil: at + 60, usableUntil: at + 3600, at };
+}
+
+// An unknown key is looked up, at most every 5 seconds.
+async function keys(header, token) {
+  const { jwks_uri: uri } = await published(`${ISSUER}/.well-known/oauth-authorization-server`, readMetadata);
+  try {
+    return await (await published(uri, readKeys))(header, token);
+  } catch (error) {
+    const known = answers.get(uri);
+    if (!(error instanceof errors.JWKSNoMatchingKey) || Date.now() / 1000 < known.at + 5) throw error;
+    await renew(uri, readKeys);
+    return known.value(header, token);
+  }
+}
 
 export async function verify(authorization) {
   // All headers of that name: a proxy could read another one than this API.
@@ -75,40 +136,29 @@ function require(token, scope, permission) {
   if (!may(token, permission)) throw insufficient(`The permission ${permission} is needed.`);
 }
 
-// Status lists: the bit of an ended token is set. Each is stored for its `ttl`, and used until its `exp`.
-const lists = new Map();
-
+// Status lists: the bit of an ended token is set. Each is fresh for its `ttl`, and used until its `exp`.
 async function checkStatus({ idx, uri }) {
   // Never ask an address that is not the issuer's own.
   if (typeof uri !== "string" || !uri.startsWith(`${ISSUER}/status/`)) throw invalid("Log in again.");
-  const { bits, bytes } = await statusList(uri);
+  const { bits, bytes } = await published(uri, readList(uri));
   const perByte = 8 / bits;
   if (!Number.isInteger(idx) || idx < 0 || idx >= bytes.length * perByte) throw unavailable();
   const status = (bytes[Math.floor(idx / perByte)] >> ((idx % perByte) * bits)) & (2 ** bits - 1);
   if (status !== 0) throw invalid("The token is no longer active. Log in again.");
 }
 
-async function statusList(uri) {
-  const stored = lists.get(uri);
-  const now = Date.now() / 1000;
-  if (stored && now < stored.freshUntil) return stored;
-  try {
-    const answer = await fetch(uri, { signal: AbortSignal.timeout(3_000), redirect: "error" });
-    if (answer.status !== 200) throw unavailable();
-    const { exp, ttl, status_list: list } = await payloadOf(await answer.text(), {
-      typ: "statuslist+jwt",
-      subject: uri,
-      clockTolerance: 10,
-      requiredClaims: ["iat", "exp", "status_list"],
-    });
-    const bytes = inflateSync(Buffer.from(list.lst, "base64url"), { maxOutputLength: MAX_LIST_BYTES });
-    lists.set(uri, { bits: list.bits, bytes, freshUntil: now + (ttl ?? 5), exp });
-    return lists.get(uri);
-  } catch {
-    if (stored && now < stored.exp + 10) return stored;
-    throw unavailable();
-  }
-}
+const readList = (uri) => async (body, at, known) => {
+  const { iat, exp, ttl, status_list: list } = await payloadOf(body, {
+    typ: "statuslist+jwt",
+    subject: uri,
+    clockTolerance: 10,
+    requiredClaims: ["iat", "exp", "status_list"],
+  });
+  // A node that has lost its database answers with its last list: never go back to an older one.
+  if (iat < known.iat) throw unavailable();
+  const bytes = inflateSync(Buffer.from(list.lst, "base64url"), { maxOutputLength: MAX_LIST_BYTES });
+  return { value: { bits: list.bits, bytes }, iat, freshUntil: at + (ttl ?? 5), usableUntil: exp + 10 };
+};
 
 const NEEDED = { GET: "documents:view", POST: "documents:submit" };
 

@@ -19,6 +19,7 @@ from einvoicing_tokens.errors import (
     TokenError,
     Unavailable,
 )
+from einvoicing_tokens.published import Status
 from einvoicing_tokens.verifier import TokenVerifier
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "InvalidProof",
     "InvalidToken",
     "ProvedRequest",
+    "Status",
     "Taxpayer",
     "TokenError",
     "TokenVerifier",

@@ -1,6 +1,10 @@
 """Who calls a protected API, and may they go on? All checks in order (RFC 9068 section 4)."""
 
+import math
 from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import urllib3
@@ -14,14 +18,16 @@ from einvoicing_tokens.dpop.proof import ProvedRequest
 from einvoicing_tokens.dpop.used_proofs import UsedProofs
 from einvoicing_tokens.errors import InvalidToken
 from einvoicing_tokens.issuer.clock import Clock
+from einvoicing_tokens.issuer.folder import Folder
 from einvoicing_tokens.issuer.http_client import HttpClient
-from einvoicing_tokens.issuer.keys import Keys
-from einvoicing_tokens.issuer.metadata import Metadata
+from einvoicing_tokens.issuer.source import Source
+from einvoicing_tokens.look_ahead import LookAhead
+from einvoicing_tokens.published import Published, Status
 from einvoicing_tokens.signatures import NotVerified, verified
 from einvoicing_tokens.status.introspection import Introspection
-from einvoicing_tokens.status.status_lists import StatusLists
 
 TYPES = ("at+jwt", "application/at+jwt")  # RFC 9068 section 4
+REFUSE_SECONDS = 10.0  # with on_outage="refuse": so old may a list be
 _MAX_LENGTH = 16_384  # of a token; those of the service have about 1,000 characters
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -29,10 +35,15 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class TokenVerifier:
     """Verifies the access tokens of one issuer for one audience. One for each process is enough.
 
-    Threads may share it; nothing is fetched before the first token comes. With `introspect_as`, the
-    id and secret of a registered protected API, the service is asked about each token; without, the
-    status lists are read. `pool` makes the connections, for a proxy or a private certificate
-    authority.
+    Threads may share it; nothing is fetched before the first token comes. From then on a thread
+    fetches keys and lists before they are too old (`look_ahead=False`: requests do). While the
+    service is away, the last lists and keys are used as long as they allow, 30 minutes by default;
+    with `on_outage="refuse"` for 10 seconds. In `folder`, which must be of this API only, they
+    outlive a restart. `on_status` gets the `Status` every 5 seconds, for metrics.
+
+    With `introspect_as`, the id and secret of a registered protected API, the service is asked
+    about each token; without, the status lists are read. `pool` makes the connections, for a proxy
+    or a private certificate authority.
 
     `address` is the one that clients call this API at, for example `https://api.example.org`. With
     it, tokens that are bound to a key of their client are accepted together with a proof (DPoP, RFC
@@ -55,6 +66,10 @@ class TokenVerifier:
         certificates: ClientCertificates | None = None,
         pool: urllib3.PoolManager | None = None,
         clock: Clock | None = None,
+        folder: str | PathLike[str] | None = None,
+        on_outage: Literal["horizon", "refuse"] = "horizon",
+        on_status: Callable[[Status], None] | None = None,
+        look_ahead: bool = True,
     ) -> None:
         _check_address(issuer, "issuer: give the AUTH_URL of the identity service")
         if address is not None:
@@ -65,11 +80,12 @@ class TokenVerifier:
         )
         self._issuer, self._audience, self._clock = issuer, audience, clock or Clock()
         http = HttpClient(pool)
-        metadata = Metadata(issuer, http, self._clock)
-        self._keys = Keys(metadata, http, self._clock)
-        self._status_lists = StatusLists(issuer, self._keys, http, self._clock)
+        source = Source(http, self._clock, Folder(Path(folder)) if folder is not None else None)
+        most_seconds = math.inf if on_outage == "horizon" else REFUSE_SECONDS
+        self._published = Published(issuer, source, most_seconds)
+        self._look_ahead = LookAhead(self._published, on_status) if look_ahead else None
         self._introspection = (
-            Introspection(metadata, http, introspect_as) if introspect_as else None
+            Introspection(self._published.metadata, http, introspect_as) if introspect_as else None
         )
 
     def authenticate(
@@ -104,11 +120,17 @@ class TokenVerifier:
         self._binding.check(token, encoded, None, at=self._clock.wall(), is_bound=False)
         return token
 
+    def status(self) -> Status:
+        """How old the facts are that tokens are checked by."""
+        return self._published.status()
+
     def _verified(self, encoded: str) -> AccessToken:
+        if self._look_ahead is not None:
+            self._look_ahead.ensure()
         if len(encoded) > _MAX_LENGTH:
             raise InvalidToken(NOT_OURS)
         try:
-            kid, claims = verified(encoded, types=TYPES, find_key=self._keys.find)
+            kid, claims = verified(encoded, types=TYPES, find_key=self._published.keys.find)
         except NotVerified:
             raise InvalidToken(NOT_OURS) from None
         token = access_token_of(
@@ -117,9 +139,9 @@ class TokenVerifier:
         if self._introspection:
             self._introspection.check(encoded)
         else:
-            self._status_lists.check(token)
+            self._published.status_lists.check(token)
         # A list that a new key signed makes the keys be fetched: the token's key may be gone now.
-        if self._keys.known(kid) is None:
+        if self._published.keys.known(kid) is None:
             raise InvalidToken(NOT_OURS)
         return token
 

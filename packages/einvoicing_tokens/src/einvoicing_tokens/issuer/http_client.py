@@ -29,6 +29,10 @@ class HttpClient:
             raise unavailable(f"{url} answered {status}")
         return body
 
+    def reconnect(self) -> None:
+        """The next request goes over a new connection, perhaps to another node of the service."""
+        self._pool.clear()
+
     def post_form(
         self, url: str, form: Mapping[str, str], *, credentials: tuple[str, str]
     ) -> tuple[int, bytes]:

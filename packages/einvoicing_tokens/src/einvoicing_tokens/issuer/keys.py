@@ -6,9 +6,8 @@ import jwt
 
 from einvoicing_tokens.errors import unavailable
 from einvoicing_tokens.issuer.cache import Cache, Fetched
-from einvoicing_tokens.issuer.clock import Clock
-from einvoicing_tokens.issuer.http_client import HttpClient
-from einvoicing_tokens.issuer.metadata import Metadata, json_object
+from einvoicing_tokens.issuer.metadata import JSON, Metadata, json_object
+from einvoicing_tokens.issuer.source import Source
 from einvoicing_tokens.signatures import ALGORITHMS
 
 # A key that was stopped as compromised is accepted for so long at most.
@@ -22,29 +21,34 @@ PAUSE_SECONDS = 5.0
 class Keys:
     """The public keys by their `kid`."""
 
-    def __init__(self, metadata: Metadata, http: HttpClient, clock: Clock) -> None:
-        self._metadata, self._http = metadata, http
-        self._cache = Cache("keys", self._fetch, pause_seconds=PAUSE_SECONDS, clock=clock)
+    def __init__(self, metadata: Metadata, source: Source) -> None:
+        self.cache = Cache(
+            source,
+            lambda: metadata.address("jwks_uri"),
+            JSON,
+            _keys_of,
+            pause_seconds=PAUSE_SECONDS,
+        )
 
     def find(self, kid: str) -> jwt.PyJWK | None:
         """The key with this `kid`, also if it was published a moment ago; None: there is none.
 
         Raises Unavailable if that cannot be known.
         """
-        return self.known(kid) or self._cache.newer().get(kid)
+        return self.known(kid) or self.cache.newer().get(kid)
 
     def known(self, kid: str) -> jwt.PyJWK | None:
         """The same, from what is known. Raises Unavailable if nothing is."""
-        return self._cache.get().get(kid)
+        return self.cache.get().get(kid)
 
-    def _fetch(self) -> Fetched[dict[str, jwt.PyJWK]]:
-        url = self._metadata.address("jwks_uri")
-        published = json_object(self._http.get(url, "application/json"), url).get("keys")
-        jwks = published if isinstance(published, list) else []
-        keys = {key.key_id: key for jwk in jwks if (key := _verification_key(jwk)) and key.key_id}
-        if not keys:
-            raise unavailable(f"{url} has no key of a kind that is accepted")
-        return Fetched(keys, FRESH_SECONDS, USABLE_SECONDS)
+
+def _keys_of(body: bytes, url: str, age: float) -> Fetched[dict[str, jwt.PyJWK]]:
+    published = json_object(body, url).get("keys")
+    jwks = published if isinstance(published, list) else []
+    keys = {key.key_id: key for jwk in jwks if (key := _verification_key(jwk)) and key.key_id}
+    if not keys:
+        raise unavailable(f"{url} has no key of a kind that is accepted")
+    return Fetched(keys, FRESH_SECONDS, USABLE_SECONDS)
 
 
 def _verification_key(jwk: Any) -> jwt.PyJWK | None:

@@ -5,9 +5,9 @@ from typing import Any
 
 from einvoicing_tokens.errors import unavailable
 from einvoicing_tokens.issuer.cache import Cache, Fetched
-from einvoicing_tokens.issuer.clock import Clock
-from einvoicing_tokens.issuer.http_client import HttpClient
+from einvoicing_tokens.issuer.source import Source
 
+JSON = "application/json"
 _PATH = "/.well-known/oauth-authorization-server"
 _FRESH_SECONDS, _USABLE_SECONDS, _PAUSE_SECONDS = 300.0, 86_400.0, 5.0
 
@@ -15,20 +15,21 @@ _FRESH_SECONDS, _USABLE_SECONDS, _PAUSE_SECONDS = 300.0, 86_400.0, 5.0
 class Metadata:
     """The addresses that the issuer publishes; all must be its own."""
 
-    def __init__(self, issuer: str, http: HttpClient, clock: Clock) -> None:
-        self._issuer, self._http = issuer, http
-        self._cache = Cache("metadata", self._fetch, pause_seconds=_PAUSE_SECONDS, clock=clock)
+    def __init__(self, issuer: str, source: Source) -> None:
+        self._issuer = issuer
+        self.cache = Cache(
+            source, lambda: issuer + _PATH, JSON, self._read, pause_seconds=_PAUSE_SECONDS
+        )
 
     def address(self, name: str) -> str:
         """The address with this name, for example `jwks_uri`. Raises Unavailable."""
-        address = self._cache.get().get(name)
+        address = self.cache.get().get(name)
         if not isinstance(address, str) or not address.startswith(f"{self._issuer}/"):
             raise unavailable(f"the metadata of {self._issuer} have no {name} of their issuer")
         return address
 
-    def _fetch(self) -> Fetched[dict[str, Any]]:
-        url = self._issuer + _PATH
-        metadata = json_object(self._http.get(url, "application/json"), url)
+    def _read(self, body: bytes, url: str, age: float) -> Fetched[dict[str, Any]]:
+        metadata = json_object(body, url)
         if metadata.get("issuer") != self._issuer:  # RFC 8414 section 3.3
             raise unavailable(f"the metadata of {self._issuer} are those of another issuer")
         return Fetched(metadata, _FRESH_SECONDS, _USABLE_SECONDS)

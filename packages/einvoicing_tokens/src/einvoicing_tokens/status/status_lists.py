@@ -10,9 +10,8 @@ from einvoicing_tokens.access_token import AccessToken
 from einvoicing_tokens.claims import LEEWAY_SECONDS, NOT_OURS
 from einvoicing_tokens.errors import InvalidToken, unavailable
 from einvoicing_tokens.issuer.cache import Cache, Fetched
-from einvoicing_tokens.issuer.clock import Clock
-from einvoicing_tokens.issuer.http_client import HttpClient
 from einvoicing_tokens.issuer.keys import Keys
+from einvoicing_tokens.issuer.source import Source
 from einvoicing_tokens.signatures import NotVerified, verified
 from einvoicing_tokens.status.status_list import TYPE, VALID, StatusList, unpacked
 
@@ -30,11 +29,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,63}")
 class StatusLists:
     """The lists that tokens name, each fetched again when its `ttl` has passed.
 
-    A list that cannot be fetched again is used until its `exp`.
+    A list that cannot be fetched again is used until its `exp`, and at most for `most_seconds`.
+    One that is older than the newest that was seen is never used: its node lost its database.
     """
 
-    def __init__(self, issuer: str, keys: Keys, http: HttpClient, clock: Clock) -> None:
-        self._issuer, self._keys, self._http, self._clock = issuer, keys, http, clock
+    def __init__(self, issuer: str, keys: Keys, source: Source, most_seconds: float) -> None:
+        self._issuer, self._keys, self._source = issuer, keys, source
+        self._most_seconds = most_seconds
+        self._newest: dict[str, int] = {}  # `iat` by the address of the list
         self._lock = threading.Lock()
         self._caches: dict[str, Cache[StatusList]] = {}
 
@@ -65,6 +67,10 @@ class StatusLists:
             raise InvalidToken(NOT_OURS)
         return index, uri
 
+    def caches(self) -> list[Cache[StatusList]]:
+        """Of the lists that tokens have named."""
+        return list(self._caches.values())
+
     def _cache(self, uri: str) -> Cache[StatusList]:
         with self._lock:
             cache = self._caches.get(uri)
@@ -72,24 +78,37 @@ class StatusLists:
                 if len(self._caches) == _MAX_LISTS:
                     self._caches.pop(next(iter(self._caches)))  # the one that was met first
                 cache = self._caches[uri] = Cache(
-                    uri,
-                    lambda: self._fetch(uri),
+                    self._source,
+                    lambda: uri,
+                    f"application/{TYPE}",
+                    self._read,
                     pause_seconds=_PAUSE_SECONDS,
-                    clock=self._clock,
+                    most_seconds=self._most_seconds,
                 )
             return cache
 
-    def _fetch(self, uri: str) -> Fetched[StatusList]:
-        encoded = self._http.get(uri, f"application/{TYPE}").decode("ascii", "replace")
+    def _read(self, body: bytes, uri: str, age: float) -> Fetched[StatusList]:
+        encoded = body.decode("ascii", "replace")
         try:
             claims = verified(encoded, types=(TYPE,), find_key=self._keys.find).claims
             is_of_issuer = claims.get("iss", self._issuer) == self._issuer
             if claims["sub"] != uri or "iat" not in claims or not is_of_issuer:
                 raise NotVerified("the list of another address")
-            usable_seconds = claims["exp"] + LEEWAY_SECONDS - self._clock.wall()
+            usable_seconds = claims["exp"] + LEEWAY_SECONDS - self._source.clock.wall() + age
             ttl_seconds = float(claims.get("ttl", _TTL_SECONDS))
-            if usable_seconds <= 0 or not 0 < ttl_seconds <= _MAX_TTL_SECONDS:
+            if usable_seconds <= age or not 0 < ttl_seconds <= _MAX_TTL_SECONDS:
                 raise NotVerified("a list that has expired")
-            return Fetched(unpacked(claims["status_list"]), ttl_seconds, usable_seconds)
+            status_list = unpacked(claims["status_list"])
+            self._take_newer(uri, claims["iat"])
+            return Fetched(status_list, ttl_seconds, usable_seconds)
         except (LookupError, TypeError, ValueError):
             raise unavailable(f"{uri} is no valid status list") from None
+
+    def _take_newer(self, uri: str, issued_at: int) -> None:
+        """Raises Unavailable for a list that is older than the newest."""
+        newest = self._newest.get(uri, issued_at)
+        if issued_at <= newest and uri in self._newest:
+            self._source.http.reconnect()  # to a node that has its database
+        if issued_at < newest:
+            raise unavailable(f"{uri} is older than it was before")
+        self._newest[uri] = issued_at
