@@ -15,7 +15,6 @@ from tests.support.factories import CredentialFactory, TaxpayerFactory
 pytestmark = pytest.mark.django_db
 
 TIN, ROB = "C1234567890", "201901234567"
-UNKNOWN = "ci_test_7lmqToiYlcJNiFW0w5ce5U1kLdBn"
 
 
 @pytest.fixture
@@ -108,14 +107,6 @@ def test_rotate_secret_answers_machines_with_both(secret: Any, client_id: str) -
     assert secret.expires_at == end
 
 
-def test_rotate_secret_refuses_a_third_live_secret(client_id: str) -> None:
-    json_output_of("rotate_secret", client_id)
-    line = error_of("rotate_secret", client_id)
-    assert f"{client_id} has two live secrets: " in line
-    assert "First revoke the one that is no longer in use, probably …" in line
-    assert Credential.objects.count() == 2
-
-
 # --- revoke_secret ------------------------------------------------------------------------------
 
 
@@ -166,31 +157,19 @@ def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(secret: Any)
 # --- block_system_user, unblock_system_user -----------------------------------------------------
 
 
-def test_block_system_user_blocks_once_and_explains_the_effect(client_id: str) -> None:
-    first = json_output_of("block_system_user", client_id, "--reason", "leaked")
-    again = json_output_of("block_system_user", client_id, "--reason", "leaked again")
+def test_block_system_user_and_unblock_system_user_show_the_state(client_id: str) -> None:
+    block = ("block_system_user", client_id, "--reason", "leaked")
+    first = json_output_of(*block)
     user = SystemUser.objects.get()
     assert user.blocked_at
-    assert first == again
+    assert json_output_of(*block) == first
     assert first == {
         "client_id": client_id,
         "blocked_at": user.blocked_at.isoformat().replace("+00:00", "Z"),
         "blocked_by": user.blocked_by,
         "blocked_reason": "leaked",
     }
-    assert user.blocked_by.endswith(" (manage.py)")
-    text = output_of("block_system_user", client_id, "--reason", "leaked")
-    assert text.startswith(f"{client_id} (ERP) has been blocked since ")
-    assert Change.objects.count() == 1
-
-
-def test_unblock_system_user_undoes_it_and_is_safe_to_repeat(client_id: str) -> None:
-    output_of("block_system_user", client_id, "--reason", "leaked")
-    for _ in range(2):
-        answer = json_output_of("unblock_system_user", client_id, "--reason", "replaced")
-        assert answer == {"client_id": client_id, "blocked_at": None}
-    assert output_of("unblock_system_user", client_id, "--reason", "replaced") == (
-        f"{client_id} (ERP) is not blocked: it may log in.\n"
-    )
-    assert SystemUser.objects.get().blocked_at is None
-    assert [c.reason for c in Change.objects.order_by("id")] == ["leaked", "replaced"]
+    assert output_of(*block).startswith(f"{client_id} (ERP) has been blocked since ")
+    unblock = ("unblock_system_user", client_id, "--reason", "replaced")
+    assert json_output_of(*unblock) == {"client_id": client_id, "blocked_at": None}
+    assert output_of(*unblock) == f"{client_id} (ERP) is not blocked: it may log in.\n"

@@ -1,6 +1,5 @@
 """Every command: exit 0 with its answer, or exit 1 with one line on stderr (contract 6)."""
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -91,33 +90,6 @@ def test_an_unreachable_database_is_one_line_without_its_password(command: str) 
 def test_an_unknown_argument_is_named(command: str) -> None:
     line = error_of(command, *COMMANDS[command], "--frobnicate")
     assert line == "unrecognized arguments: --frobnicate"
-
-
-def test_a_wrong_argument_is_one_line_and_not_the_usage() -> None:
-    line = refused(run("register_taxpayer"))
-    assert line == "the following arguments are required: TIN, --name"
-
-
-@pytest.mark.django_db
-def test_a_client_is_set_up_from_the_command_line_alone() -> None:
-    def answer(*arguments: str) -> dict[str, object]:
-        code, out, err = run(*arguments, "--json")
-        assert (code, err) == (0, "")
-        found: dict[str, object] = json.loads(out)
-        return found
-
-    answer("register_taxpayer", TIN, "--name", "Ångström & Söhne 株式会社")
-    answer("register_taxpayer", AGENT, "--name", "Agent")
-    answer("register_intermediary", AGENT)
-    answer("grant_permission", *PAIR, "--permission", "documents:view")
-    client_id = str(answer("issue_credentials", AGENT, "--name", "ERP")["client_id"])
-    hint = str(answer("rotate_secret", client_id)["secret_hint"])
-    answer("revoke_secret", client_id, hint)
-    answer("block_system_user", client_id, *REASON)
-    answer("unblock_system_user", client_id, *REASON)
-    answer("revoke_permission", *PAIR)
-    line = refused(run("register_taxpayer", TIN, "--name", "Other"))
-    assert "already registered under the name Ångström & Söhne 株式会社." in line
 
 
 @pytest.mark.django_db

@@ -2,14 +2,14 @@
 
 import os
 import pwd
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from taxpayers.models import Change, GrantedPermission, Intermediary, Taxpayer
-from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.command_line import json_output_of, output_of
 from tests.support.factories import SUBMIT, VIEW, IntermediaryFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
@@ -148,19 +148,3 @@ def test_revoke_permission_revokes_everything_or_the_named_codes() -> None:
     assert not GrantedPermission.objects.filter(revoked_at=None).exists()
     reasons = Change.objects.filter(action="revoke_permission").order_by("id")
     assert [change.reason for change in reasons] == ["not given", "contract ended"]
-
-
-@pytest.mark.usefixtures("pair")
-def test_revoke_permission_refuses_what_was_never_granted() -> None:
-    line = error_of("revoke_permission", *PAIR)
-    assert line == f"{TIN}:{ROB} has never granted anything to {AGENT}."
-    output_of("grant_permission", *PAIR, "--permission", VIEW)
-    line = error_of("revoke_permission", *PAIR, "--permission", SUBMIT)
-    assert line == f"{TIN}:{ROB} has never granted {SUBMIT} to {AGENT}."
-
-
-@pytest.mark.usefixtures("pair")
-def test_revoke_permission_also_revokes_permissions_that_start_later() -> None:
-    tomorrow = (timezone.now() + timedelta(days=2)).date().isoformat()
-    output_of("grant_permission", *PAIR, "--permission", VIEW, "--from", tomorrow)
-    assert json_output_of("revoke_permission", *PAIR)["revoked"] == [VIEW]
