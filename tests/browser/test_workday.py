@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.browser.support.clicks import CountedClicks, find, press, says
+from tests.browser.support.clicks import Clicks, find, press, says
 from tests.browser.support.office import Office
 from tests.registry.workbooks import rows_of
 
@@ -147,13 +147,13 @@ def test_a_file_with_errors_is_imported_once_corrected_in_2_clicks_and_exported_
 ) -> None:
     page = office.page("registrar")
     header, file = "tin,rob,name,active\n", tmp_path / "taxpayers.csv"
-    clicks = CountedClicks(page)
+    clicks = Clicks(page)
 
     def send(rows: str) -> None:
         file.write_text(header + rows)
         page.goto("/admin/taxpayers/taxpayer/import_registry/")
         page.locator("input[type=file]").set_input_files(file)
-        clicks.press("Show the preview")
+        press(page, "Show the preview")
         says(page, "Already registered, not changed")
 
     send(f"{GOOD_ROW}\nC7771234030,,Kedai Emas,perhaps\n")
@@ -161,9 +161,9 @@ def test_a_file_with_errors_is_imported_once_corrected_in_2_clicks_and_exported_
     with page.expect_download() as download:
         press(page, "Download the rows with errors")
     assert "perhaps" in download.value.path().read_text()
-    clicks.count = 0
+    clicks.reset()
     send(f"{GOOD_ROW}\nC7771234030,,Kedai Emas,no\n")
-    clicks.press("Register 2 taxpayers")
+    press(page, "Register 2 taxpayers")
     says(page, "2 taxpayers are registered.")
     assert clicks.count == 2
     page.goto("/admin/taxpayers/taxpayer/?q=C77712340")
