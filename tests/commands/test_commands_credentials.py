@@ -29,9 +29,6 @@ def client_id(secret: Any) -> str:
     return name
 
 
-# --- issue_credentials --------------------------------------------------------------------------
-
-
 def test_issue_credentials_shows_id_and_secret_and_what_to_do_with_them() -> None:
     TaxpayerFactory.create(tin=TIN, rob=ROB)
     text = output_of(
@@ -80,9 +77,6 @@ def test_issue_credentials_answers_machines() -> None:
     assert (user.logins_per_minute, user.scopes) == (0, "InvoicingAPI")
 
 
-# --- rotate_secret ------------------------------------------------------------------------------
-
-
 def test_rotate_secret_shows_the_new_one_and_how_to_end_the_old_one(
     secret: Any, client_id: str
 ) -> None:
@@ -105,9 +99,6 @@ def test_rotate_secret_answers_machines_with_both(secret: Any, client_id: str) -
     assert answer["old"] == [{"secret_hint": secret.hint, "secret_expires_at": moment}]
     secret.refresh_from_db()
     assert secret.expires_at == end
-
-
-# --- revoke_secret ------------------------------------------------------------------------------
 
 
 def test_revoke_secret_ends_it_and_warns_if_it_was_the_last(secret: Any, client_id: str) -> None:
@@ -152,9 +143,6 @@ def test_revoke_secret_takes_the_live_one_of_two_with_the_same_hint(secret: Any)
     assert secret.revoked_at
     line = error_of("revoke_secret", owner.client_id, gone.hint)
     assert line == f"Several secrets end with {gone.hint}. Revoke it in the admin."
-
-
-# --- block_system_user, unblock_system_user -----------------------------------------------------
 
 
 def test_block_system_user_and_unblock_system_user_show_the_state(client_id: str) -> None:

@@ -26,9 +26,6 @@ def pair() -> dict[str, Any]:
     }
 
 
-# --- register_taxpayer --------------------------------------------------------------------------
-
-
 def test_register_taxpayer_registers_it_and_shows_the_next_step() -> None:
     text = output_of("register_taxpayer", TIN.lower(), "--rob", ROB, "--name", "Acme")
     assert text == (
@@ -68,9 +65,6 @@ def test_the_history_names_the_user_of_the_machine_whatever_the_environment_says
     assert Change.objects.get().by == name.format(user=user)
 
 
-# --- register_intermediary ----------------------------------------------------------------------
-
-
 def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
     TaxpayerFactory.create(tin=AGENT, rob=ROB, name="Agent")
     arguments = ("register_intermediary", AGENT, "--rob", ROB, "--until", "2099-12-31")
@@ -87,9 +81,6 @@ def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
     )
     assert Intermediary.objects.get().taxpayer.rob == ROB
     assert Change.objects.count() == 1
-
-
-# --- grant_permission ---------------------------------------------------------------------------
 
 
 def test_grant_permission_grants_whole_days_in_the_authoritys_time_zone(
@@ -125,9 +116,6 @@ def test_grant_permission_without_dates_is_valid_from_now_on_without_an_end() ->
     row = GrantedPermission.objects.get()
     assert before <= row.valid_from <= timezone.now()
     assert row.valid_until is None
-
-
-# --- revoke_permission --------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("pair")
