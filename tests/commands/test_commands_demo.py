@@ -227,10 +227,7 @@ def test_the_printed_curl_lines_give_tokens_and_the_staff_can_sign_in(first_run:
     assert staff == f"Staff: http://localhost:{port}/admin/  user {user}  password {password}"
     assert first_run.staff_signed_in
     assert first_run.exit_code == 0
-
-
-def test_nothing_is_logged_before_the_curl_lines(first_run: FirstRun) -> None:
-    assert first_run.log == ""
+    assert first_run.log == ""  # before the curl lines
 
 
 def test_the_demo_writes_for_its_owner_alone(first_run: FirstRun) -> None:

@@ -2,14 +2,14 @@
 
 import os
 import pwd
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from taxpayers.models import Change, GrantedPermission, Intermediary, Taxpayer
-from tests.support.command_line import error_of, json_output_of, output_of
+from tests.support.command_line import json_output_of, output_of
 from tests.support.factories import SUBMIT, VIEW, IntermediaryFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
@@ -24,9 +24,6 @@ def pair() -> dict[str, Any]:
         "taxpayer": TaxpayerFactory.create(tin=TIN, rob=ROB),
         "intermediary": IntermediaryFactory.create(taxpayer__tin=AGENT),
     }
-
-
-# --- register_taxpayer --------------------------------------------------------------------------
 
 
 def test_register_taxpayer_registers_it_and_shows_the_next_step() -> None:
@@ -68,9 +65,6 @@ def test_the_history_names_the_user_of_the_machine_whatever_the_environment_says
     assert Change.objects.get().by == name.format(user=user)
 
 
-# --- register_intermediary ----------------------------------------------------------------------
-
-
 def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
     TaxpayerFactory.create(tin=AGENT, rob=ROB, name="Agent")
     arguments = ("register_intermediary", AGENT, "--rob", ROB, "--until", "2099-12-31")
@@ -87,9 +81,6 @@ def test_register_intermediary_gives_a_taxpayer_the_role() -> None:
     )
     assert Intermediary.objects.get().taxpayer.rob == ROB
     assert Change.objects.count() == 1
-
-
-# --- grant_permission ---------------------------------------------------------------------------
 
 
 def test_grant_permission_grants_whole_days_in_the_authoritys_time_zone(
@@ -127,9 +118,6 @@ def test_grant_permission_without_dates_is_valid_from_now_on_without_an_end() ->
     assert row.valid_until is None
 
 
-# --- revoke_permission --------------------------------------------------------------------------
-
-
 @pytest.mark.usefixtures("pair")
 def test_revoke_permission_revokes_everything_or_the_named_codes() -> None:
     output_of("grant_permission", *PAIR, "--permission", VIEW, SUBMIT)
@@ -148,19 +136,3 @@ def test_revoke_permission_revokes_everything_or_the_named_codes() -> None:
     assert not GrantedPermission.objects.filter(revoked_at=None).exists()
     reasons = Change.objects.filter(action="revoke_permission").order_by("id")
     assert [change.reason for change in reasons] == ["not given", "contract ended"]
-
-
-@pytest.mark.usefixtures("pair")
-def test_revoke_permission_refuses_what_was_never_granted() -> None:
-    line = error_of("revoke_permission", *PAIR)
-    assert line == f"{TIN}:{ROB} has never granted anything to {AGENT}."
-    output_of("grant_permission", *PAIR, "--permission", VIEW)
-    line = error_of("revoke_permission", *PAIR, "--permission", SUBMIT)
-    assert line == f"{TIN}:{ROB} has never granted {SUBMIT} to {AGENT}."
-
-
-@pytest.mark.usefixtures("pair")
-def test_revoke_permission_also_revokes_permissions_that_start_later() -> None:
-    tomorrow = (timezone.now() + timedelta(days=2)).date().isoformat()
-    output_of("grant_permission", *PAIR, "--permission", VIEW, "--from", tomorrow)
-    assert json_output_of("revoke_permission", *PAIR)["revoked"] == [VIEW]

@@ -3,16 +3,14 @@
 An address that is no task and not in these tables makes a test fail: decide first who may open it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db.models import Model
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
-from django.utils import timezone
 from pytest_django import Settings
 
 from identity.staff.accounts.roles import ROLES
@@ -21,10 +19,9 @@ from taxpayers.models import Change, PermissionCode
 from tests.introspection.api import new_api
 from tests.staff.test_admin_safety import ADMINS
 from tests.support.accounts import new_staff, signed_in, with_totp
-from tests.support.factories import CredentialFactory, GrantedPermissionFactory
+from tests.support.factories import CredentialFactory, GrantedPermissionFactory, stored_login
 from tests.support.staff import staff_client, task_url
-from tokens.login_events.partitions import first_id
-from tokens.models import LoginEvent, ProtectedApi, SigningKey
+from tokens.models import ProtectedApi, SigningKey
 
 pytestmark = pytest.mark.django_db
 NOBODY = "nobody"
@@ -107,7 +104,6 @@ def of_admin() -> set[str]:
 def records(settings: Settings) -> dict[str, Model]:
     """One record of each kind, whose texts are found again on a page."""
     settings.MTLS_URL = "https://mtls.id.example.org"
-    now = timezone.now()
     user = CredentialFactory.create().system_user
     permission = GrantedPermissionFactory.create()
     account = with_totp(new_staff("viewer", "canary.account"))
@@ -119,7 +115,7 @@ def records(settings: Settings) -> dict[str, Model]:
     ProtectedApi.objects.filter(pk=api.pk).update(name="canary-of-api")
     made: list[Model] = [
         *(user, user.taxpayer, permission, permission.intermediary, change),
-        LoginEvent.objects.create(pk=first_id(now), at=now, client_id="canary-of-login"),
+        stored_login(client_id="canary-of-login"),
         PermissionCode.objects.all()[0],
         _some_key(),
         ProtectedApi.objects.get(pk=api.pk),
@@ -213,31 +209,31 @@ def test_no_page_shows_what_the_role_may_not_see(role: str, records: dict[str, M
     assert seen == {w for w, needs in SEEN_WITH.items() if needs & ROLES[role].permissions}
 
 
-def of_staff(records: dict[str, Model]) -> Iterator[str]:
-    """The address of every page of the staff that is about no account of one's own."""
-    yield from (url_of(name, records) for name in [*NEEDED, *FOR_ALL_STAFF])
+OPEN_BEFORE_SIGN_IN = {"mfa_authenticate", "mfa_login_webauthn"}
+
+
+def of_sign_in() -> Iterator[str]:
+    """The address of each page of one's own second step."""
     for pattern, name in addresses():
         if pattern.startswith("signin/second/") and name not in OPEN_BEFORE_SIGN_IN:
             yield reverse(name, args=[4711] if "<" in pattern else [])
 
 
-def leads_to_sign_in(answer: HttpResponse) -> bool:
-    # The admin leads to its own sign-in, which leads to ours.
-    return answer.status_code == 302 and answer["Location"].startswith(
-        ("/signin/", "/admin/login/")
-    )
-
-
-OPEN_BEFORE_SIGN_IN = {"mfa_authenticate", "mfa_login_webauthn"}
+def assert_only_the_sign_in_opens(client: Client, urls: Iterable[str]) -> None:
+    before = Change.objects.count()
+    for url in urls:
+        for method in ("get", "post"):
+            answer = getattr(client, method)(url)
+            if answer.status_code != 405:
+                assert answer.status_code == 302, (url, method)
+                # The admin leads to its own sign-in, which leads to ours.
+                assert answer["Location"].startswith(("/signin/", "/admin/login/")), url
+    assert Change.objects.count() == before
 
 
 def test_a_stranger_is_led_to_the_sign_in_from_everywhere(records: dict[str, Model]) -> None:
-    stranger = Client()
-    for url in of_staff(records):
-        for method in ("get", "post"):
-            answer = getattr(stranger, method)(url)
-            if answer.status_code != 405:
-                assert leads_to_sign_in(answer), (url, method, answer.status_code)
+    urls = [url_of(name, records) for name in [*NEEDED, *FOR_ALL_STAFF]]
+    assert_only_the_sign_in_opens(Client(), [*urls, *of_sign_in()])
 
 
 @pytest.mark.slow
@@ -251,10 +247,5 @@ def test_a_session_that_is_not_complete_opens_nothing(
     field = {"deactivated": "is_active", "no longer staff": "is_staff"}.get(state)
     if field:
         User.objects.filter(pk=boss.pk).update(**{field: False})
-    before = Change.objects.count()
-    for url in (url_of(name, records) for name in [*NEEDED, *FOR_ALL_STAFF]):
-        for method in ("get", "post"):
-            answer = getattr(client, method)(url)
-            if answer.status_code != 405:
-                assert leads_to_sign_in(answer), (url, method, answer.status_code)
-    assert Change.objects.count() == before
+    urls = [url_of(name, records) for name in [*NEEDED, *FOR_ALL_STAFF]]
+    assert_only_the_sign_in_opens(client, urls)

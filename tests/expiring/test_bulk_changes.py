@@ -6,16 +6,18 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.utils import timezone
-from uuid_utils.compat import uuid7
 
-from identity.demo.sample_logins import set_last_used
 from taxpayers.models import Change, Credential, GrantedPermission, SystemUser
 from taxpayers.services import Author, block_system_user
-from tests.staff.test_bulk import act_on, button_of
+from tests.staff.test_bulk import act_on
 from tests.support.erp import new_erp
-from tests.support.factories import CredentialFactory, GrantedPermissionFactory, SystemUserFactory
-from tests.support.staff import errors_of, list_url, text_of
-from tokens.models import LoginEvent
+from tests.support.factories import (
+    CredentialFactory,
+    GrantedPermissionFactory,
+    SystemUserFactory,
+    stored_login,
+)
+from tests.support.staff import errors_of, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -137,27 +139,13 @@ def test_which_secrets_must_be_clear(
     assert live() == set(rotated[1:])
 
 
-def test_a_secret_that_is_used_again_meanwhile_is_not_revoked(
-    officer: Client, rotated: tuple[SystemUser, Credential, Credential]
-) -> None:
-    user, old, _new = rotated
-    form = {"which": "unused", "reason": "rotation is done"}
-    page = act_on(officer, SystemUser, "revoke_secrets", [user], **form)
-    set_last_used(old, timezone.now())
-    again = officer.post(list_url(SystemUser), button_of(page) | form, follow=True)
-    assert "The preview has changed." in errors_of(again)
-    assert live() == set(rotated[1:])
-
-
 def test_several_permissions_are_revoked_and_their_last_use_is_shown(registrar: Client) -> None:
     used, unused, over = GrantedPermissionFactory.create_batch(3)
     GrantedPermission.objects.filter(pk=over.pk).update(revoked_at=timezone.now())
-    LoginEvent(
-        pk=uuid7(),
-        at=timezone.now(),
+    stored_login(
         subject=str(used.taxpayer.identifier),
         actor=str(used.intermediary.taxpayer.identifier),
-    ).save()
+    )
     rows = [used, unused, over]
     shown = text_of(act_on(registrar, GrantedPermission, "revoke_permission", rows))
     today = timezone.localtime()

@@ -9,7 +9,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
-from uuid_utils.compat import uuid7
 
 from identity.sandbox.registry import make_sandbox
 from identity.staff.expiring import listing, page
@@ -24,16 +23,9 @@ from tests.support.factories import (
     IntermediaryFactory,
     ProtectedApiSecretFactory,
     SystemUserFactory,
+    stored_login,
 )
-from tests.support.staff import (
-    REGISTRAR,
-    VIEWER,
-    errors_of,
-    list_url,
-    staff_client,
-    task_url,
-    text_of,
-)
+from tests.support.staff import errors_of, list_url, staff_client, task_url, text_of
 from tokens.models import LoginEvent, ProtectedApiSecret
 
 pytestmark = pytest.mark.django_db
@@ -148,12 +140,8 @@ def test_clients_of_the_sandbox_are_looked_up_once_and_not_for_each_row(name: st
 def test_the_last_use_of_each_is_shown(records: dict[str, Any], viewer: Client) -> None:
     at = timezone.now()
     permission = records["permission"]
-    LoginEvent(
-        pk=uuid7(),
-        at=at,
-        subject=str(permission.taxpayer.identifier),
-        actor=str(permission.intermediary.taxpayer.identifier),
-    ).save()
+    subject = str(permission.taxpayer.identifier)
+    stored_login(at, subject=subject, actor=str(permission.intermediary.taxpayer.identifier))
     used = CredentialFactory.create(created_at=at - 9 * DAY, expires_at=in_days(4), last_used_at=at)
     today = timezone.localtime(at)
     shown = {row.value: row.last_use for row, _task in viewer.get(URL).context["rows"]}
@@ -162,7 +150,7 @@ def test_the_last_use_of_each_is_shown(records: dict[str, Any], viewer: Client) 
     assert shown[value(records, "secret")] == "Never"
     # Logins of a taxpayer for itself are no use of the permission.
     LoginEvent.objects.all().delete()
-    LoginEvent(pk=uuid7(), at=at, subject=str(permission.taxpayer.identifier)).save()
+    stored_login(at, subject=subject)
     listed = viewer.get(URL, {"kind": "permission"}).context["rows"]
     assert [row.last_use for row, _task in listed] == ["Not in 30 days"]
 
@@ -280,7 +268,7 @@ def test_the_secret_of_a_protected_api_is_replaced_from_the_list(
     assert row.last_use.startswith(f"{at.day} {at:%b %Y}")
 
 
-@pytest.mark.parametrize("role", [VIEWER, REGISTRAR])
+@pytest.mark.parametrize("role", ["viewer", "registrar"])
 def test_who_may_not_see_protected_apis_does_not_see_their_secrets(
     role: str, api_secret: ProtectedApiSecret
 ) -> None:

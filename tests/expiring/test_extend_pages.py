@@ -13,8 +13,6 @@ from taxpayers.services.ends import end_of
 from tests.staff.test_bulk import act_on, button_of
 from tests.support.factories import GrantedPermissionFactory, IntermediaryFactory, SystemUserFactory
 from tests.support.staff import (
-    REGISTRAR,
-    SECURITY_OFFICER,
     errors_of,
     list_url,
     opened,
@@ -38,10 +36,10 @@ END = last_moment(2098, 5, 31)
 
 # The role that extends it, and a new record with that end.
 KINDS: dict[str, tuple[str, Any]] = {
-    "system_user": (SECURITY_OFFICER, lambda end: SystemUserFactory.create(expires_at=end)),
-    "intermediary": (REGISTRAR, lambda end: IntermediaryFactory.create(active_until=end)),
+    "system_user": ("security officer", lambda end: SystemUserFactory.create(expires_at=end)),
+    "intermediary": ("registrar", lambda end: IntermediaryFactory.create(active_until=end)),
     "permission": (
-        REGISTRAR,
+        "registrar",
         lambda end: GrantedPermissionFactory.create(
             valid_from=timezone.now() - 99 * DAY, valid_until=end
         ),
@@ -120,7 +118,7 @@ def test_the_preview_of_several_shows_old_and_new_of_each(kind: str) -> None:
 
 
 def test_rows_that_would_be_shortened_are_refused_by_name_and_the_others_extended() -> None:
-    client = staff_client(SECURITY_OFFICER)
+    client = staff_client("security officer")
     sooner, later, endless = (
         SystemUserFactory.create(expires_at=end, name=name)
         for end, name in ((END, "Sooner"), (last_moment(2099, 9, 9), "Later"), (None, "Endless"))
@@ -166,7 +164,7 @@ def test_only_what_was_shown_is_done(officer: Client) -> None:
 def test_a_choice_that_does_not_fit_its_day_changes_nothing(
     form: dict[str, str], error: str
 ) -> None:
-    client, user = staff_client(SECURITY_OFFICER), SystemUserFactory.create(expires_at=END)
+    client, user = staff_client("security officer"), SystemUserFactory.create(expires_at=END)
     sent = act_on(
         client, SystemUser, "extend_system_user", [user], **form, reason="x", confirmed="1"
     )

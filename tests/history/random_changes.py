@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
+from taxpayers import services
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import (
     Credential,
@@ -15,30 +16,7 @@ from taxpayers.models import (
     SystemUser,
     Taxpayer,
 )
-from taxpayers.services import (
-    Author,
-    ServiceError,
-    block_system_user,
-    change_credential,
-    change_system_user,
-    end_earlier,
-    extend,
-    extend_system_user,
-    grant_permission,
-    issue_secret,
-    limit_system_user,
-    register_intermediary,
-    register_system_user,
-    register_taxpayer,
-    rename_taxpayer,
-    retire_credential,
-    revoke_codes,
-    revoke_credential,
-    revoke_permission,
-    set_intermediary_active,
-    set_taxpayer_active,
-    unblock_system_user,
-)
+from taxpayers.services import Author, ServiceError
 
 TAXPAYERS = tuple(TaxpayerId(f"C100000000{number}") for number in range(4))
 SCOPES = {name: {"description": "d", "audience": name} for name in ("InvoicingAPI", "ReportingAPI")}
@@ -93,19 +71,23 @@ def _grant(w: Registrar) -> None:
     begins = w.at + w.rng.choice((-5, 0, 3)) * DAY
     until = w.rng.choice((None, begins + 20 * DAY))
     codes = w.some(_codes())
-    grant_permission(**pair, codes=codes, valid_from=begins, valid_until=until, **w.by)
+    services.grant_permission(**pair, codes=codes, valid_from=begins, valid_until=until, **w.by)
 
 
 def _revoke_some_codes(w: Registrar) -> None:
     pair = w.any(GrantedPermission)
     codes = [code.pk for code in pair.codes.order_by("pk")[:1]]
-    revoke_codes(taxpayer=pair.taxpayer, intermediary=pair.intermediary, codes=codes, **w.why)
+    services.revoke_codes(
+        taxpayer=pair.taxpayer, intermediary=pair.intermediary, codes=codes, **w.why
+    )
 
 
 def _register_user(w: Registrar) -> None:
     name, scopes = f"ERP {w.rng.randrange(3)}", w.some(SCOPES)
     ends: dict[str, Any] = {"expires_at": w.end(), "secret_expires_at": w.end()}
-    register_system_user(taxpayer=w.any(Taxpayer), name=name, scopes=scopes, **ends, **w.by)
+    services.register_system_user(
+        taxpayer=w.any(Taxpayer), name=name, scopes=scopes, **ends, **w.by
+    )
 
 
 def _change_user(w: Registrar) -> None:
@@ -115,14 +97,16 @@ def _change_user(w: Registrar) -> None:
         "logins_per_minute": w.rng.randrange(60),
     }
     chosen = {name: values[name] for name in w.some(values)}
-    change_system_user(system_user=w.any(SystemUser), **chosen, **w.why)
+    services.change_system_user(system_user=w.any(SystemUser), **chosen, **w.why)
 
 
 def _limit_user(w: Registrar) -> None:
     permissions = w.rng.choice(([], w.some(_codes())))
     taxpayers = w.rng.choice(([], [w.any(Taxpayer).identifier]))
     user = w.any(SystemUser)
-    limit_system_user(system_user=user, permissions=permissions, taxpayers=taxpayers, **w.why)
+    services.limit_system_user(
+        system_user=user, permissions=permissions, taxpayers=taxpayers, **w.why
+    )
 
 
 def _ending(w: Registrar) -> Any:
@@ -131,48 +115,48 @@ def _ending(w: Registrar) -> Any:
 
 def _register(w: Registrar) -> None:
     identifier = w.rng.choice(TAXPAYERS)
-    register_taxpayer(taxpayer=identifier, name=f"Company {identifier}", **w.by)
+    services.register_taxpayer(taxpayer=identifier, name=f"Company {identifier}", **w.by)
 
 
 NETWORKS: tuple[list[str], ...] = ([], ["192.0.2.0/24"], ["192.0.2.7", "2001:db8::/32"])
 CHANGES: dict[str, Callable[[Registrar], object]] = {
     "register": _register,
-    "rename": lambda w: rename_taxpayer(
+    "rename": lambda w: services.rename_taxpayer(
         taxpayer=w.any(Taxpayer), name=f"Name {w.rng.randrange(9)}", **w.why
     ),
-    "activate": lambda w: set_taxpayer_active(
+    "activate": lambda w: services.set_taxpayer_active(
         taxpayer=w.any(Taxpayer), is_active=w.rng.random() < 0.6, **w.why
     ),
-    "become an intermediary": lambda w: register_intermediary(
+    "become an intermediary": lambda w: services.register_intermediary(
         taxpayer=w.any(Taxpayer), until=w.end(), **w.by
     ),
-    "change the role": lambda w: set_intermediary_active(
+    "change the role": lambda w: services.set_intermediary_active(
         intermediary=w.any(Intermediary), is_active=w.rng.random() < 0.6, until=w.end(), **w.why
     ),
     "grant": _grant,
-    "revoke": lambda w: revoke_permission(permission=w.any(GrantedPermission), **w.why),
+    "revoke": lambda w: services.revoke_permission(permission=w.any(GrantedPermission), **w.why),
     "revoke some codes": _revoke_some_codes,
     "register a user": _register_user,
     "change a user": _change_user,
-    "set the end of a user": lambda w: extend_system_user(
+    "set the end of a user": lambda w: services.extend_system_user(
         system_user=w.any(SystemUser), expires_at=w.end(), **w.why
     ),
-    "block": lambda w: block_system_user(system_user=w.any(SystemUser), **w.why),
-    "unblock": lambda w: unblock_system_user(system_user=w.any(SystemUser), **w.why),
+    "block": lambda w: services.block_system_user(system_user=w.any(SystemUser), **w.why),
+    "unblock": lambda w: services.unblock_system_user(system_user=w.any(SystemUser), **w.why),
     "limit a user": _limit_user,
-    "set networks": lambda w: change_credential(
+    "set networks": lambda w: services.change_credential(
         credential=w.any(Credential), allowed_networks=w.rng.choice(NETWORKS), **w.why
     ),
-    "rotate": lambda w: issue_secret(
+    "rotate": lambda w: services.issue_secret(
         system_user=w.any(SystemUser), expires_at=w.end(), retire_old_at=w.end(), **w.by
     ),
-    "retire": lambda w: retire_credential(
+    "retire": lambda w: services.retire_credential(
         credential=w.any(Credential), last_moment=w.at + 2 * DAY, **w.why
     ),
-    "revoke a secret": lambda w: revoke_credential(credential=w.any(Credential), **w.why),
-    "later": lambda w: extend(
+    "revoke a secret": lambda w: services.revoke_credential(credential=w.any(Credential), **w.why),
+    "later": lambda w: services.extend(
         record=_ending(w), until=w.rng.choice((None, w.at + 60 * DAY)), **w.why
     ),
-    "earlier": lambda w: end_earlier(record=_ending(w), until=w.at + DAY, **w.why),
+    "earlier": lambda w: services.end_earlier(record=_ending(w), until=w.at + DAY, **w.why),
 }
 OFTEN = ("activate", "grant", "register a user", "limit a user")

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.db.models import Model
 from django.utils import timezone
-from uuid_utils.compat import uuid7
 
 from taxpayers.certificates.names import TLS_CLIENT_AUTH
 from taxpayers.client_keys import PRIVATE_KEY_JWT
@@ -14,15 +13,13 @@ from taxpayers.facts.token_binding import TokenBinding
 from taxpayers.models import Credential, GrantedPermission, Intermediary, SystemUser
 from tests.imports.test_import_pages import send
 from tests.registry.workbooks import rows_of
-from tests.support.factories import CredentialFactory, GrantedPermissionFactory, SystemUserFactory
-from tests.support.staff import (
-    AUDITOR,
-    SECURITY_OFFICER,
-    csv_rows_of,
-    list_url,
-    staff_client,
-    text_of,
+from tests.support.factories import (
+    CredentialFactory,
+    GrantedPermissionFactory,
+    SystemUserFactory,
+    stored_login,
 )
+from tests.support.staff import csv_rows_of, list_url, staff_client, text_of
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +31,7 @@ def exported(
     model: type[Model], form: str = "csv", query: str = "", by: str = "aminah"
 ) -> list[dict[str, Any]]:
     """The rows of the export, by the names of their columns."""
-    response: Any = staff_client(AUDITOR, by).get(f"{list_url(model)}export.{form}{query}")
+    response: Any = staff_client("auditor", by).get(f"{list_url(model)}export.{form}{query}")
     content = b"".join(response.streaming_content) if form == "xlsx" else b""
     header, *rows = rows_of(content) if form == "xlsx" else csv_rows_of(response)
     return [dict(zip(header, row, strict=True)) for row in rows]
@@ -125,10 +122,10 @@ def test_an_expired_secret_is_exported_until_it_is_replaced() -> None:
 
 def test_an_import_does_not_leave_out_a_limit_unseen() -> None:
     SystemUserFactory.create(allowed_taxpayers="C1")
-    file = staff_client(AUDITOR).get(f"{list_url(SystemUser)}export.csv")
+    file = staff_client("auditor").get(f"{list_url(SystemUser)}export.csv")
     content = b"".join(file.streaming_content)  # type: ignore[attr-defined]
     SystemUser.objects.all().delete()
-    page = send(staff_client(SECURITY_OFFICER, "badrul"), "system_users", content)
+    page = send(staff_client("security officer", "badrul"), "system_users", content)
     assert "an import cannot set allowed_taxpayers: remove the row" in text_of(page)
     assert not SystemUser.objects.exists()
 
@@ -136,11 +133,9 @@ def test_an_import_does_not_leave_out_a_limit_unseen() -> None:
 def test_a_login_names_the_secret_and_what_was_wrong_and_since_when() -> None:
     at = timezone.now()
     secret = CredentialFactory.create()
-    common = {"at": at, "client_id": secret.system_user.client_id}
-    LoginEvent(
-        pk=uuid7(), reason="secret_expired", since=at - DAY, secret_id=secret.pk, **common
-    ).save()
-    LoginEvent(pk=uuid7(), reason="missing_parameter", parameter="client_secret", **common).save()
+    user = secret.system_user
+    stored_login(at - DAY, "secret_expired", user, since=at - DAY, secret_id=secret.pk)
+    stored_login(at, "missing_parameter", user, parameter="client_secret")
     missing, expired = exported(LoginEvent, query=f"?q={secret.system_user.client_id}")
     assert (expired["secret"], expired["since"]) == (str(secret), shown(at - DAY))
     assert (missing["secret"], missing["since"]) == ("", "")

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from taxpayers.models import Change, Credential, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services import (
@@ -17,7 +16,7 @@ from taxpayers.services import (
     ServiceError,
     row_import,
 )
-from tests.registry.other_import import another_import
+from tests.registry.other_import import another_import, inserts
 from tests.support.factories import (
     SUBMIT,
     VIEW,
@@ -111,18 +110,6 @@ def test_a_first_day_in_the_past_means_now(pair: tuple[Any, Any]) -> None:
     rows = ("taxpayer,intermediary,codes,valid_from", f"{TIN},{AGENT},{VIEW},2020-01-01")
     run("permissions", *rows)
     assert GrantedPermission.objects.get().valid_from == AT
-
-
-def test_system_users_get_no_secret(pair: tuple[Any, Any]) -> None:
-    header = "taxpayer,name,scopes,logins_per_minute,expires_at"
-    rows = (header, f"{TIN},ERP,,,", f"{AGENT},Hub,InvoicingAPI,600,2027-12-31")
-    assert run("system_users", *rows) == ImportResult(registered=2, unchanged=0)
-    assert run("system_users", *rows) == ImportResult(registered=0, unchanged=2)
-    assert not Credential.objects.exists()
-    erp, hub = SystemUser.objects.order_by("pk")
-    assert (erp.taxpayer, erp.scopes, erp.logins_per_minute) == (pair[0], "InvoicingAPI", 12)
-    assert (hub.logins_per_minute, hub.expires_at) == (600, LAST)
-    assert erp.client_id.startswith("ci_test_")
 
 
 def test_the_history_names_the_file_of_each_row_and_shows_one_task(pair: tuple[Any, Any]) -> None:
@@ -269,20 +256,9 @@ def test_a_day_outside_the_calendar_is_a_bad_row(day: str, pair: tuple[Any, Any]
 def test_the_transaction_only_stores_with_one_statement_for_each_table(
     pair: tuple[Any, Any],
 ) -> None:
-    written: list[tuple[str, bool]] = []
-    depth = len(connection.savepoint_ids)
-    if connection.vendor == "postgresql":
-        depth += 1  # the lock is one more
-
-    def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        is_inside = len(connection.savepoint_ids) > depth
-        if sql.startswith("INSERT"):
-            written.append((sql.split()[2].strip('"'), is_inside))
-        return execute(sql, parameters, many, context)
-
     taxpayers = TaxpayerFactory.create_batch(50)
     rows = (f"{row.tin},{AGENT},{SUBMIT} {VIEW}" for row in taxpayers)
-    with connection.execute_wrapper(note):
+    with inserts() as written:
         run("permissions", "taxpayer,intermediary,codes", *rows)
     tables = ("granted_permissions", "granted_permission_codes", "changes")
     assert written == [(table, True) for table in tables]

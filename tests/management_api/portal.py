@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpResponse
@@ -123,3 +124,8 @@ def errors_of(body: dict[str, Any]) -> dict[str, str]:
         error.get("pointer") or error.get("parameter", ""): error["detail"]
         for error in body["errors"]
     }
+
+
+def text_of(moment: datetime) -> str:
+    """The moment as answers have it."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -12,7 +12,6 @@ from tests.support.factories import SUBMIT, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db
 FIRST, SECOND, AGENT = "C2584563222", "C2584563223:202001234567", "C9876543210"
-KEY = '"8e03978e-40d5-43e8-bc93-6894a57f9324"'
 
 
 def send(portal: Portal, kind: str, *rows: Any, **headers: str) -> Any:
@@ -90,16 +89,6 @@ def test_wrong_types_are_named_by_their_pointers(portal: Portal) -> None:
     answer = send(portal, "system-users", {"taxpayer": FIRST, "name": "ERP"})
     errors = errors_of(assert_problem(answer, 422, "invalid_fields"))
     assert "There is no taxpayer C2584563222" in errors["#/rows/0"]
-
-
-def test_a_repeated_request_gets_the_same_answer(portal: Portal) -> None:
-    row = {"taxpayer": FIRST, "name": "Aminah"}
-    first = send(portal, "taxpayers", row, Idempotency_Key=KEY)
-    again = send(portal, "taxpayers", row, Idempotency_Key=KEY)
-    assert assert_ok(first) == assert_ok(again) == registered(1)
-    assert again["Idempotent-Replayed"] == "true"
-    other = send(portal, "taxpayers", row, row, Idempotency_Key=KEY)
-    assert_problem(other, 422, "key_used_before")
 
 
 def test_an_import_may_be_larger_than_other_bodies_and_not_without_end(portal: Portal) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from taxpayers.models import Taxpayer
-from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of
+from tests.management_api.portal import Portal, assert_ok, assert_problem, errors_of, text_of
 from tests.support.answers import body_of
 from tests.support.erp import new_erp
 from tests.support.factories import (
@@ -24,10 +24,6 @@ AGENT, CLIENT, OTHER = "C9876543210", "C2584563222", "C1000000001:12345"
 
 def found(portal: Portal, path: str, name: str) -> list[Any]:
     return [item[name] for item in assert_ok(portal.get(path))["items"]]
-
-
-def text_of(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ from django.http import HttpResponse
 
 from taxpayers.models import Change, SystemUser
 from tests.client_auth.key_erp import new_pair
-from tests.introspection.api import token_of
-from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal
+from tests.management_api.portal import BASE, Portal, assert_ok, assert_problem, new_portal, text_of
 from tests.support.answers import body_of
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import SUBMIT, GrantedPermissionFactory, TaxpayerFactory
@@ -30,10 +29,6 @@ def do(portal: Portal, erp: Erp, task: str, **body: Any) -> HttpResponse:
 
 def now_plus(**time: float) -> datetime:
     return datetime.now(UTC) + timedelta(**time)
-
-
-def text_of(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 @pytest.fixture
@@ -92,16 +87,6 @@ def test_a_system_user_from_its_first_secret_to_its_login(portal: Portal) -> Non
     assert issued["client_secret"] not in json.dumps([change.before, change.after])
 
 
-def test_a_name_that_is_taken_is_refused_in_the_words_of_the_service(
-    portal: Portal, erp: Erp
-) -> None:
-    body = {"taxpayer": erp.tin, "name": "Old ERP"}
-    says = f"C1000000001 already has a system user named Old ERP: {erp.client_id}."
-    assert_problem(portal.post("/system-users", body), 422, "change_refused", says)
-    unknown = portal.post("/system-users", NEW)
-    assert_problem(unknown, 404, "not_found", "register the taxpayer first.")
-
-
 def test_a_change_of_several_fields_is_one_request(portal: Portal, erp: Erp) -> None:
     body = {"name": "New ERP", "logins_per_minute": 0, "expires_at": "2037-12-31", "reason": "7"}
     path = path_of(erp)
@@ -118,18 +103,6 @@ def test_a_change_of_several_fields_is_one_request(portal: Portal, erp: Erp) -> 
     )
     assert_problem(late, 422, "change_refused", "Choose a later date")
     assert assert_ok(portal.get(path))["name"] == "New ERP"  # all of it, or nothing
-
-
-def test_a_block_takes_effect_at_the_next_login_and_ends_tokens(portal: Portal, erp: Erp) -> None:
-    token = token_of(erp)
-    record = assert_ok(do(portal, erp, "block", reason="abuse"))
-    blocked = record["blocked"]
-    assert (blocked["by"], blocked["reason"]) == (f"{portal.erp.client_id} (client)", "abuse")
-    assert erp.login().status_code == 400
-    answer = Portal(erp, token).get("/taxpayers")
-    assert answer.status_code == 401
-    assert assert_ok(do(portal, erp, "unblock", reason="settled"))["blocked"] is None
-    assert erp.login().status_code == 200
 
 
 def test_a_secret_is_rotated_without_downtime(portal: Portal, erp: Erp) -> None:

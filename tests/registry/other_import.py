@@ -1,11 +1,12 @@
-"""An import that another node is running, for tests of those who must wait."""
+"""An import that another node is running, and what an import writes."""
 
 import contextlib
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import DatabaseError, connection, connections
 
 from taxpayers.services import one_import_at_a_time
 
@@ -17,7 +18,8 @@ def import_elsewhere() -> Iterator[None]:
 
     def hold() -> None:
         try:
-            with one_import_at_a_time():
+            # PostgreSQL may end the connection.
+            with contextlib.suppress(DatabaseError), one_import_at_a_time():
                 has_it.set()
                 is_over.wait(60)
         finally:
@@ -38,3 +40,21 @@ def another_import(db: None) -> Iterator[None]:
     """Another import runs during this test."""
     with import_elsewhere():
         yield
+
+
+@contextlib.contextmanager
+def inserts() -> Iterator[list[tuple[str, bool]]]:
+    """The table of each INSERT in the block, and whether it was in the import's transaction."""
+    executed: list[tuple[str, bool]] = []
+    depth = len(connection.savepoint_ids)
+    if connection.vendor == "postgresql":
+        depth += 1  # the lock is one more
+
+    def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("INSERT"):
+            table = sql.split()[2].strip('"')
+            executed.append((table, len(connection.savepoint_ids) > depth))
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(note):
+        yield executed

@@ -1,13 +1,12 @@
 """The lock of an import whose node vanished: PostgreSQL ends its connection by itself."""
 
 import contextlib
-import threading
 import time
 
 import pytest
-from django.db import DatabaseError, connections
 
 from taxpayers.services import ServiceError, import_lock, one_import_at_a_time
+from tests.registry.other_import import import_elsewhere
 
 
 @pytest.mark.postgresql
@@ -18,18 +17,7 @@ def test_the_lock_of_a_node_that_vanished_is_free_after_a_minute(
     minute = import_lock._END_IF_IDLE
     assert minute.endswith("'60s'")
     monkeypatch.setattr(import_lock, "_END_IF_IDLE", minute.replace("60s", "1s"))
-    has_it, is_over = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with contextlib.suppress(DatabaseError), one_import_at_a_time():
-            has_it.set()
-            is_over.wait(30)  # as if nothing were ever heard of it again
-        connections.close_all()  # of this thread
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    try:
-        assert has_it.wait(30)
+    with import_elsewhere():  # as if nothing were ever heard of it again
         with pytest.raises(ServiceError, match="Another import is running"), one_import_at_a_time():
             pass
         deadline, is_ours = time.monotonic() + 15, False
@@ -38,6 +26,3 @@ def test_the_lock_of_a_node_that_vanished_is_free_after_a_minute(
             with contextlib.suppress(ServiceError), one_import_at_a_time():
                 is_ours = True
             time.sleep(0.1)
-    finally:
-        is_over.set()
-        thread.join()

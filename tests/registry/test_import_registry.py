@@ -10,33 +10,25 @@ import subprocess
 import sys
 import termios
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection, connections
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from taxpayers import services
 from taxpayers.files.rows import ParsedFile
 from taxpayers.files.taxpayer_rows import TaxpayerRow, read_taxpayers
 from taxpayers.identifiers import Notation, TaxpayerId
 from taxpayers.models import Change, Taxpayer
-from taxpayers.services import (
-    Author,
-    BadRowsError,
-    ImportResult,
-    ServiceError,
-    bulk_import,
-    import_registry,
-    max_rows,
-    preview_registry,
-)
-from tests.registry.other_import import another_import
+from taxpayers.services import Author, BadRowsError, ImportResult, ServiceError, bulk_import
+from tests.registry.other_import import another_import, inserts
 from tests.servers.processes import CHECKOUT
-from tests.support.command_line import error_of, json_output_of, output_of, run
+from tests.support.at_once import begin, end
+from tests.support.command_line import error_of, json_output_of, run
 from tests.support.databases import present_url
 from tests.support.factories import TaxpayerFactory
 
@@ -61,7 +53,9 @@ def parsed(*rows: str) -> ParsedFile[TaxpayerRow]:
 
 
 def import_rows(read: ParsedFile[TaxpayerRow], **options: Any) -> ImportResult:
-    return import_registry(parsed=read, source="x.csv", by=Author("alice"), at=AT, **options)
+    return services.import_registry(
+        parsed=read, source="x.csv", by=Author("alice"), at=AT, **options
+    )
 
 
 @pytest.fixture
@@ -112,7 +106,7 @@ def test_one_bad_row_stops_the_import_and_all_are_named_in_the_files_order() -> 
     TaxpayerFactory.create(tin="C0000000001", name="One")
     TaxpayerFactory.create(tin="C0000000002", name="Two", is_active=False)
     rows = ("C0000000009,,Good,", "C0000000001,,Other,", "x,,Bad,", "C0000000002,,Two,yes")
-    preview = preview_registry(parsed=parsed(*rows, "C0000000009,,Good,"))
+    preview = services.preview_registry(parsed=parsed(*rows, "C0000000009,,Good,"))
     assert ([entry.line for entry in preview.new], preview.unchanged) == ([2], 0)
     assert [row.line for row in preview.bad_rows] == [3, 4, 5, 6]
     with pytest.raises(BadRowsError) as fault:
@@ -188,16 +182,12 @@ def test_an_import_that_was_killed_locks_nobody_out() -> None:
 def test_others_write_while_rows_are_compared() -> None:
     written: list[int] = []
 
+    def register_one() -> None:
+        written.append(TaxpayerFactory.create(tin=f"D{len(written):010}").pk)
+
     def write_elsewhere(_rows: int) -> None:
         """As a login, in another connection; on SQLite it could wait for 20 seconds, and fail."""
-        with ThreadPoolExecutor(1) as thread:
-            written.append(thread.submit(register_one).result())
-
-    def register_one() -> int:
-        try:
-            return int(TaxpayerFactory.create(tin=f"D{len(written):010}").pk)
-        finally:
-            connections.close_all()
+        end(begin(register_one))
 
     import_rows(parsed(*(f"C{n:010},,Company," for n in range(2000))), progress=write_elsewhere)
     assert len(written) == 3
@@ -205,17 +195,7 @@ def test_others_write_while_rows_are_compared() -> None:
 
 
 def test_the_transaction_only_copies_prepared_rows() -> None:
-    executed: list[tuple[str, bool]] = []
-    depth = len(connection.savepoint_ids)
-    if connection.vendor == "postgresql":
-        depth += 1  # the lock is one more
-
-    def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        if sql.startswith("INSERT"):
-            executed.append((sql.split()[2], len(connection.savepoint_ids) > depth))
-        return execute(sql, parameters, many, context)
-
-    with connection.execute_wrapper(note):
+    with inserts() as executed:
         import_rows(parsed(*(f"C{n:010},,Company," for n in range(2000))))
     assert executed == [("prepared_taxpayers", False), ("taxpayers", True), ("changes", True)]
 
@@ -223,7 +203,7 @@ def test_the_transaction_only_copies_prepared_rows() -> None:
 def test_a_file_has_at_most_as_many_rows_as_logins_can_wait_for(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert max_rows() == (100_000 if connection.vendor == "sqlite" else 500_000)
+    assert services.max_rows() == (100_000 if connection.vendor == "sqlite" else 500_000)
     monkeypatch.setattr(bulk_import, "_MAX_ROWS_ON_SQLITE", 1)
     monkeypatch.setattr(bulk_import, "MAX_ROWS", 1)
     path = write(file, "C0000000001;;One;", "C0000000002;;Two;")
@@ -231,20 +211,6 @@ def test_a_file_has_at_most_as_many_rows_as_logins_can_wait_for(
 
 
 # --- The command --------------------------------------------------------------------------------
-
-
-def test_import_registry_counts_new_taxpayers_and_is_safe_to_repeat(file: Path) -> None:
-    path = write(file, "C0000000001;;One;", "C0000000002;R-123;Two;")
-    assert (
-        output_of("import_registry", path)
-        == "2 taxpayers are registered. 0 were registered before.\n"
-    )
-    assert json_output_of("import_registry", path) == {
-        "registered": 0,
-        "unchanged": 2,
-        "bad_rows": [],
-    }
-    assert set(Change.objects.values_list("reason", flat=True)) == {"file march.csv"}
 
 
 def test_import_registry_names_every_bad_row_to_people_and_machines(file: Path) -> None:

@@ -8,16 +8,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from identity.api.checks import check_duties
+from taxpayers import services
 from taxpayers.models import SystemUser
-from taxpayers.services import (
-    Author,
-    AuthorKind,
-    OnlyOperators,
-    ServiceError,
-    change_system_user,
-    revoke_credential,
-    set_taxpayer_active,
-)
+from taxpayers.services import Author, AuthorKind, OnlyOperators, ServiceError
 from tests.management_api.portal import SCOPES
 from tests.support.command_line import json_output_of, output_of
 from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
@@ -39,8 +32,10 @@ def why(by: Author) -> dict[str, Any]:
 def test_a_client_revokes_its_own_secret_and_not_that_of_another_one() -> None:
     secret: Any = CredentialFactory.create(system_user__scopes="RegistryAPI")
     with pytest.raises(OnlyOperators):
-        revoke_credential(credential=secret, **why(Author.client("ci_test_other")))
-    revoke_credential(credential=secret, **why(Author.client(secret.system_user.client_id)))
+        services.revoke_credential(credential=secret, **why(Author.client("ci_test_other")))
+    services.revoke_credential(
+        credential=secret, **why(Author.client(secret.system_user.client_id))
+    )
     secret.refresh_from_db()
     assert secret.revoked_at is not None
 
@@ -53,8 +48,8 @@ def test_a_client_neither_stops_nor_starts_another_one_by_its_taxpayer(is_active
     )
     change: dict[str, Any] = {"taxpayer": user.taxpayer, "is_active": is_active}
     with pytest.raises(OnlyOperators):
-        set_taxpayer_active(**change, **why(Author.client("ci_test_other")))
-    assert set_taxpayer_active(**change, **why(Author("officer"))).is_active is is_active
+        services.set_taxpayer_active(**change, **why(Author.client("ci_test_other")))
+    assert services.set_taxpayer_active(**change, **why(Author("officer"))).is_active is is_active
 
 
 def test_no_credentials_from_before_open_the_management_api() -> None:
@@ -62,12 +57,12 @@ def test_no_credentials_from_before_open_the_management_api() -> None:
     secret: Any = CredentialFactory.create()
     client: dict[str, Any] = {"system_user": secret.system_user}
     with pytest.raises(ServiceError, match="Revoke them first"):
-        change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
-    revoke_credential(credential=secret, **why(OPERATOR))
-    changed = change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
+        services.change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
+    services.revoke_credential(credential=secret, **why(OPERATOR))
+    changed = services.change_system_user(**client, scopes=["RegistryAPI:read"], **why(OPERATOR))
     CredentialFactory.create(system_user=changed)
     # From one scope of the management API to another: only operators have issued what it has.
-    change_system_user(**client, scopes=["RegistryAPI"], **why(OPERATOR))
+    services.change_system_user(**client, scopes=["RegistryAPI"], **why(OPERATOR))
 
 
 ISSUE = ("issue_credentials", "C1000000001", "--name", "Portal", "--scope")

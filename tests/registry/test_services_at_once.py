@@ -11,18 +11,10 @@ import pytest
 from django.db import connection
 from django.db.models import Model
 
+from taxpayers import services
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, Credential, SystemUser
-from taxpayers.services import (
-    Author,
-    ServiceError,
-    block_system_user,
-    grant_permission,
-    issue_secret,
-    register_intermediary,
-    register_system_user,
-    register_taxpayer,
-)
+from taxpayers.services import Author, ServiceError
 from tests.support.factories import VIEW, IntermediaryFactory, SystemUserFactory, TaxpayerFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,7 +48,7 @@ def refusals(outcomes: list[object]) -> list[str]:
 
 def test_of_many_new_secrets_two_are_issued_and_the_others_refused() -> None:
     owner = SystemUserFactory.create()
-    message = refusals(at_once(*[lambda: issue_secret(system_user=owner, **BY)] * STAFF))
+    message = refusals(at_once(*[lambda: services.issue_secret(system_user=owner, **BY)] * STAFF))
     assert len(message) == STAFF - 2
     assert all("has two live secrets" in text for text in message)
     assert Credential.objects.filter(slot__isnull=False).count() == 2
@@ -65,19 +57,19 @@ def test_of_many_new_secrets_two_are_issued_and_the_others_refused() -> None:
 
 ONCE: dict[str, Callable[[], Callable[[], object]]] = {
     "register_taxpayer": lambda: partial(
-        register_taxpayer, taxpayer=TaxpayerId("C1234567890"), name="Acme"
+        services.register_taxpayer, taxpayer=TaxpayerId("C1234567890"), name="Acme"
     ),
     "register_intermediary": lambda: partial(
-        register_intermediary, taxpayer=TaxpayerFactory.create()
+        services.register_intermediary, taxpayer=TaxpayerFactory.create()
     ),
     "grant_permission": lambda: partial(
-        grant_permission,
+        services.grant_permission,
         taxpayer=TaxpayerFactory.create(),
         intermediary=IntermediaryFactory.create(),
         codes=[VIEW],
     ),
     "block_system_user": lambda: partial(
-        block_system_user, system_user=SystemUserFactory.create(), reason="leaked"
+        services.block_system_user, system_user=SystemUserFactory.create(), reason="leaked"
     ),
 }
 
@@ -92,6 +84,8 @@ def test_what_several_do_at_once_is_done_and_recorded_once(name: str) -> None:
 
 def test_one_system_user_of_a_name_is_registered() -> None:
     taxpayer = TaxpayerFactory.create()
-    outcomes = at_once(*[lambda: register_system_user(taxpayer=taxpayer, name="ERP", **BY)] * STAFF)
+    outcomes = at_once(
+        *[lambda: services.register_system_user(taxpayer=taxpayer, name="ERP", **BY)] * STAFF
+    )
     assert len(refusals(outcomes)) == STAFF - 1
     assert (SystemUser.objects.count(), Change.objects.count()) == (1, 1)

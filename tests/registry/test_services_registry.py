@@ -5,20 +5,10 @@ from typing import Any
 
 import pytest
 
+from taxpayers import services
 from taxpayers.identifiers import TaxpayerId
 from taxpayers.models import Change, GrantedPermission, Intermediary, PermissionCode, Taxpayer
-from taxpayers.services import (
-    Author,
-    ServiceError,
-    grant_permission,
-    register_intermediary,
-    register_taxpayer,
-    rename_taxpayer,
-    revoke_codes,
-    revoke_permission,
-    set_intermediary_active,
-    set_permission_code,
-)
+from taxpayers.services import Author, ServiceError
 from taxpayers.services.granted_permissions import codes_of
 from tests.support.factories import (
     SUBMIT,
@@ -41,13 +31,13 @@ ID = TaxpayerId("C1234567890", "201901234567")
 
 
 def test_registering_a_taxpayer_again_changes_nothing() -> None:
-    first = register_taxpayer(taxpayer=ID, name=" Acme Sdn Bhd ", **BY)
-    again = register_taxpayer(taxpayer=ID, name="Acme Sdn Bhd", **BY)
+    first = services.register_taxpayer(taxpayer=ID, name=" Acme Sdn Bhd ", **BY)
+    again = services.register_taxpayer(taxpayer=ID, name="Acme Sdn Bhd", **BY)
     assert first == again
     assert (first.identifier, first.name, first.is_active) == (ID, "Acme Sdn Bhd", True)
     assert first.created_at == AT
     with pytest.raises(ServiceError, match=r"C1234567890:201901234567 .* under the name Acme Sdn"):
-        register_taxpayer(taxpayer=ID, name="Other", **BY)
+        services.register_taxpayer(taxpayer=ID, name="Other", **BY)
     assert Taxpayer.objects.get().name == "Acme Sdn Bhd"
     assert Change.objects.count() == 1
 
@@ -55,16 +45,16 @@ def test_registering_a_taxpayer_again_changes_nothing() -> None:
 @pytest.mark.parametrize("name", ["", " \t", "a" * 256, "two\nlines", "nul\x00"])
 def test_a_name_is_one_line_of_text(name: str) -> None:
     with pytest.raises(ServiceError, match="a name"):
-        register_taxpayer(taxpayer=ID, name=name, **BY)
+        services.register_taxpayer(taxpayer=ID, name=name, **BY)
     with pytest.raises(ServiceError, match="a name"):
-        rename_taxpayer(taxpayer=TaxpayerFactory.create(), name=name, **WHY)
+        services.rename_taxpayer(taxpayer=TaxpayerFactory.create(), name=name, **WHY)
 
 
 def test_a_deleted_record_cannot_be_changed() -> None:
     row = TaxpayerFactory.create(name="Gone")
     Taxpayer.objects.all().delete()
     with pytest.raises(ServiceError, match=r"Gone .* no longer exists"):
-        rename_taxpayer(taxpayer=row, name="New", **WHY)
+        services.rename_taxpayer(taxpayer=row, name="New", **WHY)
 
 
 # --- Intermediaries -----------------------------------------------------------------------------
@@ -73,8 +63,8 @@ def test_a_deleted_record_cannot_be_changed() -> None:
 @pytest.mark.parametrize("until", [None, AT + TICK, AT + 365 * DAY])
 def test_a_taxpayer_becomes_an_intermediary_once(until: datetime | None) -> None:
     taxpayer = TaxpayerFactory.create()
-    row = register_intermediary(taxpayer=taxpayer, until=until, **BY)
-    assert register_intermediary(taxpayer=taxpayer, until=until, **BY) == row
+    row = services.register_intermediary(taxpayer=taxpayer, until=until, **BY)
+    assert services.register_intermediary(taxpayer=taxpayer, until=until, **BY) == row
     assert (row.taxpayer, row.is_active, row.active_until) == (taxpayer, True, until)
     assert Change.objects.count() == 1
 
@@ -82,7 +72,7 @@ def test_a_taxpayer_becomes_an_intermediary_once(until: datetime | None) -> None
 @pytest.mark.parametrize("until", [AT, AT - DAY])
 def test_an_intermediary_is_not_registered_with_an_end_in_the_past(until: datetime) -> None:
     with pytest.raises(ServiceError, match="in the past"):
-        register_intermediary(taxpayer=TaxpayerFactory.create(), until=until, **BY)
+        services.register_intermediary(taxpayer=TaxpayerFactory.create(), until=until, **BY)
     assert not Intermediary.objects.exists()
 
 
@@ -98,21 +88,23 @@ def test_an_inactive_or_ending_intermediary_is_left_as_it_is(
 ) -> None:
     row = IntermediaryFactory.create(**facts)
     with pytest.raises(ServiceError, match=f"already an intermediary, {message}"):
-        register_intermediary(taxpayer=row.taxpayer, **BY)
+        services.register_intermediary(taxpayer=row.taxpayer, **BY)
 
 
 def test_an_intermediary_is_switched_off_and_on_and_extended() -> None:
     row = IntermediaryFactory.create(active_until=AT - DAY)
-    off = set_intermediary_active(intermediary=row, is_active=False, until=AT - DAY, **WHY)
+    off = services.set_intermediary_active(intermediary=row, is_active=False, until=AT - DAY, **WHY)
     assert (off.is_active, off.active_until) == (False, AT - DAY)
-    on = set_intermediary_active(intermediary=row, is_active=True, until=AT + DAY, **WHY)
+    on = services.set_intermediary_active(intermediary=row, is_active=True, until=AT + DAY, **WHY)
     assert (on.is_active, on.active_until) == (True, AT + DAY)
     assert (
-        set_intermediary_active(intermediary=row, is_active=True, until=None, **WHY).active_until
+        services.set_intermediary_active(
+            intermediary=row, is_active=True, until=None, **WHY
+        ).active_until
         is None
     )
     with pytest.raises(ServiceError, match="in the past"):
-        set_intermediary_active(intermediary=row, is_active=True, until=AT - TICK, **WHY)
+        services.set_intermediary_active(intermediary=row, is_active=True, until=AT - TICK, **WHY)
 
 
 # --- Permissions --------------------------------------------------------------------------------
@@ -123,40 +115,30 @@ def pair() -> dict[str, Any]:
     return {"taxpayer": TaxpayerFactory.create(), "intermediary": IntermediaryFactory.create()}
 
 
-def codes_in_force(at: datetime) -> list[str]:
-    rows = GrantedPermission.objects.filter(valid_from__lte=at)
-    return sorted(
-        code
-        for row in rows
-        if row.revoked_at is None and (row.valid_until is None or row.valid_until >= at)
-        for code in codes_of(row)
-    )
-
-
 def test_a_permission_is_valid_from_now_on_by_default(pair: dict[str, Any]) -> None:
-    row = grant_permission(**pair, codes=[VIEW, SUBMIT, VIEW], **BY)
+    row = services.grant_permission(**pair, codes=[VIEW, SUBMIT, VIEW], **BY)
     assert (row.valid_from, row.valid_until, row.revoked_at) == (AT, None, None)
     assert codes_of(row) == [SUBMIT, VIEW]
-    later = grant_permission(
+    later = services.grant_permission(
         **pair, codes=[VIEW], valid_from=AT + DAY, valid_until=AT + 2 * DAY, **BY
     )
     assert (later.valid_from, later.valid_until) == (AT + DAY, AT + 2 * DAY)
 
 
 def test_granting_the_same_again_creates_nothing_before_it_is_revoked(pair: dict[str, Any]) -> None:
-    row = grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
+    row = services.grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
     tomorrow = {**BY, "at": AT + DAY}
-    assert grant_permission(**pair, codes=[SUBMIT, VIEW], **tomorrow) == row
+    assert services.grant_permission(**pair, codes=[SUBMIT, VIEW], **tomorrow) == row
     assert Change.objects.count() == 1
     other: dict[str, Any]
     for other in ({"codes": [VIEW]}, {"valid_until": AT + DAY}, {"valid_from": AT - DAY}):
-        assert grant_permission(**pair, **{"codes": [VIEW, SUBMIT]} | other, **BY) != row
+        assert services.grant_permission(**pair, **{"codes": [VIEW, SUBMIT]} | other, **BY) != row
     changes = Change.objects.count()
     for days in (1, 2):
-        revoked = revoke_permission(permission=row, **WHY | {"at": AT + days * DAY})
+        revoked = services.revoke_permission(permission=row, **WHY | {"at": AT + days * DAY})
         assert revoked.revoked_at == AT + DAY
     assert Change.objects.count() == changes + 1
-    assert grant_permission(**pair, codes=[VIEW, SUBMIT], **BY) != row
+    assert services.grant_permission(**pair, codes=[VIEW, SUBMIT], **BY) != row
 
 
 @pytest.mark.parametrize(
@@ -180,7 +162,7 @@ def test_an_invalid_permission_is_not_granted(
     pair: dict[str, Any], wrong: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ServiceError) as fault:
-        grant_permission(**pair, **wrong, **BY)
+        services.grant_permission(**pair, **wrong, **BY)
     assert message in str(fault.value)
     assert not GrantedPermission.objects.exists()
 
@@ -188,53 +170,47 @@ def test_an_invalid_permission_is_not_granted(
 def test_an_intermediary_is_not_granted_a_permission_by_itself() -> None:
     intermediary = IntermediaryFactory.create()
     with pytest.raises(ServiceError, match="needs no permission to act for itself"):
-        grant_permission(
+        services.grant_permission(
             taxpayer=intermediary.taxpayer, intermediary=intermediary, codes=[VIEW], **BY
         )
 
 
-def test_a_code_is_revoked_and_the_codes_granted_with_it_stay(pair: dict[str, Any]) -> None:
-    grant_permission(**pair, codes=[VIEW, SUBMIT], valid_until=AT + 9 * DAY, **BY)
-    at = AT + DAY
-    assert len(revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": at})) == 1
-    assert codes_in_force(at) == [SUBMIT]  # without a gap
-    rest = GrantedPermission.objects.get(revoked_at=None)
-    assert (rest.valid_from, rest.valid_until) == (at, AT + 9 * DAY)
-    assert revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": at + DAY}) == []
+CANCEL = "documents:cancel"
+# What was granted, with its first and last moment; what is revoked on the next day; of how many
+# permissions; and the codes in force with the first and last moment of each permission then.
+REVOKED: dict[str, tuple[list[Any], list[str], int, list[Any]]] = {
+    "the codes granted with it stay, without a gap": (
+        *([([VIEW, SUBMIT], AT, AT + 9 * DAY)], [VIEW], 1),
+        [([SUBMIT], AT + DAY, AT + 9 * DAY)],
+    ),
+    "the rest of one that is still to come does not start now": (
+        *([([VIEW, SUBMIT], AT + 9 * DAY, None)], [VIEW], 1),
+        [([SUBMIT], AT + 9 * DAY, None)],
+    ),
+    "in every permission that has it": (
+        [([VIEW, SUBMIT], AT, None), ([VIEW], AT + 2 * DAY, None), ([CANCEL], AT, None)],
+        *([VIEW], 2),
+        [([CANCEL], AT, None), ([SUBMIT], AT + DAY, None)],
+    ),
+    "without a code all": ([([VIEW, SUBMIT], AT, None), ([CANCEL], AT + DAY, None)], [], 2, []),
+    "what ended by itself is not revoked": (
+        *([([VIEW], AT, AT + DAY - TICK)], [VIEW], 0),
+        [([VIEW], AT, AT + DAY - TICK)],
+    ),
+}
 
 
-def test_the_rest_of_a_permission_that_is_still_to_come_does_not_start_now(
-    pair: dict[str, Any],
-) -> None:
-    begins = AT + 9 * DAY
-    grant_permission(**pair, codes=[VIEW, SUBMIT], valid_from=begins, **BY)
-    assert len(revoke_codes(**pair, codes=[VIEW], **WHY)) == 1
-    rest = GrantedPermission.objects.get(revoked_at=None)
-    assert (rest.valid_from, rest.valid_until) == (begins, None)
-    assert codes_in_force(begins - TICK) == []
-    assert codes_in_force(begins) == [SUBMIT]
-
-
-def test_a_code_is_revoked_in_every_permission_that_has_it(pair: dict[str, Any]) -> None:
-    grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
-    grant_permission(**pair, codes=[VIEW], valid_from=AT + DAY, **BY)
-    grant_permission(**pair, codes=["documents:cancel"], **BY)
-    assert len(revoke_codes(**pair, codes=[VIEW], **WHY)) == 2
-    assert codes_in_force(AT + 2 * DAY) == ["documents:cancel", SUBMIT]
-
-
-def test_without_a_code_all_permissions_between_the_two_are_revoked(pair: dict[str, Any]) -> None:
-    grant_permission(**pair, codes=[VIEW, SUBMIT], **BY)
-    grant_permission(**pair, codes=["documents:cancel"], valid_from=AT + DAY, **BY)
+@pytest.mark.parametrize("name", REVOKED)
+def test_codes_are_revoked_once(pair: dict[str, Any], name: str) -> None:
+    granted, codes, count, left = REVOKED[name]
+    for given, begins, until in granted:
+        services.grant_permission(**pair, codes=given, valid_from=begins, valid_until=until, **BY)
     untouched = GrantedPermissionFactory.create(intermediary=pair["intermediary"])
-    assert len(revoke_codes(**pair, **WHY)) == 2
-    assert list(GrantedPermission.objects.filter(revoked_at=None)) == [untouched]
-    assert revoke_codes(**pair, **WHY) == []
-
-
-def test_a_permission_that_ended_by_itself_is_not_revoked_afterwards(pair: dict[str, Any]) -> None:
-    grant_permission(**pair, codes=[VIEW], valid_until=AT + DAY, **BY)
-    assert revoke_codes(**pair, codes=[VIEW], **{**WHY, "at": AT + DAY + TICK}) == []
+    for days, expected in ((1, count), (2, 0)):
+        revoked = services.revoke_codes(**pair, codes=codes, **WHY | {"at": AT + days * DAY})
+        assert len(revoked) == expected
+    rest = GrantedPermission.objects.filter(revoked_at=None).exclude(pk=untouched.pk)
+    assert [(codes_of(row), row.valid_from, row.valid_until) for row in rest.order_by("pk")] == left
 
 
 @pytest.mark.parametrize(
@@ -244,21 +220,21 @@ def test_a_code_that_was_never_granted_cannot_be_revoked(
     pair: dict[str, Any], codes: list[str], message: str
 ) -> None:
     if codes:
-        grant_permission(**pair, codes=[VIEW], **BY)
+        services.grant_permission(**pair, codes=[VIEW], **BY)
     with pytest.raises(ServiceError, match=f"has never granted {message} to"):
-        revoke_codes(**pair, codes=codes, **WHY)
+        services.revoke_codes(**pair, codes=codes, **WHY)
 
 
 # --- Permission codes ---------------------------------------------------------------------------
 
 
 def test_a_code_is_added_and_its_description_changed() -> None:
-    set_permission_code(code="reports:read", description="Read reports", **BY)
-    set_permission_code(code="reports:read", description="Read reports", **BY)
+    services.set_permission_code(code="reports:read", description="Read reports", **BY)
+    services.set_permission_code(code="reports:read", description="Read reports", **BY)
     assert Change.objects.count() == 1
-    set_permission_code(code="reports:read", description="Read all reports", **BY)
+    services.set_permission_code(code="reports:read", description="Read all reports", **BY)
     assert PermissionCode.objects.get(code="reports:read").description == "Read all reports"
     assert Change.objects.count() == 2
     for code in ("", "Reports:Read", "a b", "a:", "a\n", "a" * 65):
         with pytest.raises(ServiceError, match="for example documents:submit"):
-            set_permission_code(code=code, description="?", **BY)
+            services.set_permission_code(code=code, description="?", **BY)

@@ -26,3 +26,12 @@ def is_signed_in(client: Client) -> bool:
 
 def html_of(answer: Any) -> str:
     return str(answer.content.decode())
+
+
+def aged(client: Client, seconds: float) -> Client:
+    """The browser as if its last password or code had been given so many seconds earlier."""
+    session = client.session
+    for record in session["account_authentication_methods"]:
+        record["at"] -= seconds
+    session.save()
+    return client

@@ -11,7 +11,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from tests.signin.passkey import Passkey, as_second_step, sign_in_with
-from tests.signin.steps import give_code, give_password, html_of, is_signed_in
+from tests.signin.steps import aged, give_code, give_password, html_of, is_signed_in
 from tests.support.accounts import new_staff, signed_in, totp_code, with_totp
 
 pytestmark = pytest.mark.django_db
@@ -263,28 +263,8 @@ def test_a_security_key_still_works_when_codes_are_closed(officer: User) -> None
 # --- Confirmation before a second step is changed -------------------------------------------------
 
 
-def some_time_later(client: Client) -> Client:
-    """Five minutes after the sign-in, or after the last confirmation."""
-    session = client.session
-    for record in session["account_authentication_methods"]:
-        record["at"] -= 301
-    session.save()
-    return client
-
-
-def test_a_key_is_not_removed_or_renamed_without_a_new_confirmation(officer: User) -> None:
-    Passkey(officer)
-    key = officer.authenticator_set.get(type="webauthn")
-    client = some_time_later(signed_in(officer))
-    for name in ("mfa_remove_webauthn", "mfa_edit_webauthn"):
-        answer = client.post(reverse(name, args=[key.pk]), {"name": "stolen"})
-        assert "next=" in answer.headers["Location"]
-    key.refresh_from_db()
-    assert key.wrap().name == "A phone"
-
-
 def test_codes_of_a_confirmation_are_counted_as_well(officer: User) -> None:
-    client = some_time_later(signed_in(officer, REMOTE_ADDR=OFFICE))
+    client = aged(signed_in(officer, REMOTE_ADDR=OFFICE), 301)
     for _ in range(5):
         client.post(reverse("mfa_reauthenticate"), {"code": "000000"})
     answer = client.post(reverse("mfa_reauthenticate"), {"code": totp_code()})

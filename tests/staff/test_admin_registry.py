@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from taxpayers.models import Change, GrantedPermission, Intermediary, PermissionCode, Taxpayer
+from taxpayers.models import Change, GrantedPermission, PermissionCode, Taxpayer
 from tests.support.factories import (
     SUBMIT,
     VIEW,
@@ -76,14 +76,6 @@ def test_pages_take_a_bounded_number_of_queries(
     for record in (role, role.taxpayer, GrantedPermission.objects.latest("pk")):
         with django_assert_max_num_queries(16):
             assert registrar.get(page_url(record)).status_code == 200
-
-
-def test_a_taxpayer_becomes_an_intermediary_until_the_end_of_a_day(registrar: Client) -> None:
-    form = {"taxpayer": str(TaxpayerFactory.create().identifier), "until": "2099-12-31"}
-    response = registrar.post(task_url(Intermediary, "register_intermediary"), form)
-    role = Intermediary.objects.get()
-    assert response["Location"] == page_url(role)
-    assert role.active_until == datetime(2099, 12, 31, 23, 59, 59, 999999, ZONE)
 
 
 def test_a_permission_is_granted_from_day_to_day(registrar: Client) -> None:

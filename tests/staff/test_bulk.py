@@ -15,7 +15,6 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
-from uuid_utils.compat import uuid7
 
 from identity.staff.framework import bulk_tasks
 from identity.staff.system_users.blocking import BlockSystemUser
@@ -24,7 +23,12 @@ from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser
 from taxpayers.services import Author, ServiceError, block_system_user
 from taxpayers.services.system_users import BLOCK_SYSTEM_USER
 from tests.registry.workbooks import formulas_of, rows_of
-from tests.support.factories import GrantedPermissionFactory, SystemUserFactory, TaxpayerFactory
+from tests.support.factories import (
+    GrantedPermissionFactory,
+    SystemUserFactory,
+    TaxpayerFactory,
+    stored_login,
+)
 from tests.support.staff import ADDRESS, csv_rows_of, errors_of, list_url, text_of
 from tokens.models import LoginEvent
 
@@ -101,7 +105,7 @@ def test_a_long_export_is_read_in_batches_and_has_every_row_once_in_its_order(
         taxpayer = TaxpayerFactory.create(tin=f"C{number % 3:010}", rob=f"R-{9 - number:04}")
         SystemUserFactory.create(taxpayer=taxpayer)
         GrantedPermissionFactory.create(taxpayer=taxpayer)
-        LoginEvent(client_id=f"c{number}", at=timezone.now(), pk=uuid7()).save()
+        stored_login(client_id=f"c{number}")
     whole = csv_rows_of(export(officer, model))
     monkeypatch.setattr("identity.staff.framework.export._CHUNK", 3)
     with CaptureQueriesContext(connection) as queries:

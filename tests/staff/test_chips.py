@@ -10,9 +10,8 @@ from django.utils import timezone
 
 from identity.staff.models import StaffAccount
 from taxpayers.models import Change, GrantedPermission, Intermediary, SystemUser, Taxpayer
-from tests.support.factories import GrantedPermissionFactory, SystemUserFactory
+from tests.support.factories import GrantedPermissionFactory, SystemUserFactory, stored_login
 from tests.support.staff import list_url, text_of
-from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -98,7 +97,7 @@ def test_a_choice_that_a_filter_does_not_have_finds_nothing(
 ) -> None:
     """A saved view may have one of an earlier version; its chip must not stand above all rows."""
     at = timezone.now()
-    LoginEvent.objects.create(pk=first_id(at), at=at)
+    stored_login(at)
     GrantedPermissionFactory.create()
     SystemUserFactory.create()
     Change.objects.create(at=at, by="farid", action="rename_taxpayer")

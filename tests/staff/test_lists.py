@@ -97,56 +97,40 @@ def test_a_record_is_found_by_what_it_is_known_by(officer: Client) -> None:
         assert listed(officer, type(record), "?q=nobody") == []
 
 
-def test_system_users_are_filtered_by_state(officer: Client) -> None:
-    at = timezone.now()
+def test_lists_are_filtered_by_state_and_end(officer: Client) -> None:
+    """Permissions as the rules see them; a system user by its own end and that of its secrets."""
+    at, day = timezone.now(), timedelta(days=1)
+    long_ago = {"created_at": at - 90 * day}
     blocked = SystemUserFactory.create(blocked_at=at, blocked_by="x", blocked_reason="y")
-    expired = SystemUserFactory.create(expires_at=at - timedelta(days=1))
-    soon = SystemUserFactory.create(expires_at=at + timedelta(days=5))
-    later = SystemUserFactory.create(expires_at=at + timedelta(days=60))
-    SystemUserFactory.create()
+    ended = SystemUserFactory.create(expires_at=at - day)
+    soon, later = (SystemUserFactory.create(expires_at=at + days * day) for days in (5, 60))
     inactive = SystemUserFactory.create(taxpayer__is_active=False)
-    for state, rows in {
-        "blocked": [blocked],
-        "expired": [expired],
-        "taxpayer": [inactive],
-        "7": [soon],
-        "30": [soon],
-        "90": [later, soon],
-    }.items():
-        assert listed(officer, SystemUser, f"?state={state}") == rows, state
-
-
-def test_system_users_are_filtered_by_the_expiry_of_their_secrets(officer: Client) -> None:
-    at = timezone.now()
-    day = timedelta(days=1)
-
-    def user_of(**secret: Any) -> SystemUser:
-        found: SystemUser = CredentialFactory.create(created_at=at - 90 * day, **secret).system_user
-        return found
-
-    expired = user_of(expires_at=at - day)
-    replaced = user_of(expires_at=at - day)
+    expired, replaced, expiring = (
+        CredentialFactory.create(**long_ago, expires_at=at + days * day).system_user
+        for days in (-1, -1, 5)
+    )
     CredentialFactory.create(system_user=replaced, slot=2)
-    soon = user_of(expires_at=at + 5 * day)
-    user_of(slot=None, revoked_at=at - day)
-    user_of()
-    assert listed(officer, SystemUser, "?secret=expired") == [expired]
-    assert listed(officer, SystemUser, "?secret=7") == [soon]
-
-
-def test_permissions_are_filtered_by_state_as_the_rules_see_it(officer: Client) -> None:
-    at = timezone.now()
-    week = timedelta(days=7)
+    CredentialFactory.create(**long_ago, slot=None, revoked_at=at - day)
     endless = GrantedPermissionFactory.create()
-    expiring = GrantedPermissionFactory.create(valid_until=at + timedelta(days=5))
-    expired = GrantedPermissionFactory.create(valid_from=at - 2 * week, valid_until=at - week)
-    revoked = GrantedPermissionFactory.create(revoked_at=at - timedelta(hours=1))
-    coming = GrantedPermissionFactory.create(valid_from=at + week)
-    assert listed(officer, GrantedPermission, "?state=in_force") == [expiring, endless]
-    assert listed(officer, GrantedPermission, "?state=7") == [expiring]
-    assert listed(officer, GrantedPermission, "?state=ended") == [expired]
-    assert listed(officer, GrantedPermission, "?state=revoked") == [revoked]
-    assert coming in listed(officer, GrantedPermission, "")
+    ending = GrantedPermissionFactory.create(valid_until=at + 5 * day)
+    over = GrantedPermissionFactory.create(valid_from=at - 14 * day, valid_until=at - 7 * day)
+    revoked = GrantedPermissionFactory.create(revoked_at=at - day / 24)
+    coming = GrantedPermissionFactory.create(valid_from=at + 7 * day)
+    for model, query, rows in (
+        (SystemUser, "state=blocked", [blocked]),
+        (SystemUser, "state=expired", [ended]),
+        (SystemUser, "state=taxpayer", [inactive]),
+        *((SystemUser, f"state={days}", [soon]) for days in (7, 30)),
+        (SystemUser, "state=90", [later, soon]),
+        (SystemUser, "secret=expired", [expired]),
+        (SystemUser, "secret=7", [expiring]),
+        (GrantedPermission, "state=in_force", [ending, endless]),
+        (GrantedPermission, "state=7", [ending]),
+        (GrantedPermission, "state=ended", [over]),
+        (GrantedPermission, "state=revoked", [revoked]),
+        (GrantedPermission, "", [coming, revoked, over, ending, endless]),
+    ):
+        assert listed(officer, model, f"?{query}") == rows, query
 
 
 def test_a_field_suggests_taxpayers_by_identifier_and_name(officer: Client) -> None:

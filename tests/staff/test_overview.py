@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from typing import Any
-from uuid import UUID
 
 import pytest
 from django.core.management import call_command
@@ -15,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
-from uuid_utils.compat import uuid7
 
 from identity.demo.sample_day import make_sample_day
 from identity.staff.expiring.kinds import KIND_NAMES
@@ -35,10 +32,10 @@ from tests.support.factories import (
     IntermediaryFactory,
     ProtectedApiSecretFactory,
     SystemUserFactory,
+    stored_login,
 )
-from tests.support.staff import AUDITOR, VIEWER, staff_client, text_of
+from tests.support.staff import staff_client, text_of
 from tokens.login_events.hourly_counts import SETTLED_AFTER, count_settled
-from tokens.login_events.partitions import first_id
 from tokens.models import CountingMark, LoginCount, LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -49,33 +46,19 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 MAX_QUERIES = 33
 
 
-def login(
-    at: datetime, reason: str = "", user: SystemUser | None = None, **facts: Any
-) -> LoginEvent:
-    random = uuid7().int & ((1 << 80) - 1)
-    return LoginEvent.objects.create(
-        id=UUID(int=first_id(at).int | random),
-        at=at,
-        reason=reason,
-        system_user=user,
-        client_id=user.client_id if user else "",
-        **facts,
-    )
-
-
 def now() -> Traffic:
     return traffic(NOW, count_settled(NOW))
 
 
 def test_every_login_is_counted_once_however_often_the_page_is_opened() -> None:
     for minutes in (0, 1, 7, 59, 61, 600):
-        login(NOW - minutes * MINUTE)
-    login(NOW - 7 * MINUTE, RegistryReason.NO_PERMISSION)
+        stored_login(NOW - minutes * MINUTE)
+    stored_login(NOW - 7 * MINUTE, RegistryReason.NO_PERMISSION)
     for _ in range(3):
         found = now()
         assert (found.hours.issued, found.hours.refused, found.days.total) == (6, 1, 7)
     assert sum(row.logins for row in LoginCount.objects.all()) == 5  # the others are too young
-    login(NOW - SETTLED_AFTER + timedelta(seconds=1))  # it may be under way
+    stored_login(NOW - SETTLED_AFTER + timedelta(seconds=1))  # it may be under way
     count_settled(NOW)
     assert sum(row.logins for row in LoginCount.objects.all()) == 5
     assert now().hours.total == 8
@@ -86,7 +69,7 @@ def test_every_login_is_counted_once_however_often_the_page_is_opened() -> None:
 
 def test_one_request_counts_a_limited_number_and_reports_the_rest() -> None:
     for minutes in range(10, 20):
-        login(NOW - minutes * MINUTE)
+        stored_login(NOW - minutes * MINUTE)
     assert count_settled(NOW, most=4).is_behind
     assert traffic(NOW, count_settled(NOW, most=4)).lacks_latest
     assert not count_settled(NOW, most=4).is_behind
@@ -96,7 +79,7 @@ def test_one_request_counts_a_limited_number_and_reports_the_rest() -> None:
 def test_the_command_counts_all_of_it_and_counts_nothing_twice(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    login(timezone.now() - 2 * HOUR)
+    stored_login(timezone.now() - 2 * HOUR)
     for _ in range(2):
         call_command("count_logins", "--json")
     assert [row.logins for row in LoginCount.objects.all()] == [1]
@@ -104,7 +87,7 @@ def test_the_command_counts_all_of_it_and_counts_nothing_twice(
 
 
 def test_what_is_pruned_was_counted_before() -> None:
-    login(timezone.now() - 3 * HOUR)
+    stored_login(timezone.now() - 3 * HOUR)
     call_command("prune_logins", "--older-than", "400d")
     assert LoginCount.objects.get().logins == 1
 
@@ -120,10 +103,10 @@ def test_a_login_runs_no_query_for_the_counts(erp: Erp) -> None:
 
 
 def test_bars_are_the_hours_and_days_of_the_authority() -> None:
-    login(datetime(2026, 5, 19, 15, 59, tzinfo=UTC))  # still the 19th in Kuala Lumpur
-    login(datetime(2026, 5, 19, 16, 1, tzinfo=UTC), RegistryReason.NO_PERMISSION)
-    login(NOW - 25 * HOUR)  # the 19th, but not of the latest hours
-    login(NOW - 30 * DAY)  # too old
+    stored_login(datetime(2026, 5, 19, 15, 59, tzinfo=UTC))  # still the 19th in Kuala Lumpur
+    stored_login(datetime(2026, 5, 19, 16, 1, tzinfo=UTC), RegistryReason.NO_PERMISSION)
+    stored_login(NOW - 25 * HOUR)  # the 19th, but not of the latest hours
+    stored_login(NOW - 30 * DAY)  # too old
     found = now()
     assert (found.hours.total, found.days.total) == (2, 3)
     assert (len(found.hours.bars), len(found.days.bars)) == (24, 30)
@@ -139,7 +122,7 @@ def test_the_reasons_of_today_come_first() -> None:
         (RegistryReason.INVALID_SCOPE, [3 * DAY, 4 * DAY, 5 * DAY]),
     ):
         for age in ages:
-            login(NOW - age, reason)
+            stored_login(NOW - age, reason)
     assert [(top.reason, top.in_hours, top.in_days) for top in now().top_reasons] == [
         (RegistryReason.SECRET_EXPIRED, 2, 2),
         (RegistryReason.NO_PERMISSION, 1, 1),
@@ -153,7 +136,7 @@ def test_the_reasons_of_today_come_first() -> None:
 def failing(*story: tuple[timedelta, str]) -> list[tuple[int, str]]:
     user = SystemUserFactory.create()
     for age, reason in story:
-        login(NOW - age, reason, user)
+        stored_login(NOW - age, reason, user)
     return [(client.refusals, client.reason) for client in failing_clients(NOW).clients]
 
 
@@ -194,9 +177,9 @@ def test_nobody_else_started_to_fail(story: list[tuple[timedelta, str]]) -> None
 def test_the_latest_failing_client_comes_first_and_the_list_is_limited() -> None:
     for hours in range(1, 13):
         user = SystemUserFactory.create(name=f"after {hours:02}")
-        login(NOW - (hours + 1) * HOUR, "", user)
+        stored_login(NOW - (hours + 1) * HOUR, "", user)
         for minutes in (30, 31):
-            login(NOW - minutes * MINUTE, RegistryReason.SECRET_EXPIRED, user)
+            stored_login(NOW - minutes * MINUTE, RegistryReason.SECRET_EXPIRED, user)
     found = failing_clients(NOW)
     names = [client.system_user.name for client in found.clients]
     assert names == [f"after {hours:02}" for hours in range(1, 11)]
@@ -205,7 +188,7 @@ def test_the_latest_failing_client_comes_first_and_the_list_is_limited() -> None
 
 def counted(user: SystemUser, seconds: list[int], reason: str = "") -> None:
     for age in seconds:
-        login(NOW - timedelta(seconds=age), reason, user, secret_id=1)
+        stored_login(NOW - timedelta(seconds=age), reason, user, secret_id=1)
 
 
 def test_a_client_that_used_up_its_minute_is_throttled_and_no_other() -> None:
@@ -267,11 +250,13 @@ def test_the_page_takes_a_bounded_number_of_queries(officer: Client) -> None:
     at = timezone.now()
     for _ in range(40):
         user = CredentialFactory.create(system_user__logins_per_minute=2).system_user
-        login(at - 3 * HOUR, "", user)
+        stored_login(at - 3 * HOUR, "", user)
         for minutes in (61, 62):
-            login(at - minutes * MINUTE, RegistryReason.NO_PERMISSION, user)
+            stored_login(at - minutes * MINUTE, RegistryReason.NO_PERMISSION, user)
         for seconds in (60, 61, 62):
-            login(at - timedelta(seconds=seconds), RegistryReason.NO_PERMISSION, user, secret_id=1)
+            stored_login(
+                at - timedelta(seconds=seconds), RegistryReason.NO_PERMISSION, user, secret_id=1
+            )
     with CaptureQueriesContext(connection) as queries:
         response = officer.get(reverse("admin:index"))
     assert response.context["failing_clients"]
@@ -319,11 +304,11 @@ class TestSampleDay:
             assert client.get(url).context["cl"].queryset.count() == figure, url
 
     def test_the_first_page_shows_only_what_the_role_may_see_in_lists(self) -> None:
-        viewer = text_of(staff_client(VIEWER, "viewer").get(reverse("admin:index")))
+        viewer = text_of(staff_client("viewer", "viewer").get(reverse("admin:index")))
         assert "Why logins are refused" in viewer
         assert "days old" not in viewer
-        assert "days old" in text_of(staff_client(AUDITOR, "auditor").get(reverse("admin:index")))
-        user = new_staff(VIEWER, "newcomer")
+        assert "days old" in text_of(staff_client("auditor", "auditor").get(reverse("admin:index")))
+        user = new_staff("viewer", "newcomer")
         user.groups.clear()
         client = signed_in(with_totp(user))
         assert "no role yet" in text_of(client.get(reverse("admin:index")))

@@ -2,12 +2,10 @@
 
 from datetime import date, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.utils import timezone
-from uuid_utils.compat import uuid7
 
 from identity.staff.framework.badges import is_safe_to_revoke
 from identity.staff.logins import secret_use
@@ -15,9 +13,8 @@ from identity.staff.logins.day_bars import HEIGHT, day_bars
 from identity.staff.logins.secret_use import DAYS, use_of_secrets
 from identity.staff.system_users.secret_advice import advice_on, is_in_use
 from taxpayers.models import Credential, SystemUser
-from tests.support.factories import CredentialFactory, SystemUserFactory
+from tests.support.factories import CredentialFactory, SystemUserFactory, stored_login
 from tests.support.staff import page_url, text_of
-from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 
 pytestmark = pytest.mark.django_db
@@ -33,16 +30,8 @@ def log_in(
     **facts: Any,
 ) -> LoginEvent:
     """A stored login with this secret at that moment."""
-    return LoginEvent.objects.create(
-        id=UUID(int=first_id(at).int | uuid7().int & ((1 << 80) - 1)),
-        at=at,
-        reason=reason,
-        client_id=secret.system_user.client_id,
-        system_user=secret.system_user,
-        secret_id=secret.pk,
-        source_address=address,
-        **{"user_agent": "SAP", **facts},
-    )
+    facts = {"user_agent": "SAP", "secret_id": secret.pk, "source_address": address} | facts
+    return stored_login(at, reason, secret.system_user, **facts)
 
 
 # --- What is read -------------------------------------------------------------------------------

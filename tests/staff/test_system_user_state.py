@@ -13,7 +13,6 @@ from taxpayers.models import Credential, SystemUser, Taxpayer
 from taxpayers.services import Author, register_system_user_with_keys
 from taxpayers.services import revoke_credential as revoke_secret_by_service
 from taxpayers.services.credential_changes import store_last_end
-from taxpayers.standing.loaded_rows import with_credentials
 from tests.client_auth.key_erp import jwks, new_pair
 from tests.support.erp import Erp, new_erp
 from tests.support.factories import CredentialFactory, SystemUserFactory, TaxpayerFactory
@@ -122,17 +121,6 @@ def test_the_end_of_the_last_valid_secret_is_announced() -> None:
     badge = badge_of_system_user(SystemUser.objects.get(), at)
     assert words_of(badge) == ["Active", "Ends soon"]
     assert "last valid secret" not in badge.sentence
-
-
-def test_a_list_of_states_reads_all_secrets_at_once(
-    django_assert_num_queries: Callable[[int], object],
-) -> None:
-    for _ in range(5):
-        new_erp()
-    at = timezone.now()
-    with django_assert_num_queries(2):  # type: ignore[attr-defined]
-        rows = list(with_credentials(SystemUser.objects.all()))
-        assert {badge_of_system_user(row, at).word for row in rows} == {"Active"}
 
 
 def test_refused_logins_are_no_use(erp: Erp, officer: Client) -> None:

@@ -3,13 +3,15 @@
 They write straight to the database, also states that no service would make (an expired secret).
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 from factory.declarations import LazyAttribute, LazyFunction, Sequence, SubFactory
 from factory.django import DjangoModelFactory
 from factory.helpers import post_generation
+from uuid_utils.compat import uuid7
 
 from identity.demo.sample_logins import set_last_used
 from taxpayers.credentials import (
@@ -28,7 +30,8 @@ from taxpayers.models import (
     Taxpayer,
 )
 from taxpayers.services.credential_changes import store_last_end
-from tokens.models import ProtectedApi, ProtectedApiSecret
+from tokens.login_events.partitions import first_id
+from tokens.models import LoginEvent, ProtectedApi, ProtectedApiSecret
 
 ENVIRONMENT: Environment = "test"
 SUBMIT, VIEW = "documents:submit", "documents:view"
@@ -125,3 +128,14 @@ class ProtectedApiSecretFactory(DjangoModelFactory[ProtectedApiSecret]):
     hint = LazyAttribute(lambda row: hint_of(row.lookup))
     created_at = LazyFunction(lambda: timezone.now() - timedelta(days=1))
     expires_at = LazyAttribute(lambda row: row.created_at + timedelta(days=365))
+
+
+def stored_login(
+    at: datetime | None = None, reason: str = "", user: SystemUser | None = None, **facts: Any
+) -> LoginEvent:
+    """A login of that moment, or of now, as its table has it: the id begins with the moment."""
+    at = at or timezone.now()
+    if user is not None:
+        facts = {"system_user": user, "client_id": user.client_id} | facts
+    key = UUID(int=first_id(at).int | uuid7().int & ((1 << 80) - 1))
+    return LoginEvent.objects.create(pk=key, at=at, reason=reason, **facts)

@@ -12,8 +12,6 @@ from django.urls import reverse
 
 from tests.support.accounts import new_staff, signed_in, with_totp
 
-REGISTRAR, SECURITY_OFFICER = "registrar", "security officer"
-VIEWER, AUDITOR = "viewer", "auditor"
 ADDRESS = "203.0.113.50"
 
 

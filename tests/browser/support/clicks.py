@@ -37,18 +37,6 @@ def says(page: Any, text: str) -> None:
     page.get_by_text(text).first.wait_for()
 
 
-class CountedClicks:
-    """Presses on one page, counted: how much work a task is."""
-
-    def __init__(self, page: Any) -> None:
-        self.page = page
-        self.count = 0
-
-    def press(self, title: str) -> None:
-        press(self.page, title)
-        self.count += 1
-
-
 def tab_to(page: Any, title: str) -> None:
     """Press Tab until what has that title has the focus, which must be seen."""
     for _ in range(60):

@@ -12,9 +12,8 @@ from identity.staff.logins import login_search
 from taxpayers.models import Intermediary
 from taxpayers.rules import RegistryReason
 from tests.support.erp import Erp
-from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory
+from tests.support.factories import GrantedPermissionFactory, TaxpayerFactory, stored_login
 from tests.support.staff import csv_rows_of, list_url, page_url, text_of
-from tokens.login_events.partitions import first_id
 from tokens.models import LoginEvent
 from tokens.refusals.table import REFUSALS, ProtocolReason
 
@@ -22,10 +21,6 @@ pytestmark = pytest.mark.django_db
 
 MIDNIGHT = datetime(2026, 3, 1, 16, tzinfo=UTC)  # of the second of March in Kuala Lumpur
 MINUTE = timedelta(minutes=1)
-
-
-def login(at: datetime, reason: str = "", **facts: str) -> LoginEvent:
-    return LoginEvent.objects.create(pk=first_id(at), at=at, reason=reason, **facts)
 
 
 def page_of(client: Client, **query: str) -> Any:
@@ -53,7 +48,7 @@ def test_a_range_begins_with_its_first_moment_and_ends_before_its_last(
     query: dict[str, str], minutes: list[int], viewer: Client
 ) -> None:
     for minute in (-1, 0, 1):
-        login(MIDNIGHT + minute * MINUTE)
+        stored_login(MIDNIGHT + minute * MINUTE)
     assert moments(viewer, **query) == [MIDNIGHT + minute * MINUTE for minute in minutes]
 
 
@@ -68,7 +63,7 @@ def test_a_month_is_that_of_the_authority(viewer: Client) -> None:
     begin = datetime(2026, 2, 28, 16, tzinfo=UTC)  # midnight in Kuala Lumpur
     end = datetime(2026, 3, 31, 16, tzinfo=UTC)
     for at in (begin - MINUTE, begin, end - MINUTE, end):
-        login(at)
+        stored_login(at)
     assert moments(viewer, month="2026-03") == [end - MINUTE, begin]
     assert moments(viewer, month="2026-13") == []
 
@@ -88,8 +83,8 @@ def test_logins_are_filtered_by_who_can_fix_them(viewer: Client) -> None:
         RegistryReason.PERMISSION_EXPIRED: "the-represented-taxpayer",
     }
     for minute, reason in enumerate(reasons):
-        login(MIDNIGHT + minute * MINUTE, reason)
-    login(MIDNIGHT + 9 * MINUTE)
+        stored_login(MIDNIGHT + minute * MINUTE, reason)
+    stored_login(MIDNIGHT + 9 * MINUTE)
     assert len(moments(viewer, fixed_by="the-tax-authority")) == 2
     assert len(moments(viewer, fixed_by="the-represented-taxpayer")) == 1
     assert moments(viewer, fixed_by="nobody-at-all") == []
@@ -119,11 +114,11 @@ AGENT, OTHER = "C9000000001", "C9000000002"
 @pytest.fixture
 def logins(db: None) -> dict[str, LoginEvent]:
     """Of an intermediary: by it, for it through another one, and for it by itself."""
-    login(MIDNIGHT, subject=OTHER)
+    stored_login(MIDNIGHT, subject=OTHER)
     return {
-        "by": login(MIDNIGHT + MINUTE, subject=OTHER, actor=AGENT),
-        "through": login(MIDNIGHT + 2 * MINUTE, subject=AGENT, actor=OTHER),
-        "itself": login(MIDNIGHT + 3 * MINUTE, subject=AGENT),
+        "by": stored_login(MIDNIGHT + MINUTE, subject=OTHER, actor=AGENT),
+        "through": stored_login(MIDNIGHT + 2 * MINUTE, subject=AGENT, actor=OTHER),
+        "itself": stored_login(MIDNIGHT + 3 * MINUTE, subject=AGENT),
     }
 
 

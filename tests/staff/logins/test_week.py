@@ -5,22 +5,20 @@ import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from uuid_utils.compat import uuid7
 
 from identity.staff.overview.comparison import Compared, Comparison, Trend, Verdict, compare
 from identity.staff.overview.traffic import WEEK, traffic
 from identity.staff.overview.week import week_of
 from taxpayers.rules import RegistryReason
+from tests.support.factories import stored_login
 from tests.support.staff import text_of
 from tokens.login_events.hourly_counts import CountingProgress, count_all, count_settled
 from tokens.login_events.partitions import first_id
-from tokens.models import LoginEvent
 
 NOW = datetime(2026, 5, 20, 4, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -82,11 +80,6 @@ def test_refusals_are_added_up_by_who_can_fix_them() -> None:
 # --- The numbers --------------------------------------------------------------------------------
 
 
-def login(at: datetime, reason: str = "") -> None:
-    random = uuid7().int & ((1 << 80) - 1)
-    LoginEvent.objects.create(id=UUID(int=first_id(at).int | random), at=at, reason=reason)
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize("is_counted", [True, False])
 def test_the_latest_24_full_hours_are_compared_with_those_a_week_before(is_counted: bool) -> None:
@@ -94,9 +87,9 @@ def test_the_latest_24_full_hours_are_compared_with_those_a_week_before(is_count
     inside = [THIS_HOUR - 24 * HOUR, THIS_HOUR - second]
     outside = [THIS_HOUR - 24 * HOUR - second, THIS_HOUR]
     for at in [*inside, *outside]:
-        login(at)
-        login(at - WEEK, BLOCKED)
-    login(inside[0], EXPIRED)
+        stored_login(at)
+        stored_login(at - WEEK, BLOCKED)
+    stored_login(inside[0], EXPIRED)
     if is_counted:
         count_all(NOW)
     found = traffic(NOW, count_settled(NOW))
@@ -124,7 +117,7 @@ def make_logins(at: datetime) -> None:
         (hour_ago - WEEK, BLOCKED, 1),
     ):
         for _ in range(number):
-            login(at, reason)
+            stored_login(at, reason)
 
 
 def test_the_page_says_it_in_words_with_a_list_behind_each_number(viewer: Client) -> None:
