@@ -1,13 +1,12 @@
 """A process with SERVE=login carries neither the staff pages nor their libraries."""
 
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 
 import pytest
 
-from tests.servers.processes import CHECKOUT
+from tests.servers.processes import CHECKOUT, completed
 from tests.servers.service import manage, service_environment
 
 TIN = "C1234567890"
@@ -52,16 +51,13 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Worker:
     manage(environment, "migrate", "-v0")
     manage(environment, "register_taxpayer", TIN, "--name", "A company")
     issued = json.loads(manage(environment, "issue_credentials", TIN, "--name", "ERP", "--json"))
-    done = subprocess.run(
+    done = completed(
         [
             *(sys.executable, "-W", "error", "-m", "tests.support.login_worker"),
             *(issued["client_id"], issued["client_secret"]),
         ],
         cwd=CHECKOUT,
         env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)

@@ -72,7 +72,7 @@ def _drill(options: argparse.Namespace) -> int:
     results = _run_all(chosen, site, options)
     text = report.written(results, (time.monotonic() - began) / 60)
     if options.write:
-        report.write(text, marks=report.PATRONI if options.patroni else (report.BEGIN, report.END))
+        report.write(text, marks=report.PATRONI if options.patroni else report.DRILL)
     passed = sum(1 for result in results if result.seen and not result.broken)
     sys.stdout.write(f"{passed} of {len(results)} scenarios passed\n")
     return int(any(result.broken or result.not_tested for result in results))

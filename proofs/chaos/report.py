@@ -4,7 +4,6 @@ import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from os import cpu_count
-from pathlib import Path
 from typing import Any
 
 from proofs.chaos.answers import NO_ANSWER
@@ -13,7 +12,7 @@ from proofs.chaos.promises import Observed
 from tests.servers.processes import CHECKOUT
 
 DOCUMENT = CHECKOUT / "docs" / "reliability.md"
-BEGIN, END = "<!-- drill -->", "<!-- /drill -->"
+DRILL = ("<!-- drill -->", "<!-- /drill -->")
 PATRONI = ("<!-- patroni -->", "<!-- /patroni -->")
 _HEAD = (
     "| scenario | what is done | honest logins | other logins | slowest s | recovery s"
@@ -59,12 +58,12 @@ def line_of(result: Result[Any]) -> str:
     return f"{name:18} {figures}{notes}{problems}"
 
 
-def write(text: str, document: Path = DOCUMENT, marks: tuple[str, str] = (BEGIN, END)) -> None:
+def write(text: str, marks: tuple[str, str] = DRILL) -> None:
     """Replaces what an earlier drill wrote between these marks."""
     begin, end = marks
-    before, _, rest = document.read_text(encoding="utf-8").partition(begin)
+    before, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(begin)
     after = rest.partition(end)[2]
-    document.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
+    DOCUMENT.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
 def _row(result: Result[Any]) -> str:

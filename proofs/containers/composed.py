@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.servers.processes import CHECKOUT, NotAvailable
+from tests.servers.processes import CHECKOUT, NotAvailable, completed
 
 FOLDER = CHECKOUT / "deploy" / "container"
 EXAMPLE = FOLDER / "example.env"
@@ -21,7 +21,7 @@ def compose(*arguments: str, environment: Path = EXAMPLE) -> subprocess.Complete
     if program is None:
         raise NotAvailable("no docker-compose here (make .venv/.dev-installed)")
     command = [program, "--env-file", str(environment), "--file", str(FOLDER / "compose.yaml")]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    return completed([*command, *arguments])
 
 
 @cache

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.servers.processes import NotAvailable, start_process, stop_process
+from tests.servers.processes import NotAvailable, completed, start_process, stop_process
 
 _NOTHING: dict[str, list[str]] = {
     kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")
@@ -49,9 +49,7 @@ class Container:
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """What a command in it did, after its end."""
-        return subprocess.run(
-            self._prepared(command), capture_output=True, text=True, check=False, timeout=120
-        )
+        return completed(self._prepared(command), timeout=120)
 
     def start(self, log: Path, ready: Callable[[], bool]) -> subprocess.Popen[bytes]:
         """The command of the image, as soon as `ready()` is true."""

@@ -1,12 +1,10 @@
 """The process that ends indexes of the status lists, in the time of a run."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from proofs.interleavings.changes.session import in_use
 from proofs.interleavings.simulated_time import SEARCH_PATH, SHOW_TIME, SimulatedTime
 from tokens.status_lists import ending
 
@@ -25,7 +23,7 @@ class ListKeeper:
 
     def end_indexes(self) -> None:
         """As twice a second in each process of the service."""
-        with self._in_use(), pytest.MonkeyPatch.context() as patch:
+        with in_use(self._connection), pytest.MonkeyPatch.context() as patch:
             patch.setattr(ending, "_LOCK_TIMEOUT", _LOCK_TIMEOUT)
             with self._connection.cursor() as cursor:
                 cursor.execute(SHOW_TIME, [self._time.now.isoformat()])
@@ -33,13 +31,3 @@ class ListKeeper:
 
     def close(self) -> None:
         self._connection.close()
-
-    @contextmanager
-    def _in_use(self) -> Iterator[None]:
-        """Django's present connection is this one."""
-        before = connections["default"]
-        connections["default"] = self._connection
-        try:
-            yield
-        finally:
-            connections["default"] = before

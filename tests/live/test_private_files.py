@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from identity.private_files import private_folder
 from tests.live.clients import login_at, new_client
-from tests.servers.processes import CHECKOUT, free_port, start_process, stopping
+from tests.servers.processes import CHECKOUT, completed, free_port, start_process, stopping
 from tests.servers.service import (
     CONFIGURATION,
     GUNICORN,
@@ -25,14 +25,11 @@ from tests.support.private import mode, names, open_to_others, without_umask
 
 
 def run(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return completed(
         without_umask(*command),
         cwd=CHECKOUT,
         env=environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

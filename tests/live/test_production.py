@@ -31,7 +31,7 @@ from tests.servers.nginx import (
     start_balancer,
 )
 from tests.servers.postgres import Postgres
-from tests.servers.processes import CHECKOUT, start_process, stopping
+from tests.servers.processes import CHECKOUT, completed, start_process, stopping
 from tests.servers.service import Service, is_ready, manage
 from tests.support.erp import PATH, Erp
 from tests.support.over_http import SIGN_IN, sign_in
@@ -100,7 +100,7 @@ def production(
             },
         ),
     ]
-    done = subprocess.run(
+    done = completed(
         ["bash", "-euo", "pipefail", "-c", "\n".join(commands)],
         cwd="/",
         env={
@@ -109,9 +109,6 @@ def production(
             "ACCOUNT": OFFICER,
             "NAME": "Mariam",
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     # All that systemd gives to a service.

@@ -26,7 +26,7 @@ from identity.configuration.setting_list import SETTINGS
 from proofs.containers.composed import EXAMPLE, FOLDER, compose, rendered, service
 from tests.operations.units import commands_of
 from tests.servers.nginx import CONFIGURATION
-from tests.servers.processes import CHECKOUT, free_port
+from tests.servers.processes import CHECKOUT, completed, free_port
 
 CHART = CHECKOUT / "deploy" / "helm" / "identity"
 IMAGE = (FOLDER / "Containerfile").read_text(encoding="utf-8")
@@ -300,13 +300,10 @@ def test_the_settings_of_a_node_pass_every_check(name: str, secrets: Path, tmp_p
         setting: value.replace("/run/secrets", str(secrets))
         for setting, value in service(name)["environment"].items()
     }
-    done = subprocess.run(
+    done = completed(
         [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
         cwd=CHECKOUT,
         env={"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path / "var"), **given},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -333,13 +330,10 @@ def test_a_build_sees_all_that_the_service_reads_and_nothing_else(tmp_path: Path
             shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, place)
-    done = subprocess.run(
+    done = completed(
         [sys.executable, "manage.py", "shell", "--no-imports", "-c", OPEN_PAGES],
         cwd=tmp_path / "seen",
         env={"PATH": os.environ["PATH"], "VAR_DIR": str(tmp_path / "var")},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.stdout.splitlines() == [f"{path} 200" for path in PAGES], done.stderr
 
@@ -373,9 +367,7 @@ class Node(BaseHTTPRequestHandler):
 
 def health(port: int) -> tuple[int, str]:
     command = [sys.executable, "-I", str(FOLDER / "is_ready.py")]
-    done = subprocess.run(
-        command, env={"PORT": str(port)}, capture_output=True, text=True, check=False
-    )
+    done = completed(command, env={"PORT": str(port)})
     return done.returncode, done.stderr.strip()
 
 

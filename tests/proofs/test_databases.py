@@ -21,6 +21,7 @@ from tests.servers.processes import (
     START_SECONDS,
     NotAvailable,
     as_user,
+    completed,
     free_port,
     listens,
     new_folder,
@@ -72,13 +73,10 @@ def _environment(server: Postgres, secrets: Path, **more: str) -> dict[str, str]
 def _script(
     server: Postgres, name: str, secrets: Path, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return completed(
         ["/bin/sh", FOLDER / "postgres" / name],
         cwd=server.folder,
         env=_environment(server, secrets, **more),
-        capture_output=True,
-        text=True,
-        check=False,
         **as_user(postgres_user()),
     )
 

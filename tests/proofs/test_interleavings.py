@@ -1,7 +1,6 @@
 """Random logins and changes on three nodes: every answer is that of a state in force meanwhile."""
 
 import random
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from taxpayers.facts.epochs import postgresql as epochs
 from taxpayers.facts.epochs.row import trigger_name
 from taxpayers.facts.local import SharedFacts
 from tests.conftest import MIGRATED
-from tests.servers.processes import CHECKOUT
+from tests.servers.processes import CHECKOUT, completed
 from tests.servers.service import clean_environment
 from tokens.metrics import ISSUED
 from tokens.operations import login
@@ -63,13 +62,10 @@ def test_a_seed_repeats_a_run(tmp_path: Path, pytestconfig: pytest.Config) -> No
 @pytest.mark.slow
 def test_the_command_runs_on_a_database_of_its_own() -> None:
     command = [sys.executable, "-m", "proofs.interleavings", "--steps", "500", "--seed", "3"]
-    done = subprocess.run(
+    done = completed(
         command,
         cwd=CHECKOUT,
         env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.stdout.startswith("seed 3, 500 steps\nevery claim holds"), done.stdout + done.stderr
 

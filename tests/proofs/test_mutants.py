@@ -1,13 +1,12 @@
 """The mutation run: a fault that no test notices fails it, until it is explained."""
 
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.servers.processes import CHECKOUT
+from tests.servers.processes import CHECKOUT, completed
 
 RULES = """
 FREE = 2
@@ -30,9 +29,7 @@ def run(folder: Path, survivors: str = "") -> tuple[int, str]:
     plan = 'killed_percent = 30\n[[rooms]]\nmodules = ["limits.py"]\ntests = ["test_limits.py"]\n'
     (folder / "plan.toml").write_text(f'{plan}databases = [""]\n[survivors]\n{survivors}')
     command = [sys.executable, "-m", "proofs.mutants", f"--plan={folder}/plan.toml"]
-    done = subprocess.run(
-        [*command, f"--root={folder}"], cwd=CHECKOUT, capture_output=True, text=True, check=False
-    )
+    done = completed([*command, f"--root={folder}"], cwd=CHECKOUT)
     return done.returncode, done.stdout + done.stderr
 
 

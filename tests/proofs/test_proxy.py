@@ -22,6 +22,7 @@ from tests.servers.nginx import CONFIGURATION, nginx_program, write_certificate
 from tests.servers.processes import (
     CHECKOUT,
     START_SECONDS,
+    completed,
     free_port,
     listens,
     new_folder,
@@ -46,12 +47,9 @@ class Proxy:
     tls: ssl.SSLContext
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return completed(
             ["/bin/sh", SCRIPT, *arguments],
             env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     @property

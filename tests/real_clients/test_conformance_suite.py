@@ -7,7 +7,6 @@ the metadata, log in by the login method of the plan, call the protected resourc
 import json
 import re
 import stat
-import subprocess
 import sys
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 from requests_oauth2client import DPoPToken, OAuth2Client, PrivateKeyJwt
 
 from tests.real_clients.registered import Registered
-from tests.servers.processes import CHECKOUT
+from tests.servers.processes import CHECKOUT, completed
 
 FOLDER = CHECKOUT / "deploy" / "conformance"
 # What the suite reads of a configuration for such a plan, beside what it has in common.
@@ -54,12 +53,9 @@ def filled_in(registered: Registered, tmp_path_factory: pytest.TempPathFactory) 
     file = tmp_path_factory.mktemp("conformance") / "configuration.json"
     command = [sys.executable, str(FOLDER / "fill_in.py")]
     for wanted in (0, 1):  # what exists is not overwritten
-        done = subprocess.run(
+        done = completed(
             [*command, registered.tin, str(file)],
             env={**registered.service.environment},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == wanted, done.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

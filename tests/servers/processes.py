@@ -167,6 +167,11 @@ def new_folder(name: str, user: str | None = None) -> Path:
     return folder
 
 
+def completed(command: Sequence[str | Path], **options: Any) -> "subprocess.CompletedProcess[str]":
+    """What a program wrote, and how it ended, whatever its status is."""
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
 def as_user(name: str | None) -> dict[str, Any]:
     """The arguments of `subprocess` that run a program as that user; none for ourselves."""
     if name is None:

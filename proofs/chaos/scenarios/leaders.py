@@ -1,5 +1,8 @@
 """Patroni's leader dies, falls silent, comes back, is switched; etcd and a standby are lost."""
 
+from collections.abc import Callable
+from functools import partial
+
 import psycopg
 
 from proofs.chaos.callers import Kind
@@ -26,20 +29,10 @@ def _wait_until_served(stage: Stage[PatroniSite]) -> None:
     stage.load.wait_until_steady(_STEADY_SECONDS, _STEADY_AT_MOST)
 
 
-def _kill_postgresql(stage: Stage[PatroniSite]) -> None:
+def _kill(stage: Stage[PatroniSite], kill: Callable[[Member], None]) -> None:
     leader = stage.cluster.leader
     _begin(stage)
-    leader.kill_postgresql()
-    stage.ends()
-    successor = stage.cluster.wait_for_leader(other_than=leader)
-    _wait_until_served(stage)
-    stage.note(f"{successor.name} instead of {leader.name}")
-
-
-def _kill_leader(stage: Stage[PatroniSite]) -> None:
-    leader = stage.cluster.leader
-    _begin(stage)
-    leader.kill()
+    kill(leader)
     stage.ends()
     successor = stage.cluster.wait_for_leader(other_than=leader)
     _wait_until_served(stage)
@@ -126,13 +119,13 @@ PATRONI: tuple[Scenario[PatroniSite], ...] = (
     Scenario(
         "kill-postgresql",
         "`kill -9` of the leader's PostgreSQL",
-        _kill_postgresql,
+        partial(_kill, kill=Member.kill_postgresql),
         Promise(recovers_within=8, issued_in_vain=UNDER_WAY),
     ),
     Scenario(
         "kill-leader",
         "`kill -9` of the leader's Patroni and PostgreSQL, as when its machine fails",
-        _kill_leader,
+        partial(_kill, kill=Member.kill),
         Promise(recovers_within=TTL_SECONDS + 5, issued_in_vain=UNDER_WAY),
     ),
     Scenario(

@@ -1,6 +1,7 @@
 """The way between nodes and database is slow, is gone, or leads to another server."""
 
 import time
+from functools import partial
 
 from proofs.chaos.promises import Promise
 from proofs.chaos.scenarios.database import UNDER_WAY
@@ -13,19 +14,11 @@ _SLOW_SECONDS, _TOO_SLOW_SECONDS = 0.1, 1.0  # in each direction
 _END_WAITING = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 
-def _slow(stage: Stage) -> None:
-    _delay(stage, _SLOW_SECONDS, 5)
-
-
-def _too_slow(stage: Stage) -> None:
-    _delay(stage, _TOO_SLOW_SECONDS, 5)
-
-
-def _delay(stage: Stage, delay: float, seconds: float) -> None:
+def _delay(stage: Stage, delay: float) -> None:
     stage.begins()
     for node in stage.cluster.nodes:
         node.door.delay_seconds = delay
-    stage.wait(seconds)
+    stage.wait(5)
     for node in stage.cluster.nodes:
         node.door.delay_seconds = 0
     stage.ends()
@@ -104,13 +97,13 @@ SCENARIOS = (
     Scenario(
         "slow-database",
         f"each message between nodes and database takes {_SLOW_SECONDS:g} s, for 5 s",
-        _slow,
+        partial(_delay, delay=_SLOW_SECONDS),
         Promise(recovers_within=0, may_refuse=False),
     ),
     Scenario(
         "too-slow-database",
         f"each message between nodes and database takes {_TOO_SLOW_SECONDS:g} s, for 5 s",
-        _too_slow,
+        partial(_delay, delay=_TOO_SLOW_SECONDS),
         # Each login that is sent is stored, and its answer comes too late.
         Promise(recovers_within=2, issued_in_vain=IN_VAIN_AT_MOST),
     ),

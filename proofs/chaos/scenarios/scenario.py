@@ -43,11 +43,9 @@ class Stage(Generic[AnySite]):
     def wait(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def forbid(self, caller: Caller, until: float = float("inf")) -> float:
-        """From now on this caller must get no token; the time."""
-        now = time.monotonic()
-        self.forbidden.append(Forbidden(caller.name, now, until))
-        return now
+    def forbid(self, caller: Caller) -> None:
+        """From now on this caller must get no token."""
+        self.forbidden.append(Forbidden(caller.name, time.monotonic()))
 
     def permit(self, caller: Caller) -> None:
         """From now on it may get one again."""

@@ -15,49 +15,40 @@ from taxpayers.models import (
 
 BY_SERVICE = Changes()
 _MOST_CLIENTS, _MOST_PERMISSIONS = 7, 14
-_REASON = "random"
 
 
 @BY_SERVICE.add("system_users")
 def block(context: Context) -> None:
     row = context.choose([row for row in context.registry.system_users if not row.blocked_at])
     user = SystemUser.objects.get(pk=row.id)
-    services.block_system_user(system_user=user, reason=_REASON, by=AUTHOR, at=context.at)
+    services.block_system_user(system_user=user, **context.why)
 
 
 @BY_SERVICE.add("system_users", weight=12)
 def unblock(context: Context) -> None:
     row = context.choose([row for row in context.registry.system_users if row.blocked_at])
     user = SystemUser.objects.get(pk=row.id)
-    services.unblock_system_user(system_user=user, reason=_REASON, by=AUTHOR, at=context.at)
+    services.unblock_system_user(system_user=user, **context.why)
 
 
 @BY_SERVICE.add("system_users")
 def extend(context: Context) -> None:
     user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
-    services.extend_system_user(
-        system_user=user, expires_at=context.end(), reason=_REASON, by=AUTHOR, at=context.at
-    )
+    services.extend_system_user(system_user=user, expires_at=context.end(), **context.why)
 
 
 @BY_SERVICE.add("system_users")
 def change_scopes(context: Context) -> None:
     user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
     scopes = context.rng.sample(SCOPES, context.rng.randrange(1, len(SCOPES) + 1))
-    services.change_system_user(
-        system_user=user, scopes=scopes, reason=_REASON, by=AUTHOR, at=context.at
-    )
+    services.change_system_user(system_user=user, scopes=scopes, **context.why)
 
 
 @BY_SERVICE.add("system_users")
 def change_limit(context: Context) -> None:
     user = SystemUser.objects.get(pk=context.choose(context.registry.system_users).id)
     services.change_system_user(
-        system_user=user,
-        logins_per_minute=context.rng.choice((0, 3, 30, 30, 100)),
-        reason=_REASON,
-        by=AUTHOR,
-        at=context.at,
+        system_user=user, logins_per_minute=context.rng.choice((0, 3, 30, 30, 100)), **context.why
     )
 
 
@@ -68,9 +59,7 @@ def bind_tokens(context: Context) -> None:
     services.bind_tokens(
         system_user=user,
         binding=context.rng.choice((TokenBinding.BEARER, TokenBinding.BEARER, *TokenBinding)),
-        reason=_REASON,
-        by=AUTHOR,
-        at=context.at,
+        **context.why,
     )
 
 
@@ -85,9 +74,7 @@ def limit_client(context: Context) -> None:
         system_user=SystemUser.objects.get(pk=row.id),
         permissions=rng.sample(CODES, rng.choice((0, 1, 2))),
         taxpayers=[other.identifier for other in rng.sample(others, rng.choice((0, 2, 3)))],
-        reason=_REASON,
-        by=AUTHOR,
-        at=context.at,
+        **context.why,
     )
 
 
@@ -99,9 +86,7 @@ def remove_limit(context: Context) -> None:
         system_user=SystemUser.objects.get(pk=context.choose(limited).id),
         permissions=(),
         taxpayers=(),
-        reason=_REASON,
-        by=AUTHOR,
-        at=context.at,
+        **context.why,
     )
 
 
@@ -114,9 +99,7 @@ def change_networks(context: Context) -> None:
         allowed_networks=context.rng.choice(
             ([], [], ["10.0.0.0/8"], ["10.1.0.0/16"], ["10.1.0.0/17", "192.0.2.0/24"])
         ),
-        reason=_REASON,
-        by=AUTHOR,
-        at=context.at,
+        **context.why,
     )
 
 
@@ -155,7 +138,7 @@ def issue_secret(context: Context) -> None:
 def revoke_credential(context: Context) -> None:
     rows = [row for row in context.registry.credentials if not row.revoked_at]
     secret = Credential.objects.get(pk=context.choose(rows).id)
-    services.revoke_credential(credential=secret, reason=_REASON, by=AUTHOR, at=context.at)
+    services.revoke_credential(credential=secret, **context.why)
 
 
 @BY_SERVICE.add("credentials")
@@ -163,9 +146,7 @@ def retire_credential(context: Context) -> None:
     rows = [row for row in context.registry.credentials if not row.revoked_at]
     secret = Credential.objects.get(pk=context.choose(rows).id)
     last = context.soon() if context.rng.random() < 0.5 else context.passed()
-    services.retire_credential(
-        credential=secret, last_moment=last, reason=_REASON, by=AUTHOR, at=context.at
-    )
+    services.retire_credential(credential=secret, last_moment=last, **context.why)
 
 
 @BY_SERVICE.add("taxpayers")
@@ -182,11 +163,7 @@ def activate_taxpayer(context: Context) -> None:
 
 def _set_taxpayer_active(context: Context, id_: int, *, is_active: bool) -> None:
     services.set_taxpayer_active(
-        taxpayer=Taxpayer.objects.get(pk=id_),
-        is_active=is_active,
-        reason=_REASON,
-        by=AUTHOR,
-        at=context.at,
+        taxpayer=Taxpayer.objects.get(pk=id_), is_active=is_active, **context.why
     )
 
 
@@ -204,12 +181,7 @@ def register_intermediary(context: Context) -> None:
 def change_intermediary(context: Context) -> None:
     role = Intermediary.objects.get(pk=context.choose(context.registry.intermediaries).id)
     services.set_intermediary_active(
-        intermediary=role,
-        is_active=context.rng.random() < 0.8,
-        until=context.end(),
-        reason=_REASON,
-        by=AUTHOR,
-        at=context.at,
+        intermediary=role, is_active=context.rng.random() < 0.8, until=context.end(), **context.why
     )
 
 
@@ -233,7 +205,7 @@ def grant_permission(context: Context) -> None:
 @BY_SERVICE.add("granted_permissions")
 def revoke_permission(context: Context) -> None:
     permission = GrantedPermission.objects.get(pk=context.permission().id)
-    services.revoke_permission(permission=permission, reason=_REASON, by=AUTHOR, at=context.at)
+    services.revoke_permission(permission=permission, **context.why)
 
 
 @BY_SERVICE.add("granted_permissions", "granted_permission_codes")
@@ -243,7 +215,5 @@ def revoke_codes(context: Context) -> None:
         taxpayer=Taxpayer.objects.get(pk=row.taxpayer_id),
         intermediary=Intermediary.objects.get(pk=row.intermediary_id),
         codes=[context.rng.choice(CODES)],
-        reason=_REASON,
-        by=AUTHOR,
-        at=context.at,
+        **context.why,
     )

@@ -37,6 +37,11 @@ class Context:
     now: datetime
     at: datetime
 
+    @property
+    def why(self) -> dict[str, Any]:
+        """Who changes it, when and why, as the services take it."""
+        return {"reason": "random", "by": AUTHOR, "at": self.at}
+
     def choose(self, rows: Sequence[_Choice]) -> _Choice:
         if not rows:
             raise NothingToChange

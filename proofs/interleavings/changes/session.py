@@ -13,6 +13,17 @@ from taxpayers.services import ServiceError
 _LOCK_TIMEOUT = "2ms"  # one thread acts, so a session that has to wait here would wait for ever
 
 
+@contextmanager
+def in_use(other: BaseDatabaseWrapper) -> Iterator[None]:
+    """Django's present connection is this one."""
+    before = connections["default"]
+    connections["default"] = other
+    try:
+        yield
+    finally:
+        connections["default"] = before
+
+
 class ChangingSession:
     """Changes that are not committed yet, on a separate connection."""
 
@@ -27,7 +38,7 @@ class ChangingSession:
         if not self.open:
             self._connection.set_autocommit(False)
         try:
-            with self._in_use():
+            with in_use(self._connection):
                 change.make(context)
         except (NothingToChange, ObjectDoesNotExist, ServiceError):  # or gone since the last commit
             if not self.open:
@@ -64,13 +75,3 @@ class ChangingSession:
         if self.open:
             self.roll_back()
         self._connection.close()
-
-    @contextmanager
-    def _in_use(self) -> Iterator[None]:
-        """Django's present connection is this one."""
-        before = connections["default"]
-        connections["default"] = self._connection
-        try:
-            yield
-        finally:
-            connections["default"] = before

@@ -47,10 +47,6 @@ class Member:
         """As HAProxy asks."""
         return self._status("/primary") == 200
 
-    @property
-    def is_replica(self) -> bool:
-        return self._status("/replica") == 200
-
     def _status(self, path: str) -> int:
         try:
             url = f"http://{HOST}:{self.rest_port}{path}"
