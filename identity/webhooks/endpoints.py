@@ -198,6 +198,8 @@ ROTATE_WEBHOOK_SECRET = Operation(
     actions.ROTATE_WEBHOOK_SECRET,
     "Issue a new secret of the webhook",
     "It is shown once. For a day messages are signed with the present one, too.",
+    service=rotate_webhook_secret,
+    row="endpoint",
 )
 ENABLE_WEBHOOK = ByReason(
     actions.ENABLE_WEBHOOK,

@@ -168,6 +168,8 @@ def _ends(action: Action, kind: str, title: str) -> tuple[Operation, Operation]:
         marked("It gets a later last day, or none."),
         refusal=why_never_extended,
         own_name=f"extend_{kind}",
+        service=extend,
+        row="record",
     ), Operation(
         action,
         marked("Set an earlier end"),
@@ -176,6 +178,8 @@ def _ends(action: Action, kind: str, title: str) -> tuple[Operation, Operation]:
         ),
         refusal=why_never_ended_earlier,
         own_name=f"end_{kind}_earlier",
+        service=end_earlier,
+        row="record",
     )
 
 

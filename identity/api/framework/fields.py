@@ -1,7 +1,7 @@
 """Fields that take exactly their JSON type, and serializers that refuse every other field."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -116,6 +116,17 @@ class End(_DayOrMoment):
     """The last moment: a moment, or a day, which ends in the authority's time zone."""
 
     of_day = staticmethod(end_of_day)
+
+
+class Choice(serializers.ChoiceField):
+    """One of these words; becomes what it means."""
+
+    def __init__(self, meanings: Mapping[str, Any], **options: Any) -> None:
+        self._meanings = meanings
+        super().__init__(sorted(meanings), **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        return self._meanings[super().to_internal_value(data)]
 
 
 class Moment(serializers.DateTimeField):

@@ -41,9 +41,9 @@ class Listing:
     name: str
     summary: str
     record: type[serializers.Serializer[Any]]
-    filters: type[Filters]
     order: tuple[str, ...]
     rows: Callable[[dict[str, Any], Any], "QuerySet[Any]"]
+    filters: type[Filters] = Filters
 
 
 class RecordView(ManagementView):

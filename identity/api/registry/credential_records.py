@@ -7,7 +7,6 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from identity.api.framework.fields import Moment, Words
-from identity.api.framework.query import Filters
 from identity.api.framework.records import Listing
 from taxpayers.facts.validity import is_over
 from taxpayers.models import Credential, SystemUser
@@ -46,10 +45,6 @@ class CredentialUseRecord(CredentialRecord):
     )
 
 
-class CredentialFilters(Filters):
-    """A list without filters."""
-
-
 def state_of(row: Credential, at: datetime) -> str:
     """One of the states, in words."""
     if row.revoked_at is not None:
@@ -65,7 +60,6 @@ LISTING = Listing(
     "credentials",
     "List secrets, keys and certificates, the newest first",
     CredentialUseRecord,
-    CredentialFilters,
     ("-pk",),
     _rows,
 )
