@@ -186,6 +186,7 @@ REGISTER_WEBHOOK = Operation(
     "Register a webhook",
     "It gets what is committed from now on. Its secret is shown once.",
     Reason.OPTIONAL,
+    service=register_webhook,
 )
 CHANGE_WEBHOOK = Operation(
     actions.CHANGE_WEBHOOK,

@@ -7,7 +7,8 @@ from django.core.management.base import CommandParser
 
 from identity.webhooks.endpoints import IssuedWebhookSecret
 from identity.webhooks.models import WebhookEndpoint
-from taxpayers.management.operation_command import OperationCommand
+from taxpayers.management.command import Output
+from taxpayers.management.operation_command import OperationCommand, Options
 from taxpayers.validation import ServiceError
 
 
@@ -42,26 +43,26 @@ class WebhookCommand(OperationCommand):
     def add_record(self, parser: CommandParser) -> None:
         add_webhook(parser)
 
-    def find(self, options: dict[str, Any]) -> WebhookEndpoint:
+    def find(self, options: Options) -> WebhookEndpoint:
         return find_webhook(options["webhook"])
 
     def data(self, row: WebhookEndpoint) -> dict[str, Any]:
         return webhook_data(row)
 
 
-def issued_data(issued: IssuedWebhookSecret) -> dict[str, Any]:
-    """The same, with the new secret in clear."""
-    return {**webhook_data(issued.endpoint), "secret": issued.secret}
+class IssuingCommand(WebhookCommand):
+    """Shows a new secret in clear, once."""
 
+    note = ""
 
-def issued_text(issued: IssuedWebhookSecret) -> str:
-    """For people, with the new secret in clear."""
-    return (
-        f"webhook  {issued.endpoint.pk}\n"
-        f"url      {issued.endpoint.url}\n"
-        f"secret   {issued.secret}\n"
-        "\nGive the secret to the receiver. It is not shown again."
-    )
+    def answer(self, done: IssuedWebhookSecret, options: Options) -> Output:
+        text = (
+            f"webhook  {done.endpoint.pk}\n"
+            f"url      {done.endpoint.url}\n"
+            f"secret   {done.secret}\n"
+            "\nGive the secret to the receiver. It is not shown again."
+        )
+        return Output({**webhook_data(done.endpoint), "secret": done.secret}, text)
 
 
 def waiting_data(row: WebhookEndpoint, at: datetime) -> dict[str, Any]:
