@@ -1,4 +1,4 @@
-"""The options of commands that limit credentials: for whom, with what, and from where."""
+"""The options of commands that limit credentials: for which taxpayers, with what, from where."""
 
 from argparse import SUPPRESS
 from collections.abc import Collection

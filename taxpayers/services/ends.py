@@ -15,12 +15,7 @@ from taxpayers.models import GrantedPermission, Intermediary, SystemUser
 from taxpayers.moments import a_year_after, format_moment
 from taxpayers.operations import Operation
 from taxpayers.services.granted_permissions import codes_of, grant_permission
-from taxpayers.services.history import (
-    Author,
-    ChangeContext,
-    lock_for_update,
-    update_and_record,
-)
+from taxpayers.services.history import Author, ChangeContext, lock_for_update, update_and_record
 from taxpayers.services.intermediaries import set_intermediary_active
 from taxpayers.services.system_users import extend_system_user
 from taxpayers.validation import ServiceError, validate_reason

@@ -86,8 +86,13 @@ def log_answer(
     """The line of an introspection or a revocation; of what is throttled there is none."""
     if ended.outcome == ProtocolReason.RATE_LIMITED:
         return
-    extra = {"reference": str(arrival.id), "outcome": ended.outcome} | who
-    extra |= {"source_address": arrival.source_address, "milliseconds": round(seconds * 1000, 2)}
+    extra: dict[str, Any] = {
+        "reference": str(arrival.id),
+        "outcome": ended.outcome,
+        **who,
+        "source_address": arrival.source_address,
+        "milliseconds": round(seconds * 1000, 2),
+    }
     to.info(operation, extra=extra)
 
 

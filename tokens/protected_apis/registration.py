@@ -27,15 +27,11 @@ from taxpayers.services.history import (
     ChangeContext,
     context_of,
     lock_for_update,
+    named,
     record_change,
     update_and_record,
 )
-from taxpayers.validation import (
-    ServiceError,
-    validate_end,
-    validate_known,
-    validate_name,
-)
+from taxpayers.validation import ServiceError, validate_end, validate_known, validate_name
 from tokens import actions
 from tokens.models import ProtectedApi, ProtectedApiSecret
 
@@ -223,19 +219,15 @@ def _create_secret(
         expires_at=validate_end(expires_at, _("the secret"), context.at)
         or context.at + settings.SECRET_LIFETIME,
     )
-    after = {**(also or {}), **_named(secret), "secret_expires_at": secret.expires_at}
+    after = {**(also or {}), **named(secret), "secret_expires_at": secret.expires_at}
     record_change(owner, context, after=after)
     return IssuedApiSecret(owner, secret, Credentials(owner.client_id, clear))
-
-
-def _named(secret: ProtectedApiSecret) -> dict[str, Any]:
-    return {"secret": str(secret), "credential": secret.kind.value}
 
 
 def _change_secret(row: ProtectedApiSecret, context: ChangeContext, **fields: datetime) -> None:
     """Store the new moment, and record it with the API, where people look for it."""
     (name, moment), *_rest = fields.items()
-    before = {**_named(row), f"secret_{name}": getattr(row, name)}
+    before = {**named(row), f"secret_{name}": getattr(row, name)}
     setattr(row, name, moment)
     row.save(update_fields=[name])
     record_change(

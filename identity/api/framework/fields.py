@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from taxpayers.identifiers import MalformedIdentifier, TaxpayerId
-from taxpayers.moments import end_of_day, parse_moment, start_of_day
+from taxpayers.moments import end_of_day, exact_text, parse_moment, start_of_day
 from taxpayers.validation import taxpayer_notation
 
 _MOMENT = re.compile(
@@ -133,7 +133,7 @@ class Moment(serializers.DateTimeField):
     """A moment in an answer: in UTC, and exact, so that it can be sent back as it is."""
 
     def to_representation(self, value: Any) -> Any:
-        return moment_text(value)
+        return exact_text(value)
 
 
 class Words(serializers.ListField):
@@ -143,11 +143,6 @@ class Words(serializers.ListField):
 
     def to_representation(self, data: Any) -> list[str]:
         return data.split() if isinstance(data, str) else sorted(str(entry) for entry in data)
-
-
-def moment_text(moment: datetime) -> str:
-    """As every answer writes a moment (RFC 3339)."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def values_of(body: type[Body], data: Any) -> dict[str, Any]:

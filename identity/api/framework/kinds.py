@@ -96,7 +96,8 @@ class ApiTask:
         if self.once is not None:
             return self.once(done)
         is_record = row is None or isinstance(done, (type(row), Once))
-        return done if is_record else row
+        record: Model | Once = done if is_record else row
+        return record
 
 
 def described(operation: Operation, note: str = "") -> dict[str, str]:

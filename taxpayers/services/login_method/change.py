@@ -20,11 +20,7 @@ from taxpayers.services.credential_changes import (
     free_slot,
     revoke_credential,
 )
-from taxpayers.services.history import (
-    Author,
-    ChangeContext,
-    update_and_record,
-)
+from taxpayers.services.history import Author, ChangeContext, update_and_record
 from taxpayers.services.limits.source_networks import networks_for_new
 from taxpayers.services.login_method.certificates import (
     check_certificates_are_taken,

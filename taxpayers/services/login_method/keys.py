@@ -10,13 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from taxpayers import actions
 from taxpayers.actions import marked
-from taxpayers.client_keys import (
-    ClientKey,
-    KeyFault,
-    UnusableKey,
-    key_name,
-    read_client_keys,
-)
+from taxpayers.client_keys import ClientKey, KeyFault, UnusableKey, key_name, read_client_keys
 from taxpayers.credentials import hint_of
 from taxpayers.models import MAX_LIVE_CREDENTIALS, Credential, SystemUser
 from taxpayers.moments import format_moment
