@@ -12,19 +12,6 @@ from taxpayers.management.operation_command import OperationCommand, Options
 from taxpayers.validation import ServiceError
 
 
-def add_webhook(parser: CommandParser) -> None:
-    """The number of the webhook."""
-    parser.add_argument("webhook", metavar="ID", type=int, help="as list_webhooks shows it")
-
-
-def find_webhook(number: int) -> WebhookEndpoint:
-    """Raises ServiceError if there is none."""
-    row = WebhookEndpoint.objects.filter(pk=number).first()
-    if row is None:
-        raise ServiceError(f"There is no webhook {number}. See them all: manage.py list_webhooks")
-    return row
-
-
 def webhook_data(row: WebhookEndpoint) -> dict[str, Any]:
     """For machines; never a secret."""
     return {
@@ -41,10 +28,17 @@ class WebhookCommand(OperationCommand):
     """`ID`."""
 
     def add_record(self, parser: CommandParser) -> None:
-        add_webhook(parser)
+        parser.add_argument("webhook", metavar="ID", type=int, help="as list_webhooks shows it")
 
     def find(self, options: Options) -> WebhookEndpoint:
-        return find_webhook(options["webhook"])
+        """Raises ServiceError if there is none."""
+        number = options["webhook"]
+        row = WebhookEndpoint.objects.filter(pk=number).first()
+        if row is None:
+            raise ServiceError(
+                f"There is no webhook {number}. See them all: manage.py list_webhooks"
+            )
+        return row
 
     def data(self, row: WebhookEndpoint) -> dict[str, Any]:
         return webhook_data(row)
