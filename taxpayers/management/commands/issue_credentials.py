@@ -15,7 +15,7 @@ from taxpayers.management.limit_options import (
     read_limit,
 )
 from taxpayers.management.operation_command import Options
-from taxpayers.management.shown_keys import keys_data, keys_text
+from taxpayers.management.shown_credentials import shown_credentials
 from taxpayers.secret_once import secret_data, secret_text
 from taxpayers.services import Author, register_system_user, register_system_user_with_keys
 from taxpayers.services.system_users import ISSUE_CREDENTIALS
@@ -66,11 +66,11 @@ class Command(ServiceCommand):
         ends, keys = options["secret_expires_at"], options["jwks"]
         if keys is not None:
             owner = register_system_user_with_keys(keys=keys, keys_expire_at=ends, **fields)
-            shown, text = keys_data(owner), keys_text(owner)
+            shown = shown_credentials(owner)
         else:
             issued = register_system_user(secret_expires_at=ends, **fields)
             owner = issued.system_user
-            shown, text = secret_data(issued), secret_text(issued)
+            shown = Output(secret_data(issued), secret_text(issued))
         note = duty_note(owner)
         data = {
             "taxpayer": options["taxpayer"],
@@ -80,4 +80,5 @@ class Command(ServiceCommand):
             "expires_at": owner.expires_at,
             **limit_data(owner),
         }
-        return Output(shown | data | note, "\n\n".join([text, *note.values()]))
+        text = "\n\n".join([shown.text, *note.values()])
+        return Output(shown.data | data | note, text)

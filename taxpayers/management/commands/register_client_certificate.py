@@ -5,14 +5,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from taxpayers.management.arguments import add_end
-from taxpayers.management.certificate_names import (
-    add_certificate_name,
-    certificate_name,
-    certificates_data,
-    certificates_text,
-)
+from taxpayers.management.certificate_names import add_certificate_name, certificate_name
 from taxpayers.management.command import Output
 from taxpayers.management.operation_command import Options, SystemUserCommand
+from taxpayers.management.shown_credentials import shown_credentials
 from taxpayers.models import Credential
 from taxpayers.services.login_method.certificates import REGISTER_CLIENT_CERTIFICATE
 
@@ -30,4 +26,4 @@ class Command(SystemUserCommand):
         return {"expires_at": options["expires_at"], **certificate_name(options)}
 
     def answer(self, done: Credential, options: Options) -> Output:
-        return Output(certificates_data(done.system_user), certificates_text(done.system_user))
+        return shown_credentials(done.system_user)

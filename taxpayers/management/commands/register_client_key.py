@@ -6,7 +6,7 @@ from taxpayers.management.arguments import add_end, read_keys
 from taxpayers.management.command import Output
 from taxpayers.management.limit_options import add_network_options
 from taxpayers.management.operation_command import Options, SystemUserCommand
-from taxpayers.management.shown_keys import keys_data, keys_text
+from taxpayers.management.shown_credentials import shown_credentials
 from taxpayers.models import Credential
 from taxpayers.services.login_method.keys import REGISTER_CLIENT_KEY
 
@@ -28,5 +28,4 @@ class Command(SystemUserCommand):
         add_network_options(parser, "; not given: from where the present one may")
 
     def answer(self, done: list[Credential], options: Options) -> Output:
-        owner = done[0].system_user
-        return Output(keys_data(owner), keys_text(owner))
+        return shown_credentials(done[0].system_user)
